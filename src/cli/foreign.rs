@@ -1,10 +1,15 @@
-//! Options of other load generators that onrush does not have, and the hint that each gets.
+//! Options of other load generators that onrush does not have, values that only theirs can have, and the hint that each
+//! gets.
+
+use super::flags::Id;
+use super::units;
+use crate::plan::Dialect;
 
 /// The hint for another tool's option, from its spelling in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
     let (_, advice) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
     Some(match advice {
-        Advice::Spelled(ours) => format!("{typed}: onrush spells this {ours}"),
+        Advice::Spelled(ours) => spelled(typed, ours),
         Advice::NotYet(what) => format!("{typed}: onrush does not support {what} yet"),
         Advice::Needless(why) => format!("{typed}: {why}; leave it out"),
     })
@@ -13,6 +18,73 @@ pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
 /// Whether another tool has an option of this name.
 pub(super) fn is_foreign(name: &str) -> bool {
     FOREIGN.iter().any(|(spellings, _)| spellings.iter().any(|typed| typed.strip_prefix("--") == Some(name)))
+}
+
+fn spelled(typed: &str, ours: &str) -> String {
+    format!("{typed}: onrush spells this {ours}")
+}
+
+/// Whether only its value tells which tool's option a letter is.
+pub(super) fn needs_value(letter: char) -> bool {
+    BY_VALUE.iter().any(|(known, ..)| *known == letter)
+}
+
+/// The hint for another tool's letter whose value tells what is meant.
+pub(super) fn by_value(letter: char, value: &str) -> Option<String> {
+    let (.., ours) = BY_VALUE.iter().find(|(known, part, _)| *known == letter && value.contains(part))?;
+    Some(spelled(&format!("-{letter}"), ours))
+}
+
+/// What is wrong with a value that an option cannot have but another tool's option of the same letter can, and what to
+/// write instead.
+pub(super) fn meant(id: Id, value: &str) -> Option<String> {
+    match id {
+        Id::Timeout if is_media_type(value) => {
+            Some(format!("not a time; onrush's option for the -T of ab, hey and oha is -H 'Content-Type: {value}'"))
+        }
+        Id::DelayStats if is_file(value) => {
+            let file = value.trim_start_matches('@');
+            Some(format!("not a time; onrush's option for the -D of hey and oha is --body @{file}"))
+        }
+        Id::Threads if is_time(value) => {
+            Some(format!("not a number; onrush's option for ab's -t is -d {value}, and for oha's --give-up {value}"))
+        }
+        Id::Script => {
+            let stages = stages(value)?;
+            Some(format!("not a file but a stage; onrush's option for k6's -s is --stages '{stages}'"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether it is the type of a content, with or without parameters: `text/html`.
+fn is_media_type(value: &str) -> bool {
+    let kinds = ["application", "audio", "font", "image", "message", "model", "multipart", "text", "video"];
+    value.split_once('/').is_some_and(|(kind, _)| kinds.contains(&kind)) && !value.contains(char::is_control)
+}
+
+/// Whether it is the name of a file, and not a mistyped time.
+fn is_file(value: &str) -> bool {
+    let begins_as_name = value.starts_with(|first: char| first.is_alphabetic() || "@_".contains(first));
+    (value.contains('/') || value.contains('.') && begins_as_name) && !value.contains(char::is_control)
+}
+
+/// Whether it is a time with a unit.
+fn is_time(value: &str) -> bool {
+    value.ends_with(|last: char| last.is_ascii_alphabetic()) && units::time(value, Dialect::Native).is_ok()
+}
+
+/// k6's stages, such as `30s:10,1m:20`, as onrush's stages of connections: each begins where the one before ended.
+fn stages(value: &str) -> Option<String> {
+    let (mut stages, mut level) = (Vec::new(), "0");
+    for stage in value.split(',') {
+        let (length, target) = stage.split_once(':')?;
+        units::time(length, Dialect::Native).ok()?;
+        units::metric(target, Dialect::Native).ok()?;
+        stages.push(format!("{length}:{level}..{target}"));
+        level = target;
+    }
+    Some(format!("c={}", stages.join(",")))
 }
 
 /// What to tell about a spelling of another tool.
@@ -53,7 +125,8 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-a", "--user"], Advice::Spelled("--basic-auth, for instance --basic-auth user:password")),
     // curl, k6 and ab.
     (&["-u"], Advice::Spelled("--basic-auth user:password; k6's VUs are -c, ab's file to PUT is -X PUT --body @FILE")),
-    (&["-A"], Advice::Spelled("-H, for instance -H 'Accept: text/html'")),
+    // hey and ab.
+    (&["-A"], Advice::Spelled("-H 'Accept: text/html'; ab's login is --basic-auth user:password")),
     (&["--no-keepalive"], Advice::Spelled("--disable-keepalive")),
     (&["-l", "--latencies"], Advice::Spelled("--latency")),
     (&["--debug", "--verbose"], Advice::Spelled("--once, which shows one request in full")),
@@ -68,7 +141,12 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--max-workers", "--max-vus"], Advice::Spelled("--max-inflight, for instance --max-inflight 1000")),
     (&["--poisson"], Advice::Spelled("--arrivals poisson")),
     (&["--warm-up", "--warm-up-time"], Advice::Spelled("--warmup, for instance --warmup 5s")),
-    (&["--stage"], Advice::Spelled("--stages, each from where the last one ended, for instance --stages c=10s:0..10")),
+    (
+        &["--stage"],
+        Advice::Spelled(
+            "--stages c=10s:0..10,1m:10..50; k6's stages ramp from the previous level, onrush's name both levels",
+        ),
+    ),
     (&["--ramp-up"], Advice::Spelled("--stages, for instance --stages 10s:1k..20k")),
     (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Advice::NotYet("HTTP/2 or HTTP/3")),
     (&["-P", "--pipelining", "--pipeline"], Advice::NotYet("pipelining from the command line")),
@@ -96,6 +174,14 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--disable-compression"], Advice::Needless("onrush requests no compression")),
 ];
 
+/// Letters whose value tells that ab's option is meant: a part of such a value, and how onrush spells the option.
+const BY_VALUE: [(char, &str, &str); 4] = [
+    ('A', ":", "--basic-auth user:password"),
+    ('C', "=", "-H, for instance -H 'Cookie: sid=abc'"),
+    ('P', ":", "--http-proxy http://USER:PW@HOST:PORT"),
+    ('e', ".csv", "-o, for instance -o out.hgrm for the percentiles, or -o out.csv for a row per second"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +195,7 @@ mod tests {
             said("-q"),
             "-q: onrush spells this -R, for instance -R 10k, for all connections together (hey: each)"
         );
-        let stages = "--stage: onrush spells this --stages, each from where the last one ended, for instance --stages c=10s:0..10";
+        let stages = "--stage: onrush spells this --stages c=10s:0..10,1m:10..50; k6's stages ramp from the previous level, onrush's name both levels";
         assert_eq!(said("--stage"), stages);
         assert_eq!(said("--max-vus"), "--max-vus: onrush spells this --max-inflight, for instance --max-inflight 1000");
         assert_eq!(said("--http2"), "--http2: onrush does not support HTTP/2 or HTTP/3 yet");
@@ -122,6 +208,56 @@ mod tests {
     }
 
     #[test]
+    fn a_value_tells_which_tools_letter_is_meant() {
+        let said = |letter, value| by_value(letter, value).unwrap_or_default();
+        assert_eq!(said('A', "user:pw"), "-A: onrush spells this --basic-auth user:password");
+        assert_eq!(said('C', "sid=abc"), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'");
+        assert_eq!(said('P', "user:pw"), "-P: onrush spells this --http-proxy http://USER:PW@HOST:PORT");
+        assert_eq!(
+            said('e', "out.csv"),
+            "-e: onrush spells this -o, for instance -o out.hgrm for the percentiles, or -o out.csv for a row per second"
+        );
+        for (letter, value) in
+            [('A', "text/html"), ('C', "10"), ('P', "4"), ('e', "http://h/"), ('z', "a:b"), ('A', "")]
+        {
+            assert_eq!(by_value(letter, value), None, "-{letter} {value}");
+        }
+        assert!("ACPe".chars().all(needs_value) && !needs_value('z'));
+    }
+
+    #[test]
+    fn a_value_that_only_another_tools_option_has_gets_the_option_that_was_meant() {
+        let stages = |text: &str| meant(Id::Script, text);
+        for (id, value, expected) in [
+            (Id::Timeout, "text/html; charset=utf-8", Some("-H 'Content-Type: text/html; charset=utf-8'")),
+            (Id::Timeout, "10s/x", None),
+            (Id::Timeout, "text", None),
+            (Id::DelayStats, "body.json", Some("--body @body.json")),
+            (Id::DelayStats, "@./5.json", Some("--body @./5.json")),
+            (Id::DelayStats, "/tmp/body", Some("--body @/tmp/body")),
+            (Id::DelayStats, "1.5sec", None),
+            (Id::DelayStats, "-1.5s", None),
+            (Id::DelayStats, ".5s", None),
+            (Id::DelayStats, "soon", None),
+            (Id::Threads, "500ms", Some("-d 500ms, and for oha's --give-up 500ms")),
+            (Id::Threads, "1.5", None),
+            (Id::Threads, "4x", None),
+            (Id::Script, "30s:10,1.5m:2k", Some("--stages 'c=30s:0..10,1.5m:10..2k'")),
+            (Id::Duration, "body.json", None),
+        ] {
+            let said = meant(id, value);
+            let is_right = match (&said, expected) {
+                (Some(said), Some(expected)) => said.ends_with(&format!(" is {expected}")),
+                (said, expected) => said.is_none() && expected.is_none(),
+            };
+            assert!(is_right, "{value}: {said:?}");
+        }
+        for text in ["x.lua", "a:b", "30s:", ":10", "30s:10,", "C:10", "./30s:10"] {
+            assert_eq!(stages(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn no_advice_is_hidden_by_an_option_of_ours_or_names_one_that_is_none() {
         for (spellings, advice) in FOREIGN {
             for typed in *spellings {
@@ -131,13 +267,22 @@ mod tests {
                 }
             }
             let Advice::Spelled(ours) = advice else { continue };
-            for word in ours.split([' ', ',']).filter(|word| word.starts_with('-')) {
-                let known = match word.strip_prefix("--") {
-                    Some(name) => flags::by_name(name).is_some(),
-                    None => flags::by_letter(word.chars().nth(1).unwrap()).is_some(),
-                };
-                assert!(known, "{ours}");
-            }
+            assert_is_ours(ours);
+        }
+        for (letter, _, ours) in BY_VALUE {
+            assert!(flags::by_letter(letter).is_none(), "-{letter}");
+            assert_is_ours(ours);
+        }
+    }
+
+    /// Checks that every option in an advice is one of onrush's.
+    fn assert_is_ours(ours: &str) {
+        for word in ours.split([' ', ',']).filter(|word| word.starts_with('-')) {
+            let known = match word.strip_prefix("--") {
+                Some(name) => flags::by_name(name).is_some(),
+                None => flags::by_letter(word.chars().nth(1).unwrap()).is_some(),
+            };
+            assert!(known, "{ours}");
         }
     }
 }

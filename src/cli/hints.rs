@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use strsim::damerau_levenshtein;
 
 use super::flags::{self, FLAGS, Flag};
-use super::foreign::foreign;
+use super::foreign::{by_value, foreign};
 use super::front::Misuse;
 use crate::plan::secrets;
 
@@ -14,7 +14,7 @@ use crate::plan::secrets;
 pub(super) fn hint(misuse: &Misuse) -> String {
     match misuse {
         Misuse::Refused => "no such option".to_owned(),
-        Misuse::Letter(letter) => unknown_letter(*letter),
+        Misuse::Letter(letter, value) => unknown_letter(*letter, value),
         Misuse::Name(name) => unknown_name(name.split('=').next().unwrap_or_default()),
         Misuse::OneDash(name) => behind_one_dash(name.split('=').next().unwrap_or_default()),
         Misuse::Ambiguous(name, flags) => format!("--{name} may mean{}; write more of it", listed(flags)),
@@ -35,10 +35,10 @@ fn listed(flags: &[&Flag]) -> String {
     names.join(",")
 }
 
-fn unknown_letter(letter: char) -> String {
+fn unknown_letter(letter: char, value: &str) -> String {
     let other_case = if letter.is_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
     let typed = format!("-{letter}");
-    if let Some(advice) = foreign(&typed, &typed) {
+    if let Some(advice) = by_value(letter, value).or_else(|| foreign(&typed, &typed)) {
         advice
     } else if let Some(flag) = flags::by_letter(other_case) {
         format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.long)
@@ -175,8 +175,9 @@ mod tests {
             ),
             (Misuse::OneDash("h2".to_owned()), "-h2: onrush does not support HTTP/2 or HTTP/3 yet"),
             (Misuse::OneDash("hx".to_owned()), "unknown option -hx; onrush --help lists all options"),
-            (Misuse::Letter('C'), "unknown option -C; did you mean -c (--connections)?"),
-            (Misuse::Letter('j'), "unknown option -j; onrush --help lists all options"),
+            (Misuse::Letter('C', "10".to_owned()), "unknown option -C; did you mean -c (--connections)?"),
+            (Misuse::Letter('C', "a=1".to_owned()), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'"),
+            (Misuse::Letter('j', String::new()), "unknown option -j; onrush --help lists all options"),
         ];
         for (misuse, expected) in table {
             assert_eq!(hint(&misuse), expected);

@@ -1,6 +1,7 @@
 //! Whole command lines, and the plans or texts that they lead to.
 
 mod connections;
+mod foreign;
 mod pace;
 mod until;
 mod watch;

@@ -13,7 +13,7 @@ use super::request::{self, Header};
 use super::search::TypedSearch;
 use super::tls::TypedTls;
 use super::values::{
-    breakout, condition, count, format, io, label, method, percents, seed, spin, stop_terms, time, user,
+    breakout, condition, count, format, io, label, method, percents, script, seed, spin, stop_terms, time, user,
 };
 use super::watch::TypedWatch;
 use super::way::TypedWay;
@@ -229,7 +229,7 @@ impl Typed {
             | Id::TlsCiphers
             | Id::TlsGroups
             | Id::TlsResume => self.tls.take(flag, value)?,
-            Id::Script => self.script = Some(PathBuf::from(value)),
+            Id::Script => self.script = Some(script(flag, value, self.dialect)?),
             Id::Rate
             | Id::Stages
             | Id::MaxInflight

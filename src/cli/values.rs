@@ -1,12 +1,13 @@
 //! Parses the values of options; a bad one is refused with an example of a good one.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::condition;
 use super::flags::{Flag, Id};
+use super::foreign;
 use super::refusal::{Refusal, wrong};
 use super::request;
 use super::units::{self, Unreadable};
@@ -26,10 +27,27 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
         Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) => Ok(count),
         Err(reason) => {
+            let text = value.to_string_lossy();
+            let meant = swept(flag, &text).or_else(|| foreign::meant(flag.id, &text));
+            if let Some(meant) = meant.filter(|_| !dialect.is_compat()) {
+                return Err(wrong(flag, value, meant));
+            }
             let example = if most == THREADS_MAX { "2 or 8" } else { "100 or 10k" };
             Err(wrong(flag, value, format_args!("{reason}; try {example}")))
         }
     }
+}
+
+/// What to write instead of a list of numbers, for the options that may have one in a sweep.
+pub(super) fn swept(flag: &Flag, text: &str) -> Option<String> {
+    let letter = flag.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate))?;
+    // The last part of 1,000 is zero.
+    let is_positive = |part: &str| {
+        let number = part.split('/').next().unwrap_or(part);
+        units::metric(number, Dialect::Native).is_ok_and(|number| number > 0)
+    };
+    let is_list = text.contains(',') && text.split(',').all(is_positive);
+    is_list.then(|| format!("not a number; write one of them, or measure each with onrush sweep -{letter} {text} URL"))
 }
 
 /// The size of a buffer in bytes.
@@ -60,7 +78,11 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
         Ok(time) if time > TIME_MAX => Err(most()),
         Ok(time) => Ok(time),
         Err(reason) => {
-            let meant = units::seconds_meant(&value.to_string_lossy());
+            let text = value.to_string_lossy();
+            if let Some(meant) = foreign::meant(flag.id, &text).filter(|_| !dialect.is_compat()) {
+                return Err(wrong(flag, value, meant));
+            }
+            let meant = units::seconds_meant(&text);
             let right = meant.map_or_else(|| format!("try {example}"), |seconds| format!("write {seconds}s"));
             Err(wrong(flag, value, format_args!("{reason}; {right}")))
         }
@@ -69,6 +91,15 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
 
 fn hours(time: Duration) -> u64 {
     time.as_secs() / 3600
+}
+
+/// The file of a script; stages of k6, which have the same letter, are none.
+pub(super) fn script(flag: &Flag, value: OsString, dialect: Dialect) -> Result<PathBuf, Refusal> {
+    let meant = foreign::meant(flag.id, &value.to_string_lossy()).filter(|_| !dialect.is_compat());
+    match meant {
+        Some(meant) => Err(wrong(flag, &value, meant)),
+        None => Ok(PathBuf::from(value)),
+    }
 }
 
 pub(super) fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
