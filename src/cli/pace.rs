@@ -159,7 +159,7 @@ impl TypedPace {
     }
 }
 
-const AT_LEAST: &str = "at least 1; for less than one per second write a rate per minute, for instance 30/m";
+const AT_LEAST: &str = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
 
 /// A rate. Zero is refused; in the compat dialects this is decided later.
 fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
@@ -321,7 +321,7 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
         return Err(wrong(flag, value, format_args!("less than {MOST}")));
     }
     let factor = CatchUp::from_thousandths(1_000 * whole + thousandths);
-    factor.ok_or_else(|| wrong(flag, value, "at least 1, which never makes up for a stall"))
+    factor.ok_or_else(|| wrong(flag, value, "must be at least 1, which never makes up for a stall"))
 }
 
 fn positive(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, Refusal> {

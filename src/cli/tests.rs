@@ -197,7 +197,7 @@ fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
         ("-d 1h30m", "--duration \"1h30m\": not a time; write 5400s".to_owned()),
         ("-d 0", "--duration \"0\": must be longer than 0; try 10s".to_owned()),
         ("-d -5", "--duration \"-5\": negative; try 10s, 2m or 1h".to_owned()),
-        ("-t 0", "--threads \"0\": at least 1".to_owned()),
+        ("-t 0", "--threads \"0\": must be at least 1".to_owned()),
         ("-c 1kb", format!("--connections \"1kb\": {number}")),
         ("-c -1", "--connections \"-1\": negative; try 100 or 10k".to_owned()),
         ("--timeout 5k", format!("--timeout \"5k\": {compat_time}")),
@@ -207,15 +207,15 @@ fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
     }
     let table = [
         ("--connections 1kb", format!("--connections \"1kb\": {number}")),
-        ("-c 0", "--connections \"0\": at least 1".to_owned()),
+        ("-c 0", "--connections \"0\": must be at least 1".to_owned()),
         ("-c 0.0015k", "--connections \"0.0015k\": not a whole number; try 100 or 10k".to_owned()),
         ("-d 0", "--duration \"0\": must be longer than 0; try 10s".to_owned()),
         ("-d 1h30m", "--duration \"1h30m\": not a time; write 5400s".to_owned()),
-        ("-n 0", "--requests \"0\": at least 1".to_owned()),
+        ("-n 0", "--requests \"0\": must be at least 1".to_owned()),
         ("-X 'A B'", "--method \"A B\": not the name of a method; try PUT".to_owned()),
         ("-X ''", "--method \"\": not the name of a method; try PUT".to_owned()),
         ("-H Foo", "--header \"Foo\": no colon; write 'Name: value'".to_owned()),
-        ("--rcvbuf 0", "--rcvbuf \"0\": at least 1".to_owned()),
+        ("--rcvbuf 0", "--rcvbuf \"0\": must be at least 1".to_owned()),
         ("--sndbuf -1", "--sndbuf \"-1\": negative; try 100 or 10k".to_owned()),
         ("--congestion ''", "--congestion \"\": a name has 1 to 15 characters; try cubic".to_owned()),
         (
@@ -387,7 +387,7 @@ fn a_rate_is_per_second_or_per_minute() {
 
 #[test]
 fn a_rate_that_is_none_is_refused_with_what_would_be_right() {
-    let least = "at least 1; for less than one per second write a rate per minute, for instance 30/m";
+    let least = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
     let example = "try 1000, 10k or 90/m";
     for (typed, reason) in [
         ("0", least.to_owned()),

@@ -17,7 +17,7 @@ use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptio
 use crate::tables::is_column;
 
 /// What a count must be.
-pub(super) const AT_LEAST_ONE: &str = "at least 1";
+pub(super) const AT_LEAST_ONE: &str = "must be at least 1";
 
 /// A count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
 pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {

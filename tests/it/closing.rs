@@ -247,7 +247,7 @@ fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
 
 fn limits_that_contradict_are_refused(context: &Context) {
     for (words, expected) in [
-        ("--requests-per-connection 0", "--requests-per-connection \"0\": at least 1"),
+        ("--requests-per-connection 0", "--requests-per-connection \"0\": must be at least 1"),
         ("--requests-per-connection x", "--requests-per-connection \"x\": not a number; try 100 or 10k"),
         (
             "--disable-keepalive --requests-per-connection 2",

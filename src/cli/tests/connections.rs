@@ -86,7 +86,7 @@ fn how_many_connections_there_are_is_not_said_twice() {
             "-R 5 --max-inflight 9",
             "--max-inflight \"9\": the run starts with 10 connections (-c); write 10 or more".to_owned(),
         ),
-        ("-R 5 --max-inflight 0", "--max-inflight \"0\": at least 1".to_owned()),
+        ("-R 5 --max-inflight 0", "--max-inflight \"0\": must be at least 1".to_owned()),
         ("-R 5 --max-inflight 2m", "--max-inflight \"2m\": at most 1000000".to_owned()),
         (
             "-t 3 --stages c=1s:2",

@@ -17,7 +17,7 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
     for (option, reason) in [
         ("--arrivals \"random\"", "unknown; write uniform, poisson or, for instance, burst:100"),
         ("--arrivals \"burst:0\"", "a burst has 1 to 1000000 requests; try burst:100"),
-        ("--catch-up \"0.999\"", "at least 1, which never makes up for a stall"),
+        ("--catch-up \"0.999\"", "must be at least 1, which never makes up for a stall"),
         ("--catch-up \"x\"", "not a factor; try 2 or 1.5"),
         ("--catch-up \"-2\"", "not a factor; try 2 or 1.5"),
         ("--catch-up \"1.2345\"", "not a factor; try 2 or 1.5"),
