@@ -76,7 +76,8 @@ fn unlisted(typed: &str) -> String {
 pub(super) fn command(words: &[OsString], has_script: bool) -> Option<String> {
     let (word, rest) = words.split_first()?;
     if word == "run" && !rest.is_empty() && !has_script {
-        let line = "\"run\" is not a host: a run has no command, and its script follows -s, as in onrush -s FILE URL";
+        let line =
+            "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE URL";
         return Some(format!("{line}; {}", as_host("run/")));
     }
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
@@ -120,7 +121,10 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     if let Some(second) = rest.iter().find(|word| !has_script && has_scheme(word)) {
         let (first, second, are_urls) = (shown(first), shown(second), has_scheme(first));
         return Some(match are_urls {
-            true => format!("{first} and {second} are two URLs, but a run has one target: start a run for each"),
+            true => format!(
+                "{first} and {second} are two URLs, but a run has one target: start a run for each, or compare them with \
+                 onrush vs URL_A URL_B"
+            ),
             false => format!("{first} comes before the URL {second} and is not the value of an option: leave it out"),
         });
     }
@@ -221,8 +225,8 @@ mod tests {
         assert_eq!(
             command(&run, false).as_deref(),
             Some(
-                "\"run\" is not a host: a run has no command, and its script follows -s, as in onrush -s FILE URL; for \
-                 a host of that name write http://run/"
+                "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE URL; \
+                 for a host of that name write http://run/"
             )
         );
     }
@@ -253,7 +257,10 @@ mod tests {
         );
         assert_eq!(
             said("http://a/ x http://b/", false).as_deref(),
-            Some("\"http://a/\" and \"http://b/\" are two URLs, but a run has one target: start a run for each")
+            Some(
+                "\"http://a/\" and \"http://b/\" are two URLs, but a run has one target: start a run for each, or \
+                 compare them with onrush vs URL_A URL_B"
+            )
         );
         for line in ["http://8080/", "10.0.0.5", "127.1", "8080.example", "http://h/ x 10", "h"] {
             assert_eq!(said(line, false), None, "{line}");
