@@ -275,7 +275,8 @@ fn few_requests(typed: &mut Typed) {
 fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
     Ok(Show {
         percentiles: typed.latency || typed.u_latency || typed.percents.is_some(),
-        spectrum: typed.latency || typed.u_latency,
+        // Natively a list that was asked for takes the place of the spectrum.
+        spectrum: (typed.latency || typed.u_latency) && (typed.dialect.is_compat() || typed.percents.is_none()),
         u_latency: typed.u_latency,
         batch_latency: typed.batch_latency,
         percents: typed.percents.take(),

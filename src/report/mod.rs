@@ -94,7 +94,9 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     let latency = Latency::of(plan, outcome);
     let percentiles = match &outcome.totals.open_loop {
         _ if !plan.show.percentiles => String::new(),
-        Some(open_loop) if plan.show.spectrum => blocks(plan, &outcome.totals.latency, open_loop),
+        Some(open_loop) if plan.show.spectrum || plan.show.u_latency => {
+            blocks(plan, &outcome.totals.latency, open_loop)
+        }
         Some(open_loop) => {
             let recorded = recorded(open_loop);
             layout.percentiles(plan.show.percents.as_deref(), |percent| recorded.percentile_us(percent))
@@ -123,10 +125,12 @@ fn rates(plan: &Plan, rates: &Distribution<u64>) -> Figures {
     }
 }
 
-/// wrk2's blocks: the latency since requests were due and, if requested, the service latency.
+/// wrk2's blocks, or without the spectrum only their lists: the latency since requests were due and, if requested, the
+/// service latency.
 fn blocks(plan: &Plan, service: &Distribution<u64>, open_loop: &OpenLoop<u64>) -> String {
     let asked = plan.show.percents.as_deref();
-    let text = recorded(open_loop).block(spectrum::RECORDED, asked);
+    let block = if plan.show.spectrum { Spectrum::block } else { Spectrum::list };
+    let text = block(&recorded(open_loop), spectrum::RECORDED, asked);
     if !plan.show.u_latency {
         return text;
     }
@@ -134,7 +138,7 @@ fn blocks(plan: &Plan, service: &Distribution<u64>, open_loop: &OpenLoop<u64>) -
         Some(wrk2) => Spectrum::of_wrk2(&wrk2.uncorrected),
         None => Spectrum::measured(service, &Distribution::new()),
     };
-    text + "\n" + &uncorrected.block(spectrum::UNCORRECTED, asked)
+    text + "\n" + &block(&uncorrected, spectrum::UNCORRECTED, asked)
 }
 
 /// The latency since requests were due.

@@ -134,8 +134,9 @@ fn closing(document: &Document, form: Form, percentiles: bool) -> Result<Text, C
     let latency = document.shown_latency().values()?;
     let all = all(document, &latency)?;
     let has_percentiles = percentiles || form != Form::Report || known.percentiles;
-    let is_spectrum = form == Form::Wrk2 || form == Form::Report && document.open_loop.is_some() && known.spectrum;
-    let percentiles = match (has_percentiles, is_spectrum) {
+    let is_open = form == Form::Report && document.open_loop.is_some();
+    let has_blocks = form == Form::Wrk2 || is_open && (known.spectrum || known.service_latency);
+    let percentiles = match (has_percentiles, has_blocks) {
         (false, _) => String::new(),
         (true, true) => blocks(document, &latency, form, &known)?,
         (true, false) => layout.percentiles(asked(document), |percent| percentile_us(document, &all, percent)),
@@ -182,19 +183,21 @@ fn asked(document: &Document) -> Option<&[Percent]> {
     document.plan.percentiles.as_deref()
 }
 
-/// wrk2's blocks: the latency shown and, if the report had it, the service latency.
+/// wrk2's blocks, or only their lists if the report had no spectrum: the latency shown and, if the report had it, the
+/// service latency.
 fn blocks(document: &Document, latency: &Values<u64>, form: Form, known: &Shown) -> Result<String, Corrupt> {
     let is_wrk2 = form == Form::Wrk2 || document.plan.dialect == Dialect::Wrk2.name();
     let censored = censored(document)?;
     let spectrum = |values: &Values<u64>, censored: &Values<u64>| {
         if is_wrk2 { Spectrum::of_wrk2(&microseconds(values)) } else { Spectrum::measured(values, censored) }
     };
-    let text = spectrum(latency, &censored).block(spectrum::RECORDED, asked(document));
+    let block = if form == Form::Wrk2 || known.spectrum { Spectrum::block } else { Spectrum::list };
+    let text = block(&spectrum(latency, &censored), spectrum::RECORDED, asked(document));
     if !known.service_latency {
         return Ok(text);
     }
     let service = document.latency.service.values()?;
-    Ok(text + "\n" + &spectrum(&service, &Values::new()).block(spectrum::UNCORRECTED, asked(document)))
+    Ok(text + "\n" + &block(&spectrum(&service, &Values::new()), spectrum::UNCORRECTED, asked(document)))
 }
 
 /// Nanoseconds in whole microseconds.

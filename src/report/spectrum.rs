@@ -75,8 +75,9 @@ impl Spectrum {
         (self.percentile_us)(percent)
     }
 
-    /// The block with this title, and with these percentiles if they were asked for.
-    pub fn block(&self, name: &str, asked: Option<&[Percent]>) -> String {
+    /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, these if
+    /// they were asked for.
+    pub fn list(&self, name: &str, asked: Option<&[Percent]>) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
         let line =
             |label: String, percent: f64| format!("{label}%{}\n", cell(&time_us((self.percentile_us)(percent)), 10));
@@ -84,6 +85,12 @@ impl Spectrum {
             Some(asked) => asked.iter().for_each(|percent| text += &line(format!("{percent:>7}"), percent.value())),
             None => LISTED.iter().for_each(|&percent| text += &line(format!("{percent:7.3}"), percent)),
         }
+        text
+    }
+
+    /// The block with this title, and with these percentiles if they were asked for.
+    pub fn block(&self, name: &str, asked: Option<&[Percent]>) -> String {
+        let mut text = self.list(name, asked);
         text += "\n  Detailed Percentile spectrum:\n";
         text += &format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
         for &Step { value, share, count } in &self.steps {
@@ -244,8 +251,12 @@ mod tests {
         let (mut completed, mut censored) = (Distribution::new(), Distribution::new());
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);
-        let block = Spectrum::measured(&completed, &censored)
-            .block(RECORDED, Some(&["50".parse().unwrap(), "99.5".parse().unwrap()]));
+        let (spectrum, asked) =
+            (Spectrum::measured(&completed, &censored), ["50", "99.5"].map(|percent| percent.parse().unwrap()));
+        let block = spectrum.block(RECORDED, Some(&asked));
+        let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%    5.00s \n";
+        assert_eq!(spectrum.list(RECORDED, Some(&asked)), list);
+        assert!(block.starts_with(&format!("{list}\n  Detailed")), "{block}");
         let lines: Vec<&str> = block.lines().collect();
         assert_eq!(lines[1..3], ["     50%    1.00ms", "   99.5%    5.00s "]);
         let below = [

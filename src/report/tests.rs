@@ -278,6 +278,17 @@ Transfer/sec:     102.00B
     plan.show.percents = Some(vec!["50".parse().unwrap(), "99".parse().unwrap()]);
     let text = closing(&plan, &outcome);
     assert!(text.contains("  Latency Distribution\n     50%    4.10ms\n     99%    8.00s \n  2 requests"), "{text}");
+    // The service latency has a list of its own.
+    plan.show.u_latency = true;
+    let lists = "  Latency Distribution (HdrHistogram - Recorded Latency)
+     50%    4.10ms
+     99%    8.00s \n
+  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))
+     50%   50.40us
+     99%   50.40us
+  2 requests";
+    let text = closing(&plan, &outcome);
+    assert!(text.contains(lists), "{text}");
 }
 
 #[test]

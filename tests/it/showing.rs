@@ -18,9 +18,12 @@ cases! {
 fn a_saved_result_is_the_report_that_was_printed(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("shown"));
     let path = scratch.path().join("result.json.gz");
-    for words in
-        ["-d 300ms -c4 -t2 --latency", "-n 500 -c4 --breakout=all --percentiles 50,99.9", "-d 300ms -R 500 -L -U"]
-    {
+    for words in [
+        "-d 300ms -c4 -t2 --latency",
+        "-n 500 -c4 --breakout=all --percentiles 50,99.9",
+        "-d 300ms -R 500 -L -U",
+        "-d 300ms -R 500 -U --percentiles 50,99",
+    ] {
         let onrush = context.onrush().words(words).words("--io").word(context.backend);
         let run = onrush.word("-o").word(&path).word(url(&server, "/status/404")).run_plain();
         let shown = context.onrush().word("show").word(&path).run_plain();

@@ -44,5 +44,8 @@ fn the_service_latency_beside_the_scheduled_one_brings_the_percentiles() {
     let show = run("onrush -R 1k -U h").show;
     assert!(show.u_latency && show.percentiles && show.spectrum && !show.batch_latency);
     assert!(run("onrush -R 1k -L h").show.spectrum && !run("onrush -R 1k --percentiles 50 h").show.spectrum);
+    let asked = run("onrush -R 1k -U -L --percentiles 50 h").show;
+    assert!(asked.u_latency && asked.percentiles && !asked.spectrum);
+    assert!(run("wrk2 -R 1k -U --percentiles 50 http://h/").show.spectrum);
     assert!(run("wrk2 -R 1k -B http://h/").show.batch_latency);
 }
