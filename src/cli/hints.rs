@@ -122,8 +122,8 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
         let (first, second, are_urls) = (shown(first), shown(second), has_scheme(first));
         return Some(match are_urls {
             true => format!(
-                "{first} and {second} are two URLs, but a run has one target: start a run for each, or compare them with \
-                 onrush vs URL_A URL_B"
+                "{first} and {second} are two URLs, but a run has one target: start a run for each, or compare them \
+                 with onrush vs URL_A URL_B"
             ),
             false => format!("{first} comes before the URL {second} and is not the value of an option: leave it out"),
         });
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(
             command(&run, false).as_deref(),
             Some(
-                "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE URL; \
-                 for a host of that name write http://run/"
+                "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE \
+                 URL; for a host of that name write http://run/"
             )
         );
     }

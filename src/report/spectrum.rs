@@ -75,8 +75,8 @@ impl Spectrum {
         (self.percentile_us)(percent)
     }
 
-    /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, these if
-    /// they were asked for.
+    /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, which
+    /// may have been asked for.
     pub fn list(&self, name: &str, asked: Option<&[Percent]>) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
         let line =
