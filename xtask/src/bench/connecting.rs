@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::contender::Contender::{self, BareStorm, Thousand, Uring, Wrk};
-use super::experiment::{Comparison, Limit};
+use super::experiment::{Comparison, Limit, Summary};
 use super::load::{Load, RESULT, Target};
 use super::measure::{Figures, Outcome, Series};
 use super::median::{Estimate, ratios};
@@ -68,7 +68,7 @@ pub fn storm(stage: &Stage<'_>, peers: &[Contender], rounds: usize) -> io::Resul
     let figures = |ours: Vec<f64>, others: Vec<f64>| {
         let estimate = Estimate::of(&ratios(&ours, &others)).ok_or("no round was measured")?;
         let (ours, others) = (untimed(ours), untimed(others));
-        failure.clone().map_or(Ok(Figures { ours, others, estimate, repeated: 0 }), Err)
+        failure.clone().map_or(Ok(Figures { ours, others, estimate, repeated: 0, summary: Summary::Median }), Err)
     };
     let seconds: Vec<f64> = ours.iter().map(|value| value.0).collect();
     let limited =
@@ -103,7 +103,13 @@ fn wrk(stage: &Stage<'_>, ours: &[f64]) -> io::Result<Outcome> {
         || Err("no round was measured".to_owned()),
         |ours_s| {
             let estimate = Estimate::exact(ours_s.median / seconds);
-            Ok(Figures { ours: untimed(ours.to_vec()), others: untimed(vec![seconds]), estimate, repeated: 0 })
+            Ok(Figures {
+                ours: untimed(ours.to_vec()),
+                others: untimed(vec![seconds]),
+                estimate,
+                repeated: 0,
+                summary: Summary::Median,
+            })
         },
     ))
 }
@@ -183,9 +189,13 @@ pub fn steady(stage: &Stage<'_>, rounds: usize) -> io::Result<Vec<Entry>> {
     println!();
     let comparison = Comparison { ours: Uring, other: None, limit: Some(Limit::AtLeast(0.9)), measure: None };
     let outcome = match (failure, Estimate::of(&values)) {
-        (None, Some(estimate)) => {
-            Ok(Figures { ours: untimed(values), others: Series::default(), estimate, repeated: 0 })
-        }
+        (None, Some(estimate)) => Ok(Figures {
+            ours: untimed(values),
+            others: Series::default(),
+            estimate,
+            repeated: 0,
+            summary: Summary::Median,
+        }),
         (failure, _) => Err(failure.unwrap_or_else(|| "no round was measured".to_owned())),
     };
     Ok(vec![("of the first 5 s' rate in the last 5 s", comparison, outcome)])

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::contender::Contender::{self, Epoll, Uring};
 use super::counter::Counter;
-use super::experiment::{Comparison, Limit};
+use super::experiment::{Comparison, Limit, Summary};
 use super::load::Load;
 use super::measure::{Figures, Outcome, Series};
 use super::median::Estimate;
@@ -63,7 +63,7 @@ fn figures(values: Vec<f64>) -> Outcome {
         _ => Estimate::of(&values).ok_or("the watcher thread was not found")?,
     };
     let ours = Series { values, rates: Vec::new() };
-    Ok(Figures { ours, others: Series::default(), estimate, repeated: 0 })
+    Ok(Figures { ours, others: Series::default(), estimate, repeated: 0, summary: Summary::Median })
 }
 
 /// The share of the watcher in the processor time of a run, in per cent; `None`: it was not seen.

@@ -43,6 +43,8 @@ pub struct Figures {
     pub estimate: Estimate,
     /// How many runs of the two failed and were repeated.
     pub repeated: usize,
+    /// Which of the rounds the estimate is of.
+    pub summary: Summary,
 }
 
 /// What one side did, round by round.
@@ -212,7 +214,8 @@ impl Field {
         };
         let estimate = estimate.ok_or("no round was measured")?;
         let is_of_these = |one: &&Contender| **one == comparison.ours || Some(**one) == comparison.other;
-        Ok(Figures { ours, others, estimate, repeated: self.repeated.iter().filter(is_of_these).count() })
+        let repeated = self.repeated.iter().filter(is_of_these).count();
+        Ok(Figures { ours, others, estimate, repeated, summary: experiment.summary })
     }
 }
 
@@ -315,6 +318,7 @@ mod tests {
                 others: Series::default(),
                 estimate: Estimate { median, low, high, confidence: 0.97 },
                 repeated: 0,
+                summary: Summary::Median,
             }),
         };
         let (at_most, at_least) = (Some(Limit::AtMost(0.76)), Some(Limit::AtLeast(3.3)));

@@ -99,7 +99,13 @@ fn arguments(contender: Contender, load: &Load, requests: u32, io: &str, origin:
 /// Figures that do not come from rounds.
 fn counted(ours: f64, other: f64) -> Figures {
     let series = |value| Series { values: vec![value], rates: Vec::new() };
-    Figures { ours: series(ours), others: series(other), estimate: Estimate::exact(ours / other), repeated: 0 }
+    Figures {
+        ours: series(ours),
+        others: series(other),
+        estimate: Estimate::exact(ours / other),
+        repeated: 0,
+        summary: Summary::Median,
+    }
 }
 
 #[cfg(test)]

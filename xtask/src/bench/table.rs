@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::experiment::Limit;
+use super::experiment::{Limit, Summary};
 use super::instructions::Count;
 use super::measure::{Figures, Line, Series, Verdict};
 use super::median::Estimate;
@@ -69,7 +69,8 @@ fn cells(line: &Line) -> Vec<String> {
             let measured = format!("{} {}", medians(figures, |side| &side.values).unwrap_or_else(none), line.unit);
             let rates = medians(figures, |side| &side.rates).unwrap_or_else(none);
             let Estimate { median, low, high, .. } = figures.estimate;
-            (measured, rates, format!("{median:.3}"), format!("{low:.3}–{high:.3}"))
+            let which = if figures.summary == Summary::Lowest { " (best round)" } else { "" };
+            (measured, rates, format!("{median:.3}{which}"), format!("{low:.3}–{high:.3}"))
         }
     };
     vec![line.row.to_owned(), line.work.to_owned(), measured, rates, compared, limit, median, interval, verdict(line)]
@@ -159,6 +160,7 @@ mod tests {
             others: Series { values: others.to_vec(), rates: vec![49_876.0; others.len()] },
             estimate: Estimate { median, low: median - 0.25, high: median + 0.25, confidence: 0.973 },
             repeated: 0,
+            summary: Summary::Median,
         };
         let limit = Some(Limit::AtMost(0.76));
         let mut doubtful = figures(&[120.0], &[], 120.0);
