@@ -480,7 +480,10 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
         ("-k --tls-ciphers AES128-SHA", "--tls-ciphers \"AES128-SHA\": RSA key exchange is not offered; write some of"),
         ("-k --tls-ciphers ECDHE-RSA-AES128-SHA256", "suites with CBC are not offered"),
         ("-k --tls-ciphers DHE-RSA-AES128-GCM-SHA256", "DHE is not offered"),
-        ("-k --tls-max 1.2 --tls-ciphers TLS_AES_128_GCM_SHA256", "--tls-ciphers names no suite of the versions"),
+        (
+            "-k --tls-max 1.2 --tls-ciphers TLS_AES_128_GCM_SHA256",
+            "--tls-ciphers names no suite that --tls-min and --tls-max allow; name another",
+        ),
         ("-k --tls-groups P-521", "--tls-groups \"P-521\": write some of X25519:"),
         ("-k --tls-resume maybe", "--tls-resume \"maybe\": unknown; write on or off"),
     ];
