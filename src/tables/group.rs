@@ -1,5 +1,7 @@
 //! Groups of runs with the same key, which are averaged.
 
+use std::collections::{HashMap, HashSet};
+
 use super::column::{self, Figure};
 use super::measured::Measured;
 use super::number::Number;
@@ -18,17 +20,19 @@ pub struct Group<'a> {
 /// The groups of runs with the same key, ordered by its first field, then by the next.
 pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut places: HashMap<Vec<String>, usize> = HashMap::new();
     for run in runs {
         let key: Vec<String> = fields.iter().map(|field| column::field(run, field).unwrap_or_default()).collect();
-        match groups.iter_mut().find(|group| group.key == key) {
-            Some(group) => group.runs.push((0, run)),
-            None => groups.push(Group { key, runs: vec![(0, run)] }),
-        }
+        let place = *places.entry(key).or_insert_with_key(|key| {
+            groups.push(Group { key: key.clone(), runs: Vec::new() });
+            groups.len() - 1
+        });
+        groups[place].runs.push((0, run));
     }
-    let order: Vec<Vec<String>> = (0..fields.len()).map(|index| levels(&groups, index, &fields[index])).collect();
+    let order: Vec<HashMap<String, usize>> =
+        (0..fields.len()).map(|index| levels(&groups, index, &fields[index]).into_iter().zip(0..).collect()).collect();
     groups.sort_by_cached_key(|group| {
-        let place = |(level, levels): (&String, &Vec<String>)| levels.iter().position(|known| known == level);
-        group.key.iter().zip(&order).map(place).collect::<Vec<_>>()
+        group.key.iter().zip(&order).map(|(level, order)| order.get(level).copied()).collect::<Vec<_>>()
     });
     groups.iter_mut().for_each(Group::number);
     groups
@@ -37,28 +41,27 @@ pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
 /// The levels of a field: those of an experiment in its plan's order; those of other factors, and rates, ascending;
 /// others in order of appearance.
 fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
-    let mut levels: Vec<String> = Vec::new();
-    for group in groups {
-        if !levels.contains(&group.key[index]) {
-            levels.push(group.key[index].clone());
-        }
-    }
-    let planned: Option<Vec<u32>> = levels.iter().map(|level| place(groups, field, level)).collect();
-    match planned {
-        Some(_) => levels.sort_by_key(|level| place(groups, field, level)),
-        None if field == "rate" || !column::FIELDS.contains(&field) => {
-            levels.sort_by(|one, other| order::level(one, other));
-        }
-        None => {}
+    let mut known = HashSet::new();
+    let all = groups.iter().map(|group| &group.key[index]);
+    let mut levels: Vec<String> = all.filter(|level| known.insert(*level)).cloned().collect();
+    let planned = planned(groups, field);
+    if levels.iter().all(|level| planned.contains_key(&level[..])) {
+        levels.sort_by_key(|level| planned.get(&level[..]).copied());
+    } else if field == "rate" || !column::FIELDS.contains(&field) {
+        levels.sort_by(|one, other| order::level(one, other));
     }
     levels
 }
 
-/// The index of a level in the plan of the experiment that varied it.
-fn place(groups: &[Group<'_>], field: &str, level: &str) -> Option<u32> {
+/// The levels of a field in the plan of the experiment that varied it, each with its index there.
+fn planned<'a>(groups: &'a [Group<'_>], field: &str) -> HashMap<&'a str, u32> {
     let places = groups.iter().flat_map(|group| &group.runs).filter_map(|(_, run)| run.place.as_ref());
-    let mut levels = places.flat_map(|place| &place.levels);
-    levels.find(|it| column::factor_of_experiment(&it.factor) == field && it.level == level).map(|it| it.index)
+    let levels = places.flat_map(|place| &place.levels);
+    let mut planned = HashMap::new();
+    for level in levels.filter(|it| column::factor_of_experiment(&it.factor) == field) {
+        planned.entry(&level.level[..]).or_insert(level.index);
+    }
+    planned
 }
 
 impl<'a> Group<'a> {
