@@ -9,17 +9,14 @@ use super::rate::{counted, rate};
 use super::silences::silences;
 use crate::plan::{Io, Plan};
 use crate::run::{Ended, Outcome, nanos};
-use crate::stats::{Cause, Distribution, OpenLoop, Timeline};
-use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, Target, Thirds, Thread, Verdict};
+use crate::stats::{Cause, OpenLoop, Timeline};
+use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, SLOW, Target, Thirds, Thread, Verdict};
 
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
 /// (`TCP_DELACK_MIN`), a busy machine for somewhat longer.
 const DELAYED_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
 /// Minimum number of rows in a third of a run.
 const ROWS_PER_THIRD: usize = 3;
-/// A response is slow if it took this many times the median.
-const SLOW: u64 = 10;
-
 /// The spread of requests over connections is meaningful from this many per connection on.
 const REQUESTS_PER_CONNECTION: u64 = 20;
 
@@ -37,7 +34,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
     let stalled_ns: u64 = outcome.stalls.iter().map(|gap| gap.length_ns()).sum();
     Evidence {
         generator: Generator {
-            threads: if is_simulated(plan) { Vec::new() } else { threads(outcome) },
+            threads: threads(plan, outcome),
             cpus: outcome.host.cpus,
             stalled_s: figure((stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
             throttled_s: seen.throttled_s,
@@ -75,8 +72,11 @@ fn is_simulated(plan: &Plan) -> bool {
     matches!(plan.io, Io::Sim(_))
 }
 
-/// The work of each thread.
-pub(super) fn threads(outcome: &Outcome) -> Vec<Thread> {
+/// The work of each thread; none in virtual time.
+pub(super) fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
+    if is_simulated(plan) {
+        return Vec::new();
+    }
     let elapsed_ns = nanos(outcome.elapsed);
     let evidence = outcome.workers.iter().filter_map(|worker| worker.evidence);
     let evidence = evidence.filter(|evidence| evidence.wall_ns > 0);
@@ -132,6 +132,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         read_errors: errors.read,
         timeouts: errors.timeout,
         silent_s: if open_loop.is_none() { figure(silent_ns as f64 / 1e9) } else { 0.0 },
+        quiet_s: figure(outcome.silences.iter().map(|gap| gap.length_ns() as f64).sum::<f64>() / 1e9),
         silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
         // In virtual time, seconds pass faster than intervals are handed over.
@@ -156,7 +157,10 @@ fn latency(outcome: &Outcome) -> Option<Latency> {
     let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0);
     let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
-    let slow = slow(latency);
+    let slow_ns = latency.percentile(50.0).saturating_mul(SLOW).max(1);
+    let slow = latency.values().filter(|(ns, _)| *ns >= slow_ns);
+    let (slow, slow_sum_ns) =
+        slow.fold((0, 0.0), |(count, sum_ns), (ns, more)| (count + more, sum_ns + ns as f64 * more as f64));
     Some(Latency {
         mean_us: figure(latency.mean()? / 1e3),
         min_us: figure(least_ns as f64 / 1e3),
@@ -165,26 +169,10 @@ fn latency(outcome: &Outcome) -> Option<Latency> {
         p50_us: us(50.0),
         p99_us: us(99.0),
         delayed: figure(delayed as f64 / latency.count() as f64),
-        slow: figure(slow.share),
-        slow_time: figure(slow.time),
+        slow,
+        slow_mean_us: figure(slow_sum_ns / slow.max(1) as f64 / 1e3),
+        slow_time: figure((slow_sum_ns / latency.sum().max(1) as f64).min(1.0)),
     })
-}
-
-/// The responses that took at least ten times the median.
-pub(super) struct Slow {
-    /// Their share (0 to 1) of all responses.
-    share: f64,
-    /// Their share (0 to 1) of the sum of all latencies.
-    pub time: f64,
-}
-
-pub(super) fn slow(latency: &Distribution<u64>) -> Slow {
-    let slow_ns = latency.percentile(50.0).saturating_mul(SLOW);
-    let slow = latency.values().filter(|(ns, _)| slow_ns > 0 && *ns >= slow_ns);
-    let (count, sum_ns) =
-        slow.fold((0, 0), |(count, sum_ns), (ns, more)| (count + more, sum_ns + u128::from(ns) * u128::from(more)));
-    let share = |part: f64, of: f64| if of > 0.0 { (part / of).min(1.0) } else { 0.0 };
-    Slow { share: share(count as f64, latency.count() as f64), time: share(sum_ns as f64, latency.sum() as f64) }
 }
 
 /// The generator's end of some connections.

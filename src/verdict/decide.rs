@@ -47,7 +47,9 @@ const HALF_ANSWERED: f64 = 0.3;
 const SILENT: f64 = 0.1;
 /// … and for at least this long, in seconds.
 const SILENT_MIN_S: f64 = 0.2;
-/// Slow responses hold the connections if they account for this share of the time in flight.
+/// A response is slow if it took this many times the median.
+pub const SLOW: u64 = 10;
+/// Slow responses hold the connections if they make up this share of the sum of all latencies.
 const HELD: f64 = 0.5;
 /// Requests queue at the target if the median is this many times the latency without a queue: the 1st percentile, or
 /// the median under a lower load.
@@ -113,7 +115,7 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
     // A stall delays responses. It does not make a target refuse or reset every connection.
-    let is_refused = load.completed == 0 && load.connect_errors + load.read_errors > 0;
+    let is_refused = load.completed == 0 && load.connect_errors + load.read_errors >= load.connections;
     (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !is_refused).then_some(())?;
     let reason = format!(
         "onrush was stalled for {} of {}: the process was suspended or got no processor",
@@ -317,23 +319,29 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
 /// Detects slow responses that hold the connections most of the time, while the others are fast.
 fn slow_responses(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, .. } = evidence;
-    let &Latency { mean_us, p50_us, slow, slow_time, .. } = latency.as_ref()?;
-    let is_held = slow_time >= HELD;
-    // A queue would make each response at most that much longer.
-    let is_queue = slow_time * mean_us <= slow * QUEUE_MAX * load.in_flight * p50_us;
-    // A target that stops now and then as a whole would hold more connections, too.
-    let is_stopped = load.silent_s >= load.elapsed_s * slow_time / 2.0;
-    (is_held && !is_queue && !is_stopped && queues_elsewhere(evidence) && !is_sent(load)).then_some(())?;
+    let &Latency { mean_us, p50_us, calm_us, slow, slow_time, .. } = latency.as_ref()?;
+    let slows_down = calm_us.is_some_and(|calm_us| mean_us >= QUEUEING * calm_us);
+    (is_held(evidence) && !slows_down && queues_elsewhere(evidence) && !is_sent(load)).then_some(())?;
     let reason = format!(
-        "{} of the responses took ten times the median of {} or longer, which is {} of the time that requests were in \
-         flight{}",
-        percent(slow),
+        "{} of the responses took ten times the median of {} or longer; they make up {} of all response times{}",
+        percent(slow as f64 / load.completed as f64),
         time(p50_us),
         percent(slow_time),
         meanwhile(evidence)
     );
     let advice = format!("find out why these are slow, or use more connections ({})", option_of(load));
     ruling(LimitedBy::Connections, reason, &advice)
+}
+
+/// Whether slow responses hold the connections most of the time, although no queue makes them slow and the target does
+/// not fall silent as a whole.
+pub fn is_held(Evidence { load, latency, .. }: &Evidence) -> bool {
+    latency.as_ref().is_some_and(|&Latency { p50_us, slow_mean_us, slow_time, .. }| {
+        // A queue has as many requests at most as there are connections.
+        let is_queue = slow_mean_us <= QUEUE_MAX * load.connections as f64 * p50_us;
+        let is_silent = load.quiet_s >= load.elapsed_s * slow_time / 2.0;
+        slow_time >= HELD && !is_queue && !is_silent
+    })
 }
 
 /// Whether requests that wait do so elsewhere: if onrush itself is busy, they may have queued in it.
@@ -397,6 +405,11 @@ fn unclear(evidence: &Evidence) -> Ruling {
     };
     let reason = match latency {
         _ if failures.is_some() => failures.unwrap_or_default(),
+        _ if is_sent(load) => {
+            let missing = (load.asked_per_s.unwrap_or_default() - load.rate_per_s) * load.elapsed_s;
+            let missing = count(missing.round() as u64, "response");
+            format!("the whole rate was sent, but {missing} had not arrived at the end{}", meanwhile(evidence))
+        }
         Some(latency) if latency.p1_us > 0.0 => format!(
             "cannot tell whether requests queued: with {} in flight, the median of {} is {} times the 1st percentile and \
              {} times the shortest latency{}",

@@ -89,6 +89,9 @@ pub struct Load {
     pub read_errors: u64,
     /// In a closed loop, the total length of silences that are much longer than the latencies.
     pub silent_s: f64,
+    /// The total length of all times of 200 ms or more without a response to the requests in flight.
+    #[serde(default)]
+    pub quiet_s: f64,
     /// Requests that lasted longer than the timeout.
     pub timeouts: u64,
     /// How long the silence before the end was.
@@ -133,10 +136,13 @@ pub struct Latency {
     pub p99_us: f64,
     /// The share of the latencies between 38 and 46 ms, where Linux's delayed acknowledgements (40 ms) put them.
     pub delayed: f64,
-    /// The share of the responses that took at least ten times the median.
+    /// How many responses took at least ten times the median.
     #[serde(default)]
-    pub slow: f64,
-    /// The share of the sum of all latencies that these account for.
+    pub slow: u64,
+    /// Their mean latency.
+    #[serde(default)]
+    pub slow_mean_us: f64,
+    /// Their share of the sum of all latencies.
     #[serde(default)]
     pub slow_time: f64,
 }

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use decide::QUEUEING;
+pub use decide::{QUEUEING, SLOW, is_held};
 pub use evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Target, Thirds, Thread};
 pub use find::Finding;
 

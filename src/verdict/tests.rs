@@ -51,8 +51,8 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
 }
 
 /// Situations of the network that a later one explains: segments dropped by a full accept queue (10), and
-/// acknowledgements that were delayed (9) or late because of it.
-const EXPLAINED: [(usize, usize); 4] = [(5, 10), (6, 10), (8, 9), (8, 10)];
+/// acknowledgements that were delayed (9) or late because of it. And slow responses of a target that slows down (15).
+const EXPLAINED: [(usize, usize); 5] = [(5, 10), (6, 10), (8, 9), (8, 10), (13, 15)];
 
 /// Changes for the rules, in their order: each alone leads to its verdict.
 const SITUATIONS: [(LimitedBy, Change); 18] = [
@@ -91,7 +91,7 @@ const SITUATIONS: [(LimitedBy, Change); 18] = [
     // One of a hundred takes sixty times as long as the median.
     (LimitedBy::Connections, |evidence| {
         let latency = evidence.latency.as_mut().unwrap();
-        (latency.slow, latency.slow_time) = (0.01, 0.6);
+        (latency.slow, latency.slow_mean_us, latency.slow_time) = (50, 1_000.0 * MS, 0.6);
     }),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().p1_us = 9.0 * MS),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS)),
@@ -155,11 +155,11 @@ fn verdicts_name_figures_and_what_to_change() {
     assert_eq!(
         said(|evidence| {
             let latency = evidence.latency.as_mut().unwrap();
-            (latency.slow, latency.slow_time) = (0.01, 0.6);
+            (latency.slow, latency.slow_mean_us, latency.slow_time) = (50, 1_000.0 * MS, 0.6);
         }),
-        "limited by the number of connections: 1.0 % of the responses took ten times the median of 18.0 ms or longer, \
-         which is 60 % of the time that requests were in flight; onrush's busiest thread was 30 % busy; find out why \
-         these are slow, or use more connections (-c)"
+        "limited by the number of connections: 1.0 % of the responses took ten times the median of 18.0 ms or longer; \
+         they make up 60 % of all response times; onrush's busiest thread was 30 % busy; find out why these are slow, \
+         or use more connections (-c)"
     );
     assert_eq!(
         said(|evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS)),
@@ -180,9 +180,9 @@ fn verdicts_name_figures_and_what_to_change() {
     );
     assert_eq!(
         said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0))),
-        "unclear: cannot tell whether requests queued: with 9.9 in flight, the median of 18.0 ms is 1.8 times the 1st \
-         percentile and 1.9 times the shortest latency; onrush's busiest thread was 30 % busy",
-        "all were sent, so more connections would not help"
+        "unclear: the whole rate was sent, but 400 responses had not arrived at the end; onrush's busiest thread was 30 % \
+         busy",
+        "more connections would not help"
     );
     assert_eq!(
         said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(500.0), Some(1.0))),
@@ -249,21 +249,30 @@ fn what_is_not_known_decides_nothing() {
 
 #[test]
 fn slow_responses_decide_only_if_nothing_else_explains_them() {
-    let unclear = |change: Change| {
-        let verdict = after(change);
-        assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.reason);
+    let changed = |change: Change| {
+        after(|evidence| {
+            let latency = evidence.latency.as_mut().unwrap();
+            (latency.slow, latency.slow_mean_us, latency.slow_time) = (50, 1_000.0 * MS, 0.6);
+            change(evidence);
+        })
     };
-    // A queue of ten does.
-    unclear(|evidence| {
-        let latency = evidence.latency.as_mut().unwrap();
-        (latency.slow, latency.slow_time) = (0.05, 0.5);
-    });
-    // The target stops as a whole for half of the time.
-    unclear(|evidence| {
-        let latency = evidence.latency.as_mut().unwrap();
-        (latency.slow, latency.slow_time) = (0.01, 0.6);
-        evidence.load.silent_s = 5.0;
-    });
+    assert_eq!(changed(|_| ()).limited_by, LimitedBy::Connections);
+    for (why, change) in [
+        (
+            "a queue of as many requests as there are connections does",
+            (|evidence| evidence.load.connections = 50) as Change,
+        ),
+        ("the target fell silent as a whole", |evidence| evidence.load.quiet_s = 3.0),
+        ("the others make up half of the time", |evidence| evidence.latency.as_mut().unwrap().slow_time = 0.49),
+        ("the whole rate was sent", |evidence| {
+            (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0));
+        }),
+    ] {
+        let verdict = changed(change);
+        assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{why}: {}", verdict.reason);
+    }
+    let slows_down = changed(|evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS));
+    assert_eq!(slows_down.limited_by, LimitedBy::Target, "responses took longer while more were in flight");
 }
 
 #[test]
@@ -271,7 +280,7 @@ fn too_few_responses_decide_nothing() {
     let few = after(|evidence| evidence.load.completed = 19);
     assert_eq!((few.limited_by, few.reason.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
     let refused = after(|evidence| {
-        (evidence.generator.stalled_s, evidence.load.completed, evidence.load.read_errors) = (0.5, 0, 900);
+        (evidence.generator.stalled_s, evidence.load.completed, evidence.load.read_errors) = (0.5, 0, 10);
     });
     assert_eq!(refused.to_string(), "unclear: there were no responses", "a stall is no reason for resets");
 }

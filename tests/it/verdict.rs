@@ -16,6 +16,7 @@ cases! {
     a_generator_that_shares_its_processor_is_the_limit needs "taskset";
     a_script_that_takes_all_the_time_is_the_limit;
     a_single_connection_is_the_limit;
+    a_few_slow_responses_make_the_connections_the_limit;
     few_local_ports_are_the_limit needs "unshare -rn true", "ip -V";
     a_slow_link_is_the_limit needs "unshare -rn tc qdisc add dev lo root tbf rate 1mbit burst 9kb latency 1s";
     a_link_that_loses_segments_is_the_limit needs "unshare -rn tc qdisc add dev lo root tbf rate 1mbit burst 9kb latency 1s";
@@ -92,6 +93,14 @@ fn a_script_that_takes_all_the_time_is_the_limit(context: &Context) {
 fn a_single_connection_is_the_limit(context: &Context) {
     let server = target();
     expect("connections", &[], || verdict(context.onrush().words("-t1 -c1 -d2s").word(url(&server, "/delay/20"))));
+}
+
+fn a_few_slow_responses_make_the_connections_the_limit(context: &Context) {
+    let server = target();
+    let of = |path: &str| verdict(context.onrush().words("-t1 -c10 -d2s").word(url(&server, path)));
+    expect("connections", &[], || of("/stall?every=20&ms=20"));
+    // A target that stops as a whole holds any number of connections.
+    expect("target", &[], || of("/freeze?every=600ms&ms=400"));
 }
 
 /// The verdict of a run with these arguments in its own network, after a script that prepares it. An embedded target

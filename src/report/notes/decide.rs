@@ -8,13 +8,14 @@ use super::super::failure::Failure;
 use super::super::silences::silences;
 use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
+use super::open_loop::MoreConnections;
 use super::{Capped, Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
 use crate::plan::Plan;
 use crate::run::{Breakdown, Ended, Outcome, nanos};
 use crate::stats::buffers::Sizes;
 use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
-use crate::verdict::{Finding, LimitedBy, Verdict};
+use crate::verdict::{Finding, LimitedBy, Verdict, is_held};
 
 /// A class of statuses other than 2xx is worth a note above this percentage of the responses.
 const STATUS_PERCENT: u64 = 1;
@@ -61,7 +62,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(capped(plan, outcome));
     let silences = silences(plan, outcome);
     let silent_ns = silences.iter().map(|(_, silent_ns)| silent_ns).sum();
-    notes.extend(open_loop::notes(plan, outcome, silent_ns, is_target_the_limit(plan, outcome)));
+    notes.extend(open_loop::notes(plan, outcome, silent_ns, more_connections(plan, outcome)));
     notes.extend(early_end(plan, outcome));
     notes.extend(outcome.until.clone().filter(|_| outcome.totals.counters.completed > 0).map(|until| Note::Until {
         until,
@@ -278,12 +279,16 @@ fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     Some(Note::Statuses { answers, counts, location })
 }
 
-/// Whether the verdict is that the target was the limit, for a reason that more connections do not change.
-fn is_target_the_limit(plan: &Plan, outcome: &Outcome) -> bool {
-    super::super::verdict(plan, outcome).is_some_and(|Verdict { limited_by, findings, .. }| {
-        let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
-        limited_by == LimitedBy::Target && !more_help
-    })
+/// What the verdict says about more connections.
+fn more_connections(plan: &Plan, outcome: &Outcome) -> MoreConnections {
+    let Some(verdict) = super::super::verdict(plan, outcome) else { return MoreConnections::Unknown };
+    let Verdict { limited_by, findings, evidence, .. } = &verdict;
+    let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
+    match limited_by {
+        _ if is_held(evidence) => MoreConnections::Useful,
+        LimitedBy::Target if !more_help => MoreConnections::Useless,
+        _ => MoreConnections::Unknown,
+    }
 }
 
 /// Findings of the verdict that no other note covers.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::bounds::Bounds;
-use super::super::verdict::{slow, threads};
+use super::super::verdict::threads;
 use super::Note;
 use crate::plan::limits::CONNECTIONS_MAX;
 use crate::plan::schedule::{Arrivals, CatchUp};
@@ -26,8 +26,6 @@ const CROWDED_SHARE: f64 = 0.05;
 const CROWDED_OF_LATE: f64 = 0.5;
 /// If responses take this many times as long when connections are busy, the target is the bottleneck.
 const SLOWED: f64 = 2.0;
-/// Responses that take long by themselves, without a queue, account for this share of all latencies together.
-const HELD: f64 = 0.5;
 /// Waiting for a processor is worth a mention from this share of a thread's time.
 const WAITED: f64 = 0.05;
 /// Requests in flight at the end are ordinary up to this multiple of the expected number and of the slowest latency:
@@ -115,6 +113,17 @@ pub struct Burst {
     pub is_staged: bool,
 }
 
+/// What the verdict says about more connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoreConnections {
+    /// The target was the limit, for a reason that they do not change.
+    Useless,
+    /// Slow responses held those that there were.
+    Useful,
+    /// Nothing.
+    Unknown,
+}
+
 /// What made requests late although connections were free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LateReason {
@@ -143,14 +152,14 @@ pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -
 }
 
 /// The notes on a run with a schedule; `silent_ns`: the total length of its silences;
-/// `is_target_the_limit`: its verdict, for a reason that more connections do not change.
-pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, is_target_the_limit: bool) -> Vec<Note> {
+/// `more`: what its verdict says about more connections.
+pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, more: MoreConnections) -> Vec<Note> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
     let OpenLoop { lateness, late, dropped, due, carried, .. } = open_loop;
     let slice = plan.schedule.as_ref().and_then(|schedule| schedule.send_slice).filter(|slice| is_sliced(plan, *slice));
     let sent = lateness.count();
     let burst = burst(plan, outcome);
-    let crowded = crowded(plan, outcome, open_loop, silent_ns, is_target_the_limit);
+    let crowded = crowded(plan, outcome, open_loop, silent_ns, more);
     let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
         late: *late,
         sent,
@@ -158,7 +167,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, is_target_the_limit
         p99_ns: lateness.percentile(99.0),
         max_ns: lateness.max().unwrap_or(0),
         burst,
-        reason: if crowded.is_none() { late_reason(outcome) } else { None },
+        reason: if crowded.is_none() { late_reason(plan, outcome) } else { None },
     });
     let in_percentiles = plan.dialect != Dialect::Wrk2;
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: due + carried, in_percentiles });
@@ -171,8 +180,8 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, is_target_the_limit
 }
 
 /// Why requests were late although connections were free.
-fn late_reason(outcome: &Outcome) -> Option<LateReason> {
-    let waited = threads(outcome).iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
+fn late_reason(plan: &Plan, outcome: &Outcome) -> Option<LateReason> {
+    let waited = threads(plan, outcome).iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
     let waited = (waited >= WAITED).then_some(LateReason::Waited(waited));
     short_stalls(outcome).map(LateReason::Stalled).or(waited)
 }
@@ -211,10 +220,14 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
     let by_schedule_per_s = plan.schedule.as_ref()?.per_second_between(Duration::ZERO, outcome.elapsed);
     let [sent_per_s, carried_per_s] = [lateness.count(), *carried].map(|requests| requests as f64 / elapsed_s);
     let asked_per_s = by_schedule_per_s + carried_per_s;
+    // A backlog of one silence does not grow afterwards, and one that is caught up with shrinks.
+    let is_overload = match bottleneck {
+        Some(Bottleneck::Connections(crowded)) => crowded.remedy != Remedy::Silence,
+        Some(Bottleneck::Threads { .. }) => true,
+        Some(Bottleneck::CatchUp(_)) | None => false,
+    };
     let is_constant = by_schedule_per_s >= CONSTANT * plan.schedule.as_ref()?.most_per_second();
-    // A backlog of one silence does not grow afterwards.
-    let is_silence = crowded.is_some_and(|crowded| crowded.remedy == Remedy::Silence);
-    let grows = is_constant && *dropped == 0 && !is_silence;
+    let grows = is_overload && is_constant && *dropped == 0 && unsent > carried;
     Some(Behind { asked_per_s, carried: *carried, sent_per_s, unsent: *unsent, grows, bottleneck })
 }
 
@@ -230,7 +243,7 @@ fn crowded(
     outcome: &Outcome,
     open_loop: &OpenLoop<u64>,
     silent_ns: u64,
-    is_target_the_limit: bool,
+    more: MoreConnections,
 ) -> Option<Crowded> {
     let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
     let share = open_loop.all_busy_ns as f64 / threads_ns;
@@ -263,8 +276,8 @@ fn crowded(
     let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {
         _ if heard_share < least_share => Remedy::Silence,
         _ if open_loop.calm == 0 => Remedy::Unknown,
-        _ if mean_ns > SLOWED * calm_ns && slow(latency).time < HELD => Remedy::Target { calm_ns, mean_ns },
-        _ if is_target_the_limit => Remedy::Verdict,
+        _ if mean_ns > SLOWED * calm_ns && more != MoreConnections::Useful => Remedy::Target { calm_ns, mean_ns },
+        _ if more == MoreConnections::Useless => Remedy::Verdict,
         CONNECTIONS_MAX.. => Remedy::Unknown,
         // The stages do reach this number, but not at the right time.
         needed if needed <= most => Remedy::Unknown,

@@ -412,7 +412,7 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
             format!(
                 "responses took {calm} while few connections were busy, and {mean} on average: requests queue at \
-                 the target, so more connections will not help"
+                 the target or on the way to it, so more connections will not help"
             )
         }
         Remedy::Verdict => "more may not help: the target was probably the limit".to_owned(),

@@ -7,6 +7,7 @@ use crate::plan::levels::{self, Levels};
 use crate::plan::schedule::{Arrivals, CatchUp};
 use crate::plan::{Part, Schedule};
 use crate::report::fixtures::schedule;
+use crate::report::notes::open_loop::MoreConnections;
 use crate::run::WorkerShare;
 use crate::stats::{Evidence, OpenLoop};
 
@@ -68,20 +69,14 @@ fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
 #[test]
 fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
-    let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still unsent at the end, so latencies grow \
-                 with the length of the run";
+    let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
     let mut working = behind();
     working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
     let words =
         "only 1,000 of 1,600 requests/s were sent: the 2 threads were always busy; add threads (-t) or machines";
-    assert_eq!(
-        said_of(&with_rate(1_600), &working),
-        [format!(
-            "{words}; 6,000 were still unsent at the end, so latencies grow \
-                 with the length of the run"
-        )]
-    );
+    let waiting = "6,000 were still unsent at the end, so latencies grow with the length of the run";
+    assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; {waiting}")]);
     working.totals.evidence.spun_ns = 10_000 * MS;
     assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
     working.totals.evidence.spun_ns = 0;
@@ -100,7 +95,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
 fn what_a_warm_up_left_over_was_asked_for_too() {
     let outcome = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (8_000, 6_000, 4_000));
     let words = "only 1,000 of 1,400 requests/s were sent, including 6,000 requests left over from the warm-up: 4,000 \
-                 were still unsent at the end, so latencies grow with the length of the run";
+                 were still unsent at the end";
     assert_eq!(said_of(&with_rate(800), &outcome)[0], words);
 }
 
@@ -165,7 +160,7 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; responses took 4.00ms while few connections were busy, and 10.00ms on average: \
-                 requests queue at the target, so more connections will not help";
+                 requests queue at the target or on the way to it, so more connections will not help";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; more may help; raise --max-inflight";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
@@ -184,12 +179,21 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
         open_loop.all_busy_ns = 18_000 * MS;
         (open_loop.calm, open_loop.calm_ns) = (2, 2 * MS);
     });
-    let advised = |is_target_the_limit| {
-        let notes = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, is_target_the_limit);
+    let advised = |more| {
+        let notes = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, more);
         notes.into_iter().map(|note| note.to_string()).find(|words| words.contains("busy")).unwrap()
     };
-    assert!(advised(false).contains("would be needed"), "{}", advised(false));
-    assert!(advised(true).contains("more may not help: the target was probably the limit"), "{}", advised(true));
+    let unknown = advised(MoreConnections::Unknown);
+    assert!(unknown.contains("would be needed"), "{unknown}");
+    let outcome = changed(|open_loop| {
+        (open_loop.due, open_loop.unsent) = (16_000, 6_000);
+        open_loop.all_busy_ns = 18_000 * MS;
+        (open_loop.calm, open_loop.calm_ns) = (2, MS / 100);
+    });
+    let useful = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, MoreConnections::Useful);
+    assert!(!useful[0].to_string().contains("requests queue"), "{useful:?}");
+    let useless = advised(MoreConnections::Useless);
+    assert!(useless.contains("more may not help: the target was probably the limit"), "{useless}");
 }
 
 #[test]
@@ -203,8 +207,7 @@ fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_
         said_of(&plan, &outcome)
     };
     let words = "only 1,000 of 1,600 requests/s were sent: --catch-up 1.25 held them back; without it late requests \
-                 are sent as soon as a connection is free; 6,000 were still unsent at the end, so latencies grow \
-                 with the length of the run";
+                 are sent as soon as a connection is free; 6,000 were still unsent at the end";
     assert_eq!(of(3_001), [words]);
     assert!(of(3_000)[0].contains("busy"), "{:?}", of(3_000));
 }
