@@ -25,9 +25,6 @@ pub struct Votes {
     pub fails: u32,
 }
 
-/// Near the limit a run may hold or fail. Beyond this factor from the bracket, one that does otherwise was disturbed.
-const FAR: f64 = 1.02;
-
 /// The number of runs from which the majority decides.
 const ENOUGH: u32 = 3;
 
@@ -76,14 +73,6 @@ impl Bracket {
             fails: decided[cut..].iter().find_map(|votes| load(votes, false)),
         }
     }
-
-    /// The runs that contradict it: they failed well below it, or held well above it.
-    pub fn contradicted(self, points: &[Point]) -> Vec<&Point> {
-        let is_below = |load: u64| self.holds.is_some_and(|holds| load as f64 * FAR < holds as f64);
-        let is_above = |load: u64| self.fails.is_some_and(|fails| load as f64 > fails as f64 * FAR);
-        let contradicts = |point: &&Point| if point.holds() { is_above(point.load) } else { is_below(point.load) };
-        points.iter().filter(|point| point.is_clean()).filter(contradicts).collect()
-    }
 }
 
 #[cfg(test)]
@@ -118,20 +107,5 @@ mod tests {
         assert_eq!(bracket(&[(8, true), (10, false), (10, false), (12, true)]), (Some(8), Some(10)));
         // A load that has failed once is unknown.
         assert_eq!(bracket(&[(8, true), (10, false)]), (Some(8), None));
-    }
-
-    #[test]
-    fn runs_far_from_the_limit_contradict_it() {
-        let contradicted = |runs: &[(u64, bool)]| -> Vec<u64> {
-            let points = points(runs);
-            Bracket::of(&points).contradicted(&points).iter().map(|point| point.load).collect()
-        };
-        let agree = [(900, true), (1_000, true), (1_010, false), (1_010, false), (1_100, false)];
-        assert!(contradicted(&agree).is_empty());
-        let near = [agree.as_slice(), &[(990, false), (1_020, true)]].concat();
-        assert!(contradicted(&near).is_empty(), "within 2 %");
-        let far = [agree.as_slice(), &[(900, false), (1_100, true)]].concat();
-        assert_eq!(contradicted(&far), [900, 1_100]);
-        assert!(contradicted(&[(1_000, false)]).is_empty(), "nothing is known yet");
     }
 }

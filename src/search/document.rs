@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bracket, Fault, Limit, Point, interval};
+use super::{Bracket, Fault, Limit, Point, contradicting, interval};
 use crate::plan::Search;
 use crate::report::Judged;
 use crate::report::result::{self, Host, Moment, SCHEMA, Tool};
@@ -46,8 +46,8 @@ pub struct Document {
     /// If the limit of the target is unknown: the highest load that held, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// How many runs contradict the result: they failed more than 2 % below `highest`, or held more than 2 % above
-    /// what fails; left out if none does.
+    /// How many runs contradict the result: they failed more than 2 % below the limit, or held more than 2 % above it;
+    /// left out if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradicting: Option<usize>,
     /// The runs, in order.
@@ -165,7 +165,7 @@ impl Document {
             limited_by: if let Ended::Limited(limit) = ended { Some(limit.name().to_owned()) } else { None },
             at_least: bracket.holds.filter(|_| highest.is_none()).map(number),
             highest,
-            contradicting: Some(bracket.contradicted(points).len()).filter(|runs| *runs > 0),
+            contradicting: Some(contradicting(points, bracket).len()).filter(|runs| *runs > 0),
             points: points.iter().map(|point| Run::of(point, number(point.load))).collect(),
         }
     }

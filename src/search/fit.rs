@@ -11,6 +11,10 @@ const NEAR: f64 = 1.25;
 const POINTS_MIN: usize = 8;
 const OF_EACH_MIN: usize = 3;
 
+/// Loads are far from the limit beyond this factor, and this many steps of a whole number.
+const FAR: f64 = 1.02;
+const STEPS_MIN: f64 = 3.0;
+
 /// The number of bootstrap samples.
 const DRAWS: usize = 200;
 
@@ -44,6 +48,24 @@ pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
     let at = |share: f64| limits[(share * (DRAWS - 1) as f64).round() as usize].exp();
     // The interval includes the highest load that held.
     Some((at(0.025).min(highest), at(0.975).max(highest)))
+}
+
+/// The runs that contradict the limit: they failed well below it, or held well above it. Near it, a run may do either.
+pub fn contradicting(points: &[Point], bracket: Bracket) -> Vec<&Point> {
+    let (low, high) = interval(points, bracket).map_or_else(
+        || (bracket.holds.map(|load| load as f64), bracket.fails.map(|load| load as f64)),
+        |(low, high)| (Some(low), Some(high)),
+    );
+    let is_far = |less: f64, more: f64| less * FAR < more && less + STEPS_MIN <= more;
+    let contradicts = |point: &&Point| {
+        let load = point.load as f64;
+        if point.holds() {
+            high.is_some_and(|high| is_far(high, load))
+        } else {
+            low.is_some_and(|low| is_far(load, low))
+        }
+    };
+    points.iter().filter(|point| point.is_clean()).filter(contradicts).collect()
 }
 
 /// The logarithm of the load at which a run holds as often as not, by the curve that makes these runs most likely. A
@@ -115,5 +137,20 @@ mod tests {
         let (low, high) = interval_of(&runs).unwrap();
         assert!(low < 965.0 && high > 985.0, "{low} {high}");
         assert!(low > 900.0 && high < 1_040.0, "{low} {high}");
+    }
+
+    #[test]
+    fn runs_far_from_the_limit_contradict_it() {
+        let contradicted = |runs: &[(u64, bool)]| -> Vec<u64> {
+            let points = points(runs);
+            contradicting(&points, Bracket::of(&points)).iter().map(|point| point.load).collect()
+        };
+        let agree = [(900, true), (1_000, true), (1_010, false), (1_010, false), (1_100, false)];
+        assert!(contradicted(&agree).is_empty());
+        let near = [agree.as_slice(), &[(990, false), (1_020, true)]].concat();
+        assert!(contradicted(&near).is_empty(), "within 2 %");
+        let far = [agree.as_slice(), &[(900, false), (1_100, true)]].concat();
+        assert_eq!(contradicted(&far), [900, 1_100]);
+        assert!(contradicted(&[(1_000, false)]).is_empty(), "nothing is known yet");
     }
 }

@@ -18,7 +18,7 @@ pub mod words;
 
 pub use bracket::Bracket;
 pub use document::{Document, Ended};
-pub use fit::interval;
+pub use fit::{contradicting, interval};
 pub use length::{length, needed, warm_up};
 pub use limit::Limit;
 pub use point::{Fault, Measured, Point, WINDOWS, Window};

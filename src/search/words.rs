@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Bracket, Ended, Fault, Limit, Point, interval};
+use super::{Bracket, Ended, Fault, Limit, Point, contradicting, interval};
 use crate::plan::search::{Over, Search};
 use crate::report::result::NO_RESPONSE;
 use crate::report::{Judged, units};
@@ -64,17 +64,15 @@ fn why(point: &Point) -> Option<String> {
     })
 }
 
-/// What went wrong at the lowest load that fails, for the end of the result.
+/// The lowest load that fails, with what went wrong there, for the end of the result.
 fn beyond(over: Over, points: &[Point], fails: u64) -> String {
     let is_it = |point: &&Point| point.load == fails && point.is_clean() && !point.holds();
-    let Some(point) = points.iter().rev().find(is_it) else { return String::new() };
-    let was = |term: &Judged| {
-        let metric = term.term.split(['<', '>', '=', '!']).next().unwrap_or_default();
-        term.was.as_ref().map(|was| format!("{metric} was {was}"))
-    };
-    let broken = point.terms.iter().filter(|term| !term.holds).filter_map(was);
-    let why = why(point).unwrap_or_else(|| broken.collect::<Vec<_>>().join(" and "));
-    if why.is_empty() { String::new() } else { format!("; at {} {why}", load(over, fails)) }
+    let last = points.iter().rev().find(is_it);
+    let terms = last.into_iter().flat_map(|point| &point.terms).filter(|term| !term.holds);
+    let broken: Vec<String> =
+        terms.filter_map(|term| term.was.as_ref().map(|was| format!("{}: {was}", term.term))).collect();
+    let why = last.and_then(why).or((!broken.is_empty()).then(|| broken.join(", ")));
+    format!("; {} fails{}", load(over, fails), why.map_or_else(String::new, |why| format!(" ({why})")))
 }
 
 /// Why a search cannot begin.
@@ -99,7 +97,7 @@ pub fn too_long(search: &Search, needed: f64, per_s: f64, length: Duration, warm
 /// The line on standard output.
 pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
     let Search { objective, over, .. } = search;
-    let (name, noun, bracket) = (over.name(), noun(*over), Bracket::of(points));
+    let (noun, bracket) = (noun(*over), Bracket::of(points));
     let show = |number: u64| load(*over, number);
     let last = points.last().map_or_else(|| "first".to_owned(), |point| show(point.load));
     let spoilt = match ended {
@@ -115,26 +113,26 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
         Ended::Signal => "; the search was interrupted",
         Ended::Done | Ended::Died | Ended::Limited(_) => "",
     };
-    let highest = format!("Highest {name} with {objective}");
+    let highest = format!("Highest {noun} with {objective}");
     match (bracket.holds, bracket.fails, spoilt) {
         (Some(holds), _, Some(spoilt)) => format!("{highest}: unknown, at least {}: {spoilt}", show(holds)),
         (None, _, Some(spoilt)) => format!("{highest}: unknown: {spoilt}"),
         (Some(holds), Some(fails), None) => {
-            let between = interval(points, bracket).map_or_else(
-                || neighbours(*over, [holds, fails], ended),
-                |(low, high)| format!("{} and {}, with 95 % confidence", plain(*over, low), plain(*over, high)),
-            );
-            format!("{highest}: {} (the limit is between {between}){}", show(holds), beyond(*over, points, fails))
+            let (sure, few) = match interval(points, bracket) {
+                Some(ends) => (sure(*over, ends), ""),
+                None => (String::new(), too_few(*over, ended)),
+            };
+            format!("{highest}: {}{sure}{}{few}", show(holds), beyond(*over, points, fails))
         }
         (Some(holds), None, None) => match doubted(points, holds) {
             Some(load) => {
                 let (least, doubted) = (show(holds), show(load));
-                format!("{highest}: unknown, at least {least}: {doubted} failed and was not repeated{early}")
+                format!("{highest}: unknown, at least {least}: the failure at {doubted} was not confirmed{early}")
             }
             None => format!("Every {noun} tried holds {objective}, up to {}{early}", show(holds)),
         },
         (None, None, None) => match doubted(points, 0) {
-            Some(load) => format!("{highest}: unknown: {} failed and was not repeated{early}", show(load)),
+            Some(load) => format!("{highest}: unknown: the failure at {} was not confirmed{early}", show(load)),
             None => format!("{highest}: unknown: no run was conclusive{early}"),
         },
         (None, Some(_), None) => {
@@ -144,21 +142,28 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
     }
 }
 
-/// The loads around the limit, if there is no interval, and why there is none.
-fn neighbours(over: Over, around: [u64; 2], ended: Ended) -> String {
-    let [low, high] = around.map(|number| plain(over, number as f64));
-    // A search for a whole number ends at two neighbours, however much time is left.
-    let why = match (over, ended) {
+/// The 95 % interval of the limit.
+fn sure(over: Over, (low, high): (f64, f64)) -> String {
+    let plain = |load: f64| {
+        let number = load * over.number(1);
+        if over == Over::Rate { format!("{number:.1}") } else { format!("{number:.0}") }
+    };
+    format!(" (the limit is between {} and {}, with 95 % confidence)", plain(low), plain(high))
+}
+
+/// Why there is no interval.
+fn too_few(over: Over, ended: Ended) -> &'static str {
+    match (over, ended) {
+        // A search for a whole number ends at two neighbours, however much time is left.
         (Over::Connections | Over::Threads, Ended::Done) => "",
         (_, Ended::Signal) => "; too few runs for an interval",
         _ => "; too few runs for an interval: give the search more time (-d)",
-    };
-    format!("{low} and {high}{why}")
+    }
 }
 
 /// The note on runs that contradict the result; `None`: there are none.
 pub fn contradicted(over: Over, points: &[Point]) -> Option<String> {
-    let against = Bracket::of(points).contradicted(points);
+    let against = contradicting(points, Bracket::of(points));
     let verb = match against.len() {
         0 => return None,
         1 => "contradicts",
@@ -171,8 +176,8 @@ pub fn contradicted(over: Over, points: &[Point]) -> Option<String> {
     let more = (against.len() > SHOWN_MAX).then(|| "…".to_owned());
     let runs: Vec<String> = shown.chain(more).collect();
     Some(format!(
-        "{} of {} runs {verb} the result ({}): something else probably slowed the target down; repeat the search on a \
-         quiet machine",
+        "{} of {} runs {verb} the result ({}): the target was slower in some runs than in others; if the first runs \
+         failed, add --warmup, otherwise repeat the search when its machine has nothing else to do",
         against.len(),
         points.len(),
         runs.join(", ")
@@ -193,12 +198,6 @@ pub fn load(over: Over, load: u64) -> String {
         Over::Rate => format!("{:.1}/s", over.number(load)),
         Over::Connections | Over::Threads => load.to_string(),
     }
-}
-
-/// A load between two others, without its unit.
-fn plain(over: Over, load: f64) -> String {
-    let number = load * over.number(1);
-    if number >= 100.0 || over != Over::Rate { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
 /// What is varied, for the middle of a sentence.
@@ -235,26 +234,27 @@ mod tests {
             (
                 &narrow[..],
                 Ended::Time,
-                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2950 and 3010; too few runs for an interval: \
-                 give the search more time (-d))",
+                "Highest rate with p99<50ms: 2950.0/s; 3010.0/s fails; too few runs for an interval: give the search more \
+                 time (-d)",
             ),
             (
                 &sure,
                 Ended::Done,
-                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2950 and 2983, with 95 % confidence)",
+                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2950.0 and 2982.7, with 95 % confidence); \
+                 3010.0/s fails",
             ),
             (&none, Ended::Done, "No rate holds p99<50ms, down to 10.0/s"),
             (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s; give the search more time (-d)"),
             (
                 &once,
                 Ended::Signal,
-                "Highest rate with p99<50ms: unknown, at least 2950.0/s: 3010.0/s failed and was not repeated; the search was \
+                "Highest rate with p99<50ms: unknown, at least 2950.0/s: the failure at 3010.0/s was not confirmed; the search was \
                  interrupted",
             ),
             (
                 &once[1..],
                 Ended::Time,
-                "Highest rate with p99<50ms: unknown: 3010.0/s failed and was not repeated; give the search more time (-d)",
+                "Highest rate with p99<50ms: unknown: the failure at 3010.0/s was not confirmed; give the search more time (-d)",
             ),
             (
                 &[],
@@ -290,7 +290,7 @@ mod tests {
         let runs = points(&[(64, true), (65, false), (65, false)]);
         assert_eq!(
             result(&connections, &runs, Ended::Done),
-            "Highest connections with p99<50ms: 64 (the limit is between 64 and 65)"
+            "Highest number of connections with p99<50ms: 64; 65 fails"
         );
         assert_eq!(result(&threads, &runs[..1], Ended::Done), "Every number of threads tried holds p99<50ms, up to 64");
     }
@@ -301,26 +301,27 @@ mod tests {
         let end = |runs: &[Point]| beyond(Over::Connections, runs, 65);
         let judged =
             |term: &str, was: Option<&str>, holds| Judged { term: term.to_owned(), was: was.map(str::to_owned), holds };
-        assert_eq!(end(&runs), "", "nothing is known");
+        assert_eq!(end(&runs), "; 65 fails", "nothing more is known");
         runs[2].terms = vec![judged("p99<50ms", Some("58.11ms"), false), judged("errors=0", Some("0"), true)];
-        assert_eq!(end(&runs), "; at 65 p99 was 58.11ms");
+        assert_eq!(end(&runs), "; 65 fails (p99<50ms: 58.11ms)");
         runs[2].terms = vec![judged("p99<50ms", None, false)];
         runs[2].fault = Some(Fault::Unanswered);
-        assert_eq!(end(&runs), "; at 65 there was no response");
+        assert_eq!(end(&runs), "; 65 fails (there was no response)");
         (runs[2].fault, runs[2].slope_ns_per_s) = (Some(Fault::Rising), Some(9.3e6));
-        assert_eq!(end(&runs), "; at 65 the mean rises by 9.30ms per second");
+        assert_eq!(end(&runs), "; 65 fails (the mean rises by 9.30ms per second)");
     }
 
     #[test]
     fn runs_that_contradict_the_result_are_named() {
         let note = |runs: &[(u64, bool)]| contradicted(Over::Connections, &points(runs));
-        let runs = [(90, true), (100, true), (101, false), (101, false), (80, false), (110, true)];
+        let runs = [(90, true), (100, true), (103, false), (103, false), (80, false), (110, true)];
         assert_eq!(note(&runs[..4]), None);
-        let why = "something else probably slowed the target down; repeat the search on a quiet machine";
+        let why = "the target was slower in some runs than in others; if the first runs failed, add --warmup, otherwise \
+                   repeat the search when its machine has nothing else to do";
         assert_eq!(note(&runs[..5]), Some(format!("1 of 5 runs contradicts the result (80 failed): {why}")));
         assert_eq!(note(&runs), Some(format!("2 of 6 runs contradict the result (80 failed, 110 held): {why}")));
-        let many: Vec<(u64, bool)> = runs.into_iter().chain([(81, false), (82, false)]).collect();
-        let named = "4 of 8 runs contradict the result (80 failed, 110 held, 81 failed, …): ";
+        let many: Vec<(u64, bool)> = runs.into_iter().chain([(61, false), (62, false)]).collect();
+        let named = "4 of 8 runs contradict the result (80 failed, 110 held, 61 failed, …): ";
         assert!(note(&many).is_some_and(|note| note.starts_with(named)));
     }
 

@@ -15,25 +15,23 @@ pub(super) struct Route {
     pub usage: &'static str,
     /// One line for the help.
     pub about: &'static str,
+    /// The keys of its query.
+    keys: &'static [&'static str],
     action: Action,
 }
 
-/// Names that `/drip` shares with httpbin's.
-const ALIASES: [&str; 2] = ["numbytes", "duration"];
-
 impl Route {
-    /// The keys of its query.
-    fn keys(&self) -> impl Iterator<Item = &'static str> {
-        self.usage.split(['?', '&', '[']).filter_map(|part| part.split_once('=')).map(|(key, _)| key)
+    /// With the keys that its query may have. A path without keys ignores any query, because clients add some to make
+    /// each URL another one.
+    const fn takes(mut self, keys: &'static [&'static str]) -> Self {
+        self.keys = keys;
+        self
     }
 
-    /// The first key of a query that it does not know. A path without keys ignores any query, because clients add some
-    /// to make each URL another one.
+    /// The first key of a query that it does not know.
     fn unknown<'a>(&self, query: &'a str) -> Option<&'a str> {
-        self.keys().next()?;
-        let mut asked =
-            query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next().unwrap_or(pair));
-        asked.find(|key| !self.keys().any(|known| known == *key) && !ALIASES.contains(key))
+        let pairs = query.split('&').filter(|pair| !pair.is_empty() && !self.keys.is_empty());
+        pairs.map(|pair| pair.split('=').next().unwrap_or(pair)).find(|key| !self.keys.contains(key))
     }
 }
 
@@ -58,23 +56,29 @@ pub(super) const ROUTES: &[Route] = &[
     route("/delay/", "MS", "a response after MS milliseconds (or fractions)", Action::Make(responses::delay)),
     route("/status/", "N", "status N; 1xx: an interim response, then 200", Action::Make(responses::status)),
     route("/chunked/", "N", "N bytes chunked, with an extension and a trailer", Action::Make(responses::chunked)),
-    route("/drip", "?bytes=N&ms=M&delay=S", "N bytes spread over M ms, after S s", Action::Make(responses::drip)),
+    route("/drip", "?bytes=N&ms=M&delay=S", "N bytes spread over M ms, after S s", Action::Make(responses::drip))
+        .takes(&["bytes", "ms", "delay", "numbytes", "duration"]),
     route("/close", "", "sends Connection: close, then closes", Action::Make(responses::close)),
     route("/closenohdr", "", "closes after the response without announcing it", Action::Make(responses::close_unsaid)),
     route("/reset", "", "RST instead of a response", Action::Make(|_| Ok(Response::raw("", End::Reset)))),
     route("/garbage", "", "bytes that are not HTTP, then closes", Action::Make(responses::garbage)),
     route("/hang", "", "never responds", Action::Make(|_| Ok(Response::raw("", End::Hang)))),
-    route("/stall", "?every=K&ms=M", "on a connection every K-th waits M ms", Action::Make(responses::stall)),
+    route("/stall", "?every=K&ms=M", "on a connection every K-th waits M ms", Action::Make(responses::stall))
+        .takes(&["every", "ms"]),
     route(
         "/mixed",
         "?every=K&ms=M&rest=N",
         "every K-th connection waits M ms, others N ms",
         Action::Make(responses::mixed),
-    ),
-    route("/freeze", "?every=T&ms=M", "every T the whole target stops for M ms", Action::Make(responses::freeze)),
-    route("/capacity", "?rps=N[&sd=S]", "a queue that serves N requests/s in all", Action::Make(responses::capacity)),
+    )
+    .takes(&["every", "ms", "rest"]),
+    route("/freeze", "?every=T&ms=M", "every T the whole target stops for M ms", Action::Make(responses::freeze))
+        .takes(&["every", "ms"]),
+    route("/capacity", "?rps=N[&sd=S]", "a queue that serves N requests/s in all", Action::Make(responses::capacity))
+        .takes(&["rps", "sd"]),
     route("/eof", "", "a body without a length, ended by closing", Action::Make(responses::eof)),
-    route("/http10", "[?keep-alive]", "an HTTP/1.0 response, then closes [or not]", Action::Make(responses::http10)),
+    route("/http10", "[?keep-alive]", "an HTTP/1.0 response, then closes [or not]", Action::Make(responses::http10))
+        .takes(&["keep-alive"]),
     route("/early-hints", "", "103 Early Hints, then 200", Action::Make(responses::early_hints)),
     route("/100", "", "100 Continue, then 200", Action::Make(responses::unasked_continue)),
     route("/echo", "", "the request as it was received, up to 1 MiB", Action::Echo),
@@ -90,7 +94,7 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 const fn route(path: &'static str, usage: &'static str, about: &'static str, action: Action) -> Route {
-    Route { path, usage, about, action }
+    Route { path, usage, about, keys: &[], action }
 }
 
 /// The text of `onrush serve --help`.
@@ -137,8 +141,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, resources: &Resou
         return later(Response::text(404, "no such path; onrush serve --help lists them\n", manner));
     };
     if let Some(key) = route.unknown(query) {
-        let keys: Vec<&str> = route.keys().collect();
-        let why = format!("{path} does not know {key:?}; it takes {}\n", keys.join(", "));
+        let why = format!("{path} does not know {key:?}; it takes {}\n", route.keys.join(", "));
         return later(Response::text(400, why, manner));
     }
     let ask = Ask { argument, query, manner, numbers, freeze: &resources.freeze, capacity: &resources.capacity };
@@ -189,7 +192,9 @@ mod tests {
         assert_eq!(unknown("/stall", "every=5&&ms"), None);
         assert_eq!(unknown("/drip", "numbytes=4&duration=0&delay=0"), None);
         assert_eq!(unknown("/", "id=7"), None, "a path without keys");
+        assert_eq!(unknown("/stall", "duration=3"), Some("duration".to_owned()), "of another path");
         assert_eq!(unknown("/http10", "keep-alive"), None);
+        assert_eq!(unknown("/http10", "keepalive"), Some("keepalive".to_owned()));
     }
 
     #[test]

@@ -42,12 +42,7 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
     let highest = number(&document, "/highest/load");
     // A busy machine may spoil one or two of few runs, but never makes a target faster.
     assert!((400.0..=525.0).contains(&highest), "{highest}: {output:?}");
-    assert!(
-        output
-            .stdout
-            .starts_with(&format!("Highest rate with p90<200ms,errors<1%: {highest:.1}/s (the limit is between ")),
-        "{output:?}"
-    );
+    assert!(output.stdout.starts_with(&format!("Highest rate with p90<200ms,errors<1%: {highest:.1}/s")), "{output:?}");
     assert_eq!(output.stdout.lines().count(), 1, "{output:?}");
     let points = document["points"].as_array().unwrap();
     let lines: Vec<&str> = output.stderr.lines().filter(|line| line.contains("/s  ")).collect();

@@ -8,15 +8,31 @@ use super::find::secrets;
 /// The secrets in a script, in order.
 pub(super) fn secrets_of_script(text: &[u8]) -> Vec<Range<usize>> {
     let literals = literals(text);
-    let within = |place: Range<usize>| {
-        let after = literals.partition_point(|literal| literal.start <= place.start);
-        let literal = literals.get(after.checked_sub(1)?).filter(|literal| place.start < literal.end)?;
+    let places = secrets(text, false).into_iter();
+    places.flat_map(|place| values(text, &literals, place)).filter(|value| !value.is_empty()).collect()
+}
+
+/// The literals of a value, or the part of one, at this place.
+fn values(text: &[u8], literals: &[Literal], place: Range<usize>) -> Vec<Range<usize>> {
+    let rest = &literals[literals.partition_point(|literal| literal.end <= place.start)..];
+    if let Some(Literal { inner, .. }) = rest.first().filter(|literal| literal.start <= place.start) {
         // A long literal's value begins with its brackets.
-        let start = place.start.max(literal.inner.start);
-        let end = place.end.min(literal.inner.end);
-        (start < end).then_some(start..end)
-    };
-    secrets(text, false).into_iter().filter_map(within).collect()
+        return vec![place.start.max(inner.start)..place.end.min(inner.end)];
+    }
+    let (mut from, end) = (place.start, end_of_line(text, place.start));
+    let on_line = rest.iter().take_while(|literal| literal.start < end);
+    let are_values =
+        on_line.filter(|literal| is_value_after(&text[std::mem::replace(&mut from, literal.end)..literal.start]));
+    are_values.map(|literal| literal.inner.clone()).collect()
+}
+
+/// Whether a literal after this code is the value: `(`, `token or` or `prefix ..`, but not the argument of a function.
+fn is_value_after(code: &[u8]) -> bool {
+    let code = code.trim_ascii_end();
+    code.iter().all(|byte| b"( \t".contains(byte))
+        || code.ends_with(b" or")
+        || code.ends_with(b")or")
+        || code.ends_with(b"..")
 }
 
 /// A string literal, delimiters included.
@@ -90,6 +106,9 @@ mod tests {
             ("--[[ password = 'x' ]] token = 'a\\'b' .. token", vec!["a\\'b"]),
             ("wrk.body = \"user=ada&password=hunter2\"", vec!["hunter2"]),
             ("local token = os.getenv(\"API_TOKEN\")", vec![]),
+            ("local token = os.getenv(\"T\") or \"t0ken\" -- \"none\"", vec!["t0ken"]),
+            ("password = (\"hunter2\")\nother = (\"not this\")", vec!["hunter2"]),
+            ("cookie = name .. \"=abc\" .. rest", vec!["=abc"]),
             ("local t = a[b[1]] - c -- it's\nlocal password = 'after'", vec!["after"]),
             ("password = 'no end\nlocal a = 1", vec!["no end"]),
             ("password = [[no end", vec!["no end"]),
