@@ -31,8 +31,16 @@ pub(super) fn needs_value(letter: char) -> bool {
 
 /// The hint for another tool's letter whose value tells what is meant.
 pub(super) fn by_value(letter: char, value: &str) -> Option<String> {
+    if letter == 'A' && is_user_agent(value) {
+        return Some(spelled("-A", "-H 'User-Agent: X'"));
+    }
     let (.., ours) = BY_VALUE.iter().find(|(known, part, _)| *known == letter && value.contains(part))?;
     Some(spelled(&format!("-{letter}"), ours))
+}
+
+/// Whether it is the name of a browser for curl's `-A` and not a login for ab's: `Mozilla/5.0 (X; rv:1)`.
+fn is_user_agent(value: &str) -> bool {
+    value.split_once(':').is_some_and(|(user, _)| user.contains([' ', '/']))
 }
 
 /// What is wrong with a value that an option cannot have but another tool's option of the same letter can, and what to
@@ -47,7 +55,7 @@ pub(super) fn meant(id: Id, value: &str) -> Option<String> {
             Some(format!("not a time; onrush's option for the -D of hey and oha is --body @{file}"))
         }
         Id::Threads if is_time(value) => {
-            Some(format!("not a number; onrush's option for ab's -t is -d {value}, and for oha's --give-up {value}"))
+            Some(format!("not a number; onrush's option for oha's -t is --give-up {value}, and for ab's -d {value}"))
         }
         Id::Script => {
             let stages = stages(value)?;
@@ -74,9 +82,10 @@ fn is_time(value: &str) -> bool {
     value.ends_with(|last: char| last.is_ascii_alphabetic()) && units::time(value, Dialect::Native).is_ok()
 }
 
-/// k6's stages, such as `30s:10,1m:20`, as onrush's stages of connections: each begins where the one before ended.
+/// k6's stages, such as `30s:10,1m:20`, as onrush's stages of connections: each begins where the one before ended,
+/// the first at 1, k6's default.
 fn stages(value: &str) -> Option<String> {
-    let (mut stages, mut level) = (Vec::new(), "0");
+    let (mut stages, mut level) = (Vec::new(), "1");
     for stage in value.split(',') {
         let (length, target) = stage.split_once(':')?;
         units::time(length, Dialect::Native).ok()?;
@@ -125,8 +134,11 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-a", "--user"], Advice::Spelled("--basic-auth, for instance --basic-auth user:password")),
     // curl, k6 and ab.
     (&["-u"], Advice::Spelled("--basic-auth user:password; k6's VUs are -c, ab's file to PUT is -X PUT --body @FILE")),
-    // hey and ab.
-    (&["-A"], Advice::Spelled("-H 'Accept: text/html'; ab's login is --basic-auth user:password")),
+    // hey, curl and ab.
+    (
+        &["-A"],
+        Advice::Spelled("-H 'Accept: text/html'; curl's is -H 'User-Agent: X', ab's login --basic-auth user:password"),
+    ),
     (&["--no-keepalive"], Advice::Spelled("--disable-keepalive")),
     (&["-l", "--latencies"], Advice::Spelled("--latency")),
     (&["--debug", "--verbose"], Advice::Spelled("--once, which shows one request in full")),
@@ -144,7 +156,7 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (
         &["--stage"],
         Advice::Spelled(
-            "--stages c=10s:0..10,1m:10..50; k6's stages ramp from the previous level, onrush's name both levels",
+            "--stages c=10s:1..10,1m:10..50; k6's stages ramp from the previous level, onrush's name both levels",
         ),
     ),
     (&["--ramp-up"], Advice::Spelled("--stages, for instance --stages 10s:1k..20k")),
@@ -195,7 +207,7 @@ mod tests {
             said("-q"),
             "-q: onrush spells this -R, for instance -R 10k, for all connections together (hey: each)"
         );
-        let stages = "--stage: onrush spells this --stages c=10s:0..10,1m:10..50; k6's stages ramp from the previous level, onrush's name both levels";
+        let stages = "--stage: onrush spells this --stages c=10s:1..10,1m:10..50; k6's stages ramp from the previous level, onrush's name both levels";
         assert_eq!(said("--stage"), stages);
         assert_eq!(said("--max-vus"), "--max-vus: onrush spells this --max-inflight, for instance --max-inflight 1000");
         assert_eq!(said("--http2"), "--http2: onrush does not support HTTP/2 or HTTP/3 yet");
@@ -211,6 +223,7 @@ mod tests {
     fn a_value_tells_which_tools_letter_is_meant() {
         let said = |letter, value| by_value(letter, value).unwrap_or_default();
         assert_eq!(said('A', "user:pw"), "-A: onrush spells this --basic-auth user:password");
+        assert_eq!(said('A', "Mozilla/5.0 (X; rv:1)"), "-A: onrush spells this -H 'User-Agent: X'");
         assert_eq!(said('C', "sid=abc"), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'");
         assert_eq!(said('P', "user:pw"), "-P: onrush spells this --http-proxy http://USER:PW@HOST:PORT");
         assert_eq!(
@@ -239,10 +252,10 @@ mod tests {
             (Id::DelayStats, "-1.5s", None),
             (Id::DelayStats, ".5s", None),
             (Id::DelayStats, "soon", None),
-            (Id::Threads, "500ms", Some("-d 500ms, and for oha's --give-up 500ms")),
+            (Id::Threads, "500ms", Some("--give-up 500ms, and for ab's -d 500ms")),
             (Id::Threads, "1.5", None),
             (Id::Threads, "4x", None),
-            (Id::Script, "30s:10,1.5m:2k", Some("--stages 'c=30s:0..10,1.5m:10..2k'")),
+            (Id::Script, "30s:10,1.5m:2k", Some("--stages 'c=30s:1..10,1.5m:10..2k'")),
             (Id::Duration, "body.json", None),
         ] {
             let said = meant(id, value);
