@@ -28,7 +28,7 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
         Ok(count) => Ok(count),
         Err(reason) => {
             let text = value.to_string_lossy();
-            let meant = swept(flag, &text).or_else(|| foreign::meant(flag.id, &text));
+            let meant = commas(flag, &text).or_else(|| foreign::meant(flag.id, &text));
             if let Some(meant) = meant.filter(|_| !dialect.is_compat()) {
                 return Err(wrong(flag, value, meant));
             }
@@ -38,16 +38,34 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
     }
 }
 
-/// What to write instead of a list of numbers, for the options that may have one in a sweep.
-pub(super) fn swept(flag: &Flag, text: &str) -> Option<String> {
-    let letter = flag.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate))?;
-    // The last part of 1,000 is zero.
+/// What to write instead of a value with commas: they separate thousands, or the numbers of a sweep.
+pub(super) fn commas(flag: &Flag, text: &str) -> Option<String> {
+    let letter = flag.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate) && is_list(text));
+    let sweep = letter.map(|letter| format!("onrush sweep -{letter} {text} URL"));
+    match (ungrouped(text), sweep) {
+        (Some(number), Some(sweep)) => Some(format!("not a number; write {number}, or for a list {sweep}")),
+        (Some(number), None) => Some(format!("not a number; write {number}")),
+        (None, Some(sweep)) => Some(format!("not a number; write one of them, or measure each with {sweep}")),
+        (None, None) => None,
+    }
+}
+
+/// A number such as `1,500` without the commas between its groups of three digits.
+fn ungrouped(text: &str) -> Option<String> {
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let (first, rest) = text.split_once(',')?;
+    let begins = (1..=3).contains(&first.len()) && is_digits(first) && !first.starts_with('0');
+    let is_grouped = begins && rest.split(',').all(|part| part.len() == 3 && is_digits(part));
+    is_grouped.then(|| text.replace(',', ""))
+}
+
+/// Whether it is a list of numbers, none of which is zero.
+fn is_list(text: &str) -> bool {
     let is_positive = |part: &str| {
         let number = part.split('/').next().unwrap_or(part);
         units::metric(number, Dialect::Native).is_ok_and(|number| number > 0)
     };
-    let is_list = text.contains(',') && text.split(',').all(is_positive);
-    is_list.then(|| format!("not a number; write one of them, or measure each with onrush sweep -{letter} {text} URL"))
+    text.contains(',') && text.split(',').all(is_positive)
 }
 
 /// The size of a buffer in bytes.
