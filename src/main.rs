@@ -8,7 +8,7 @@ use onrush::report::show::Printed;
 use onrush::{compare, report, serve, tables};
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| say(&format!("onrush: internal error, please report it: {panic}"))));
+    std::panic::set_hook(Box::new(|panic| say(&format!("onrush: a bug in onrush, please report it: {panic}"))));
     ExitCode::from(match cli::parse(std::env::args_os()) {
         Invocation::Print { stdout, stderr, exit } => {
             if !stderr.is_empty() {

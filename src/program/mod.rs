@@ -367,7 +367,7 @@ fn broken(gate: &Gate) -> String {
 
 /// Does work whose panic must not end the rest. The panic hook has printed what it was.
 fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
-    let words = "part of the output is missing because of the bug named above; please report it with the command line";
+    let words = "part of the output is missing because of the bug named above";
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))
 }
 

@@ -252,8 +252,7 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
 pub fn fallen(thread: usize) -> String {
     format!(
         "thread {thread} died during the run because of the bug named above: the report covers what was \
-         measured until then, except that thread's last tenth of a second; please report the bug with the command \
-         line"
+         measured until then, except that thread's last tenth of a second"
     )
 }
 
