@@ -31,7 +31,7 @@ pub struct Comparison {
     pub failures: Vec<String>,
     /// The checks of either side.
     pub checks: [Checks; 2],
-    /// The metric that decides; `None`: it is unknown for some run.
+    /// The metric that decides; `None`: some run lacks it, or has too few values beyond it.
     pub headline: Option<Metric>,
     /// What was compared, in the order of the metrics.
     pub estimates: Vec<Estimate>,
@@ -99,7 +99,7 @@ impl Comparison {
         let headline = wanted.filter(|wanted| metrics.contains(wanted));
         let checks = [a, b].map(|side| Checks::of(side));
         let doubt = match (headline, wanted) {
-            (None, Some(wanted)) => Some(format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")),
+            (None, Some(wanted)) => Some(format!("{wanted} cannot be compared: {TOO_FEW} (then measure longer)")),
             _ if is_scheduled(a) != is_scheduled(b) => {
                 Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
             }

@@ -51,7 +51,8 @@ struct One<'a> {
     /// Why the conclusion may be wrong, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<&'a str>,
-    /// The metric that decides; the others are exploratory. Left out if it is unknown for some run.
+    /// The metric that decides; the others are exploratory. Left out if a run lacks it, or has fewer than 20 values
+    /// beyond it.
     #[serde(skip_serializing_if = "Option::is_none")]
     headline: Option<String>,
     /// The probability of ranks at least this different if A and B are equal, for the headline metric.

@@ -63,7 +63,7 @@ fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
     let is_percentile = |metric: &Metric| matches!(metric, Metric::Percentile(_));
     is_percentile(&metric).then_some(())?;
     if comparison.omitted.contains(&metric) {
-        return Some(comparison.doubt.clone().unwrap_or_else(|| format!("{TOO_FEW}; measure longer")));
+        return Some(comparison.doubt.clone().unwrap_or_else(|| format!("{TOO_FEW} (then measure longer)")));
     }
     let all = comparison.estimates.iter().map(|it| it.metric).chain(comparison.omitted.iter().copied());
     let mut recorded: Vec<Metric> = all.filter(is_percentile).collect();
@@ -110,7 +110,7 @@ mod tests {
         }
         let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
-        let too_few = "a run lacks it, or has fewer than 20 values beyond it; measure longer";
+        let too_few = "a run lacks it, or has fewer than 20 values beyond it (then measure longer)";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
         let without = compared(&[100.0, 101.0], &[100.0, 101.0]);
         assert_eq!(why(&without, "p42"), "the files have no percentiles");
