@@ -36,7 +36,8 @@ pub fn words(failure: TlsFailure) -> String {
 /// What to do about it, where known.
 pub fn way_out(failure: TlsFailure) -> Option<&'static str> {
     let text = match failure {
-        TlsFailure::Expired | TlsFailure::NotYetValid => "renew it, check this machine's clock, or use -k",
+        TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
+        TlsFailure::NotYetValid => "check this machine's clock and the certificate's dates, or use -k",
         TlsFailure::WrongName => "use --sni with one of its names, or -k",
         TlsFailure::SelfSigned => "trust it with --cacert FILE, or use -k",
         TlsFailure::UnknownIssuer => "trust its issuer with --cacert FILE, or use -k; does the server send its chain?",
@@ -126,6 +127,11 @@ mod tests {
             sentence(TlsFailure::Alert(116), ""),
             "TLS alert certificate required (116) from the server; it may require a client certificate: --cert and \
              --key"
+        );
+        assert_eq!(
+            sentence(TlsFailure::NotYetValid, ""),
+            "the server's certificate is not valid yet; check this machine's clock and the certificate's dates, or use \
+             -k"
         );
         assert_eq!(sentence(TlsFailure::Misbehaved, ""), "the server violates the TLS protocol");
     }

@@ -283,8 +283,8 @@ fn a_certificate_has_to_be_good(context: &Context) {
         ),
         (
             authority.issue(&["127.0.0.1"], early),
-            "the server's certificate is not valid yet: it is valid from 2099-12-31 00:00:00 UTC; renew it, check this \
-             machine's clock, or use -k",
+            "the server's certificate is not valid yet: it is valid from 2099-12-31 00:00:00 UTC; check \
+             this machine's clock and the certificate's dates, or use -k",
         ),
         (
             authority.issue(&["www.example", "10.0.0.1"], |_| {}),
