@@ -10,7 +10,8 @@
 --
 --   login = wrk.format("POST", "/login", { ["Content-Type"] = "application/x-www-form-urlencoded" }, "user=ada&pin=1")
 --
--- A token from a response header, and one that is sent in a header of its own:
+-- A token from a response header (then drop the parameter `body`, because with it every body is kept), and one that is
+-- sent in a header of its own:
 --
 --   local found = headers["X-Token"]
 --   wrk.headers["X-Api-Key"] = found
