@@ -17,7 +17,8 @@ fn values(text: &[u8], literals: &[Literal], place: Range<usize>) -> Vec<Range<u
     let rest = &literals[literals.partition_point(|literal| literal.end <= place.start)..];
     if let Some(Literal { inner, .. }) = rest.first().filter(|literal| literal.start <= place.start) {
         // A long literal's value begins with its brackets.
-        return vec![place.start.max(inner.start)..place.end.min(inner.end)];
+        let part = place.start.max(inner.start)..place.end.min(inner.end);
+        return vec![part];
     }
     let (mut from, end) = (place.start, end_of_line(text, place.start));
     let on_line = rest.iter().take_while(|literal| literal.start < end);
