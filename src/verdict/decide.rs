@@ -49,7 +49,7 @@ const SILENT: f64 = 0.1;
 const SILENT_MIN_S: f64 = 0.2;
 /// A response is slow if it took this many times the median.
 pub const SLOW: u64 = 10;
-/// Slow responses hold the connections if they make up this share of the sum of all latencies.
+/// Slow responses hold the connections if they account for this share of the sum of all latencies.
 const HELD: f64 = 0.5;
 /// Requests queue at the target if the median is this many times the latency without a queue: the 1st percentile, or
 /// the median under a lower load.
@@ -323,7 +323,7 @@ fn slow_responses(evidence: &Evidence) -> Option<Ruling> {
     let slows_down = calm_us.is_some_and(|calm_us| mean_us >= QUEUEING * calm_us);
     (is_held(evidence) && !slows_down && queues_elsewhere(evidence) && !is_sent(load)).then_some(())?;
     let reason = format!(
-        "{} of the responses took ten times the median of {} or longer; they make up {} of all response times{}",
+        "{} of the responses took ten times the median of {} or longer; they account for {} of all response times{}",
         percent(slow as f64 / load.completed as f64),
         time(p50_us),
         percent(slow_time),

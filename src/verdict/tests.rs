@@ -158,7 +158,7 @@ fn verdicts_name_figures_and_what_to_change() {
             (latency.slow, latency.slow_mean_us, latency.slow_time) = (50, 1_000.0 * MS, 0.6);
         }),
         "limited by the number of connections: 1.0 % of the responses took ten times the median of 18.0 ms or longer; \
-         they make up 60 % of all response times; onrush's busiest thread was 30 % busy; find out why these are slow, \
+         they account for 60 % of all response times; onrush's busiest thread was 30 % busy; find out why these are slow, \
          or use more connections (-c)"
     );
     assert_eq!(
