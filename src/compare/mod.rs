@@ -124,7 +124,7 @@ fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>
         [] => Vec::new(),
     };
     if contests.is_empty() {
-        return Err("there are no two levels to compare".to_owned());
+        return Err("there are no two levels to compare; give two files, or the folder of an experiment".to_owned());
     }
     of_contests(&contests, compare.force, said)
 }

@@ -6,10 +6,13 @@ const FAR: f64 = 3.5;
 /// The factor from the median distance of normally distributed figures to their standard deviation.
 const SCALE: f64 = 1.4826;
 
+/// A figure this close to the middle is no outlier, however close the others are: one per cent, of logarithms.
+const NEAR: f64 = 0.01;
+
 /// With fewer figures, any figure may seem far away.
 const FIGURES_MIN: usize = 5;
 
-/// The indices of the figures that are far from the others.
+/// The indices of the figures, logarithms, that are far from the others.
 pub fn outliers(figures: &[f64]) -> Vec<usize> {
     let is_far = |index: &usize| figures.len() >= FIGURES_MIN && is_far(figures[*index], figures);
     (0..figures.len()).filter(is_far).collect()
@@ -19,7 +22,7 @@ fn is_far(figure: f64, figures: &[f64]) -> bool {
     let middle = median(figures);
     let distances: Vec<f64> = figures.iter().map(|other| (other - middle).abs()).collect();
     let scaled = SCALE * median(&distances);
-    scaled > 0.0 && (figure - middle).abs() > FAR * scaled
+    scaled > 0.0 && (figure - middle).abs() > (FAR * scaled).max(NEAR)
 }
 
 /// The figure in the middle, or the mean of the two in the middle.

@@ -16,6 +16,8 @@ pub struct Interval {
     pub high: f64,
     /// How likely a difference as large is if there is none, times the number of comparisons (Bonferroni).
     pub p: f64,
+    /// The part of either half that more figures would not make smaller.
+    pub resolution: f64,
 }
 
 impl Interval {
@@ -24,13 +26,13 @@ impl Interval {
         let beyond = (mean.abs() - resolution).max(0.0);
         if error == 0.0 {
             let p = if beyond == 0.0 { 1.0 } else { 0.0 };
-            return Some(Self { low: mean - resolution, high: mean + resolution, p });
+            return Some(Self { low: mean - resolution, high: mean + resolution, p, resolution });
         }
         let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
         let comparisons = comparisons as f64;
         let half = error * student.inverse_cdf(1.0 - LEVEL / 2.0 / comparisons) + resolution;
         let p = 2.0 * comparisons * student.sf(beyond / error);
-        Some(Self { low: mean - half, high: mean + half, p: p.min(1.0) })
+        Some(Self { low: mean - half, high: mean + half, p: p.min(1.0), resolution })
     }
 
     /// Whether it says that there is a difference.
@@ -57,13 +59,17 @@ pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Optio
     Interval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
 }
 
-/// Whether the first figure is outside the 99 % prediction interval of the others.
+/// Whether the first figure, a logarithm, is outside the 99 % prediction interval of the others, and one per cent away
+/// from them.
 pub fn first_differs(figures: &[f64]) -> bool {
     let Some((first, rest)) = figures.split_first() else { return false };
     let (Some(variance), count) = (variance(rest), rest.len() as f64) else { return false };
     let Ok(student) = StudentsT::new(0.0, 1.0, count - 1.0) else { return false };
-    (first - mean(rest)).abs() > student.inverse_cdf(0.995) * (variance * (1.0 + 1.0 / count)).sqrt()
+    (first - mean(rest)).abs() > (student.inverse_cdf(0.995) * (variance * (1.0 + 1.0 / count)).sqrt()).max(NEAR)
 }
+
+/// A smaller difference matters to nobody.
+const NEAR: f64 = 0.01;
 
 /// The arithmetic mean.
 pub fn mean(figures: &[f64]) -> f64 {

@@ -117,7 +117,9 @@ pub fn verdict(comparison: &Comparison) -> String {
     }
     if !interval.is_significant() {
         let bound = bound(low.abs().max(high.abs()));
-        return format!("no difference larger than {bound} was found; more rounds would show smaller ones");
+        // Half of the width is the resolution of the rate, which more rounds do not change.
+        let remedy = if 4.0 * interval.resolution > high - low { "longer runs (-d)" } else { "more rounds" };
+        return format!("no difference larger than {bound} was found; {remedy} would show smaller ones");
     }
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
     format!("{difference} (95 %: {} … {})", percent(least).trim_end_matches(" %"), percent(most))

@@ -15,6 +15,9 @@ const OF_EACH_MIN: usize = 3;
 const FAR: f64 = 1.02;
 const STEPS_MIN: f64 = 3.0;
 
+/// One run may have been disturbed; with more that contradict the limit, there is no interval.
+const AGAINST_MAX: usize = 2;
+
 /// The number of bootstrap samples.
 const DRAWS: usize = 200;
 
@@ -27,8 +30,14 @@ const STEPS: u32 = 60;
 /// Likelihoods whose logarithms differ by less count as equal.
 const AS_GOOD: f64 = 1e-3;
 
-/// The 95 % interval of the limit, in the unit of the points. `None`: there are too few points.
+/// The 95 % interval of the limit, in the unit of the points. `None`: there are too few points, or several contradict it,
+/// so that they do not vary by chance alone.
 pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
+    let ends = fitted(points, bracket)?;
+    (against(points, Some(ends.0), Some(ends.1)).len() < AGAINST_MAX).then_some(ends)
+}
+
+fn fitted(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
     let (highest, lowest) = (bracket.holds? as f64, bracket.fails? as f64);
     let near = |load: f64| load >= highest / NEAR && load <= lowest * NEAR;
     let runs = points.iter().filter(|point| near(point.load as f64) && point.is_clean());
@@ -52,10 +61,13 @@ pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
 
 /// The runs that contradict the limit: they failed well below it, or held well above it. Near it, a run may do either.
 pub fn contradicting(points: &[Point], bracket: Bracket) -> Vec<&Point> {
-    let (low, high) = interval(points, bracket).map_or_else(
-        || (bracket.holds.map(|load| load as f64), bracket.fails.map(|load| load as f64)),
-        |(low, high)| (Some(low), Some(high)),
-    );
+    match fitted(points, bracket) {
+        Some((low, high)) => against(points, Some(low), Some(high)),
+        None => against(points, bracket.holds.map(|load| load as f64), bracket.fails.map(|load| load as f64)),
+    }
+}
+
+fn against(points: &[Point], low: Option<f64>, high: Option<f64>) -> Vec<&Point> {
     let is_far = |less: f64, more: f64| less * FAR < more && less + STEPS_MIN <= more;
     let contradicts = |point: &&Point| {
         let load = point.load as f64;
@@ -107,6 +119,14 @@ mod tests {
         let far = [runs.as_slice(), &[(200, false)]].concat();
         assert_eq!(interval_of(&far), None, "one of them far away");
         assert!(interval_of(&[runs.as_slice(), &[(100, false)]].concat()).is_some());
+    }
+
+    #[test]
+    fn where_several_runs_contradict_the_limit_there_is_no_interval() {
+        let agree: Vec<(u64, bool)> = (990..1_010).map(|load| (load, load < 1_000)).chain([(1_000, false)]).collect();
+        let one = [agree.as_slice(), &[(700, false)]].concat();
+        assert!(interval_of(&one).is_some(), "one run may have been disturbed");
+        assert_eq!(interval_of(&[one.as_slice(), &[(710, false)]].concat()), None);
     }
 
     #[test]

@@ -120,6 +120,9 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
         (Some(holds), Some(fails), None) => {
             let (sure, few) = match interval(points, bracket) {
                 Some(ends) => (sure(*over, ends), ""),
+                None if contradicting(points, bracket).len() > 1 => {
+                    (String::new(), "; the runs contradict one another too much for an interval")
+                }
                 None => (String::new(), too_few(*over, ended)),
             };
             format!("{highest}: {}{sure}{}{few}", show(holds), beyond(*over, points, fails))
@@ -137,7 +140,10 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
         },
         (None, Some(_), None) => {
             let lowest = points.iter().map(|point| point.load).min().unwrap_or_default();
-            format!("No {noun} holds {objective}, down to {}{early}", show(lowest))
+            {
+                let lower = if ended == Ended::Time { ", or begin lower" } else { "" };
+                format!("No {noun} tried holds {objective}, down to {}{early}{lower}", show(lowest))
+            }
         }
     }
 }
@@ -176,7 +182,7 @@ pub fn contradicted(over: Over, points: &[Point]) -> Option<String> {
     let more = (against.len() > SHOWN_MAX).then(|| "…".to_owned());
     let runs: Vec<String> = shown.chain(more).collect();
     Some(format!(
-        "{} of {} runs {verb} the result ({}): the target was slower in some runs than in others; if the first runs \
+        "{} of {} runs {verb} the result ({}): the target, or this machine, was slower in some runs; if the first ones \
          failed, add --warmup, otherwise repeat the search when its machine has nothing else to do",
         against.len(),
         points.len(),
@@ -243,8 +249,12 @@ mod tests {
                 "Highest rate with p99<50ms: 2950.0/s (the limit is between 2950.0 and 2982.7, with 95 % confidence); \
                  3010.0/s fails",
             ),
-            (&none, Ended::Done, "No rate holds p99<50ms, down to 10.0/s"),
-            (&none, Ended::Time, "No rate holds p99<50ms, down to 10.0/s; give the search more time (-d)"),
+            (&none, Ended::Done, "No rate tried holds p99<50ms, down to 10.0/s"),
+            (
+                &none,
+                Ended::Time,
+                "No rate tried holds p99<50ms, down to 10.0/s; give the search more time (-d), or begin lower",
+            ),
             (
                 &once,
                 Ended::Signal,
@@ -316,7 +326,7 @@ mod tests {
         let note = |runs: &[(u64, bool)]| contradicted(Over::Connections, &points(runs));
         let runs = [(90, true), (100, true), (103, false), (103, false), (80, false), (110, true)];
         assert_eq!(note(&runs[..4]), None);
-        let why = "the target was slower in some runs than in others; if the first runs failed, add --warmup, otherwise \
+        let why = "the target, or this machine, was slower in some runs; if the first ones failed, add --warmup, otherwise \
                    repeat the search when its machine has nothing else to do";
         assert_eq!(note(&runs[..5]), Some(format!("1 of 5 runs contradicts the result (80 failed): {why}")));
         assert_eq!(note(&runs), Some(format!("2 of 6 runs contradict the result (80 failed, 110 held): {why}")));

@@ -401,7 +401,12 @@ fn unclear(evidence: &Evidence) -> Ruling {
         // More connections would send no more requests.
         None
     } else {
-        Some(format!("compare with a run on {} ({})", count(2 * load.connections, "connection"), option_of(load)))
+        Some(format!(
+            "run it again on {} ({}): if it gets no more than about {} responses/s, the target is the limit",
+            count(2 * load.connections, "connection"),
+            option_of(load),
+            number(load.rate_per_s)
+        ))
     };
     let reason = match latency {
         _ if failures.is_some() => failures.unwrap_or_default(),

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::decide::{has_died, is_full};
-use super::words::{number, percent, seconds};
-use super::{Evidence, LimitedBy, Thirds};
+use super::decide::{SLOW, has_died, is_full};
+use super::words::{number, percent, seconds, time};
+use super::{Evidence, Latency, LimitedBy, Thirds};
 
 /// A change of the rate is more than noise if it is at least this many standard errors …
 const ERRORS: f64 = 4.0;
@@ -14,6 +14,8 @@ const CHANGED: f64 = 0.05;
 const TAKEN: f64 = 0.02;
 /// Stalls matter from this many seconds.
 const STALLED_S: f64 = 0.2;
+/// A 99th percentile below this, in microseconds, is not worth a sentence.
+const TAIL_MIN_US: f64 = 1_000.0;
 /// Acknowledgements are delayed if this share of the latencies is about 40 ms, and this share of the samples caught a
 /// response that had arrived only in part.
 const DELAYED: f64 = 0.05;
@@ -51,6 +53,8 @@ pub enum Finding {
     StallHidden,
     /// The hypervisor gave the machine's processors to others.
     Stolen,
+    /// With a rate, slow responses make the 99th percentile, and not waiting for a connection.
+    SlowResponses,
     /// The target did not read as fast as onrush sent.
     PeerWindow,
     /// The generator's send buffers were full.
@@ -87,10 +91,17 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
         (load.hottest.is_some_and(|hottest| hottest >= HOT), Finding::HotConnection),
         (load.silent_s > 0.0 && !has_died, Finding::StallHidden),
         (machine.stolen.is_some_and(|stolen| stolen >= TAKEN), Finding::Stolen),
+        (load.asked_per_s.is_some() && !has_died && has_slow_tail(evidence), Finding::SlowResponses),
         (network.is_some_and(|network| limited(network.window_limited)), Finding::PeerWindow),
         (network.is_some_and(|network| limited(network.buffer_limited)), Finding::SendBuffer),
     ];
     is_there.into_iter().filter_map(|(is_there, finding)| is_there.then_some(finding)).collect()
+}
+
+/// Whether slow responses, once sent, make the 99th percentile, and onrush itself was not stalled.
+fn has_slow_tail(Evidence { generator, latency, .. }: &Evidence) -> bool {
+    let is_slow = |latency: &Latency| latency.p99_us >= (SLOW as f64 * latency.p50_us).max(TAIL_MIN_US);
+    generator.stalled_s < STALLED_S && latency.as_ref().is_some_and(is_slow)
 }
 
 /// How the rate changed, if by more than noise.
@@ -132,6 +143,15 @@ impl Finding {
                 number(load.hottest?)
             )),
             Self::Stolen => Some(format!("the hypervisor took {} of the processors' time", share(machine.stolen))),
+            Self::SlowResponses => {
+                let latency = evidence.latency?;
+                Some(format!(
+                    "{} of the responses took ten times the median of {} or longer after they were sent: that time passed \
+                     at the target or on the way, not in waiting for a connection",
+                    percent(latency.slow as f64 / load.completed as f64),
+                    time(latency.p50_us)
+                ))
+            }
             Self::PeerWindow => Some(format!(
                 "the target's receive window was the limit for {} of the time: it reads too slowly",
                 share(network.as_ref()?.window_limited)

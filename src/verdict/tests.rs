@@ -111,7 +111,12 @@ fn each_situation_has_its_verdict() {
     }
     let unclear = after(|_| ());
     assert_eq!(unclear.limited_by, LimitedBy::Unclear);
-    assert_eq!(unclear.advice.as_deref(), Some("compare with a run on 20 connections (-c)"));
+    assert_eq!(
+        unclear.advice.as_deref(),
+        Some(
+            "run it again on 20 connections (-c): if it gets no more than about 500 responses/s, the target is the limit"
+        )
+    );
 }
 
 #[test]
@@ -309,7 +314,7 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
     let found = |change: Change| after(change).findings;
     assert_eq!(found(|_| ()), []);
     let thirds = |first_per_s, last_per_s, error_per_s| Some(Thirds { first_per_s, last_per_s, error_per_s });
-    let table: [(Finding, Change); 10] = [
+    let table: [(Finding, Change); 11] = [
         (Finding::Stalled, |evidence| evidence.generator.stalled_s = 0.3),
         (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.5)),
         (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.5), ..target() })),
@@ -318,6 +323,11 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
         (Finding::HotConnection, |evidence| evidence.load.hottest = Some(4.0)),
         (Finding::StallHidden, |evidence| evidence.load.silent_s = 1.0),
         (Finding::Stolen, |evidence| evidence.machine.stolen = Some(0.1)),
+        (Finding::SlowResponses, |evidence| {
+            let latency = evidence.latency.as_mut().unwrap();
+            (latency.p99_us, latency.slow) = (180.0 * MS, 100);
+            evidence.load.asked_per_s = Some(505.0);
+        }),
         (Finding::PeerWindow, |evidence| {
             evidence.network = Some(Network { window_limited: Some(0.9), ..Network::default() })
         }),
@@ -331,6 +341,11 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
         let is_said_elsewhere = matches!(finding, Finding::Stalled | Finding::StallHidden | Finding::TargetDied);
         assert_eq!(finding.sentence(&verdict.evidence).is_none(), is_said_elsewhere, "{finding:?}");
     }
+    let slow =
+        Finding::SlowResponses.sentence(&after(|evidence| evidence.latency.as_mut().unwrap().slow = 100).evidence);
+    let expected = "2.0 % of the responses took ten times the median of 18.0 ms or longer after they were sent: that time \
+                    passed at the target or on the way, not in waiting for a connection";
+    assert_eq!(slow.as_deref(), Some(expected));
     for (change, expected) in [
         (thirds(500.0, 400.0, 20.0), vec![Finding::Unsteady]),
         (thirds(400.0, 500.0, 20.0), vec![Finding::WarmingUp]),
