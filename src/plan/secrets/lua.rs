@@ -9,31 +9,66 @@ use super::find::secrets;
 pub(super) fn secrets_of_script(text: &[u8]) -> Vec<Range<usize>> {
     let literals = literals(text);
     let places = secrets(text, false).into_iter();
-    places.flat_map(|place| values(text, &literals, place)).filter(|value| !value.is_empty()).collect()
+    let mut all: Vec<Range<usize>> = places.flat_map(|place| values(text, &literals, place)).collect();
+    all.retain(|value| !value.is_empty());
+    all.sort_by_key(|value| value.start);
+    all.dedup();
+    all
 }
 
 /// The literals of a value, or the part of one, at this place.
 fn values(text: &[u8], literals: &[Literal], place: Range<usize>) -> Vec<Range<usize>> {
     let rest = &literals[literals.partition_point(|literal| literal.end <= place.start)..];
-    if let Some(Literal { inner, .. }) = rest.first().filter(|literal| literal.start <= place.start) {
-        // A long literal's value begins with its brackets.
-        let part = place.start.max(inner.start)..place.end.min(inner.end);
+    let around = rest.first().filter(|literal| literal.start <= place.start);
+    if let Some(Literal { inner, .. }) = around.filter(|literal| literal.inner.start < place.start) {
+        let part = place.start..place.end.min(inner.end);
         return vec![part];
     }
-    let (mut from, end) = (place.start, end_of_line(text, place.start));
+    let start = around.map_or(place.start, |literal| literal.start);
+    let end = statement_end(text, rest, start);
     let on_line = rest.iter().take_while(|literal| literal.start < end);
-    let are_values =
-        on_line.filter(|literal| is_value_after(&text[std::mem::replace(&mut from, literal.end)..literal.start]));
+    let are_values = on_line.filter(|literal| !is_argument(&text[start..literal.start]));
     are_values.map(|literal| literal.inner.clone()).collect()
 }
 
-/// Whether a literal after this code is the value: `(`, `token or` or `prefix ..`, but not the argument of a function.
-fn is_value_after(code: &[u8]) -> bool {
-    let code = code.trim_ascii_end();
-    code.iter().all(|byte| b"( \t".contains(byte))
-        || code.ends_with(b" or")
-        || code.ends_with(b")or")
-        || code.ends_with(b"..")
+/// Where the value that begins here ends: with its line, or with the braces that are open then.
+fn statement_end(text: &[u8], literals: &[Literal], start: usize) -> usize {
+    let (mut at, mut depth, mut literals) = (start, 0, literals.iter().peekable());
+    while at < text.len() {
+        if let Some(literal) = literals.next_if(|literal| literal.start <= at) {
+            at = literal.end;
+            continue;
+        }
+        match text[at] {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            b'\n' if depth <= 0 => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+/// Functions whose arguments are patterns and names, and no secrets.
+const TAKES_NAMES: [&[u8]; 6] = [b"match", b"gmatch", b"find", b"gsub", b"getenv", b"require"];
+
+/// Whether a literal after this code is a key in brackets, or an argument of such a function.
+fn is_argument(code: &[u8]) -> bool {
+    let mut depth = 0;
+    for (at, byte) in code.iter().enumerate().rev() {
+        match byte {
+            b')' | b']' => depth += 1,
+            b'(' | b'[' if depth > 0 => depth -= 1,
+            b'[' => return true,
+            b'(' => {
+                let before = code[..at].trim_ascii_end();
+                return TAKES_NAMES.iter().any(|name| before.ends_with(name));
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// A string literal, delimiters included.
@@ -110,6 +145,13 @@ mod tests {
             ("local token = os.getenv(\"T\") or \"t0ken\" -- \"none\"", vec!["t0ken"]),
             ("password = (\"hunter2\")\nother = (\"not this\")", vec!["hunter2"]),
             ("cookie = name .. \"=abc\" .. rest", vec!["=abc"]),
+            ("headers['Authorization'] = 'Bearer ' .. 'abc'", vec!["Bearer ", "abc"]),
+            (
+                "tokens = {\n  'one', -- 'not this'\n  ['two'] = encode('three'),\n}\nlocal other = 'four'",
+                vec!["one", "three"],
+            ),
+            ("local token = body:match('\"access_token\":\"(.-)\"') or 'none'", vec!["none"]),
+            ("local password = --[[x]] 'S'", vec!["S"]),
             ("local t = a[b[1]] - c -- it's\nlocal password = 'after'", vec!["after"]),
             ("password = 'no end\nlocal a = 1", vec!["no end"]),
             ("password = [[no end", vec!["no end"]),
