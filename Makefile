@@ -82,7 +82,6 @@ install: tools ## install onrush and its pages: [PREFIX=/usr/local] [DESTDIR=], 
 	[ -n "$$binary" ]
 	install -D "$$binary" "$(BIN)/onrush"
 	echo "installed $(BIN)/onrush"
-	rm -rf "$(DOC)"
 	for page in $(PAGES); do install -D -m 644 "$$page" "$(DOC)/$$page"; done
 	echo "installed $(DOC)"
 	if [ "$(AS_WRK)" = 1 ]; then
@@ -95,7 +94,12 @@ uninstall: ## remove what install installed: [PREFIX=/usr/local] [DESTDIR=]
 	@$(need_places)
 	if $(wrk_is_ours); then rm -v "$(BIN)/wrk"; fi
 	if [ -e "$(BIN)/onrush" ]; then rm -v "$(BIN)/onrush"; else echo "there is no $(BIN)/onrush"; fi
-	if [ -e "$(DOC)" ]; then rm -r "$(DOC)" && echo "removed '$(DOC)'"; fi
+	if [ -d "$(DOC)" ]; then
+	    for page in $(PAGES); do rm -f "$(DOC)/$$page"; done
+	    # What somebody else has put there stays.
+	    find "$(DOC)" -depth -type d -empty -delete
+	    if [ -e "$(DOC)" ]; then echo "left $(DOC), which has other files"; else echo "removed '$(DOC)'"; fi
+	fi
 
 clean: tools ## delete everything that was built
 	@cargo clean
@@ -139,6 +143,10 @@ wrk_is_ours = [ "$$(readlink "$(BIN)/wrk")" = onrush ]
 
 # Fails, and says what to type, if a directory (or its nearest existing parent) cannot be written.
 define need_places
+if [ -d "$(BIN)/onrush" ]; then
+    echo "$(BIN)/onrush is a directory. Move it away, or choose another PREFIX." >&2
+    exit 1
+fi
 for place in "$(BIN)" "$(DOC)"; do
     while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done
     if [ ! -w "$$place" ]; then
