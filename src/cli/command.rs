@@ -45,7 +45,7 @@ const BASIC_AUTH: &str = "--basic-auth";
 const HTTP_PROXY: &str = "--http-proxy";
 
 /// A word in single quotes, unless a shell takes it as it is.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -610,7 +610,7 @@ pub(super) const FLAGS: &[Flag] = &[
         short: Some('h'),
         long: "help",
         value: None,
-        help: &["-h: the options that everybody needs; --help: this text"],
+        help: &["-h: the most used options; --help: this text"],
         group: Group::Output,
         origin: Origin::Wrk,
     },

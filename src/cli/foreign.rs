@@ -1,9 +1,11 @@
 //! Options of other load generators that onrush does not have, values that only theirs can have, and the hint that each
 //! gets.
 
+use super::command::quoted;
 use super::flags::Id;
 use super::units;
 use crate::plan::Dialect;
+use crate::plan::limits::CONNECTIONS_MAX;
 
 /// The hint for another tool's option, from its spelling in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
@@ -48,11 +50,12 @@ fn is_user_agent(value: &str) -> bool {
 pub(super) fn meant(id: Id, value: &str) -> Option<String> {
     match id {
         Id::Timeout if is_media_type(value) => {
-            Some(format!("not a time; onrush's option for the -T of ab, hey and oha is -H 'Content-Type: {value}'"))
+            let header = quoted(&format!("Content-Type: {value}"));
+            Some(format!("not a time; onrush's option for the -T of ab, hey and oha is -H {header}"))
         }
         Id::DelayStats if is_file(value) => {
-            let file = value.trim_start_matches('@');
-            Some(format!("not a time; onrush's option for the -D of hey and oha is --body @{file}"))
+            let file = quoted(&format!("@{}", value.trim_start_matches('@')));
+            Some(format!("not a time; onrush's option for the -D of hey and oha is --body {file}"))
         }
         Id::Threads if is_time(value) => {
             Some(format!("not a number; onrush's option for oha's -t is --give-up {value}, and for ab's -d {value}"))
@@ -74,7 +77,8 @@ fn is_media_type(value: &str) -> bool {
 /// Whether it is the name of a file, and not a mistyped time.
 fn is_file(value: &str) -> bool {
     let begins_as_name = value.starts_with(|first: char| first.is_alphabetic() || "@_".contains(first));
-    (value.contains('/') || value.contains('.') && begins_as_name) && !value.contains(char::is_control)
+    let is_name = value.contains('/') || value.contains('.') && begins_as_name;
+    is_name && !value.contains(|c: char| c.is_control() || c == ' ')
 }
 
 /// Whether it is a time with a unit.
@@ -88,8 +92,8 @@ fn stages(value: &str) -> Option<String> {
     let (mut stages, mut level) = (Vec::new(), "1");
     for stage in value.split(',') {
         let (length, target) = stage.split_once(':')?;
-        units::time(length, Dialect::Native).ok()?;
-        units::metric(target, Dialect::Native).ok()?;
+        units::time(length, Dialect::Native).ok().filter(|length| !length.is_zero())?;
+        units::metric(target, Dialect::Native).ok().filter(|target| *target <= CONNECTIONS_MAX)?;
         stages.push(format!("{length}:{level}..{target}"));
         level = target;
     }
@@ -243,7 +247,9 @@ mod tests {
         let stages = |text: &str| meant(Id::Script, text);
         for (id, value, expected) in [
             (Id::Timeout, "text/html; charset=utf-8", Some("-H 'Content-Type: text/html; charset=utf-8'")),
+            (Id::Timeout, "text/a'b", Some(r"-H 'Content-Type: text/a'\''b'")),
             (Id::Timeout, "10s/x", None),
+            (Id::DelayStats, "Mozilla/5.0 (X)", None),
             (Id::Timeout, "text", None),
             (Id::DelayStats, "body.json", Some("--body @body.json")),
             (Id::DelayStats, "@./5.json", Some("--body @./5.json")),
@@ -265,7 +271,7 @@ mod tests {
             };
             assert!(is_right, "{value}: {said:?}");
         }
-        for text in ["x.lua", "a:b", "30s:", ":10", "30s:10,", "C:10", "./30s:10"] {
+        for text in ["0s:50,1m:50", "30s:99999999", "x.lua", "a:b", "30s:", ":10", "30s:10,", "C:10", "./30s:10"] {
             assert_eq!(stages(text), None, "{text}");
         }
     }
