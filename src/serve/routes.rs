@@ -20,6 +20,9 @@ pub(super) struct Route {
     action: Action,
 }
 
+/// How many characters of an unknown key are repeated.
+const KEY_MAX: usize = 40;
+
 impl Route {
     /// With the keys that its query may have. A path without keys ignores any query, because clients add some to make
     /// each URL another one.
@@ -141,6 +144,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, resources: &Resou
         return later(Response::text(404, "no such path; onrush serve --help lists them\n", manner));
     };
     if let Some(key) = route.unknown(query) {
+        let key: String = key.chars().take(KEY_MAX).collect();
         let why = format!("{path} does not know {key:?}; it takes {}\n", route.keys.join(", "));
         return later(Response::text(400, why, manner));
     }
