@@ -68,7 +68,7 @@ pub fn first_differs(figures: &[f64]) -> bool {
     (first - mean(rest)).abs() > (student.inverse_cdf(0.995) * (variance * (1.0 + 1.0 / count)).sqrt()).max(NEAR)
 }
 
-/// A smaller difference matters to nobody.
+/// A smaller difference is not worth a remark.
 const NEAR: f64 = 0.01;
 
 /// The arithmetic mean.

@@ -229,6 +229,7 @@ impl<'a> Runs<'a> {
         self.say_statuses(&plan, &outcome);
         let per_s = completed as f64 / outcome.elapsed.as_secs_f64();
         say(&words::first(plan.load.connections, per_s));
+        self.pause(&outcome, per_s);
         let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
         self.known = (first, per_s);
         Ok(Some(first))
@@ -316,7 +317,7 @@ impl<'a> Runs<'a> {
         }
         let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
         self.runs = Some([first, document]);
-        self.pause(&outcome, &point);
+        self.pause(&outcome, point.per_s);
         if over != Over::Rate {
             self.known = (load, point.per_s);
             if let Some(length) = self.longer(&point)? {
@@ -343,9 +344,9 @@ impl<'a> Runs<'a> {
 
     /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not
     /// burden the next one.
-    fn pause(&self, outcome: &Outcome, point: &Point) {
+    fn pause(&self, outcome: &Outcome, per_s: f64) {
         let open = outcome.totals.counters.open_at_end as f64;
-        let pause = Duration::try_from_secs_f64(open / point.per_s).unwrap_or(PAUSE_MAX);
+        let pause = Duration::try_from_secs_f64(open / per_s).unwrap_or(PAUSE_MAX);
         thread::sleep(pause.min(PAUSE_MAX));
     }
 

@@ -132,7 +132,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         read_errors: errors.read,
         timeouts: errors.timeout,
         silent_s: if open_loop.is_none() { figure(silent_ns as f64 / 1e9) } else { 0.0 },
-        quiet_s: figure(outcome.silences.iter().map(|gap| gap.length_ns() as f64).sum::<f64>() / 1e9),
+        quiet_s: figure(quiet_ns(outcome) as f64 / 1e9),
         silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
         // In virtual time, seconds pass faster than intervals are handed over.
@@ -142,6 +142,12 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             None
         },
     }
+}
+
+/// The sum of the silences that no ordinary latency explains.
+fn quiet_ns(outcome: &Outcome) -> u64 {
+    let ordinary_ns = outcome.totals.latency.percentile(50.0).saturating_mul(SLOW);
+    outcome.silences.iter().map(|gap| gap.length_ns()).filter(|length_ns| *length_ns >= ordinary_ns).sum()
 }
 
 /// The share of due requests that were sent.

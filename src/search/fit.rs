@@ -31,7 +31,7 @@ const STEPS: u32 = 60;
 const AS_GOOD: f64 = 1e-3;
 
 /// The 95 % interval of the limit, in the unit of the points. `None`: there are too few points, or several contradict it,
-/// so that they do not vary by chance alone.
+/// so that random variation alone does not explain them.
 pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
     let ends = fitted(points, bracket)?;
     (against(points, Some(ends.0), Some(ends.1)).len() < AGAINST_MAX).then_some(ends)

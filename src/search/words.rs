@@ -81,7 +81,7 @@ pub fn too_long(search: &Search, needed: f64, per_s: f64, length: Duration, warm
     if length <= *budget {
         let [warm_up, length, budget] = [warm_up, length, *budget].map(units::exact);
         return format!(
-            "--find-max {objective}: a warm-up of {warm_up} and a run of {length} do not fit into the {budget} of the search; \
+            "--find-max {objective}: a warm-up of {warm_up} and a run of {length} do not fit into the rest of the {budget}; \
              shorten --warmup, or raise the limit with -d"
         );
     }
@@ -138,12 +138,9 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
             Some(load) => format!("{highest}: unknown: the failure at {} was not confirmed{early}", show(load)),
             None => format!("{highest}: unknown: no run was conclusive{early}"),
         },
-        (None, Some(_), None) => {
-            let lowest = points.iter().map(|point| point.load).min().unwrap_or_default();
-            {
-                let lower = if ended == Ended::Time { ", or begin lower" } else { "" };
-                format!("No {noun} tried holds {objective}, down to {}{early}{lower}", show(lowest))
-            }
+        (None, Some(fails), None) => {
+            let lower = if ended == Ended::Time { ", or begin lower" } else { "" };
+            format!("No {noun} tried holds {objective}, down to {}{early}{lower}", show(fails))
         }
     }
 }

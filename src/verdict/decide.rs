@@ -16,6 +16,8 @@ const MISSING: f64 = 0.05;
 const SENT: f64 = 0.99;
 /// … and answered …
 const ANSWERED: f64 = 0.99;
+/// … not so late that a backlog lasted for this share of the run …
+const BACKLOG: f64 = 0.1;
 /// … or if the responses that are missing are at most this many times the requests usually in flight.
 const ON_THE_WAY: f64 = 1.2;
 /// Losses matter from this share of the segments.
@@ -51,6 +53,8 @@ const SILENT_MIN_S: f64 = 0.2;
 pub const SLOW: u64 = 10;
 /// Slow responses hold the connections if they account for this share of the sum of all latencies.
 const HELD: f64 = 0.5;
+/// A target that falls silent for this share of the run limits it.
+const QUIET: f64 = 0.25;
 /// Requests queue at the target if the median is this many times the latency without a queue: the 1st percentile, or
 /// the median under a lower load.
 pub const QUEUEING: f64 = 2.0;
@@ -58,6 +62,8 @@ pub const QUEUEING: f64 = 2.0;
 const UNQUEUED: f64 = 1.5;
 /// A queue explains a ratio of at most this many times the requests in flight.
 const QUEUE_MAX: f64 = 1.2;
+/// None of them does if the mean, without the slow ones, is less than this many times the 1st percentile.
+const EVEN: f64 = 1.25;
 /// Requests do not queue in a generator that is less busy than this.
 const IDLE: f64 = 0.75;
 /// Failures disturb a run from this share of the responses.
@@ -76,7 +82,7 @@ pub(super) struct Ruling {
 }
 
 /// The rules, in order.
-const RULES: [fn(&Evidence) -> Option<Ruling>; 14] = [
+const RULES: [fn(&Evidence) -> Option<Ruling>; 15] = [
     ports,
     stopped,
     script,
@@ -89,6 +95,7 @@ const RULES: [fn(&Evidence) -> Option<Ruling>; 14] = [
     too_few,
     target_cpu,
     slow_responses,
+    silent,
     queueing,
     connections,
 ];
@@ -177,7 +184,8 @@ fn busy_threads(
 
 fn schedule(Evidence { load, latency, .. }: &Evidence) -> Option<Ruling> {
     let asked_per_s = load.asked_per_s?;
-    is_sent(load).then_some(())?;
+    let is_backlog = load.lateness_p99_us.is_some_and(|late_us| late_us >= BACKLOG * load.elapsed_s * 1e6);
+    (is_sent(load) && !is_backlog).then_some(())?;
     // Missing responses may be in flight at the end, but not more of them than at any other time.
     let missing = (asked_per_s - load.rate_per_s) * load.elapsed_s;
     let on_the_way = latency.as_ref().map_or(0.0, |latency| ON_THE_WAY * asked_per_s * latency.p50_us / 1e6);
@@ -321,7 +329,7 @@ fn slow_responses(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, .. } = evidence;
     let &Latency { mean_us, p50_us, calm_us, slow, slow_time, .. } = latency.as_ref()?;
     let slows_down = calm_us.is_some_and(|calm_us| mean_us >= QUEUEING * calm_us);
-    (is_held(evidence) && !slows_down && queues_elsewhere(evidence) && !is_sent(load)).then_some(())?;
+    (is_held(evidence) && !slows_down && queues_elsewhere(evidence) && !is_sent_in_time(evidence)).then_some(())?;
     let reason = format!(
         "{} of the responses took ten times the median of {} or longer; they account for {} of all response times{}",
         percent(slow as f64 / load.completed as f64),
@@ -342,6 +350,19 @@ pub fn is_held(Evidence { load, latency, .. }: &Evidence) -> bool {
         let is_silent = load.quiet_s >= load.elapsed_s * slow_time / 2.0;
         slow_time >= HELD && !is_queue && !is_silent
     })
+}
+
+/// Detects a target that falls silent as a whole for a good part of the run.
+fn silent(evidence: &Evidence) -> Option<Ruling> {
+    let load = &evidence.load;
+    (load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0).then_some(())?;
+    let reason = format!(
+        "it sent no response for {} of {} in all, with requests in flight{}",
+        seconds(load.quiet_s),
+        seconds(load.elapsed_s),
+        meanwhile(evidence)
+    );
+    ruling(LimitedBy::Target, reason, "find out what stops it")
 }
 
 /// Whether requests that wait do so elsewhere: if onrush itself is busy, they may have queued in it.
@@ -376,10 +397,12 @@ fn queueing(evidence: &Evidence) -> Option<Ruling> {
 
 fn connections(evidence: &Evidence) -> Option<Ruling> {
     let Evidence { load, latency, .. } = evidence;
-    let &Latency { p1_us, p50_us, min_us, .. } = latency.as_ref()?;
-    // If the first ones took less time, all the others may have queued.
-    let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || p50_us < QUEUEING * min_us);
-    ((is_alike || p50_us == 0.0) && !fails(load) && !is_sent(load)).then_some(())?;
+    let &Latency { mean_us, p1_us, p50_us, min_us, slow, slow_time, .. } = latency.as_ref()?;
+    // If the first ones took less time, all the others may have queued; if the mean is longer, some have.
+    let others_us = mean_us * (1.0 - slow_time) / (1.0 - slow as f64 / load.completed.max(slow + 1) as f64);
+    let is_even = p50_us < QUEUEING * min_us && others_us < EVEN * p1_us;
+    let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || is_even);
+    ((is_alike || p50_us == 0.0) && !fails(load) && !is_sent_in_time(evidence)).then_some(())?;
     let there = count(load.connections, "connection");
     let there =
         if misses(load) { format!("{} of {there}", number(load.connections as f64 - load.missing)) } else { there };
@@ -438,6 +461,12 @@ fn fails(load: &Load) -> bool {
 /// Whether the whole rate was sent.
 fn is_sent(load: &Load) -> bool {
     load.sent.is_some_and(|sent| sent >= SENT)
+}
+
+/// Whether the whole rate was sent, and mostly in time: more connections would send no more.
+fn is_sent_in_time(Evidence { load, latency, .. }: &Evidence) -> bool {
+    let usual_us = latency.as_ref().map_or(0.0, |latency| latency.p50_us);
+    is_sent(load) && load.lateness_p99_us.is_none_or(|late_us| late_us < usual_us / 2.0)
 }
 
 /// The option that allows more connections.

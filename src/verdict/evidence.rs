@@ -89,7 +89,8 @@ pub struct Load {
     pub read_errors: u64,
     /// In a closed loop, the total length of silences that are much longer than the latencies.
     pub silent_s: f64,
-    /// The total length of all times of 200 ms or more without a response to the requests in flight.
+    /// The total length of all times without a response to the requests in flight that are at least 200 ms and ten
+    /// times the median latency long.
     #[serde(default)]
     pub quiet_s: f64,
     /// Requests that lasted longer than the timeout.

@@ -107,7 +107,8 @@ fn has_slow_tail(Evidence { generator, latency, .. }: &Evidence) -> bool {
 /// How the rate changed, if by more than noise.
 fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Finding> {
     let change = last_per_s - first_per_s;
-    let is_noise = change.abs() < ERRORS * error_per_s || change.abs() < CHANGED * first_per_s.max(last_per_s);
+    let is_noise =
+        change == 0.0 || change.abs() < ERRORS * error_per_s || change.abs() < CHANGED * first_per_s.max(last_per_s);
     let finding = if change > 0.0 { Finding::WarmingUp } else { Finding::Unsteady };
     (!is_noise).then_some(finding)
 }

@@ -51,11 +51,12 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
 }
 
 /// Situations of the network that a later one explains: segments dropped by a full accept queue (10), and
-/// acknowledgements that were delayed (9) or late because of it. And slow responses of a target that slows down (15).
-const EXPLAINED: [(usize, usize); 5] = [(5, 10), (6, 10), (8, 9), (8, 10), (13, 15)];
+/// acknowledgements that were delayed (9) or late because of it. And slow responses of a target that falls silent
+/// (14) or slows down (16).
+const EXPLAINED: [(usize, usize); 6] = [(5, 10), (6, 10), (8, 9), (8, 10), (13, 14), (13, 16)];
 
 /// Changes for the rules, in their order: each alone leads to its verdict.
-const SITUATIONS: [(LimitedBy, Change); 18] = [
+const SITUATIONS: [(LimitedBy, Change); 19] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stalled_s = 0.5),
     (LimitedBy::GeneratorScript, |evidence| {
@@ -93,6 +94,7 @@ const SITUATIONS: [(LimitedBy, Change); 18] = [
         let latency = evidence.latency.as_mut().unwrap();
         (latency.slow, latency.slow_mean_us, latency.slow_time) = (50, 1_000.0 * MS, 0.6);
     }),
+    (LimitedBy::Target, |evidence| evidence.load.quiet_s = 2.5),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().p1_us = 9.0 * MS),
     (LimitedBy::Target, |evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS)),
     // All are alike, but the shortest took a tenth: the others all queued.
@@ -100,7 +102,7 @@ const SITUATIONS: [(LimitedBy, Change); 18] = [
         let latency = evidence.latency.as_mut().unwrap();
         (latency.p1_us, latency.min_us) = (17.0 * MS, 1.8 * MS);
     }),
-    (LimitedBy::Connections, |evidence| evidence.latency.as_mut().unwrap().p1_us = 12.1 * MS),
+    (LimitedBy::Connections, |evidence| evidence.latency.as_mut().unwrap().p1_us = 15.0 * MS),
 ];
 
 #[test]
@@ -196,6 +198,20 @@ fn verdicts_name_figures_and_what_to_change() {
 }
 
 #[test]
+fn a_rate_with_a_backlog_was_not_kept() {
+    let verdict = |lateness_p99_us| {
+        after(|evidence| {
+            (evidence.load.asked_per_s, evidence.load.sent) = (Some(500.0), Some(1.0));
+            evidence.load.lateness_p99_us = Some(lateness_p99_us);
+            evidence.latency.as_mut().unwrap().p1_us = 15.0 * MS;
+        })
+    };
+    assert_eq!(verdict(900.0 * MS).limited_by, LimitedBy::Schedule);
+    assert_eq!(verdict(1_000.0 * MS).limited_by, LimitedBy::Connections, "all were sent, but late");
+    assert_eq!(after(|evidence| evidence.load.thirds = Some(Thirds::default())).findings, [], "there was no rate");
+}
+
+#[test]
 fn what_is_not_known_decides_nothing() {
     for change in [
         // Latencies of 40 ms without a response seen in part: a target that takes 40 ms.
@@ -235,7 +251,7 @@ fn what_is_not_known_decides_nothing() {
         // Failures are no lack of connections.
         |evidence| {
             evidence.load.read_errors = 50;
-            evidence.latency.as_mut().unwrap().p1_us = 12.1 * MS;
+            evidence.latency.as_mut().unwrap().p1_us = 15.0 * MS;
         },
         // The queue still grows when the run ends.
         |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0)),
@@ -243,6 +259,11 @@ fn what_is_not_known_decides_nothing() {
         |evidence| {
             (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0));
             evidence.latency.as_mut().unwrap().p1_us = 17.0 * MS;
+        },
+        // One or two requests waited: the mean is longer.
+        |evidence| {
+            let latency = evidence.latency.as_mut().unwrap();
+            (latency.p1_us, latency.p50_us) = (13.0 * MS, 15.0 * MS);
         },
         // A rate that was not reached.
         |evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(900.0), Some(0.6)),
@@ -267,7 +288,6 @@ fn slow_responses_decide_only_if_nothing_else_explains_them() {
             "a queue of as many requests as there are connections does",
             (|evidence| evidence.load.connections = 50) as Change,
         ),
-        ("the target fell silent as a whole", |evidence| evidence.load.quiet_s = 3.0),
         ("the others make up half of the time", |evidence| evidence.latency.as_mut().unwrap().slow_time = 0.49),
         ("the whole rate was sent", |evidence| {
             (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0));
@@ -276,6 +296,10 @@ fn slow_responses_decide_only_if_nothing_else_explains_them() {
         let verdict = changed(change);
         assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{why}: {}", verdict.reason);
     }
+    let silent = changed(|evidence| evidence.load.quiet_s = 3.0).to_string();
+    let words = "limited by the target: it sent no response for 3.0 s of 10.0 s in all, with requests in flight; onrush's \
+                 busiest thread was 30 % busy; find out what stops it";
+    assert_eq!(silent, words);
     let slows_down = changed(|evidence| evidence.latency.as_mut().unwrap().calm_us = Some(8.0 * MS));
     assert_eq!(slows_down.limited_by, LimitedBy::Target, "responses took longer while more were in flight");
 }

@@ -285,8 +285,8 @@ fn more_connections(plan: &Plan, outcome: &Outcome) -> MoreConnections {
     let Verdict { limited_by, findings, evidence, .. } = &verdict;
     let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
     match limited_by {
-        _ if is_held(evidence) => MoreConnections::Useful,
         LimitedBy::Target if !more_help => MoreConnections::Useless,
+        _ if is_held(evidence) => MoreConnections::Useful,
         _ => MoreConnections::Unknown,
     }
 }

@@ -10,7 +10,7 @@ use crate::plan::schedule::{Arrivals, CatchUp};
 use crate::plan::{Dialect, Percent, Plan, Schedule};
 use crate::run::{Outcome, nanos};
 use crate::stats::silences::GAP_MIN_NS;
-use crate::stats::{OpenLoop, rank};
+use crate::stats::{OpenLoop, RowFigures, rank};
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
@@ -18,6 +18,8 @@ const MISSED_PERCENT: u64 = 1;
 const BUSY_SHARE: f64 = 0.95;
 /// A rate is constant if its mean is at least this share of its highest value.
 const CONSTANT: f64 = 0.99;
+/// A latency rises if it is this many times that of the third before: a backlog that grows evenly gives 3 and 1.67.
+const RISES: f64 = 1.3;
 /// A run shorter than this, in seconds, spent its time on its first connections.
 const BUSY_MIN_S: f64 = 0.2;
 /// Requests due while all connections were busy are worth a note from this share of the time …
@@ -183,7 +185,25 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, more: MoreConnectio
 fn late_reason(plan: &Plan, outcome: &Outcome) -> Option<LateReason> {
     let waited = threads(plan, outcome).iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
     let waited = (waited >= WAITED).then_some(LateReason::Waited(waited));
-    short_stalls(outcome).map(LateReason::Stalled).or(waited)
+    let Some(stalled) = short_stalls(outcome) else { return waited };
+    // The requests that were due during the stalls, and those that had to wait for them.
+    let explained = 2.0 * stalled.as_secs_f64() / outcome.elapsed.as_secs_f64();
+    let late = outcome.totals.open_loop.as_deref().map_or(0.0, |all| all.late as f64 / all.lateness.count() as f64);
+    waited.filter(|_| late > explained).or(Some(LateReason::Stalled(stalled)))
+}
+
+/// Whether the latency rose in every third of the run, as a backlog makes it.
+fn rises(outcome: &Outcome) -> bool {
+    let rows = &outcome.timeline.rows;
+    let third = rows.len() / 3;
+    let mean = |rows: &[RowFigures]| {
+        let (sum_ns, count) = rows
+            .iter()
+            .fold((0, 0), |(sum_ns, count), row| (sum_ns + row.scheduled.sum_ns, count + row.scheduled.count()));
+        sum_ns as f64 / count.max(1) as f64
+    };
+    let thirds: Vec<f64> = rows.chunks_exact(third.max(1)).take(3).map(mean).collect();
+    thirds.len() == 3 && thirds.windows(2).all(|pair| pair[1] > RISES * pair[0])
 }
 
 /// The sum of the stalls, if all were too short for a note of their own and it may explain why requests were late.
@@ -227,7 +247,7 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
         Some(Bottleneck::CatchUp(_)) | None => false,
     };
     let is_constant = by_schedule_per_s >= CONSTANT * plan.schedule.as_ref()?.most_per_second();
-    let grows = is_overload && is_constant && *dropped == 0 && unsent > carried;
+    let grows = is_overload && is_constant && rises(outcome) && *dropped == 0 && unsent > carried;
     Some(Behind { asked_per_s, carried: *carried, sent_per_s, unsent: *unsent, grows, bottleneck })
 }
 

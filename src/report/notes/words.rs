@@ -411,7 +411,7 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
         Remedy::Target { calm_ns, mean_ns } => {
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
             format!(
-                "responses took {calm} while few connections were busy, and {mean} on average: requests queue at \
+                "responses took {calm} while less than half of the connections were busy, and {mean} on average: requests queue at \
                  the target or on the way to it, so more connections will not help"
             )
         }
@@ -436,7 +436,9 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) ->
 
 fn late_reason(reason: Option<LateReason>, burst: Option<&Burst>) -> String {
     let reason = reason.map(|reason| match reason {
-        LateReason::Stalled(stalled) => format!("; onrush itself was stalled for {} in all", exact(stalled)),
+        LateReason::Stalled(stalled) => {
+            format!("; onrush itself was stalled for {} in all", time_us(stalled.as_secs_f64() * 1e6))
+        }
         LateReason::Waited(share) => {
             format!("; a thread of onrush waited for a processor for {:.0} % of the time", share * 100.0)
         }

@@ -9,7 +9,8 @@ use crate::plan::{Part, Schedule};
 use crate::report::fixtures::schedule;
 use crate::report::notes::open_loop::MoreConnections;
 use crate::run::WorkerShare;
-use crate::stats::{Evidence, OpenLoop};
+use crate::stats::latencies::bin_of;
+use crate::stats::{Evidence, Latencies, OpenLoop, RowFigures};
 
 const MS: u64 = 1_000_000;
 
@@ -75,7 +76,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
     let words =
         "only 1,000 of 1,600 requests/s were sent: the 2 threads were always busy; add threads (-t) or machines";
-    let waiting = "6,000 were still unsent at the end, so latencies grow with the length of the run";
+    let waiting = "6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; {waiting}")]);
     working.totals.evidence.spun_ns = 10_000 * MS;
     assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
@@ -89,6 +90,25 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let mut few = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_200, 200));
     few.elapsed = Duration::from_secs(40);
     assert_eq!(said_of(&with_rate(1_600), &few)[0], "only 250 of 1,600 requests/s were sent");
+}
+
+#[test]
+fn latencies_that_rise_all_the_time_depend_on_the_length_of_the_run() {
+    let of = |seconds: [u64; 6]| {
+        let mut outcome = changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
+        outcome.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
+        let row = |seconds: u64| {
+            let ns = seconds * 1_000 * MS;
+            let scheduled = Latencies { sum_ns: u128::from(ns), max_ns: ns, bins: vec![(bin_of(ns), 1)] };
+            RowFigures { scheduled, ..RowFigures::default() }
+        };
+        outcome.timeline.rows = seconds.into_iter().map(row).collect();
+        said_of(&with_rate(1_600), &outcome).remove(0)
+    };
+    let grows = ", so latencies grow with the length of the run";
+    assert!(of([1, 2, 3, 4, 5, 6]).ends_with(grows), "{}", of([1, 2, 3, 4, 5, 6]));
+    assert!(!of([1, 9, 1, 9, 1, 9]).ends_with(grows), "it is slow at times");
+    assert!(!of([1, 2, 3, 3, 3, 3]).ends_with(grows), "the backlog stays as it is");
 }
 
 #[test]
@@ -154,12 +174,11 @@ fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<Str
 #[test]
 fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let behind = "only 1,000 of 1,600 requests/s were sent: ";
-    let waiting = "; 6,000 were still unsent at the end, so latencies grow \
-                 with the length of the run";
+    let waiting = "; 6,000 were still unsent at the end";
     // 16 are in flight, and twice their square root is 8.
     let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
-    let words = "all 10 connections were busy; responses took 4.00ms while few connections were busy, and 10.00ms on average: \
+    let words = "all 10 connections were busy; responses took 4.00ms while less than half of the connections were busy, and 10.00ms on average: \
                  requests queue at the target or on the way to it, so more connections will not help";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; more may help; raise --max-inflight";
@@ -332,7 +351,7 @@ fn requests_that_were_late_or_dropped_are_said() {
     assert_eq!(said_of(&with_rate(1_000), &late), [words]);
     let mut stalled = late_too(|_| ());
     stalled.stalls = vec![Gap { from_ns: 1_000 * MS, until_ns: 1_150 * MS }];
-    let reason = format!("{words}; onrush itself was stalled for 150ms in all");
+    let reason = format!("{words}; onrush itself was stalled for 150.00ms in all");
     assert_eq!(said_of(&with_rate(1_000), &stalled), [reason]);
     let mut waited = late_too(|_| ());
     let evidence = Evidence { wall_ns: 10_000 * MS, user_ns: MS, queued_ns: Some(1_200 * MS), ..Evidence::default() };
