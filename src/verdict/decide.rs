@@ -439,12 +439,13 @@ fn unclear(evidence: &Evidence) -> Ruling {
             format!("the whole rate was sent, but {missing} had not arrived at the end{}", meanwhile(evidence))
         }
         Some(latency) if latency.p1_us > 0.0 => format!(
-            "cannot tell whether requests queued: with {} in flight, the median of {} is {} times the 1st percentile and \
-             {} times the shortest latency{}",
+            "cannot tell whether requests queued: with {} in flight, the shortest latency was {}, the 1st percentile {}, \
+             the median {} and the mean {}{}",
             number(load.in_flight),
+            time(latency.min_us),
+            time(latency.p1_us),
             time(latency.p50_us),
-            number(latency.p50_us / latency.p1_us),
-            number(latency.p50_us / latency.min_us.max(f64::MIN_POSITIVE)),
+            time(latency.mean_us),
             meanwhile(evidence)
         ),
         _ => "the latencies show no pattern".to_owned(),

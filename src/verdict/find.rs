@@ -98,9 +98,12 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     is_there.into_iter().filter_map(|(is_there, finding)| is_there.then_some(finding)).collect()
 }
 
-/// Whether slow responses, once sent, make the 99th percentile, and onrush itself was not stalled.
-fn has_slow_tail(Evidence { generator, latency, .. }: &Evidence) -> bool {
-    let is_slow = |latency: &Latency| latency.p99_us >= (SLOW as f64 * latency.p50_us).max(TAIL_MIN_US);
+/// Whether slow responses make the 99th percentile, rather than requests that were sent late or a stall of onrush.
+fn has_slow_tail(Evidence { generator, load, latency, .. }: &Evidence) -> bool {
+    let late_us = load.lateness_p99_us.unwrap_or(0.0);
+    let is_slow = |latency: &Latency| {
+        latency.p99_us >= (SLOW as f64 * latency.p50_us).max(TAIL_MIN_US) && late_us < latency.p99_us / 2.0
+    };
     generator.stalled_s < STALLED_S && latency.as_ref().is_some_and(is_slow)
 }
 

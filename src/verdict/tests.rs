@@ -365,6 +365,11 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
         let is_said_elsewhere = matches!(finding, Finding::Stalled | Finding::StallHidden | Finding::TargetDied);
         assert_eq!(finding.sentence(&verdict.evidence).is_none(), is_said_elsewhere, "{finding:?}");
     }
+    let late = after(|evidence| {
+        evidence.latency.as_mut().unwrap().p99_us = 180.0 * MS;
+        (evidence.load.asked_per_s, evidence.load.lateness_p99_us) = (Some(505.0), Some(90.0 * MS));
+    });
+    assert_eq!(late.findings, [], "requests were sent late");
     let slow =
         Finding::SlowResponses.sentence(&after(|evidence| evidence.latency.as_mut().unwrap().slow = 100).evidence);
     let expected = "2.0 % of the responses took ten times the median of 18.0 ms or longer after they were sent: that time \
