@@ -5,30 +5,32 @@ use std::ops::Range;
 
 use super::find::secrets;
 
-/// The secrets in a script, in order.
+/// The secrets in a script, in order. Takes linear time: the literals of a value are looked at once, however many secret
+/// names are among them.
 pub(super) fn secrets_of_script(text: &[u8]) -> Vec<Range<usize>> {
     let literals = literals(text);
-    let places = secrets(text, false).into_iter();
-    let mut all: Vec<Range<usize>> = places.flat_map(|place| values(text, &literals, place)).collect();
-    all.retain(|value| !value.is_empty());
-    all.sort_by_key(|value| value.start);
-    all.dedup();
-    all
-}
-
-/// The literals of a value, or the part of one, at this place.
-fn values(text: &[u8], literals: &[Literal], place: Range<usize>) -> Vec<Range<usize>> {
-    let rest = &literals[literals.partition_point(|literal| literal.end <= place.start)..];
-    let around = rest.first().filter(|literal| literal.start <= place.start);
-    if let Some(Literal { inner, .. }) = around.filter(|literal| literal.inner.start < place.start) {
-        let part = place.start..place.end.min(inner.end);
-        return vec![part];
+    let (mut found, mut until) = (Vec::new(), 0);
+    for place in secrets(text, false) {
+        let rest = &literals[literals.partition_point(|literal| literal.end <= place.start)..];
+        let around = rest.first().filter(|literal| literal.start <= place.start);
+        if let Some(Literal { inner, .. }) = around.filter(|literal| literal.inner.start < place.start) {
+            // A name and its value in one literal: `"user=ada&password=…"`.
+            found.push(place.start..place.end.min(inner.end));
+            continue;
+        }
+        let start = around.map_or(place.start, |literal| literal.start);
+        if start < until {
+            continue;
+        }
+        until = statement_end(text, rest, start);
+        let of_value = rest.iter().take_while(|literal| literal.start < until);
+        let values = of_value.filter(|literal| !is_argument(&text[start..literal.start]));
+        found.extend(values.map(|literal| literal.inner.clone()));
     }
-    let start = around.map_or(place.start, |literal| literal.start);
-    let end = statement_end(text, rest, start);
-    let on_line = rest.iter().take_while(|literal| literal.start < end);
-    let are_values = on_line.filter(|literal| !is_argument(&text[start..literal.start]));
-    are_values.map(|literal| literal.inner.clone()).collect()
+    found.retain(|value| !value.is_empty());
+    found.sort_by_key(|value| value.start);
+    found.dedup();
+    found
 }
 
 /// Where the value that begins here ends: with its line, or with the braces that are open then.
@@ -53,8 +55,12 @@ fn statement_end(text: &[u8], literals: &[Literal], start: usize) -> usize {
 /// Functions whose arguments are patterns and names, and no secrets.
 const TAKES_NAMES: [&[u8]; 6] = [b"match", b"gmatch", b"find", b"gsub", b"getenv", b"require"];
 
+/// How far before a literal the function is searched for whose argument it is, in bytes.
+const BEFORE_MAX: usize = 256;
+
 /// Whether a literal after this code is a key in brackets, or an argument of such a function.
 fn is_argument(code: &[u8]) -> bool {
+    let code = &code[code.len().saturating_sub(BEFORE_MAX)..];
     let mut depth = 0;
     for (at, byte) in code.iter().enumerate().rev() {
         match byte {
@@ -162,6 +168,18 @@ mod tests {
             let found: Vec<String> =
                 secrets_of_script(text).into_iter().map(|place| String::from_utf8_lossy(&text[place]).into()).collect();
             assert_eq!(found, expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_script_of_any_shape_takes_linear_time() {
+        for piece in
+            ["token = ", "token={", "token='a',", "tokens = { 'a', ", "password = \"", "token = [[", "token = (", "'"]
+        {
+            let text = piece.repeat((1 << 20) / piece.len());
+            let started = std::time::Instant::now();
+            secrets_of_script(text.as_bytes());
+            assert!(started.elapsed().as_secs() < 20, "{piece} took {:?}", started.elapsed());
         }
     }
 }
