@@ -130,7 +130,7 @@ fn an_objective_that_no_load_meets_exits_with_3(context: &Context) {
     let output = context.onrush().words(words).word(url(&server, "/delay/20")).run();
     assert_eq!(
         (output.code, &output.stdout[..]),
-        (3, "No number of connections holds p50<5ms, down to 1\n"),
+        (3, "No number of connections tried holds p50<5ms, down to 1\n"),
         "{output:?}"
     );
 }
@@ -227,7 +227,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ("--find-max p99<5ms -o a.csv", "--find-max and -o: a search writes .json only; leave one of the two out"),
         (
             "--find-max p99<5ms -R 1000 -d 6s --warmup 10s",
-            "--find-max p99<5ms: a warm-up of 10s and a run of 2s do not fit into the 6s of the search; shorten --warmup, or raise the limit with -d",
+            "--find-max p99<5ms: a warm-up of 10s and a run of 2s do not fit into the rest of the 6s; shorten --warmup, or raise the limit with -d",
         ),
         (
             "--find-max p99>50ms",

@@ -327,7 +327,8 @@ fn what_limited_a_run_is_known_in_virtual_time_too(context: &Context) {
         ("-c8 -R20k", "jitter_us = 9000.0", "target", None),
         ("-c8", "ports = 5", "ports", None),
         ("-c8", "[[generator_stall]]\nfrom_s = 4.0\nfor_s = 1.0", "generator_cpu", Some("stalled")),
-        ("-c8", "[[stall]]\nfrom_s = 4.0\nfor_s = 3.0", "connections", Some("stall_hidden")),
+        ("-c8", "[[stall]]\nfrom_s = 4.0\nfor_s = 2.0", "connections", Some("stall_hidden")),
+        ("-c8", "[[stall]]\nfrom_s = 4.0\nfor_s = 4.0", "target", Some("stall_hidden")),
         ("-c8", "close = true\n[[refuse]]\nfrom_s = 7.0\nfor_s = 9.0", "target", Some("target_died")),
         ("-c1 -n15", "", "unclear", None),
     ];
