@@ -4,7 +4,7 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test tidy messages pictures simulate bench fuzz install uninstall clean tools
+.PHONY: help demo test check-machine tidy messages pictures simulate bench fuzz install uninstall clean tools
 
 PREFIX = /usr/local
 DESTDIR =
@@ -34,7 +34,7 @@ AS_CALLER := $(if $(CALLER),sudo -u $(CALLER) -H env PATH="$$PATH")
 export PATH := $(PATH):$(CALLER_HOME)/.cargo/bin
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 	$(MAKE) --silent tools
 
 demo: tools ## build onrush, put five seconds of load on the embedded target, print the report
@@ -42,6 +42,9 @@ demo: tools ## build onrush, put five seconds of load on the embedded target, pr
 
 test: tools ## install what the tests need (asking first), then check and test everything
 	@cargo xtask test
+
+check-machine: tools ## measure what needs a quiet machine: before a release, and when its subject changes
+	@CHECK_MACHINE=1 cargo test --test it
 
 tidy: tools ## name every place that breaks a house rule
 	@cargo xtask tidy

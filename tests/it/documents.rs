@@ -185,7 +185,7 @@ fn every_make_target_that_is_mentioned_exists(_: &Context) {
             let words: Vec<&str> = code.split('#').next().unwrap_or_default().split_whitespace().collect();
             for pair in words.windows(2).filter(|pair| pair[0] == "make") {
                 let name = pair[1];
-                if name.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
                     let rule = format!("\n{name}: ");
                     assert!(makefile.contains(&rule), "{}: there is no target {name}: {code}", document.path);
                     checked += 1;

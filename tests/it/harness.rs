@@ -30,9 +30,20 @@ const LONGEST_RUN: Duration = Duration::from_secs(60);
 /// One test.
 pub struct Case {
     pub name: &'static str,
+    pub how: &'static [How],
     /// Programs that it needs; without them it is skipped.
     pub needs: &'static [&'static str],
     pub run: fn(&Context),
+}
+
+/// How a test runs, if not on each backend and beside others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Only once: it is the same on every backend.
+    Once,
+    /// While no other does: it takes ports, descriptors or processors that others would miss, or looks at what this
+    /// process holds.
+    Alone,
 }
 
 /// The context of a test.
@@ -40,12 +51,18 @@ pub struct Context {
     pub backend: &'static str,
 }
 
-/// Makes a list of [`Case`]s from functions; `name needs "tool"` names what a test needs.
+/// Makes a list of [`Case`]s from functions: `name (Once, Alone) needs "tool", "tool";`, of which all but the name may be
+/// missing.
 macro_rules! cases {
-    ($($name:ident $(needs $($tool:literal),+)?;)*) => {
+    ($($name:ident $(($($how:ident),+))? $(needs $($tool:literal),+)?;)*) => {
         /// The tests of this file.
         pub fn cases() -> Vec<$crate::harness::Case> {
-            vec![$($crate::harness::Case { name: stringify!($name), needs: &[$($($tool),+)?], run: $name }),*]
+            vec![$($crate::harness::Case {
+                name: stringify!($name),
+                how: &[$($($crate::harness::How::$how),+)?],
+                needs: &[$($($tool),+)?],
+                run: $name,
+            }),*]
         }
     };
 }

@@ -1,6 +1,8 @@
-//! The integration tests: the real program against real servers. One binary, a file per topic, every test once per
-//! backend; a test whose tool is not installed is skipped by name and counted as ignored.
+//! The integration tests: the real program against real servers. One binary, a file per topic; every test runs once per
+//! backend unless the backend makes no difference to it, and beside others unless it would disturb them. A test whose
+//! tool is not installed is skipped by name and counted as ignored.
 
+mod counting;
 mod harness;
 mod peers;
 mod recorder;
@@ -10,6 +12,8 @@ mod tls_processes;
 
 /// Source and destination of connections.
 mod addresses;
+/// What a request allocates.
+mod allocations;
 /// Which backend runs, and why.
 mod backends;
 /// Scripts with errors, and scripts that misbehave.
@@ -37,6 +41,8 @@ mod hostile;
 mod lab;
 /// Absurd numbers and edge cases.
 mod limits;
+/// Measurements of the machine as much as of the program; run by `make check-machine` alone.
+mod machine;
 /// Results that are added up.
 mod merging;
 /// The same command lines, with wrk's mistakes corrected.
@@ -61,6 +67,8 @@ mod secrets;
 mod seeds;
 /// Runs against nginx and Python's server, whose logs count the requests.
 mod servers;
+/// Many sessions in one process.
+mod sessions;
 /// Kernel settings that an experiment changes.
 mod settings;
 /// Saved results, as reports and as tables.
@@ -85,14 +93,27 @@ mod watching;
 /// What is sent, byte by byte.
 mod wire;
 
-use harness::{BACKENDS, Case, Context, is_installed};
+use std::env;
 use std::panic;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
-use libtest_mimic::{Arguments, Trial};
+use harness::{BACKENDS, Case, Context, How, is_installed};
+use libtest_mimic::{Arguments, Conclusion, Trial};
+
+/// How many tests run at a time: most of them wait for most of their time.
+const AT_ONCE: usize = 8;
+
+/// Set by `make check-machine`: the measurements that need a quiet machine run, and nothing else.
+const MACHINE: &str = "CHECK_MACHINE";
+
+/// How long each test took.
+static TOOK: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
 
 fn main() {
-    let cases: Vec<(&str, Vec<Case>)> = vec![
+    let mut cases: Vec<(&str, Vec<Case>)> = vec![
         ("addresses", addresses::cases()),
+        ("allocations", allocations::cases()),
         ("backends", backends::cases()),
         ("broken_scripts", broken_scripts::cases()),
         ("closing", closing::cases()),
@@ -119,6 +140,7 @@ fn main() {
         ("secrets", secrets::cases()),
         ("seeds", seeds::cases()),
         ("servers", servers::cases()),
+        ("sessions", sessions::cases()),
         ("settings", settings::cases()),
         ("showing", showing::cases()),
         ("sight", sight::cases()),
@@ -132,31 +154,53 @@ fn main() {
         ("watching", watching::cases()),
         ("wire", wire::cases()),
     ];
-    let mut trials = Vec::new();
-    for backend in BACKENDS {
-        for (topic, cases) in &cases {
-            trials.extend(cases.iter().map(|case| trial(backend, topic, case)));
-        }
+    if env::var_os(MACHINE).is_some() {
+        cases = vec![("machine", machine::cases())];
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit()
+    let start = Instant::now();
+    let mut arguments = Arguments::from_args();
+    let mut conclusions = Vec::new();
+    for (how_many, is_alone) in [(AT_ONCE, false), (1, true)] {
+        let mut trials = Vec::new();
+        for (topic, cases) in &cases {
+            for case in cases.iter().filter(|case| case.how.contains(&How::Alone) == is_alone) {
+                let is_once = case.how.contains(&How::Once);
+                let backends = if is_once { &[onrush::backend::default_name()][..] } else { &BACKENDS };
+                trials.extend(backends.iter().map(|backend| trial(backend, topic, case)));
+            }
+        }
+        arguments.test_threads = Some(how_many);
+        conclusions.push(libtest_mimic::run(&arguments, trials));
+    }
+    print_slowest(start.elapsed());
+    conclusions.iter().for_each(Conclusion::exit_if_failed);
 }
 
 fn trial(backend: &'static str, topic: &str, case: &Case) -> Trial {
+    let is_once = case.how.contains(&How::Once);
     let kernel = (backend == "uring").then_some("io_uring");
     let missing = kernel.iter().chain(case.needs).find(|need| !is_installed(need));
-    let name = match missing {
-        Some(tool) => format!("{topic}::{} [{backend}] (skipped: no {tool})", case.name),
-        None => format!("{topic}::{} [{backend}]", case.name),
-    };
-    let (run, again) = (case.run, name.clone());
+    let mut name = format!("{topic}::{}", case.name);
+    if !is_once {
+        name += &format!(" [{backend}]");
+    }
+    if let Some(tool) = missing {
+        name += &format!(" (skipped: no {tool})");
+    }
+    let (run, shown) = (case.run, name.clone());
     Trial::test(name, move || {
-        // These tests use the real program, real servers and a real clock on a machine that may be busy. A bug fails
-        // twice in a row; a test that failed once is printed.
-        if panic::catch_unwind(|| run(&Context { backend })).is_err() {
-            eprintln!("{again} failed and runs once more");
-            run(&Context { backend });
-        }
-        Ok(())
+        let start = Instant::now();
+        let outcome = panic::catch_unwind(|| run(&Context { backend }));
+        TOOK.lock().expect("nobody panics while it is locked").push((start.elapsed(), shown));
+        outcome.map_err(|panic| panic::resume_unwind(panic))
     })
     .with_ignored_flag(missing.is_some())
+}
+
+/// Prints the ten slowest tests, and how long all took together.
+fn print_slowest(total: Duration) {
+    let mut took = TOOK.lock().expect("nobody panics while it is locked");
+    took.sort_by(|one, other| other.cmp(one));
+    println!("the slowest of {} tests, which took {:.1} s together:", took.len(), total.as_secs_f64());
+    took.iter().take(10).for_each(|(took, name)| println!("{:6.2} s  {name}", took.as_secs_f64()));
 }

@@ -182,7 +182,7 @@ mod tests {
         ("use std::{fmt, fs};", "proto/src/a.rs", "src/cli/a.rs"),
         ("use rustix::event;", "proto/src/a.rs", "src/backend/epoll.rs"),
         ("fn a() { unsafe {} }", "src/engine/a.rs", "src/backend/socket.rs"),
-        ("fn a() { unsafe {} }", "xtask/src/a.rs", "tests/it/allocations.rs"),
+        ("fn a() { unsafe {} }", "xtask/src/a.rs", "tests/it/counting.rs"),
         ("#[cfg(test)] mod tests { unsafe impl A for B {} }", "src/cli/a.rs", "src/script/a.rs"),
         ("fn a() { std::thread::spawn(f); }", "src/engine/a.rs", "src/run/a.rs"),
         ("use std::thread; fn a() { thread::Builder::new(); }", "src/live/a.rs", "src/serve/a.rs"),

@@ -1,10 +1,8 @@
 //! Many sessions in one process, in parallel and one after another: each returns its own result, and none leaves
 //! anything behind.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,31 +10,15 @@ use std::time::{Duration, Instant};
 use onrush::cli::{self, Invocation};
 use onrush::plan::Plan;
 use onrush::run::{Ended, Interrupt, Listener, Observer};
-use onrush::serve::{Config, Server};
 use onrush::session::{self, Ran};
 
-/// Bytes that are allocated and not freed.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
+use crate::counting::live_bytes;
+use crate::harness::{Context, cases, target};
 
-struct Counting;
-
-// SAFETY: every call is passed on to the system's allocator as it is; counting touches no memory that it manages.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `dealloc`, and all memory comes from the system's allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
+cases! {
+    a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads_each_has;
+    forty_sessions_in_one_process_leave_nothing_behind (Once, Alone);
 }
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Records the messages of a script, and begins when it is told to.
 #[derive(Default)]
@@ -81,8 +63,7 @@ struct Held {
 
 fn held() -> Held {
     let count = |folder: &str| fs::read_dir(folder).expect("Linux has /proc").count();
-    let memory = LIVE.load(Ordering::Relaxed);
-    Held { threads: count("/proc/self/task"), descriptors: count("/proc/self/fd"), memory }
+    Held { threads: count("/proc/self/task"), descriptors: count("/proc/self/fd"), memory: live_bytes() }
 }
 
 /// The same once cleaning up has ended: the target's connections and a joined thread take a moment to disappear.
@@ -151,28 +132,22 @@ fn begin_together(url: &str) {
     });
 }
 
-#[test]
-fn a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads_each_has() {
-    let config = Config { address: "127.0.0.1:0".parse().expect("an address"), threads: 1 };
-    let server = Server::start(&config).expect("the target starts");
-    for io in ["auto", "epoll"] {
-        let mut spares = Vec::new();
-        for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
-            let plan = plan(&format!("{load} -n 6000 --io {io} http://{}/", server.address()));
-            let ran = session::run_on(spares, &plan, &Interrupt::default(), &mut Recorder::default()).expect("it runs");
-            let counters = &ran.outcome.totals.counters;
-            assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}, {io}");
-            assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}, {io}");
-            spares = ran.outcome.spares;
-            assert_eq!(spares.len(), left, "{load}, {io}");
-        }
+fn a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads_each_has(context: &Context) {
+    let server = target();
+    let mut spares = Vec::new();
+    for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
+        let plan = plan(&format!("{load} -n 6000 --io {} http://{}/", context.backend, server.address()));
+        let ran = session::run_on(spares, &plan, &Interrupt::default(), &mut Recorder::default()).expect("it runs");
+        let counters = &ran.outcome.totals.counters;
+        assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}");
+        assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}");
+        spares = ran.outcome.spares;
+        assert_eq!(spares.len(), left, "{load}");
     }
 }
 
-#[test]
-fn forty_sessions_in_one_process_leave_nothing_behind() {
-    let config = Config { address: "127.0.0.1:0".parse().expect("an address"), threads: 1 };
-    let server = Server::start(&config).expect("the target starts");
+fn forty_sessions_in_one_process_leave_nothing_behind(_: &Context) {
+    let server = target();
     let url = format!("http://{}/", server.address());
     let scripts = tempfile::tempdir().expect("there is room");
     let write = |name: &str, text: &str| fs::write(scripts.path().join(name), text).expect("there is room");

@@ -1,39 +1,21 @@
-//! The hot path allocates nothing: a counting allocator compares a short run with one of a hundred times as many
-//! requests, on each backend of the operating system against the embedded target.
+//! The hot path allocates nothing: a counting allocator compares a short run with one of twenty times as many
+//! requests.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use onrush::backend::{self, Backend, Clock, Dialer, Epoll, Uring};
+use onrush::backend::{Backend, Clock, Dialer, Epoll, Uring};
 use onrush::engine::{self, Callbacks, Engine, Job, Pacer, Repeated, Rules, Scale, Settings, WorkerLink};
-use onrush::serve::{Config, Server};
+use onrush::serve::Server;
 use onrush_proto::{Parts, Request};
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+use crate::counting;
+use crate::harness::{Context, cases, target};
+
+cases! {
+    a_request_allocates_nothing;
 }
-
-struct Counting;
-
-// SAFETY: every call is passed on to the system's allocator as it is; counting touches no memory that it manages.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and all memory comes from the system's allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Allocations of this thread during a run of this many requests on ten connections.
 fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
@@ -76,26 +58,25 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         callbacks: Callbacks::default(),
     };
     let engine = Engine::new(settings, backend, job, Arc::default(), Arc::<WorkerLink>::default());
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = counting::allocations();
     let end = engine.run(Instant::now());
-    let during = ALLOCATIONS.with(Cell::get) - before;
+    let during = counting::allocations() - before;
     assert!(end.interval.ledger.rows().is_empty(), "nothing failed");
     during
 }
 
 fn assert_nothing_is_allocated<B: Backend>(make: fn(u32, Clock) -> io::Result<B>) {
-    let config = Config { address: "127.0.0.1:0".parse().expect("an address"), threads: 1 };
-    let server = Server::start(&config).expect("the target starts");
+    let server = target();
     allocations(&server, 1_000, make);
-    let (few, many) = (allocations(&server, 1_000, make), allocations(&server, 100_000, make));
+    let (few, many) = (allocations(&server, 1_000, make), allocations(&server, 20_000, make));
     assert!(few > 0, "making connections allocates, so the counter counts");
-    assert!(many < few + 20, "{}: {few} allocations for 1,000 requests, {many} for 100,000", B::NAME);
+    assert!(many < few + 20, "{}: {few} allocations for 1,000 requests, {many} for 20,000", B::NAME);
 }
 
-#[test]
-fn a_request_allocates_nothing() {
-    assert_nothing_is_allocated(|connections, clock| Epoll::new(connections, clock, Dialer::default()));
-    if backend::default_name() == Uring::NAME {
+fn a_request_allocates_nothing(context: &Context) {
+    if context.backend == Uring::NAME {
         assert_nothing_is_allocated(|connections, clock| Uring::new(connections, clock, Dialer::default()));
+    } else {
+        assert_nothing_is_allocated(|connections, clock| Epoll::new(connections, clock, Dialer::default()));
     }
 }
