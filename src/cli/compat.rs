@@ -30,7 +30,7 @@ pub(super) fn named(name: &OsStr) -> Option<Dialect> {
 
 /// getopt's message about a misused option, without the program's name; `None` if it has none.
 pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
-    let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.long)).collect::<String>();
+    let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.spelling.long)).collect::<String>();
     match misuse {
         Misuse::Refused => None,
         // Occurs natively only: getopt reads such a word letter by letter.
@@ -41,10 +41,10 @@ pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
             Some(format!("option '--{name}' is ambiguous; possibilities:{}", quoted(flags)))
         }
         Misuse::NoValue(flag, true) => {
-            Some(format!("option requires an argument -- '{}'", flag.short.unwrap_or_default()))
+            Some(format!("option requires an argument -- '{}'", flag.spelling.short.unwrap_or_default()))
         }
-        Misuse::NoValue(flag, false) => Some(format!("option '--{}' requires an argument", flag.long)),
-        Misuse::Value(flag) => Some(format!("option '--{}' doesn't allow an argument", flag.long)),
+        Misuse::NoValue(flag, false) => Some(format!("option '--{}' requires an argument", flag.spelling.long)),
+        Misuse::Value(flag) => Some(format!("option '--{}' doesn't allow an argument", flag.spelling.long)),
     }
 }
 

@@ -1,5 +1,6 @@
-//! One option: its spellings, its value, its help and its origin. [`super::flags`] has the table of all options.
+//! One option: its spelling, its help and its origin. [`super::flags`] has the table of all options.
 
+use super::spelling::Spelling;
 use crate::plan::Dialect;
 
 /// One option.
@@ -7,17 +8,10 @@ use crate::plan::Dialect;
 pub(super) struct Flag {
     /// Its name in the parser.
     pub id: Id,
-    /// Its letter, if it has one.
-    pub short: Option<char>,
-    /// Its name, without dashes.
-    pub long: &'static str,
-    /// The name of its value in the help; `None` if it takes none. `[=…]` is an optional value, attached with an equals
-    /// sign.
-    pub value: Option<&'static str>,
-    /// What it does. The usage in the compat dialects shows the first line only, which is true in every dialect.
-    pub help: &'static [&'static str],
-    /// Its group in the help.
-    pub group: Group,
+    /// How it is written.
+    pub spelling: Spelling,
+    /// What it does, in lines. The usage in the compat dialects shows the first only, which is true in every dialect.
+    pub help: &'static str,
     /// The tool it comes from.
     pub origin: Origin,
 }
@@ -94,29 +88,6 @@ pub(super) enum Id {
     KeepSecrets,
 }
 
-/// The sections of the help, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Group {
-    /// How much load, and for how long.
-    Load,
-    /// When requests are sent, if not as soon as a connection is free.
-    Pace,
-    /// The search for the highest load.
-    Search,
-    /// What is sent.
-    Request,
-    /// When a request is too slow.
-    Limits,
-    /// How connections get to the target.
-    Way,
-    /// TLS.
-    Tls,
-    /// What is printed and written.
-    Output,
-    /// How the generator works.
-    Engine,
-}
-
 /// The tool an option comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
@@ -130,15 +101,20 @@ pub(super) enum Origin {
     Ours,
 }
 
+/// Our own option with this spelling, without a help yet.
+pub(super) const fn flag(id: Id, spelling: &'static str) -> Flag {
+    Flag { id, spelling: Spelling::of(spelling), help: "", origin: Origin::Ours }
+}
+
 impl Flag {
-    /// Whether a value must follow.
-    pub fn takes_value(&self) -> bool {
-        self.value.is_some() && !self.may_take_value()
+    /// The option with this help.
+    pub const fn help(self, help: &'static str) -> Self {
+        Self { help, ..self }
     }
 
-    /// Whether a value may be attached.
-    pub fn may_take_value(&self) -> bool {
-        self.value.is_some_and(|value| value.starts_with("[="))
+    /// The option as one of another tool.
+    pub const fn from(self, origin: Origin) -> Self {
+        Self { origin, ..self }
     }
 
     /// Whether it is in a dialect's own list of options; natively that list is wrk's. Only these may be abbreviated.
@@ -148,36 +124,6 @@ impl Flag {
             Origin::WrkCmm => dialect == Dialect::WrkCmm,
             Origin::Wrk2 => dialect == Dialect::Wrk2,
             Origin::Ours => false,
-        }
-    }
-}
-
-impl Group {
-    /// All of them, in the order of the help.
-    pub const ALL: [Self; 9] = [
-        Self::Load,
-        Self::Pace,
-        Self::Search,
-        Self::Request,
-        Self::Limits,
-        Self::Way,
-        Self::Tls,
-        Self::Output,
-        Self::Engine,
-    ];
-
-    /// The heading.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Load => "Load",
-            Self::Pace => "Request rate",
-            Self::Search => "Finding the highest load",
-            Self::Request => "Requests",
-            Self::Limits => "Timeouts",
-            Self::Way => "Connections",
-            Self::Tls => "TLS",
-            Self::Output => "Output",
-            Self::Engine => "Internals",
         }
     }
 }

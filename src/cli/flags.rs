@@ -2,654 +2,197 @@
 //!
 //! The table only describes: [`super::front`] matches spellings, [`super::typed`] gives options their meaning.
 
-pub(super) use super::flag::{Flag, Group, Id, Origin};
+use Origin::{Wrk, Wrk2, WrkCmm};
+
+use super::flag::flag;
+pub(super) use super::flag::{Flag, Id, Origin};
 use crate::plan::Dialect;
+
+/// All options, in the order of the table.
+pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
+    SECTIONS.iter().flat_map(|(_, flags)| *flags)
+}
 
 /// The option with this id.
 pub(super) fn by_id(id: Id) -> &'static Flag {
-    FLAGS.iter().find(|flag| flag.id == id).expect("the table has every option")
+    all().find(|flag| flag.id == id).expect("the table has every option")
 }
 
 /// The option with this letter.
 pub(super) fn by_letter(letter: char) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.short == Some(letter))
+    all().find(|flag| flag.spelling.short == Some(letter))
 }
 
 /// The option with exactly this name.
 pub(super) fn by_name(name: &str) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.long == name)
+    all().find(|flag| flag.spelling.long == name)
 }
 
 /// The options in a dialect's own list whose names begin with `prefix`.
 pub(super) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
-    FLAGS.iter().filter(|flag| flag.is_listed_by(dialect) && flag.long.starts_with(prefix)).collect()
+    all().filter(|flag| flag.is_listed_by(dialect) && flag.spelling.long.starts_with(prefix)).collect()
 }
 
-/// The table, in the order of the help and of `docs/command-line.md`.
-pub(super) const FLAGS: &[Flag] = &[
-    Flag {
-        id: Id::Connections,
-        short: Some('c'),
-        long: "connections",
-        value: Some("N"),
-        help: &["connections to keep open, all threads together (10)"],
-        group: Group::Load,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::Duration,
-        short: Some('d'),
-        long: "duration",
-        value: Some("T"),
-        help: &["how long the run lasts (10s)"],
-        group: Group::Load,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::Threads,
-        short: Some('t'),
-        long: "threads",
-        value: Some("N"),
-        help: &["threads that share the connections (2)", "(1 if there is only one connection)"],
-        group: Group::Load,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::Requests,
-        short: Some('n'),
-        long: "requests",
-        value: Some("N"),
-        help: &[
-            "send exactly N requests, without a time limit; with",
-            "-d too, whichever is reached first ends the run",
-        ],
-        group: Group::Load,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Until,
-        short: None,
-        long: "until",
-        value: Some("LIST"),
-        help: &[
-            "end the run once the figures are this precise, with",
-            "95 % confidence: 'p99+-2%,rate+-1%' (5m at most)",
-        ],
-        group: Group::Load,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Warmup,
-        short: None,
-        long: "warmup",
-        value: Some("T"),
-        help: &["put load on the target for T before measuring", "starts; -d and -n count from then on"],
-        group: Group::Load,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::DelayStats,
-        short: Some('D'),
-        long: "delay-stats",
-        value: Some("T"),
-        help: &["wrk-cmm's name for --warmup; uses its layout"],
-        group: Group::Load,
-        origin: Origin::WrkCmm,
-    },
-    Flag {
-        id: Id::Rate,
-        short: Some('R'),
-        long: "rate",
-        value: Some("N"),
-        help: &["send N requests per second in total, on schedule", "however slow the target is (90/m: 90 per minute)"],
-        group: Group::Pace,
-        origin: Origin::Wrk2,
-    },
-    Flag {
-        id: Id::Stages,
-        short: None,
-        long: "stages",
-        value: Some("LIST"),
-        help: &[
-            "rates in sequence, each with its duration:",
-            "10s:1k,30s:1k..20k,1m:20k; with c= in front, numbers",
-            "of connections; the run lasts as long as its stages",
-        ],
-        group: Group::Pace,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::MaxInflight,
-        short: None,
-        long: "max-inflight",
-        value: Some("N"),
-        help: &["while requests are due and all connections are busy,", "open more, up to N in total (-c)"],
-        group: Group::Pace,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Arrivals,
-        short: None,
-        long: "arrivals",
-        value: Some("NAME"),
-        help: &["how requests are spaced: uniform, poisson or burst:N,", "N at once (uniform)"],
-        group: Group::Pace,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::CatchUp,
-        short: None,
-        long: "catch-up",
-        value: Some("F"),
-        help: &["after a stall, send at up to F times the rate (as fast", "as possible)"],
-        group: Group::Pace,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::MaxLate,
-        short: None,
-        long: "max-late",
-        value: Some("T"),
-        help: &["drop requests that would be sent more than T late"],
-        group: Group::Pace,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::SendSlice,
-        short: None,
-        long: "send-slice",
-        value: Some("T"),
-        help: &["send the requests due in each T together, at its end:", "less exact, but cheaper at high rates"],
-        group: Group::Pace,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::FindMax,
-        short: None,
-        long: "find-max",
-        value: Some("COND"),
-        help: &[
-            "find the highest rate at which COND holds, such as",
-            "'p99<50ms', within -d (60s); -R is the first to try",
-        ],
-        group: Group::Search,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Over,
-        short: None,
-        long: "over",
-        value: Some("WHAT"),
-        help: &["what --find-max varies: rate, connections or threads", "(rate)"],
-        group: Group::Search,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Method,
-        short: Some('X'),
-        long: "method",
-        value: Some("NAME"),
-        help: &["request method (GET; POST with --body)"],
-        group: Group::Request,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Header,
-        short: Some('H'),
-        long: "header",
-        value: Some("H"),
-        help: &["add a header, \"Name: value\"; may be repeated"],
-        group: Group::Request,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::Body,
-        short: None,
-        long: "body",
-        value: Some("DATA"),
-        help: &["request body; @FILE reads a file, @- standard input"],
-        group: Group::Request,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Script,
-        short: Some('s'),
-        long: "script",
-        value: Some("FILE"),
-        help: &["a Lua script that makes requests", "(the words after the URL are its arguments)"],
-        group: Group::Request,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::BasicAuth,
-        short: None,
-        long: "basic-auth",
-        value: Some("U:P"),
-        help: &["log in as user U with password P, as U:P@ in the URL"],
-        group: Group::Request,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::DisableKeepalive,
-        short: None,
-        long: "disable-keepalive",
-        value: None,
-        help: &["use a new connection for every request, and send", "\"Connection: close\""],
-        group: Group::Request,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::RequestsPerConnection,
-        short: None,
-        long: "requests-per-connection",
-        value: Some("N"),
-        help: &["replace a connection after N requests; the last one", "carries \"Connection: close\""],
-        group: Group::Request,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Once,
-        short: None,
-        long: "once",
-        value: None,
-        help: &["send one request, and show it and the response"],
-        group: Group::Request,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Timeout,
-        short: Some('T'),
-        long: "timeout",
-        value: Some("T"),
-        help: &["count requests that take longer as timed out (2s)", "(0: never)"],
-        group: Group::Limits,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::GiveUp,
-        short: None,
-        long: "give-up",
-        value: Some("T"),
-        help: &["abandon a request and its connection after T", "(the larger of 30s and 5 x timeout; 0: never)"],
-        group: Group::Limits,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::BindIp,
-        short: Some('b'),
-        long: "bind-ip",
-        value: Some("A"),
-        help: &["source address, or a range of them: ADDR[/BITS]"],
-        group: Group::Way,
-        origin: Origin::WrkCmm,
-    },
-    Flag {
-        id: Id::ConnectTo,
-        short: None,
-        long: "connect-to",
-        value: Some("ADDR"),
-        help: &["connect to HOST:PORT instead of the URL's; curl's form", "HOST1:PORT1:HOST2:PORT2 is accepted too"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Resolve,
-        short: None,
-        long: "resolve",
-        value: Some("H:A"),
-        help: &["use address A for the URL's host H; may be repeated"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Ipv4,
-        short: Some('4'),
-        long: "ipv4",
-        value: None,
-        help: &["use IPv4 addresses only"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Ipv6,
-        short: Some('6'),
-        long: "ipv6",
-        value: None,
-        help: &["use IPv6 addresses only"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Unix,
-        short: None,
-        long: "unix",
-        value: Some("PATH"),
-        help: &["connect to a Unix socket instead of the URL's host"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::HttpProxy,
-        short: None,
-        long: "http-proxy",
-        value: Some("URL"),
-        help: &["go through a proxy: http://[user:pass@]host:port"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Rcvbuf,
-        short: None,
-        long: "rcvbuf",
-        value: Some("N"),
-        help: &["receive buffer of each connection, in bytes"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Sndbuf,
-        short: None,
-        long: "sndbuf",
-        value: Some("N"),
-        help: &["send buffer of each connection, in bytes"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Congestion,
-        short: None,
-        long: "congestion",
-        value: Some("NAME"),
-        help: &["congestion control of each connection, such as cubic"],
-        group: Group::Way,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Insecure,
-        short: Some('k'),
-        long: "insecure",
-        value: None,
-        help: &["do not check the server's certificate"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::CaCert,
-        short: None,
-        long: "cacert",
-        value: Some("FILE"),
-        help: &["trust the certificates in FILE (PEM) instead of the", "system's; one of them may be the server's own"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Cert,
-        short: None,
-        long: "cert",
-        value: Some("FILE"),
-        help: &["client certificate (PEM)"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Key,
-        short: None,
-        long: "key",
-        value: Some("FILE"),
-        help: &["its key (PEM), if it is not in the same file"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Sni,
-        short: None,
-        long: "sni",
-        value: Some("NAME"),
-        help: &["server name to send and to check (the URL's host)"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::TlsMin,
-        short: None,
-        long: "tls-min",
-        value: Some("VERSION"),
-        help: &["oldest version to offer: 1.2 or 1.3 (1.2)"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::TlsMax,
-        short: None,
-        long: "tls-max",
-        value: Some("VERSION"),
-        help: &["newest version to offer: 1.2 or 1.3 (1.3)"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::TlsCiphers,
-        short: None,
-        long: "tls-ciphers",
-        value: Some("LIST"),
-        help: &["cipher suites to offer, by OpenSSL or IANA name, most", "preferred first, separated by colons"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::TlsGroups,
-        short: None,
-        long: "tls-groups",
-        value: Some("LIST"),
-        help: &["key exchange groups to offer, likewise", "(X25519:P-256:P-384:X25519MLKEM768)"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::TlsResume,
-        short: None,
-        long: "tls-resume",
-        value: Some("WHEN"),
-        help: &["whether a connection resumes the TLS session of the", "one that it replaces: on or off (on)"],
-        group: Group::Tls,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Latency,
-        short: Some('L'),
-        long: "latency",
-        value: None,
-        help: &["print the percentiles of the latency", "(--percentiles selects which)"],
-        group: Group::Output,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::ULatency,
-        short: Some('U'),
-        long: "u_latency",
-        value: None,
-        help: &["print the uncorrected latency too", "(since requests were sent, not due); implies -L"],
-        group: Group::Output,
-        origin: Origin::Wrk2,
-    },
-    Flag {
-        id: Id::BatchLatency,
-        short: Some('B'),
-        long: "batch_latency",
-        value: None,
-        help: &["record one latency per pipelined batch, as wrk2 does"],
-        group: Group::Output,
-        origin: Origin::Wrk2,
-    },
-    Flag {
-        id: Id::Percentiles,
-        short: None,
-        long: "percentiles",
-        value: Some("LIST"),
-        help: &["percentiles in the report and in the files, such as", "50,90,99.9"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Breakout,
-        short: None,
-        long: "breakout",
-        value: Some("[=all]"),
-        help: &["print rows for connect, first byte and last byte", "in wrk-cmm's layout; =all adds the TLS handshake"],
-        group: Group::Output,
-        origin: Origin::WrkCmm,
-    },
-    Flag {
-        id: Id::Output,
-        short: Some('o'),
-        long: "output",
-        value: Some("FILE"),
-        help: &[
-            "also write the result: .json (everything), .csv (one",
-            "row a second), .hgrm, .md, .ndjson (while it runs),",
-            ".xml (JUnit); may be repeated; - is standard output",
-        ],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Sockets,
-        short: None,
-        long: "sockets",
-        value: Some("[=FILTER]"),
-        help: &[
-            "sample sockets every second, as ss shows them: those",
-            "of the run, or of 'state established sport = :80'",
-        ],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::SocketsOutput,
-        short: None,
-        long: "sockets-output",
-        value: Some("FILE"),
-        help: &["write the samples of sockets to this .ndjson file"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::FailIf,
-        short: None,
-        long: "fail-if",
-        value: Some("COND"),
-        help: &["exit with code 3 if COND holds; 'p99>50ms,rate>1k'", "means both; may be repeated"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Strict,
-        short: None,
-        long: "strict",
-        value: None,
-        help: &["exit with code 4 if onrush itself limited the run:", "its threads, its script or local ports"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Annotate,
-        short: None,
-        long: "annotate",
-        value: None,
-        help: &["also print failures as GitHub annotations"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Format,
-        short: None,
-        long: "format",
-        value: Some("NAME"),
-        help: &["what to print: wrk (its report) or json (wrk)"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Label,
-        short: None,
-        long: "label",
-        value: Some("KEY=VALUE"),
-        help: &["label the run in results; may be repeated"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::KeepSecrets,
-        short: None,
-        long: "keep-secrets",
-        value: None,
-        help: &["keep passwords, tokens and the like in results"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Notes,
-        short: None,
-        long: "notes",
-        value: None,
-        help: &["with --compat: print notes to stderr after the report", "(without --compat they are always printed)"],
-        group: Group::Output,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Version,
-        short: Some('v'),
-        long: "version",
-        value: None,
-        help: &["print the version; with a URL, then run"],
-        group: Group::Output,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::Help,
-        short: Some('h'),
-        long: "help",
-        value: None,
-        help: &["-h: the most used options; --help: this text"],
-        group: Group::Output,
-        origin: Origin::Wrk,
-    },
-    Flag {
-        id: Id::Io,
-        short: None,
-        long: "io",
-        value: Some("NAME"),
-        help: &["kernel interface: auto, uring or epoll (auto)"],
-        group: Group::Engine,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Compat,
-        short: None,
-        long: "compat",
-        value: Some("NAME"),
-        help: &["behave exactly like wrk, wrk-cmm or wrk2, as when", "called by that name"],
-        group: Group::Engine,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Spin,
-        short: None,
-        long: "spin",
-        value: Some("WHEN"),
-        help: &["busy-poll while at most 4 requests or connects are in", "flight: auto, on or off (auto)"],
-        group: Group::Engine,
-        origin: Origin::Ours,
-    },
-    Flag {
-        id: Id::Seed,
-        short: None,
-        long: "seed",
-        value: Some("N"),
-        help: &["seed of the random sequences, to repeat a run (1)"],
-        group: Group::Engine,
-        origin: Origin::Ours,
-    },
+/// The table, in the order of the help and of `docs/command-line.md`: the heading of each section, and its options.
+pub(super) const SECTIONS: [(&str, &[Flag]); 9] = [
+    ("Load", LOAD),
+    ("Request rate", PACE),
+    ("Finding the highest load", SEARCH),
+    ("Requests", REQUEST),
+    ("Timeouts", LIMITS),
+    ("Connections", WAY),
+    ("TLS", TLS),
+    ("Output", OUTPUT),
+    ("Internals", ENGINE),
+];
+
+/// How much load, and for how long.
+const LOAD: &[Flag] = &[
+    flag(Id::Connections, "-c, --connections N").from(Wrk).help("connections to keep open, all threads together (10)"),
+    flag(Id::Duration, "-d, --duration T").from(Wrk).help("how long the run lasts (10s)"),
+    flag(Id::Threads, "-t, --threads N")
+        .from(Wrk)
+        .help("threads that share the connections (2)\n(1 if there is only one connection)"),
+    flag(Id::Requests, "-n, --requests N")
+        .help("send exactly N requests, without a time limit; with\n-d too, whichever is reached first ends the run"),
+    flag(Id::Until, "--until LIST")
+        .help("end the run once the figures are this precise, with\n95 % confidence: 'p99+-2%,rate+-1%' (5m at most)"),
+    flag(Id::Warmup, "--warmup T")
+        .help("put load on the target for T before measuring\nstarts; -d and -n count from then on"),
+    flag(Id::DelayStats, "-D, --delay-stats T").from(WrkCmm).help("wrk-cmm's name for --warmup; uses its layout"),
+];
+
+/// When requests are sent, if not as soon as a connection is free.
+const PACE: &[Flag] = &[
+    flag(Id::Rate, "-R, --rate N")
+        .from(Wrk2)
+        .help("send N requests per second in total, on schedule\nhowever slow the target is (90/m: 90 per minute)"),
+    flag(Id::Stages, "--stages LIST").help(
+        "rates in sequence, each with its duration:\n\
+         10s:1k,30s:1k..20k,1m:20k; with c= in front, numbers\n\
+         of connections; the run lasts as long as its stages",
+    ),
+    flag(Id::MaxInflight, "--max-inflight N")
+        .help("while requests are due and all connections are busy,\nopen more, up to N in total (-c)"),
+    flag(Id::Arrivals, "--arrivals NAME")
+        .help("how requests are spaced: uniform, poisson or burst:N,\nN at once (uniform)"),
+    flag(Id::CatchUp, "--catch-up F").help("after a stall, send at up to F times the rate (as fast\nas possible)"),
+    flag(Id::MaxLate, "--max-late T").help("drop requests that would be sent more than T late"),
+    flag(Id::SendSlice, "--send-slice T")
+        .help("send the requests due in each T together, at its end:\nless exact, but cheaper at high rates"),
+];
+
+/// The search for the highest load.
+const SEARCH: &[Flag] = &[
+    flag(Id::FindMax, "--find-max COND").help(
+        "find the highest rate at which COND holds, such as\n'p99<50ms', within -d (60s); -R is the first to try",
+    ),
+    flag(Id::Over, "--over WHAT").help("what --find-max varies: rate, connections or threads\n(rate)"),
+];
+
+/// What is sent.
+const REQUEST: &[Flag] = &[
+    flag(Id::Method, "-X, --method NAME").help("request method (GET; POST with --body)"),
+    flag(Id::Header, "-H, --header H").from(Wrk).help("add a header, \"Name: value\"; may be repeated"),
+    flag(Id::Body, "--body DATA").help("request body; @FILE reads a file, @- standard input"),
+    flag(Id::Script, "-s, --script FILE")
+        .from(Wrk)
+        .help("a Lua script that makes requests\n(the words after the URL are its arguments)"),
+    flag(Id::BasicAuth, "--basic-auth U:P").help("log in as user U with password P, as U:P@ in the URL"),
+    flag(Id::DisableKeepalive, "--disable-keepalive")
+        .help("use a new connection for every request, and send\n\"Connection: close\""),
+    flag(Id::RequestsPerConnection, "--requests-per-connection N")
+        .help("replace a connection after N requests; the last one\ncarries \"Connection: close\""),
+    flag(Id::Once, "--once").help("send one request, and show it and the response"),
+];
+
+/// When a request is too slow.
+const LIMITS: &[Flag] = &[
+    flag(Id::Timeout, "-T, --timeout T")
+        .from(Wrk)
+        .help("count requests that take longer as timed out (2s)\n(0: never)"),
+    flag(Id::GiveUp, "--give-up T")
+        .help("abandon a request and its connection after T\n(the larger of 30s and 5 x timeout; 0: never)"),
+];
+
+/// How connections get to the target.
+const WAY: &[Flag] = &[
+    flag(Id::BindIp, "-b, --bind-ip A").from(WrkCmm).help("source address, or a range of them: ADDR[/BITS]"),
+    flag(Id::ConnectTo, "--connect-to ADDR")
+        .help("connect to HOST:PORT instead of the URL's; curl's form\nHOST1:PORT1:HOST2:PORT2 is accepted too"),
+    flag(Id::Resolve, "--resolve H:A").help("use address A for the URL's host H; may be repeated"),
+    flag(Id::Ipv4, "-4, --ipv4").help("use IPv4 addresses only"),
+    flag(Id::Ipv6, "-6, --ipv6").help("use IPv6 addresses only"),
+    flag(Id::Unix, "--unix PATH").help("connect to a Unix socket instead of the URL's host"),
+    flag(Id::HttpProxy, "--http-proxy URL").help("go through a proxy: http://[user:pass@]host:port"),
+    flag(Id::Rcvbuf, "--rcvbuf N").help("receive buffer of each connection, in bytes"),
+    flag(Id::Sndbuf, "--sndbuf N").help("send buffer of each connection, in bytes"),
+    flag(Id::Congestion, "--congestion NAME").help("congestion control of each connection, such as cubic"),
+];
+
+/// TLS.
+const TLS: &[Flag] = &[
+    flag(Id::Insecure, "-k, --insecure").help("do not check the server's certificate"),
+    flag(Id::CaCert, "--cacert FILE")
+        .help("trust the certificates in FILE (PEM) instead of the\nsystem's; one of them may be the server's own"),
+    flag(Id::Cert, "--cert FILE").help("client certificate (PEM)"),
+    flag(Id::Key, "--key FILE").help("its key (PEM), if it is not in the same file"),
+    flag(Id::Sni, "--sni NAME").help("server name to send and to check (the URL's host)"),
+    flag(Id::TlsMin, "--tls-min VERSION").help("oldest version to offer: 1.2 or 1.3 (1.2)"),
+    flag(Id::TlsMax, "--tls-max VERSION").help("newest version to offer: 1.2 or 1.3 (1.3)"),
+    flag(Id::TlsCiphers, "--tls-ciphers LIST")
+        .help("cipher suites to offer, by OpenSSL or IANA name, most\npreferred first, separated by colons"),
+    flag(Id::TlsGroups, "--tls-groups LIST")
+        .help("key exchange groups to offer, likewise\n(X25519:P-256:P-384:X25519MLKEM768)"),
+    flag(Id::TlsResume, "--tls-resume WHEN")
+        .help("whether a connection resumes the TLS session of the\none that it replaces: on or off (on)"),
+];
+
+/// What is printed and written.
+const OUTPUT: &[Flag] = &[
+    flag(Id::Latency, "-L, --latency")
+        .from(Wrk)
+        .help("print the percentiles of the latency\n(--percentiles selects which)"),
+    flag(Id::ULatency, "-U, --u_latency")
+        .from(Wrk2)
+        .help("print the uncorrected latency too\n(since requests were sent, not due); implies -L"),
+    flag(Id::BatchLatency, "-B, --batch_latency")
+        .from(Wrk2)
+        .help("record one latency per pipelined batch, as wrk2 does"),
+    flag(Id::Percentiles, "--percentiles LIST").help("percentiles in the report and in the files, such as\n50,90,99.9"),
+    flag(Id::Breakout, "--breakout[=all]")
+        .from(WrkCmm)
+        .help("print rows for connect, first byte and last byte\nin wrk-cmm's layout; =all adds the TLS handshake"),
+    flag(Id::Output, "-o, --output FILE").help(
+        "also write the result: .json (everything), .csv (one\n\
+         row a second), .hgrm, .md, .ndjson (while it runs),\n\
+         .xml (JUnit); may be repeated; - is standard output",
+    ),
+    flag(Id::Sockets, "--sockets[=FILTER]").help(
+        "sample sockets every second, as ss shows them: those\nof the run, or of 'state established sport = :80'",
+    ),
+    flag(Id::SocketsOutput, "--sockets-output FILE").help("write the samples of sockets to this .ndjson file"),
+    flag(Id::FailIf, "--fail-if COND")
+        .help("exit with code 3 if COND holds; 'p99>50ms,rate>1k'\nmeans both; may be repeated"),
+    flag(Id::Strict, "--strict")
+        .help("exit with code 4 if onrush itself limited the run:\nits threads, its script or local ports"),
+    flag(Id::Annotate, "--annotate").help("also print failures as GitHub annotations"),
+    flag(Id::Format, "--format NAME").help("what to print: wrk (its report) or json (wrk)"),
+    flag(Id::Label, "--label KEY=VALUE").help("label the run in results; may be repeated"),
+    flag(Id::KeepSecrets, "--keep-secrets").help("keep passwords, tokens and the like in results"),
+    flag(Id::Notes, "--notes")
+        .help("with --compat: print notes to stderr after the report\n(without --compat they are always printed)"),
+    flag(Id::Version, "-v, --version").from(Wrk).help("print the version; with a URL, then run"),
+    flag(Id::Help, "-h, --help").from(Wrk).help("-h: the most used options; --help: this text"),
+];
+
+/// How the generator works.
+const ENGINE: &[Flag] = &[
+    flag(Id::Io, "--io NAME").help("kernel interface: auto, uring or epoll (auto)"),
+    flag(Id::Compat, "--compat NAME").help("behave exactly like wrk, wrk-cmm or wrk2, as when\ncalled by that name"),
+    flag(Id::Spin, "--spin WHEN")
+        .help("busy-poll while at most 4 requests or connects are in\nflight: auto, on or off (auto)"),
+    flag(Id::Seed, "--seed N").help("seed of the random sequences, to repeat a run (1)"),
 ];
 
 #[cfg(test)]
@@ -663,31 +206,25 @@ mod tests {
         let mut letters = HashSet::new();
         let mut names = HashSet::new();
         let mut ids = HashSet::new();
-        for flag in FLAGS {
-            assert!(flag.short.is_none_or(|letter| letters.insert(letter)), "{}", flag.long);
-            assert!(names.insert(flag.long), "{}", flag.long);
-            assert!(ids.insert(flag.id), "{}", flag.long);
+        for flag in all() {
+            assert!(flag.spelling.short.is_none_or(|letter| letters.insert(letter)), "{}", flag.spelling.long);
+            assert!(names.insert(flag.spelling.long), "{}", flag.spelling.long);
+            assert!(ids.insert(flag.id), "{}", flag.spelling.long);
         }
     }
 
     #[test]
     fn every_flag_has_a_name_of_its_own_and_a_value_a_name_too() {
-        for flag in FLAGS {
-            assert!(flag.long.len() > 1, "{}", flag.long);
+        for flag in all() {
+            assert!(flag.spelling.long.len() > 1, "{}", flag.spelling.long);
             assert!(
-                flag.long.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_46".contains(&byte)),
+                flag.spelling.long.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_46".contains(&byte)),
                 "{}",
-                flag.long
+                flag.spelling.long
             );
-            assert!(flag.value.is_none_or(|name| !name.is_empty()), "{}", flag.long);
-            assert!(!flag.help.is_empty(), "{}", flag.long);
+            assert!(flag.spelling.value.is_none_or(|name| !name.is_empty()), "{}", flag.spelling.long);
+            assert!(!flag.help.is_empty(), "{}", flag.spelling.long);
         }
-    }
-
-    #[test]
-    fn the_table_is_in_the_order_of_its_groups() {
-        let place = |flag: &Flag| Group::ALL.iter().position(|group| *group == flag.group);
-        assert!(FLAGS.is_sorted_by_key(place));
     }
 
     #[test]
@@ -705,7 +242,7 @@ mod tests {
         ];
         for (prefix, name) in table {
             for dialect in [Dialect::Native, Dialect::Wrk] {
-                let found: Vec<&str> = by_prefix(prefix, dialect).iter().map(|flag| flag.long).collect();
+                let found: Vec<&str> = by_prefix(prefix, dialect).iter().map(|flag| flag.spelling.long).collect();
                 assert_eq!(found, [name], "{prefix}");
             }
         }
@@ -713,9 +250,9 @@ mod tests {
 
     #[test]
     fn no_name_of_ours_is_an_abbreviation_of_wrks() {
-        for flag in FLAGS {
-            for other in by_prefix(flag.long, Dialect::Wrk) {
-                assert_eq!(flag.long, other.long);
+        for flag in all() {
+            for other in by_prefix(flag.spelling.long, Dialect::Wrk) {
+                assert_eq!(flag.spelling.long, other.spelling.long);
             }
         }
     }
@@ -723,7 +260,7 @@ mod tests {
     #[test]
     fn a_fork_adds_its_own_names_to_the_abbreviations() {
         let names = |prefix, dialect| {
-            let mut names: Vec<&str> = by_prefix(prefix, dialect).iter().map(|flag| flag.long).collect();
+            let mut names: Vec<&str> = by_prefix(prefix, dialect).iter().map(|flag| flag.spelling.long).collect();
             names.sort_unstable();
             names
         };

@@ -109,7 +109,7 @@ impl Front {
                 Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
                 None => Ok(Item::ShortHelp),
             },
-            Some(flag) if flag.takes_value() => self.value_of(flag, true),
+            Some(flag) if flag.spelling.takes_value() => self.value_of(flag, true),
             Some(flag) => Ok(Item::Flag(flag, OsString::new())),
             None if self.dialect.is_compat() && "r?".contains(letter) => Err(Misuse::Refused),
             None => Err(Misuse::Letter(letter, self.telling(letter).unwrap_or_default())),
@@ -136,8 +136,10 @@ impl Front {
             None => flags::by_prefix(&name, self.dialect),
         };
         match *found {
-            [flag] if flag.takes_value() => self.value_of(flag, false),
-            [flag] if flag.may_take_value() => Ok(Item::Flag(flag, self.parser.optional_value().unwrap_or_default())),
+            [flag] if flag.spelling.takes_value() => self.value_of(flag, false),
+            [flag] if flag.spelling.may_take_value() => {
+                Ok(Item::Flag(flag, self.parser.optional_value().unwrap_or_default()))
+            }
             [flag] if self.parser.optional_value().is_some() => Err(Misuse::Value(flag)),
             [flag] => Ok(Item::Flag(flag, OsString::new())),
             [] => Err(Misuse::Name(self.typed(name))),
@@ -172,7 +174,7 @@ mod tests {
         let mut items = Vec::new();
         loop {
             items.push(match front.next() {
-                Ok(Some(Item::Flag(flag, value))) => format!("{}:{}", flag.long, value.to_string_lossy()),
+                Ok(Some(Item::Flag(flag, value))) => format!("{}:{}", flag.spelling.long, value.to_string_lossy()),
                 Ok(Some(Item::ShortHelp)) => "-h".to_owned(),
                 Ok(Some(Item::Word(word))) => word.to_string_lossy().into_owned(),
                 Ok(None) => return items,
@@ -182,8 +184,8 @@ mod tests {
                     Misuse::OneDash(name) => format!("!one dash {name}"),
                     Misuse::Refused => "!refused".to_owned(),
                     Misuse::Ambiguous(name, flags) => format!("!ambiguous {name} {}", flags.len()),
-                    Misuse::NoValue(flag, by_letter) => format!("!no value {} {by_letter}", flag.long),
-                    Misuse::Value(flag) => format!("!value {}", flag.long),
+                    Misuse::NoValue(flag, by_letter) => format!("!no value {} {by_letter}", flag.spelling.long),
+                    Misuse::Value(flag) => format!("!value {}", flag.spelling.long),
                 },
             });
         }

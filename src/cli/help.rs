@@ -1,6 +1,6 @@
 //! The texts of `-h`, `--help` and the usage, rendered from the table in [`super::flags`].
 
-use super::flags::{FLAGS, Flag, Group};
+use super::flags::{self, Flag};
 use crate::plan::Dialect;
 
 /// What `onrush -h` prints: one screen.
@@ -47,9 +47,9 @@ pub(super) fn help() -> String {
          \n\
          Each command has its own --help. Defaults are in parentheses.\n",
     );
-    for group in Group::ALL {
-        text.push_str(&format!("\n{}\n", group.title()));
-        FLAGS.iter().filter(|flag| flag.group == group).for_each(|flag| text.push_str(&entry(flag, flag.help)));
+    for (title, flags) in flags::SECTIONS {
+        text.push_str(&format!("\n{title}\n"));
+        flags.iter().for_each(|flag| text.push_str(&entry(flag, flag.help.lines())));
     }
     text.push_str(TEACHING);
     text
@@ -64,8 +64,8 @@ pub(super) fn usage(dialect: Dialect) -> String {
             .to_owned();
     }
     let mut text = String::from("Usage: wrk <options> <url>\n  Options:\n");
-    for flag in FLAGS.iter().filter(|flag| flag.is_listed_by(dialect)) {
-        text.push_str(&entry(flag, &flag.help[..1]));
+    for flag in flags::all().filter(|flag| flag.is_listed_by(dialect)) {
+        text.push_str(&entry(flag, flag.help.lines().take(1)));
     }
     text.push_str(
         "\n  Numbers may have a unit: 1k, 1M, 1G\n  Times may have a unit: 2s, 2m, 2h\n  \
@@ -77,10 +77,10 @@ pub(super) fn usage(dialect: Dialect) -> String {
 /// The column where the help of an option begins.
 const COLUMN: usize = 26;
 
-/// One option: its spellings, then its help, line by line. Long spellings have a line of their own.
-fn entry(flag: &Flag, help: &[&str]) -> String {
-    let indent = if flag.short.is_some() { "  " } else { "      " };
-    let mut left = format!("{indent}{}", spelled(flag));
+/// One option: its spelling, then lines of its help. A long spelling has a line of its own.
+fn entry<'a>(flag: &Flag, help: impl Iterator<Item = &'a str>) -> String {
+    let indent = if flag.spelling.short.is_some() { "  " } else { "      " };
+    let mut left = format!("{indent}{}", flag.spelling.whole);
     let mut text = String::new();
     if left.len() >= COLUMN {
         text = std::mem::take(&mut left) + "\n";
@@ -90,13 +90,6 @@ fn entry(flag: &Flag, help: &[&str]) -> String {
         left.clear();
     }
     text
-}
-
-/// How an option is written: `-c, --connections N`.
-pub(super) fn spelled(flag: &Flag) -> String {
-    let letter = flag.short.map_or(String::new(), |letter| format!("-{letter}, "));
-    let blank = if flag.takes_value() { " " } else { "" };
-    format!("{letter}--{}{blank}{}", flag.long, flag.value.unwrap_or_default())
 }
 
 const TEACHING: &str = "
@@ -157,11 +150,12 @@ mod tests {
     #[test]
     fn the_help_keeps_its_columns_apart_and_names_every_option() {
         let help = help();
-        for flag in FLAGS {
-            let entry = entry(flag, flag.help);
-            assert!(help.contains(&entry), "{}", flag.long);
-            let line = entry.lines().find(|line| line.contains(flag.help[0])).unwrap();
-            assert_eq!(line.find(flag.help[0]), Some(COLUMN), "{entry}");
+        for flag in flags::all() {
+            let entry = entry(flag, flag.help.lines());
+            let first = flag.help.lines().next().unwrap();
+            assert!(help.contains(&entry), "{}", flag.spelling.long);
+            let line = entry.lines().find(|line| line.contains(first)).unwrap();
+            assert_eq!(line.find(first), Some(COLUMN), "{entry}");
             assert!(line[..COLUMN].ends_with(' '), "{entry}");
         }
     }
@@ -169,8 +163,8 @@ mod tests {
     #[test]
     fn what_a_compat_usage_shows_of_the_help_is_whole() {
         // A sentence that continues on the next line would end in a small word here, or in an open parenthesis.
-        for flag in FLAGS.iter().filter(|flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2)) {
-            let first = flag.help[0];
+        for flag in flags::all().filter(|flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2)) {
+            let first = flag.help.lines().next().unwrap();
             assert_eq!(first.matches('(').count(), first.matches(')').count(), "{first}");
             let last = first.rsplit(' ').next().unwrap();
             assert!(!["the", "a", "of", "longer", "behind", "and", "or", "to"].contains(&last), "{first}");
@@ -192,8 +186,9 @@ mod tests {
 
     #[test]
     fn an_entry_shows_spellings_value_and_help() {
+        let connections = flags::by_id(flags::Id::Connections);
         assert_eq!(
-            entry(&FLAGS[0], FLAGS[0].help),
+            entry(connections, connections.help.lines()),
             "  -c, --connections N     connections to keep open, all threads together (10)\n"
         );
     }

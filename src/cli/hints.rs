@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use strsim::damerau_levenshtein;
 
-use super::flags::{self, FLAGS, Flag};
+use super::flags::{self, Flag};
 use super::foreign::{by_value, foreign};
 use super::front::Misuse;
 use crate::plan::secrets;
@@ -19,9 +19,9 @@ pub(super) fn hint(misuse: &Misuse) -> String {
         Misuse::OneDash(name) => behind_one_dash(name.split('=').next().unwrap_or_default()),
         Misuse::Ambiguous(name, flags) => format!("--{name} may mean{}; write more of it", listed(flags)),
         Misuse::NoValue(flag, _) => {
-            format!("--{} needs a value: --{0} {}", flag.long, flag.value.unwrap_or_default())
+            format!("--{} needs a value: --{0} {}", flag.spelling.long, flag.spelling.value.unwrap_or_default())
         }
-        Misuse::Value(flag) => takes_no_value(flag.long),
+        Misuse::Value(flag) => takes_no_value(flag.spelling.long),
     }
 }
 
@@ -31,7 +31,7 @@ pub(super) fn takes_no_value(name: &str) -> String {
 }
 
 fn listed(flags: &[&Flag]) -> String {
-    let names: Vec<String> = flags.iter().map(|flag| format!(" --{}", flag.long)).collect();
+    let names: Vec<String> = flags.iter().map(|flag| format!(" --{}", flag.spelling.long)).collect();
     names.join(",")
 }
 
@@ -41,7 +41,7 @@ fn unknown_letter(letter: char, value: &str) -> String {
     if let Some(advice) = by_value(letter, value).or_else(|| foreign(&typed, &typed)) {
         advice
     } else if let Some(flag) = flags::by_letter(other_case) {
-        format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.long)
+        format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.spelling.long)
     } else {
         unlisted(&typed)
     }
@@ -53,14 +53,14 @@ fn unknown_name(name: &str) -> String {
         return advice;
     }
     match nearest(name) {
-        Some(flag) => format!("unknown option --{}; did you mean --{}?", name.escape_debug(), flag.long),
+        Some(flag) => format!("unknown option --{}; did you mean --{}?", name.escape_debug(), flag.spelling.long),
         None => unlisted(&typed),
     }
 }
 
 fn behind_one_dash(name: &str) -> String {
     match flags::by_name(name) {
-        Some(flag) => format!("unknown option -{name}; did you mean --{}, with two dashes?", flag.long),
+        Some(flag) => format!("unknown option -{name}; did you mean --{}, with two dashes?", flag.spelling.long),
         None => {
             let typed = format!("-{name}");
             foreign(&format!("--{name}"), &typed).unwrap_or_else(|| unlisted(&typed))
@@ -146,18 +146,19 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
 /// The option whose name begins with `name`, else the most similar one, if it is similar enough, else the first that
 /// begins as `name` does.
 fn nearest(name: &str) -> Option<&'static Flag> {
-    if let Some(flag) = FLAGS.iter().find(|flag| flag.long.starts_with(name)) {
+    if let Some(flag) = flags::all().find(|flag| flag.spelling.long.starts_with(name)) {
         return Some(flag);
     }
     let (distance, flag) =
-        FLAGS.iter().map(|flag| (damerau_levenshtein(name, flag.long), flag)).min_by_key(|(far, _)| *far)?;
+        flags::all().map(|flag| (damerau_levenshtein(name, flag.spelling.long), flag)).min_by_key(|(far, _)| *far)?;
     if distance <= name.chars().count() / 3 {
         return Some(flag);
     }
     // Such as --conns.
-    let shared = |flag: &Flag| name.bytes().zip(flag.long.bytes()).take_while(|(one, other)| one == other).count();
-    let longest = FLAGS.iter().map(shared).max().filter(|shared| *shared >= 4 && name.len() - shared <= 3)?;
-    FLAGS.iter().find(|flag| shared(flag) == longest)
+    let shared =
+        |flag: &Flag| name.bytes().zip(flag.spelling.long.bytes()).take_while(|(one, other)| one == other).count();
+    let longest = flags::all().map(shared).max().filter(|shared| *shared >= 4 && name.len() - shared <= 3)?;
+    flags::all().find(|flag| shared(flag) == longest)
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod request;
 mod restore;
 mod search;
 mod show;
+mod spelling;
 mod table;
 mod tls;
 mod typed;

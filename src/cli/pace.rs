@@ -139,7 +139,8 @@ impl TypedPace {
             (Some(_), None) if rate.is_none() => return Err(wrong(flags::by_id(Id::Rate), OsStr::new("0"), AT_LEAST)),
             (Some(rate), None) => vec![Stage::open(rate)],
             (None, None) => {
-                let line = |flag: &Flag| format!("--{}: there is no rate; add -R, for instance -R 1000", flag.long);
+                let line =
+                    |flag: &Flag| format!("--{}: there is no rate; add -R, for instance -R 1000", flag.spelling.long);
                 return self.needs_rate.map_or(Ok(None), |flag| Err(Refusal::Misused(line(flag))));
             }
         };

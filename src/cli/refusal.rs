@@ -36,11 +36,14 @@ pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
     // Without its value an option takes the next word instead.
-    let is_missing =
-        matches!(flag.value, Some("N" | "T" | "F" | "LIST" | "NAME" | "WHEN" | "VERSION")) && text.contains("://");
-    let reason =
-        if is_missing { format!("a URL; --{} needs a value before it", flag.long) } else { reason.to_string() };
-    Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.long))
+    let is_missing = matches!(flag.spelling.value, Some("N" | "T" | "F" | "LIST" | "NAME" | "WHEN" | "VERSION"))
+        && text.contains("://");
+    let reason = if is_missing {
+        format!("a URL; --{} needs a value before it", flag.spelling.long)
+    } else {
+        reason.to_string()
+    };
+    Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
 }
 
 #[cfg(test)]

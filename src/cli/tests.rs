@@ -733,17 +733,18 @@ const MANUAL: &str = include_str!("../../docs/command-line.md");
 #[test]
 fn the_manual_has_every_option_in_the_order_of_the_table() {
     let headings: Vec<&str> = MANUAL.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
-    let expected: Vec<String> = flags::FLAGS.iter().map(help::spelled).collect();
+    let expected: Vec<&str> = flags::all().map(|flag| flag.spelling.whole).collect();
     assert_eq!(headings, expected);
 }
 
 #[test]
 fn every_option_has_an_example_in_the_manual_that_works() {
     let sections = MANUAL.split("\n### `").skip(1);
-    for (section, flag) in sections.zip(flags::FLAGS) {
+    for (section, flag) in sections.zip(flags::all()) {
         let example = section.lines().find_map(|line| line.strip_prefix("$ ")).expect("an example");
         assert!(
-            example.contains(&format!("--{}", flag.long)) || example.contains(&format!("-{}", flag.short.unwrap()))
+            example.contains(&format!("--{}", flag.spelling.long))
+                || example.contains(&format!("-{}", flag.spelling.short.unwrap()))
         );
         let args = words(example);
         match parse_ordered(&args, false) {

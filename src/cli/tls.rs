@@ -40,8 +40,8 @@ impl TypedTls {
             Id::TlsResume => self.resume = Some(on_or_off(flag, &value)?),
             _ => self.insecure = true,
         }
-        if !self.names.contains(&flag.long) {
-            self.names.push(flag.long);
+        if !self.names.contains(&flag.spelling.long) {
+            self.names.push(flag.spelling.long);
         }
         Ok(())
     }

@@ -271,7 +271,7 @@ impl Typed {
         match request::header(text, self.dialect) {
             Ok(header) => self.headers.push(header),
             Err(reason) if self.dialect.is_compat() => {
-                self.warnings.push(format!("--{} {shown:?} is ignored: {reason}", flag.long));
+                self.warnings.push(format!("--{} {shown:?} is ignored: {reason}", flag.spelling.long));
             }
             Err(reason) => return Err(wrong(flag, OsStr::new(&shown), reason)),
         }
@@ -283,7 +283,8 @@ impl Typed {
         let percents = percents(flag, value)?;
         if percents.iter().all(|percent| percent.value() < 1.0) {
             let shown = value.to_string_lossy();
-            self.warnings.push(format!("--{} {shown}: these are percentages; the median is 50, not 0.5", flag.long));
+            self.warnings
+                .push(format!("--{} {shown}: these are percentages; the median is 50, not 0.5", flag.spelling.long));
         }
         self.percents = Some(percents);
         Ok(())

@@ -40,7 +40,8 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
 
 /// What to write instead of a value with commas: they separate thousands, or the numbers of a sweep.
 pub(super) fn commas(flag: &Flag, text: &str) -> Option<String> {
-    let letter = flag.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate) && is_list(text));
+    let letter =
+        flag.spelling.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate) && is_list(text));
     let sweep = letter.map(|letter| format!("onrush sweep -{letter} {text} URL"));
     match (ungrouped(text), sweep) {
         (Some(number), Some(sweep)) => Some(format!("not a number; write {number}, or for a list {sweep}")),

@@ -83,7 +83,7 @@ impl TypedWay {
                 Id::Rcvbuf | Id::Sndbuf | Id::Congestion => "are reached without sockets",
                 _ => "are reached directly",
             };
-            let line = format!("--{}: the simulated servers {why}; leave one of the two out", flag.long);
+            let line = format!("--{}: the simulated servers {why}; leave one of the two out", flag.spelling.long);
             return Err(Refusal::Cannot(line));
         }
         if self.way.unix.is_some() && (!self.instead.is_empty() || self.way.sources.is_some()) {

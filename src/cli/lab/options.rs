@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use strsim::damerau_levenshtein;
 
 use super::super::command;
-use super::super::flags::{self, FLAGS, Flag, Id};
+use super::super::flags::{self, Flag, Id};
 use crate::plan::secrets;
 use crate::settings::Name;
 
@@ -134,8 +134,8 @@ pub(super) fn redacted(key: &str, value: &str) -> String {
 
 /// An option as words of a command line.
 fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
-    let name = flag.long;
-    if flag.takes_value() && values.is_empty() {
+    let name = flag.spelling.long;
+    if flag.spelling.takes_value() && values.is_empty() {
         return Err(format!("{name} needs a value; try {name} = \"…\""));
     }
     if values.len() > 1 && !REPEATABLE.contains(&flag.id) {
@@ -144,7 +144,7 @@ fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
             values.join(", ")
         ));
     }
-    if flag.value.is_none() && !values.is_empty() {
+    if flag.spelling.value.is_none() && !values.is_empty() {
         return Err(format!("{name} takes no value; write {name} = true"));
     }
     Ok(match values {
@@ -158,9 +158,9 @@ fn nearest(key: &str) -> String {
     if let [letter] = key.chars().collect::<Vec<_>>()[..]
         && let Some(flag) = flags::by_letter(letter)
     {
-        return format!("did you mean {}?", flag.long);
+        return format!("did you mean {}?", flag.spelling.long);
     }
-    let names = FLAGS.iter().map(|flag| flag.long).chain([URL, ARGS, COMMAND]);
+    let names = flags::all().map(|flag| flag.spelling.long).chain([URL, ARGS, COMMAND]);
     near(key, names).unwrap_or_else(|| "use the long name of an option; onrush --help lists them".to_owned())
 }
 

@@ -127,14 +127,14 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
             Item::ShortHelp => return Ok(None),
             Item::Flag(flag, _) if flag.id == Id::Help => return Ok(None),
             Item::Flag(flag, value) => {
-                let (key, value) = (flag.long.to_owned(), text(value)?);
+                let (key, value) = (flag.spelling.long.to_owned(), text(value)?);
                 let is_list = [Id::Connections, Id::Threads, Id::Rate].contains(&flag.id) && value.contains(',');
                 Options::check(&key)?;
                 if is_list && takes_lists {
                     typed.list(key, &value)?;
                 } else {
                     let values = typed.run.0.entry(key).or_default();
-                    values.extend(Some(value).filter(|value| flag.takes_value() || !value.is_empty()));
+                    values.extend(Some(value).filter(|value| flag.spelling.takes_value() || !value.is_empty()));
                 }
             }
         }

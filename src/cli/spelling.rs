@@ -1,0 +1,66 @@
+//! How an option is written, as its help shows it: `-c, --connections N`.
+
+/// The spelling of an option, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spelling {
+    /// All of it.
+    pub whole: &'static str,
+    /// Its letter, if it has one.
+    pub short: Option<char>,
+    /// Its name, without dashes.
+    pub long: &'static str,
+    /// The name of its value; `None` if it takes none. `[=…]` is an optional value, attached with an equals sign.
+    pub value: Option<&'static str>,
+}
+
+impl Spelling {
+    /// Takes `-c, --connections N` apart; only the name and its two dashes must be there.
+    pub const fn of(whole: &'static str) -> Self {
+        let (short, long) = match whole.as_bytes() {
+            [b'-', b'-', ..] => (None, whole.split_at(2).1),
+            [b'-', letter, b',', b' ', b'-', b'-', ..] => (Some(*letter as char), whole.split_at(6).1),
+            _ => panic!("an option is written --name or -n, --name"),
+        };
+        let mut end = 0;
+        while end < long.len() && !matches!(long.as_bytes()[end], b' ' | b'[') {
+            end += 1;
+        }
+        let (long, value) = long.split_at(end);
+        let value = match value.as_bytes() {
+            [] => None,
+            [b' ', ..] => Some(value.split_at(1).1),
+            _ => Some(value),
+        };
+        Self { whole, short, long, value }
+    }
+
+    /// Whether a value must follow.
+    pub fn takes_value(&self) -> bool {
+        self.value.is_some() && !self.may_take_value()
+    }
+
+    /// Whether a value may be attached.
+    pub fn may_take_value(&self) -> bool {
+        self.value.is_some_and(|value| value.starts_with("[="))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spelling_has_a_name_and_perhaps_a_letter_and_a_value() {
+        for (whole, short, long, value) in [
+            ("-c, --connections N", Some('c'), "connections", Some("N")),
+            ("-4, --ipv4", Some('4'), "ipv4", None),
+            ("--tls-min VERSION", None, "tls-min", Some("VERSION")),
+            ("--sockets[=FILTER]", None, "sockets", Some("[=FILTER]")),
+            ("--once", None, "once", None),
+        ] {
+            assert_eq!(Spelling::of(whole), Spelling { whole, short, long, value });
+        }
+        assert!(Spelling::of("--body DATA").takes_value() && !Spelling::of("--body DATA").may_take_value());
+        assert!(!Spelling::of("--io[=X]").takes_value() && Spelling::of("--io[=X]").may_take_value());
+    }
+}
