@@ -276,7 +276,9 @@ fn a_signal_ends_the_search_for_a_name(context: &Context) {
     signal(&child, Signal::INT);
     let (code, stderr) = last_words(child);
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
-    let output = Output { stdout: String::new(), stderr, code, verdict: String::new(), took: start.elapsed() };
+    let took = start.elapsed();
+    let output =
+        Output { stdout: String::new(), stderr, code, verdict: String::new(), of_the_machine: String::new(), took };
     assert_eq!((output.code, old.check(&output, "name")), (5, NAMES.len()), "{output:?}");
     output.note("interrupted before");
 }

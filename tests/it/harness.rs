@@ -24,6 +24,18 @@ const VERDICT: &str = "verdict: ";
 /// The beginning of the note about wrk's mean, which every run with `-v` has.
 pub const REWRITTEN: &str = "note: latency as measured; wrk would print Avg ";
 
+/// What notes say that any run may have beside others that want the same processors.
+pub const OF_THE_MACHINE: [&str; 8] = [
+    "note: the hypervisor took",
+    "note: onrush itself was stalled",
+    "note: no response from",
+    " had a request in flight on average",
+    " been without a response since ",
+    " requests/s between the first and the last third",
+    " of the responses took ten times the median ",
+    " were sent more than ",
+];
+
 /// A program that runs longer is ended, and its test fails.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
 
@@ -212,6 +224,8 @@ pub struct Output {
     pub stderr: String,
     /// What limited the run, as `-v` or a run of a second prints it; `run_plain` leaves that in the output.
     pub verdict: String,
+    /// The notes that `run` took from standard error because the machine's load may cause them.
+    pub of_the_machine: String,
     /// The exit code; -1 if a signal ended it.
     pub code: i32,
     pub took: Duration,
@@ -293,35 +307,31 @@ impl Onrush {
         *text = text.replacen(version.unwrap_or_else(|| panic!("no line names {backend}: {text}")), "", 1);
         output.stderr = output.stderr.split_inclusive('\n').filter(|line| !line.starts_with(REWRITTEN)).collect();
         output.take_verdict();
+        let is_of_the_machine = |line: &&str| OF_THE_MACHINE.iter().any(|words| line.contains(words));
+        let (taken, left): (Vec<&str>, Vec<&str>) = output.stderr.split_inclusive('\n').partition(is_of_the_machine);
+        (output.of_the_machine, output.stderr) = (taken.concat(), left.concat());
         output
     }
 
     /// Starts the command unchanged, for a test that watches it run.
     pub fn spawn(mut self) -> Child {
-        self.command.spawn().expect("the program starts")
-    }
-
-    /// Runs the command unchanged.
-    pub fn run_plain(mut self) -> Output {
-        let start = Instant::now();
         let mut child = self.command.args(&self.script_args).spawn().expect("the program starts");
         if let Some(mut input) = child.stdin.take() {
             input.write_all(&self.stdin).expect("the program reads its input");
         }
-        for delay in &self.interrupts {
+        child
+    }
+
+    /// Runs the command unchanged.
+    pub fn run_plain(mut self) -> Output {
+        let (start, interrupts) = (Instant::now(), std::mem::take(&mut self.interrupts));
+        let child = self.spawn();
+        for delay in interrupts {
             thread::sleep(delay.saturating_sub(start.elapsed()));
             signal(&child, Signal::INT);
         }
-        let watchdog = Watchdog::start(&child);
-        let output = child.wait_with_output().expect("the program's output can be read");
-        watchdog.stop();
-        Output {
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            verdict: String::new(),
-            code: output.status.code().unwrap_or(-1),
-            took: start.elapsed(),
-        }
+        let output = finish(child);
+        Output { took: start.elapsed(), ..output }
     }
 }
 
@@ -341,17 +351,12 @@ pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -
     (String::from_utf8_lossy(&shown).into_owned(), finish(child))
 }
 
-/// Reads the rest of the output of a child that ends by itself.
+/// Reads the rest of the output of a child that ends by itself, or is ended if it runs too long.
 pub fn finish(child: Child) -> Output {
-    let start = Instant::now();
+    let (start, watchdog) = (Instant::now(), Watchdog::start(&child));
     let output = child.wait_with_output().expect("it can be read");
-    Output {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        verdict: String::new(),
-        code: output.status.code().unwrap_or(-1),
-        took: start.elapsed(),
-    }
+    watchdog.stop();
+    Output::of(output, start.elapsed())
 }
 
 /// Sends a signal to a child, which may have ended by itself.
@@ -380,6 +385,18 @@ impl Watchdog {
 }
 
 impl Output {
+    /// What a program left.
+    pub fn of(output: std::process::Output, took: Duration) -> Self {
+        Self {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            verdict: String::new(),
+            of_the_machine: String::new(),
+            code: output.status.code().unwrap_or(-1),
+            took,
+        }
+    }
+
     /// The number before some words of the report, for instance `requests in`.
     pub fn number_before(&self, words: &str) -> f64 {
         let before = self.stdout.split(words).next().filter(|before| before.len() < self.stdout.len());
@@ -407,18 +424,15 @@ impl Output {
     /// Removes the sentence about what limited the run from standard error: it varies, and most tests are about
     /// something else.
     pub fn take_verdict(&mut self) {
-        // Notes about the machine vary, too.
-        let is_kept = |line: &&str| !line.starts_with("note: the hypervisor took");
-        self.stderr = self.stderr.split_inclusive('\n').filter(is_kept).collect();
         if let Some(verdict) = self.stderr.lines().find(|line| line.starts_with(VERDICT)).map(str::to_owned) {
             self.stderr = self.stderr.replacen(&format!("{verdict}\n"), "", 1);
             self.verdict = verdict[VERDICT.len()..].to_owned();
         }
     }
 
-    /// The line on standard error that says what limited the run.
+    /// The line on standard error that says this, even if the machine's load may cause it, too.
     pub fn note(&self, words: &str) -> &str {
-        let note = self.stderr.lines().find(|line| line.contains(words));
+        let note = self.stderr.lines().chain(self.of_the_machine.lines()).find(|line| line.contains(words));
         note.unwrap_or_else(|| panic!("no note says {words:?}: {self:?}"))
     }
 

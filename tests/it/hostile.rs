@@ -262,13 +262,7 @@ pub fn watch(mut child: Child) -> (u64, Output) {
         thread::sleep(Duration::from_millis(5));
     }
     let took = begun.elapsed();
-    let output = child.wait_with_output().expect("the output can be read");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let code = output.status.code().unwrap_or(-1);
-    (
-        peak_kib,
-        Output { stdout: text(&output.stdout), stderr: text(&output.stderr), verdict: String::new(), code, took },
-    )
+    (peak_kib, Output::of(child.wait_with_output().expect("the output can be read"), took))
 }
 
 /// The tables of `docs/robustness.md` are complete; that their links lead to tests that exist is checked with all other

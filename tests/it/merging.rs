@@ -23,15 +23,7 @@ cases! {
 fn merge(scratch: &Scratch, words: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
     let output = command.arg("merge").args(words.split_whitespace()).current_dir(scratch.path()).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let code = output.status.code().unwrap_or(-1);
-    Output {
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-        verdict: String::new(),
-        code,
-        took: Duration::ZERO,
-    }
+    Output::of(output, Duration::ZERO)
 }
 
 fn results_are_merged_without_loss(context: &Context) {
