@@ -1,10 +1,9 @@
 //! The command line of `onrush compare`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use lexopt::Arg;
-
+use super::arguments::{Subcommand, switch, text};
 use crate::compare::{Compare, Form, Limit};
 
 /// What `onrush compare --help` prints.
@@ -37,26 +36,23 @@ respect. The files are results of onrush and wrk-cmm (.json, .json.gz) or the
 text that onrush, wrk, wrk-cmm and wrk2 print.
 ";
 
+pub(super) const COMPARE: Subcommand<Compare> = Subcommand {
+    name: "compare",
+    options: &[
+        text("--fail-if-worse [METRIC:]PCT", |compare, text| limit(text).map(|limit| compare.limits.push(limit))),
+        switch("--force", |compare| compare.force = true),
+        text("--format FORM", |compare, name| form(name).map(|form| compare.form = form)),
+    ],
+    word: |compare, path| {
+        compare.inputs.push(PathBuf::from(path));
+        Ok(())
+    },
+};
+
 /// Parses the arguments of `compare`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
-    let mut compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: Form::default() };
-    let mut parser = lexopt::Parser::from_args(args);
-    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
-        match argument {
-            Arg::Long("help") | Arg::Short('h') => return Ok(None),
-            Arg::Long("force") => compare.force = true,
-            Arg::Long("fail-if-worse") => {
-                let value = parser.value().map_err(|error| error.to_string())?;
-                compare.limits.push(limit(&value)?);
-            }
-            Arg::Long("format") => {
-                let value = parser.value().map_err(|error| error.to_string())?;
-                compare.form = form(&value)?;
-            }
-            Arg::Value(path) => compare.inputs.push(PathBuf::from(path)),
-            _ => return Err(format!("{}; see: onrush compare --help", argument.unexpected())),
-        }
-    }
+    let compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: Form::default() };
+    let Some(compare) = COMPARE.read(args, compare)? else { return Ok(None) };
     match &compare.inputs[..] {
         [] => Err("nothing to compare; try onrush compare before.json after.json".to_owned()),
         [a, b] if a == b => Err(format!("A and B are both {a:?}; name two results")),
@@ -66,9 +62,8 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
 }
 
 /// `[METRIC:]PCT`
-fn limit(value: &OsStr) -> Result<Limit, String> {
-    let wrong = |what: &str| format!("--fail-if-worse {value:?}: {what}; try 5 or p99:10");
-    let text = value.to_str().ok_or_else(|| wrong("not UTF-8"))?;
+fn limit(text: &str) -> Result<Limit, String> {
+    let wrong = |what: &str| format!("{what}; try 5 or p99:10");
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));
     let metric =
         metric.map(|metric| metric.parse().map_err(|()| wrong("the metric must be rate, mean or a percentile")));
@@ -78,11 +73,11 @@ fn limit(value: &OsStr) -> Result<Limit, String> {
     Ok(Limit { metric: metric.transpose()?, share: percent / 100.0 })
 }
 
-fn form(value: &OsStr) -> Result<Form, String> {
-    match value.to_str() {
-        Some("text") => Ok(Form::Text),
-        Some("json") => Ok(Form::Json),
-        _ => Err(format!("--format {value:?}: unknown; write text or json")),
+fn form(name: &str) -> Result<Form, String> {
+    match name {
+        "text" => Ok(Form::Text),
+        "json" => Ok(Form::Json),
+        _ => Err("unknown; write text or json".to_owned()),
     }
 }
 
@@ -115,11 +110,11 @@ mod tests {
             ("a a", "both \"a\""),
             ("a b c", "\"c\" is one too many"),
             ("a b --format csv", "text or json"),
-            ("a b --fail-if-worse", "missing"),
+            ("a b --fail-if-worse", "--fail-if-worse needs a value"),
             ("a b --fail-if-worse much", "must be a percentage"),
             ("a b --fail-if-worse -1", "0 or more"),
             ("a b --fail-if-worse p0:1", "the metric must be rate, mean or a percentile"),
-            ("a b --bogus", "see: onrush compare --help"),
+            ("a b --bogus", "onrush compare --help lists"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}: {:?}", parsed(line));
         }

@@ -40,11 +40,11 @@ pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
         Misuse::Ambiguous(name, flags) => {
             Some(format!("option '--{name}' is ambiguous; possibilities:{}", quoted(flags)))
         }
-        Misuse::NoValue(flag, true) => {
-            Some(format!("option requires an argument -- '{}'", flag.spelling.short.unwrap_or_default()))
+        Misuse::NoValue(spelling, true) => {
+            Some(format!("option requires an argument -- '{}'", spelling.short.unwrap_or_default()))
         }
-        Misuse::NoValue(flag, false) => Some(format!("option '--{}' requires an argument", flag.spelling.long)),
-        Misuse::Value(flag) => Some(format!("option '--{}' doesn't allow an argument", flag.spelling.long)),
+        Misuse::NoValue(spelling, false) => Some(format!("option '--{}' requires an argument", spelling.long)),
+        Misuse::Value(spelling) => Some(format!("option '--{}' doesn't allow an argument", spelling.long)),
     }
 }
 

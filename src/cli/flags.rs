@@ -9,7 +9,7 @@ pub(super) use super::flag::{Flag, Id, Origin};
 use crate::plan::Dialect;
 
 /// All options, in the order of the table.
-pub(super) fn all() -> impl Iterator<Item = &'static Flag> {
+pub(super) fn all() -> impl Iterator<Item = &'static Flag> + Clone {
     SECTIONS.iter().flat_map(|(_, flags)| *flags)
 }
 

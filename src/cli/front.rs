@@ -8,12 +8,15 @@ use lexopt::Arg;
 
 use super::flags::{self, Flag, Id};
 use super::foreign;
+use super::spelling::Spelling;
 use crate::plan::Dialect;
 
 /// Reads a command line from left to right.
 pub(super) struct Front {
     parser: lexopt::Parser,
     dialect: Dialect,
+    /// The options that a subcommand has besides those of a run. They can be neither abbreviated nor written as letters.
+    own: Vec<&'static Spelling>,
     /// What `POSIXLY_CORRECT` asks for: the first word ends the options.
     words_end_options: bool,
     /// Whether all remaining arguments are words.
@@ -27,6 +30,8 @@ pub(super) struct Front {
 pub(super) enum Item {
     /// An option; its value is empty if it takes none.
     Flag(&'static Flag, OsString),
+    /// An option of the subcommand itself, likewise.
+    Own(&'static Spelling, OsString),
     /// The letter that natively prints the short help.
     ShortHelp,
     /// Anything else: the URL or an argument for a script.
@@ -47,9 +52,9 @@ pub(super) enum Misuse {
     /// An abbreviation, as typed, of all of these.
     Ambiguous(String, Vec<&'static Flag>),
     /// The command line ends before the value of an option; whether this was typed as a letter.
-    NoValue(&'static Flag, bool),
+    NoValue(&'static Spelling, bool),
     /// A value is attached to an option that takes none.
-    Value(&'static Flag),
+    Value(&'static Spelling),
 }
 
 impl Front {
@@ -58,7 +63,13 @@ impl Front {
         let mut parser = lexopt::Parser::from_args(args);
         // For getopt the equals sign of `-c=10` is a part of the value.
         parser.set_short_equals(!dialect.is_compat());
-        Self { parser, dialect, words_end_options, only_words: false, are_words: false }
+        Self { parser, dialect, own: Vec::new(), words_end_options, only_words: false, are_words: false }
+    }
+
+    /// Reads the options of a subcommand too.
+    pub fn with(mut self, own: impl Iterator<Item = &'static Spelling>) -> Self {
+        self.own.extend(own);
+        self
     }
 
     /// The next option or word; `None` at the end. After an error the rest can still be read.
@@ -109,8 +120,7 @@ impl Front {
                 Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
                 None => Ok(Item::ShortHelp),
             },
-            Some(flag) if flag.spelling.takes_value() => self.value_of(flag, true),
-            Some(flag) => Ok(Item::Flag(flag, OsString::new())),
+            Some(flag) => Ok(Item::Flag(flag, self.value_of(&flag.spelling, true)?)),
             None if self.dialect.is_compat() && "r?".contains(letter) => Err(Misuse::Refused),
             None => Err(Misuse::Letter(letter, self.telling(letter).unwrap_or_default())),
         }
@@ -129,6 +139,9 @@ impl Front {
     }
 
     fn name(&mut self, name: String) -> Result<Item, Misuse> {
+        if let Some(own) = self.own.iter().copied().find(|own| own.long == name) {
+            return Ok(Item::Own(own, self.value_of(own, false)?));
+        }
         let found = match flags::by_name(&name) {
             Some(flag) => vec![flag],
             // The name of another tool's option is not an abbreviation: `--head` would take the URL for a header.
@@ -136,21 +149,22 @@ impl Front {
             None => flags::by_prefix(&name, self.dialect),
         };
         match *found {
-            [flag] if flag.spelling.takes_value() => self.value_of(flag, false),
-            [flag] if flag.spelling.may_take_value() => {
-                Ok(Item::Flag(flag, self.parser.optional_value().unwrap_or_default()))
-            }
-            [flag] if self.parser.optional_value().is_some() => Err(Misuse::Value(flag)),
-            [flag] => Ok(Item::Flag(flag, OsString::new())),
+            [flag] => Ok(Item::Flag(flag, self.value_of(&flag.spelling, false)?)),
             [] => Err(Misuse::Name(self.typed(name))),
             _ => Err(Misuse::Ambiguous(self.typed(name), found)),
         }
     }
 
-    fn value_of(&mut self, flag: &'static Flag, by_letter: bool) -> Result<Item, Misuse> {
-        match self.parser.value() {
-            Ok(value) => Ok(Item::Flag(flag, value)),
-            Err(_) => Err(Misuse::NoValue(flag, by_letter)),
+    /// The value of an option; empty if there is none and none is needed.
+    fn value_of(&mut self, spelling: &'static Spelling, by_letter: bool) -> Result<OsString, Misuse> {
+        if spelling.takes_value() {
+            return self.parser.value().map_err(|_| Misuse::NoValue(spelling, by_letter));
+        }
+        // What follows a letter that takes no value are more letters.
+        let value = if by_letter { None } else { self.parser.optional_value() };
+        match value {
+            Some(_) if !spelling.may_take_value() => Err(Misuse::Value(spelling)),
+            value => Ok(value.unwrap_or_default()),
         }
     }
 
@@ -170,11 +184,15 @@ mod tests {
     /// Every item in a short notation: `c:10` for an option, the word for a word, `!` and the misuse for an error.
     fn read(line: &str, dialect: Dialect, words_end_options: bool) -> Vec<String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let mut front = Front::new(&args, dialect, words_end_options);
+        items(Front::new(&args, dialect, words_end_options))
+    }
+
+    fn items(mut front: Front) -> Vec<String> {
         let mut items = Vec::new();
         loop {
             items.push(match front.next() {
                 Ok(Some(Item::Flag(flag, value))) => format!("{}:{}", flag.spelling.long, value.to_string_lossy()),
+                Ok(Some(Item::Own(spelling, value))) => format!("own {}:{}", spelling.long, value.to_string_lossy()),
                 Ok(Some(Item::ShortHelp)) => "-h".to_owned(),
                 Ok(Some(Item::Word(word))) => word.to_string_lossy().into_owned(),
                 Ok(None) => return items,
@@ -184,8 +202,8 @@ mod tests {
                     Misuse::OneDash(name) => format!("!one dash {name}"),
                     Misuse::Refused => "!refused".to_owned(),
                     Misuse::Ambiguous(name, flags) => format!("!ambiguous {name} {}", flags.len()),
-                    Misuse::NoValue(flag, by_letter) => format!("!no value {} {by_letter}", flag.spelling.long),
-                    Misuse::Value(flag) => format!("!value {}", flag.spelling.long),
+                    Misuse::NoValue(spelling, by_letter) => format!("!no value {} {by_letter}", spelling.long),
+                    Misuse::Value(spelling) => format!("!value {}", spelling.long),
                 },
             });
         }
@@ -204,6 +222,27 @@ mod tests {
         assert_eq!(read("-c=10", Dialect::Wrk, false), ["connections:=10"]);
         assert_eq!(native("--connections="), ["connections:"]);
         assert_eq!(native("-d --"), ["duration:--"]);
+    }
+
+    #[test]
+    fn a_subcommands_own_options_stand_among_those_of_a_run() {
+        const OWN: [Spelling; 2] = [Spelling::of("--out DIR"), Spelling::of("--plan")];
+        let args = "-c 1 --out a U --out=b --plan -H --plan --plan=1 --pla --out".split(' ').map(OsString::from);
+        let front = Front::new(&args.collect::<Vec<_>>(), Dialect::Native, false);
+        assert_eq!(
+            items(front.with(OWN.iter())),
+            [
+                "connections:1",
+                "own out:a",
+                "U",
+                "own out:b",
+                "own plan:",
+                "header:--plan",
+                "!value plan",
+                "!name pla",
+                "!no value out false"
+            ]
+        );
     }
 
     #[test]

@@ -8,7 +8,11 @@ use strsim::damerau_levenshtein;
 use super::flags::{self, Flag};
 use super::foreign::{by_value, foreign};
 use super::front::Misuse;
+use super::spelling::Spelling;
 use crate::plan::secrets;
+
+/// What lists the options of a run.
+const HELP: &str = "onrush --help";
 
 /// One line about a misused option, without the program's name.
 pub(super) fn hint(misuse: &Misuse) -> String {
@@ -18,16 +22,28 @@ pub(super) fn hint(misuse: &Misuse) -> String {
         Misuse::Name(name) => unknown_name(name.split('=').next().unwrap_or_default()),
         Misuse::OneDash(name) => behind_one_dash(name.split('=').next().unwrap_or_default()),
         Misuse::Ambiguous(name, flags) => format!("--{name} may mean{}; write more of it", listed(flags)),
-        Misuse::NoValue(flag, _) => {
-            format!("--{} needs a value: --{0} {}", flag.spelling.long, flag.spelling.value.unwrap_or_default())
-        }
-        Misuse::Value(flag) => takes_no_value(flag.spelling.long),
+        Misuse::NoValue(spelling, _) => needs_value(spelling),
+        Misuse::Value(spelling) => takes_no_value(&format!("--{}", spelling.long)),
     }
 }
 
-/// One line about a value that was given to an option that takes none.
-pub(super) fn takes_no_value(name: &str) -> String {
-    format!("--{name} takes no value; leave out the = and what follows it")
+/// One line about an option whose value is missing.
+pub(super) fn needs_value(spelling: &Spelling) -> String {
+    format!("--{} needs a value: --{0} {}", spelling.long, spelling.value.unwrap_or_default())
+}
+
+/// One line about a value that was given to an option, as written, that takes none.
+pub(super) fn takes_no_value(option: &str) -> String {
+    format!("{option} takes no value; leave out the = and what follows it")
+}
+
+/// One line about an unknown option, as typed: the name that may have been meant, or the command that lists all.
+pub(super) fn unknown_option(typed: &str, meant: Option<&str>, help: &str) -> String {
+    let typed = typed.escape_debug();
+    match meant {
+        Some(name) => format!("unknown option {typed}; did you mean --{name}?"),
+        None => format!("unknown option {typed}; {help} lists all options"),
+    }
 }
 
 fn listed(flags: &[&Flag]) -> String {
@@ -52,10 +68,7 @@ fn unknown_name(name: &str) -> String {
     if let Some(advice) = foreign(&typed, &typed) {
         return advice;
     }
-    match nearest(name) {
-        Some(flag) => format!("unknown option --{}; did you mean --{}?", name.escape_debug(), flag.spelling.long),
-        None => unlisted(&typed),
-    }
+    unknown_option(&typed, nearest(name, flags::all().map(|flag| flag.spelling.long)), HELP)
 }
 
 fn behind_one_dash(name: &str) -> String {
@@ -69,7 +82,7 @@ fn behind_one_dash(name: &str) -> String {
 }
 
 fn unlisted(typed: &str) -> String {
-    format!("unknown option {}; onrush --help lists all options", typed.escape_debug())
+    unknown_option(typed, None, HELP)
 }
 
 /// One line about a first word that is not a host but a command: k6's, in the wrong place, or one letter off.
@@ -143,22 +156,21 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     Some(format!("{} is a number, not a host: {port}{}", shown(first), as_host(&format!("{host}{path}"))))
 }
 
-/// The option whose name begins with `name`, else the most similar one, if it is similar enough, else the first that
-/// begins as `name` does.
-fn nearest(name: &str) -> Option<&'static Flag> {
-    if let Some(flag) = flags::all().find(|flag| flag.spelling.long.starts_with(name)) {
-        return Some(flag);
+/// The name that begins with what was typed, else the most similar one, if it is similar enough, else the first that
+/// begins as it does.
+pub(super) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    if let Some(name) = names.clone().find(|name| name.starts_with(typed)) {
+        return Some(name);
     }
-    let (distance, flag) =
-        flags::all().map(|flag| (damerau_levenshtein(name, flag.spelling.long), flag)).min_by_key(|(far, _)| *far)?;
-    if distance <= name.chars().count() / 3 {
-        return Some(flag);
+    let (distance, name) =
+        names.clone().map(|name| (damerau_levenshtein(typed, name), name)).min_by_key(|near| near.0)?;
+    if distance <= typed.chars().count() / 3 {
+        return Some(name);
     }
     // Such as --conns.
-    let shared =
-        |flag: &Flag| name.bytes().zip(flag.spelling.long.bytes()).take_while(|(one, other)| one == other).count();
-    let longest = flags::all().map(shared).max().filter(|shared| *shared >= 4 && name.len() - shared <= 3)?;
-    flags::all().find(|flag| shared(flag) == longest)
+    let shared = |name: &str| typed.bytes().zip(name.bytes()).take_while(|(one, other)| one == other).count();
+    let longest = names.clone().map(shared).max().filter(|shared| *shared >= 4 && typed.len() - shared <= 3)?;
+    names.clone().find(|name| shared(name) == longest)
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use lexopt::Arg;
-
+use super::arguments::{Subcommand, path, switch};
 use crate::plan::{Kind, Output};
 use crate::report::merge::Merge;
 
@@ -26,39 +25,43 @@ Results of different plans are refused. Start times, seeds and the names of
 result files make no difference.
 ";
 
+pub(super) const MERGE: Subcommand<Merge> = Subcommand {
+    name: "merge",
+    options: &[
+        path("-o, --output FILE", |merge, path| {
+            if path.as_os_str() == "-" {
+                merge.is_piped = true
+            } else {
+                merge.outputs.push(output(path)?)
+            }
+            Ok(())
+        }),
+        switch("--force", |merge| merge.force = true),
+    ],
+    word: |merge, path| {
+        if merge.inputs.iter().any(|known| *known == path) {
+            return Err(format!("{path:?} is given twice; each result counts once"));
+        }
+        merge.inputs.push(PathBuf::from(path));
+        Ok(())
+    },
+};
+
 /// Parses the arguments of `merge`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
-    let mut merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
-    let mut parser = lexopt::Parser::from_args(args);
-    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
-        match argument {
-            Arg::Long("help") | Arg::Short('h') => return Ok(None),
-            Arg::Long("force") => merge.force = true,
-            Arg::Long("output") | Arg::Short('o') => {
-                let path = parser.value().map_err(|error| error.to_string())?;
-                if path == "-" { merge.is_piped = true } else { merge.outputs.push(output(path)?) }
-            }
-            Arg::Value(path) if merge.inputs.iter().any(|known| *known == path) => {
-                return Err(format!("{path:?} is given twice; each result counts once"));
-            }
-            Arg::Value(path) => merge.inputs.push(PathBuf::from(path)),
-            _ => return Err(format!("{}; see: onrush merge --help", argument.unexpected())),
-        }
-    }
-    if merge.inputs.is_empty() {
+    let merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
+    let merge = MERGE.read(args, merge)?;
+    if merge.as_ref().is_some_and(|merge| merge.inputs.is_empty()) {
         return Err("no file; try onrush merge a.json b.json -o both.json".to_owned());
     }
-    Ok(Some(merge))
+    Ok(merge)
 }
 
-fn output(path: OsString) -> Result<Output, String> {
-    let path = PathBuf::from(path);
+fn output(path: PathBuf) -> Result<Output, String> {
     match Kind::of(&path) {
-        Some(Kind::Lines) => Err(format!("--output {path:?}: .ndjson is only written during a run; write .csv")),
+        Some(Kind::Lines) => Err(".ndjson is only written during a run; write .csv".to_owned()),
         Some(kind) => Ok(Output { path, kind }),
-        None => {
-            Err(format!("--output {path:?}: its ending selects the format: .json, .json.gz, .csv, .hgrm, .md or .xml"))
-        }
+        None => Err("its ending selects the format: .json, .json.gz, .csv, .hgrm, .md or .xml".to_owned()),
     }
 }
 
@@ -89,7 +92,7 @@ mod tests {
             ("a.json -o x", "ending"),
             ("a.json -o x.csv.gz", "ending"),
             ("a.json -o x.ndjson", "during a run"),
-            ("--bogus", "--help"),
+            ("--bogus", "unknown option --bogus; onrush merge --help lists all options"),
             ("a.json b.json a.json", "\"a.json\" is given twice"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}");

@@ -1,10 +1,11 @@
 //! The command line: turns what was typed into a plan, or into a text to print.
 //!
-//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body` and that of an
-//! experiment. One parser serves onrush and the tools it imitates: `front` reads options and words, `typed` collects
-//! them, `values` reads their values, `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the
-//! native ones, `compat` those of getopt and wrk.
+//! It resolves no name but that of `serve --addr`, opens no socket and starts nothing; it reads only the file of
+//! `--body` and that of an experiment. One parser serves onrush and the tools it imitates: `front` reads options and
+//! words, `typed` collects them, `values` reads their values, `decide` makes the plan. Only the texts of a `refusal`
+//! differ: `hints` has the native ones, `compat` those of getopt and wrk. Subcommands have a simpler parser, `arguments`.
 
+mod arguments;
 mod command;
 mod compare;
 mod compat;
@@ -28,6 +29,7 @@ mod refusal;
 mod request;
 mod restore;
 mod search;
+mod serve;
 mod show;
 mod spelling;
 mod table;
@@ -42,12 +44,12 @@ mod way;
 use std::env;
 use std::ffi::{OsStr, OsString};
 
+use crate::backend;
 use crate::compare::Compare;
 use crate::plan::{Dialect, Io, Plan, Search};
 use crate::report::merge::Merge;
 use crate::report::show::Show;
 use crate::tables::Table;
-use crate::{backend, serve};
 use draft::Draft;
 use front::Front;
 pub use lab::Lab;
@@ -84,7 +86,7 @@ pub enum Invocation {
     /// Restore the settings that an experiment left changed.
     Restore,
     /// Run the embedded target.
-    Serve(serve::Config),
+    Serve(crate::serve::Config),
     /// Print texts and exit: the help, the version, a mistake.
     Print {
         /// What goes to standard output.
@@ -153,7 +155,7 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
 /// The subcommand that the first word names, if it does.
 fn named(word: &OsStr, args: &[OsString]) -> Option<Invocation> {
     Some(match word.to_str()? {
-        "serve" => serve(args),
+        "serve" => subcommand("serve", &serve::help(), serve::parse(args), Invocation::Serve),
         "merge" => subcommand("merge", merge::HELP, merge::parse(args), Invocation::Merge),
         "show" => subcommand("show", show::HELP, show::parse(args), Invocation::Show),
         "compare" => subcommand("compare", compare::HELP, compare::parse(args), Invocation::Compare),
@@ -172,15 +174,6 @@ fn subcommand<T>(name: &str, help: &str, parsed: Result<Option<T>, String>, of: 
         Ok(Some(asked)) => of(asked),
         Ok(None) => print(help.to_owned(), String::new(), 0),
         Err(reason) => print(String::new(), format!("onrush {name}: {reason}\n"), 1),
-    }
-}
-
-/// The subcommand `serve`, whose options are parsed in [`serve::args`].
-fn serve(args: &[OsString]) -> Invocation {
-    match serve::args::parse(lexopt::Parser::from_args(args)) {
-        Ok(serve::args::Command::Run(config)) => Invocation::Serve(config),
-        Ok(serve::args::Command::Help) => print(serve::help(), String::new(), 0),
-        Err(reason) => print(String::new(), format!("onrush serve: {reason}\n"), 1),
     }
 }
 

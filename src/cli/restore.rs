@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 
-use lexopt::Arg;
-
+use super::arguments::Subcommand;
 /// What `onrush restore --help` prints.
 pub(super) const HELP: &str = "\
 onrush restore resets the kernel settings (sysctls) that an experiment of onrush
@@ -20,13 +19,15 @@ settings itself. Exit codes: 0 all settings have their old values, 1 some could
 not be restored.
 ";
 
+pub(super) const RESTORE: Subcommand<()> = Subcommand {
+    name: "restore",
+    options: &[],
+    word: |(), word| Err(format!("unexpected argument {word:?}; onrush restore takes none")),
+};
+
 /// Parses the arguments of `restore`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<()>, String> {
-    match lexopt::Parser::from_args(args).next().map_err(|error| error.to_string())? {
-        None => Ok(Some(())),
-        Some(Arg::Long("help") | Arg::Short('h')) => Ok(None),
-        Some(argument) => Err(format!("{}; see: onrush restore --help", argument.unexpected())),
-    }
+    RESTORE.read(args, ())
 }
 
 #[cfg(test)]
@@ -41,8 +42,11 @@ mod tests {
         };
         assert_eq!(parsed(""), Ok(Some(())));
         assert_eq!(parsed("-h"), Ok(None));
-        for line in ["net.core.somaxconn", "--force"] {
-            assert!(parsed(line).unwrap_err().ends_with("see: onrush restore --help"), "{line}");
+        for (line, said) in [
+            ("net.core.somaxconn", "unexpected argument \"net.core.somaxconn\"; onrush restore takes none"),
+            ("--force", "unknown option --force; onrush restore --help lists all options"),
+        ] {
+            assert_eq!(parsed(line), Err(said.to_owned()));
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use lexopt::Arg;
-
+use super::arguments::{Subcommand, switch, text};
 use crate::report::show::{Form, Show};
 
 /// What `onrush show --help` prints.
@@ -25,29 +24,30 @@ latencies are as measured, unless the run imitated another tool. A file may be
 compressed (.json.gz); - is standard input.
 ";
 
+pub(super) const SHOW: Subcommand<Show> = Subcommand {
+    name: "show",
+    options: &[
+        switch("-L, --latency", |show| show.percentiles = true),
+        text("--format FORM", |show, name| {
+            let named = Form::NAMED.iter().find(|(_, known)| name == *known);
+            let (form, _) = named.ok_or("unknown; write wrk, wrk-cmm, wrk2, json, cmm-json or md")?;
+            show.form = *form;
+            Ok(())
+        }),
+    ],
+    word: |show, path| {
+        show.inputs.push(PathBuf::from(path));
+        Ok(())
+    },
+};
+
 /// Parses the arguments of `show`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
-    let mut show = Show { inputs: Vec::new(), form: Form::default(), percentiles: false };
-    let mut parser = lexopt::Parser::from_args(args);
-    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
-        match argument {
-            Arg::Long("help") | Arg::Short('h') => return Ok(None),
-            Arg::Long("latency") | Arg::Short('L') => show.percentiles = true,
-            Arg::Long("format") => {
-                let value = parser.value().map_err(|error| error.to_string())?;
-                let named = Form::NAMED.iter().find(|(_, name)| value == *name);
-                let known = "wrk, wrk-cmm, wrk2, json, cmm-json or md";
-                let (form, _) = named.ok_or_else(|| format!("--format {value:?}: unknown; write {known}"))?;
-                show.form = *form;
-            }
-            Arg::Value(path) => show.inputs.push(PathBuf::from(path)),
-            _ => return Err(format!("{}; see: onrush show --help", argument.unexpected())),
-        }
-    }
-    if show.inputs.is_empty() {
+    let show = SHOW.read(args, Show { inputs: Vec::new(), form: Form::default(), percentiles: false })?;
+    if show.as_ref().is_some_and(|show| show.inputs.is_empty()) {
         return Err("no file; try onrush show result.json".to_owned());
     }
-    Ok(Some(show))
+    Ok(show)
 }
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (line, words) in
-            [("", "no file"), ("a --format csv", "cmm-json or md"), ("a --bogus", "see: onrush show --help")]
+            [("", "no file"), ("a --format csv", "cmm-json or md"), ("a --bogus", "onrush show --help lists")]
         {
             assert!(parsed(line).unwrap_err().contains(words), "{line}");
         }

@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use lexopt::Arg;
-
+use super::arguments::{Subcommand, text};
 use crate::tables::{Form, Sort, Table};
 
 /// What `onrush table --help` prints.
@@ -36,33 +35,37 @@ A file may be compressed (.json.gz); - is standard input. In a folder, files
 that end in .json, .log or .txt are read; x.json and x.log are one run.
 ";
 
+pub(super) const TABLE: Subcommand<Table> = Subcommand {
+    name: "table",
+    options: &[
+        text("--by A,B", |table, list| {
+            table.by = Some(names(list));
+            Ok(())
+        }),
+        text("--columns A,B", |table, list| {
+            table.columns = Some(names(list));
+            Ok(())
+        }),
+        text("--sort COL", |table, column| {
+            table.sort = Some(sort(column));
+            Ok(())
+        }),
+        text("--format FORM", |table, name| form(name).map(|form| table.form = form)),
+    ],
+    word: |table, path| {
+        table.inputs.push(PathBuf::from(path));
+        Ok(())
+    },
+};
+
 /// Parses the arguments of `table`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
-    let mut table = Table { inputs: Vec::new(), by: None, columns: None, sort: None, form: Form::default() };
-    let mut parser = lexopt::Parser::from_args(args);
-    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
-        let name = match argument {
-            Arg::Long("help") | Arg::Short('h') => return Ok(None),
-            Arg::Value(path) => {
-                table.inputs.push(PathBuf::from(path));
-                continue;
-            }
-            Arg::Long(name @ ("by" | "columns" | "sort" | "format")) => name.to_owned(),
-            _ => return Err(format!("{}; see: onrush table --help", argument.unexpected())),
-        };
-        let value = parser.value().map_err(|error| error.to_string())?;
-        let value = value.to_str().ok_or_else(|| format!("--{name} {value:?}: not UTF-8"))?;
-        match name.as_str() {
-            "by" => table.by = Some(names(value)),
-            "columns" => table.columns = Some(names(value)),
-            "sort" => table.sort = Some(sort(value)),
-            _ => table.form = form(value)?,
-        }
-    }
-    if table.inputs.is_empty() {
+    let table = Table { inputs: Vec::new(), by: None, columns: None, sort: None, form: Form::default() };
+    let table = TABLE.read(args, table)?;
+    if table.as_ref().is_some_and(|table| table.inputs.is_empty()) {
         return Err("no file; try onrush table results/".to_owned());
     }
-    Ok(Some(table))
+    Ok(table)
 }
 
 /// The names between commas; none for an empty text.
@@ -85,7 +88,7 @@ fn form(value: &str) -> Result<Form, String> {
         "text" => Ok(Form::Text),
         "csv" => Ok(Form::Csv),
         "json" => Ok(Form::Json),
-        _ => Err(format!("--format {value:?}: unknown; write md, text, csv or json")),
+        _ => Err("unknown; write md, text, csv or json".to_owned()),
     }
 }
 
@@ -114,8 +117,8 @@ mod tests {
         for (line, words) in [
             ("", "no file"),
             ("a --format xml", "md, text, csv or json"),
-            ("a --sort", "missing"),
-            ("a --bogus", "see: onrush table --help"),
+            ("a --sort", "--sort needs a value: --sort COL"),
+            ("a --bogus", "onrush table --help lists"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}");
         }

@@ -728,6 +728,35 @@ fn a_connection_has_as_many_requests_as_are_asked_for() {
     }
 }
 
+#[test]
+fn the_help_of_a_subcommand_shows_each_of_its_options() {
+    fn spellings<T>(options: &[arguments::Setter<T>]) -> Vec<&'static str> {
+        options.iter().map(|option| option.spelling.whole).collect()
+    }
+    for (help, options) in [
+        (merge::HELP, spellings(merge::MERGE.options)),
+        (show::HELP, spellings(show::SHOW.options)),
+        (table::HELP, spellings(table::TABLE.options)),
+        (compare::HELP, spellings(compare::COMPARE.options)),
+        (&serve::help(), spellings(serve::SERVE.options)),
+        (lab::LAB, spellings(lab::COMMAND.options)),
+        (lab::SWEEP, spellings(&lab::SHORTHAND)),
+    ] {
+        for option in options {
+            assert!(help.contains(&format!(" {option}")), "{option}");
+        }
+    }
+}
+
+#[test]
+fn no_option_of_sweep_and_vs_may_also_mean_one_of_a_run() {
+    for option in lab::COMMAND.options.iter().chain(&lab::SHORTHAND) {
+        let name = option.spelling.long;
+        assert!(flags::by_name(name).is_none() && option.spelling.short.is_none(), "{name}");
+        assert!(flags::by_prefix(name, Dialect::Native).is_empty(), "{name}");
+    }
+}
+
 const MANUAL: &str = include_str!("../../docs/command-line.md");
 
 #[test]

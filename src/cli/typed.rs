@@ -165,6 +165,7 @@ impl Typed {
         loop {
             match front.next() {
                 Ok(Some(Item::Flag(flag, value))) => self.take(flag, value)?,
+                Ok(Some(Item::Own(..))) => unreachable!("a run has no options but its own"),
                 Ok(Some(Item::ShortHelp)) => return Err(Refusal::Help(Length::Short)),
                 Ok(Some(Item::Word(word))) => self.words.push(word),
                 Ok(None) => return self.watch.is_not_apart(&self.words),

@@ -5,14 +5,13 @@
 //! logs a request, never keeps anything about a client after its connection ended, and is not meant for the public
 //! internet.
 //!
-//! Reading order: [`args`] the command line → `listener` the sockets → `worker` one epoll loop per thread →
+//! Reading order: `address` where to listen → `listener` the sockets → `worker` one epoll loop per thread →
 //! `connection` one client, on a `socket` and with the `resources` of its thread → `request` and `body` the request, or
 //! a `rejection` → `routes` the table of paths → `ask` what a response can depend on → `responses` the response of each
 //! path → `reply`, `response` and `stream` the form of a response → `freeze` times when the whole target stops →
 //! `capacity` a queue of known capacity → `counters` the counts behind `/stats`.
 
-pub mod args;
-
+mod address;
 mod ask;
 mod body;
 mod capacity;
@@ -46,6 +45,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::reason::reason;
+pub use address::address;
 pub use routes::help;
 
 use capacity::Capacity;

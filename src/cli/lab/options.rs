@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use strsim::damerau_levenshtein;
-
 use super::super::command;
 use super::super::flags::{self, Flag, Id};
+use super::super::hints;
 use crate::plan::secrets;
 use crate::settings::Name;
 
 /// Options by name, each with its values: none for a switch, several if it is repeated. [`URL`] and [`ARGS`] are among
 /// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Options(pub BTreeMap<String, Vec<String>>);
+pub(crate) struct Options(pub BTreeMap<String, Vec<String>>);
 
 /// The key of the target's URL.
 pub(super) const URL: &str = "url";
@@ -164,8 +163,7 @@ fn nearest(key: &str) -> String {
     near(key, names).unwrap_or_else(|| "use the long name of an option; onrush --help lists them".to_owned())
 }
 
-/// A hint with the nearest of some names, if it is near enough.
-pub(super) fn near<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let (far, name) = names.map(|name| (damerau_levenshtein(typed, name), name)).min()?;
-    (far <= 2.max(typed.chars().count() / 3)).then(|| format!("did you mean {name}?"))
+/// A hint with the nearest of some names, if one is near enough.
+pub(super) fn near<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+    hints::nearest(typed, names).map(|name| format!("did you mean {name}?"))
 }

@@ -1,16 +1,16 @@
 //! Reads the command lines of `onrush sweep` and `onrush vs`: experiments without a file.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use super::super::flags::Id;
 use super::super::front::{Front, Item, Misuse};
 use super::super::hints;
+use super::Lab;
 use super::design::{self, Circumstances};
-use super::draft::{Draft, DraftFactor, DraftLevel, RETRIES_MAX, ROUNDS_MAX};
-use super::options::{ARGS, Options, SYSCTL, URL, canonical, near, redacted};
-use super::{Lab, count, folder};
-use crate::plan::{Dialect, Order};
+use super::draft::{Draft, DraftFactor, DraftLevel};
+use super::options::{ARGS, Options, SYSCTL, URL, redacted};
+use super::typed::{OPTIONS, SHORTHAND, Typed};
+use crate::plan::Dialect;
 
 /// How often `sweep` and `vs` measure each point.
 const SWEEP_ROUNDS: u32 = 3;
@@ -19,33 +19,6 @@ const VERSUS_ROUNDS: u32 = 10;
 /// The duration and the warm-up of a run of `vs`, each with the options that replace it.
 const SLICE: [(&[&str], &str); 2] =
     [(&["duration", "requests", "until", "stages"], "2s"), (&["warmup", "delay-stats"], "500ms")];
-
-/// The options of the two commands themselves, and whether they take a value.
-const OWN: [(&str, bool); 12] = [
-    ("sysctl", true),
-    ("zip", false),
-    ("rounds", true),
-    ("order", true),
-    ("out", true),
-    ("resume", true),
-    ("force", false),
-    ("retry", true),
-    ("allow-host-changes", false),
-    ("plan", false),
-    ("name", true),
-    ("help", false),
-];
-
-/// What was typed.
-#[derive(Debug, Default)]
-struct Typed {
-    /// The options of the command itself, in their order.
-    own: Vec<(&'static str, String)>,
-    run: Options,
-    words: Vec<String>,
-    /// Lists of levels, by their option.
-    lists: Vec<(String, Vec<String>)>,
-}
 
 /// Reads the arguments after `sweep`; `None`: the help was asked for.
 pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
@@ -61,7 +34,7 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
     typed.run.0.insert(ARGS.to_owned(), words.collect());
     let one = |key: &String, value: &String| (key.clone(), vec![value.clone()]);
     let name = |key: &str| key.strip_prefix(SYSCTL).unwrap_or(key).to_owned();
-    let factors = if typed.has("zip") {
+    let factors = if typed.is_zipped {
         let length = typed.lists[0].1.len();
         if let Some((key, list)) = typed.lists.iter().find(|(_, list)| list.len() != length) {
             let (first, key) = (name(&typed.lists[0].0), name(key));
@@ -84,7 +57,7 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
         };
         typed.lists.iter().map(factor).collect()
     };
-    typed.lab("sweep", factors, SWEEP_ROUNDS).map(Some)
+    lab(typed, "sweep", factors, SWEEP_ROUNDS).map(Some)
 }
 
 /// Reads the arguments after `vs`; `None`: the help was asked for.
@@ -110,21 +83,22 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
         }
     }
     let levels = urls.iter().enumerate().map(level).collect();
-    typed.lab("vs", vec![DraftFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
+    lab(typed, "vs", vec![DraftFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
 }
 
 /// Reads options and words. `takes_lists`: some options may have a list of levels.
 fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
+    let own = || OPTIONS.iter().chain(&SHORTHAND);
     let mut typed = Typed::default();
-    let rest = typed.take_own(args)?;
-    if typed.has("help") {
-        return Ok(None);
-    }
-    let mut front = Front::new(&rest, Dialect::Native, false);
-    while let Some(item) = front.next().map_err(|misuse| hint(&misuse))? {
+    let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.spelling));
+    while let Some(item) = front.next().map_err(|misuse| hint(&misuse, own().map(|option| option.spelling.long)))? {
         match item {
             Item::Word(word) => typed.words.push(text(word)?),
             Item::ShortHelp => return Ok(None),
+            Item::Own(spelling, value) => {
+                let option = own().find(|option| option.spelling == *spelling);
+                option.map_or(Ok(()), |option| option.set(&mut typed, &value))?;
+            }
             Item::Flag(flag, _) if flag.id == Id::Help => return Ok(None),
             Item::Flag(flag, value) => {
                 let (key, value) = (flag.spelling.long.to_owned(), text(value)?);
@@ -143,100 +117,33 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
 }
 
 /// The message about a misused option; it also suggests options of the command itself.
-fn hint(misuse: &Misuse) -> String {
-    let name = match misuse {
-        Misuse::Name(name) => name.split('=').next().unwrap_or_default(),
-        _ => "",
-    };
-    let own = near(name, OWN.iter().map(|(own, _)| *own)).filter(|_| !name.is_empty());
-    own.map_or_else(
-        || hints::hint(misuse),
-        |near| format!("unknown option --{name}; {}", near.replace("mean ", "mean --")),
-    )
+fn hint(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> String {
+    if let Misuse::Name(typed) = misuse {
+        let name = typed.split('=').next().unwrap_or_default();
+        if let Some(near) = hints::nearest(name, own) {
+            return hints::unknown_option(&format!("--{name}"), Some(near), "");
+        }
+    }
+    hints::hint(misuse)
 }
 
 fn text(word: OsString) -> Result<String, String> {
     word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
 }
 
-impl Typed {
-    /// Takes out the options of the command itself; returns the other words.
-    fn take_own(&mut self, args: &[OsString]) -> Result<Vec<OsString>, String> {
-        let mut rest = Vec::new();
-        let mut args = args.iter();
-        while let Some(word) = args.next() {
-            let typed = word.to_str().and_then(|word| word.strip_prefix("--")).unwrap_or_default();
-            let (name, value) = typed.split_once('=').map_or((typed, None), |(name, value)| (name, Some(value)));
-            let Some(&(name, takes_value)) = OWN.iter().find(|(own, _)| *own == name) else {
-                rest.push(word.clone());
-                continue;
-            };
-            let value = match (takes_value, value) {
-                (false, Some(_)) => return Err(hints::takes_no_value(name)),
-                (false, None) => String::new(),
-                (true, Some(value)) => value.to_owned(),
-                (true, None) => text(args.next().ok_or_else(|| format!("--{name} needs a value"))?.clone())?,
-            };
-            if name == "sysctl" {
-                let wrong =
-                    || format!("--sysctl {value:?}: write NAME=VALUE,VALUE, such as net.core.somaxconn=128,4096");
-                let (setting, levels) = value.split_once('=').ok_or_else(wrong)?;
-                self.list(canonical(&format!("{SYSCTL}{}", setting.trim())), levels)?;
-            } else {
-                self.own.push((name, value));
-            }
-        }
-        Ok(rest)
-    }
-
-    fn list(&mut self, key: String, levels: &str) -> Result<(), String> {
-        if self.lists.iter().any(|(other, _)| *other == key) {
-            return Err(format!("{key} has two lists; combine them into one"));
-        }
-        let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
-        if levels.iter().any(String::is_empty) {
-            return Err(format!("{key}: its list has an empty entry"));
-        }
-        self.lists.push((key, levels));
-        Ok(())
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.own.iter().any(|(own, _)| *own == name)
-    }
-
-    fn own(&self, name: &str) -> Option<&String> {
-        self.own.iter().rev().find(|(own, _)| *own == name).map(|(_, value)| value)
-    }
-
-    fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, String> {
-        self.own(name).map(|value| count(name, Ok(value.into()), least, most)).transpose()
-    }
-
-    /// The experiment with these factors.
-    fn lab(self, name: &str, factors: Vec<DraftFactor>, rounds: u32) -> Result<Lab, String> {
-        let order = match self.own("order").map(String::as_str) {
-            None | Some("interleaved") => Order::Interleaved,
-            Some("random") => Order::Random,
-            Some("sequential") => Order::Sequential,
-            Some(other) => return Err(format!("--order {other:?}: write interleaved, random or sequential")),
-        };
-        let retries = self.number("retry", 0, RETRIES_MAX)?.map(|number| number as u32);
-        let rounds = self.number("rounds", 1, ROUNDS_MAX)?.map_or(rounds, |number| number as u32);
-        let around = Circumstances {
-            folder: folder(
-                self.own("out").map(PathBuf::from),
-                self.own("resume").map(PathBuf::from),
-                self.has("force"),
-            )?,
-            may_change_host: self.has("allow-host-changes"),
-            retries: None,
-        };
-        let is_plan = self.has("plan");
-        let name = self.own("name").map_or(name, String::as_str).to_owned();
-        let retries = retries.unwrap_or(0);
-        let draft = Draft { name, rounds, order, seed: 1, retries, run: self.run, factors, ..Draft::default() };
-        let (experiment, warnings) = design::decide(draft, around)?;
-        Ok(Lab { experiment: Box::new(experiment), is_plan, warnings })
-    }
+/// The experiment that was typed, with these factors; `name` and `rounds` unless others were asked for.
+fn lab(mut typed: Typed, name: &str, factors: Vec<DraftFactor>, rounds: u32) -> Result<Lab, String> {
+    let around = Circumstances { folder: typed.folder()?, may_change_host: typed.may_change_host, retries: None };
+    let draft = Draft {
+        name: typed.name.unwrap_or_else(|| name.to_owned()),
+        rounds: typed.rounds.unwrap_or(rounds),
+        order: typed.order,
+        seed: 1,
+        retries: typed.retries.unwrap_or(0),
+        run: typed.run,
+        factors,
+        ..Draft::default()
+    };
+    let (experiment, warnings) = design::decide(draft, around)?;
+    Ok(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, warnings })
 }

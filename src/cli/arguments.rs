@@ -1,0 +1,196 @@
+//! The arguments of subcommands: each describes its options in a table, and one loop reads them all. Options and words
+//! come in any order, and `--` ends the options.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use lexopt::Arg;
+
+use super::hints;
+use super::spelling::Spelling;
+
+/// A subcommand whose arguments become a `T`.
+pub(super) struct Subcommand<T: 'static> {
+    /// The word that names it.
+    pub name: &'static str,
+    /// Its options but for the help, which every subcommand has.
+    pub options: &'static [Setter<T>],
+    /// Takes an argument that is no option, or says why there should be none.
+    pub word: fn(&mut T, OsString) -> Result<(), String>,
+}
+
+/// An option, and what it does to a `T`.
+pub(super) struct Setter<T> {
+    /// How it is written.
+    pub spelling: Spelling,
+    set: Set<T>,
+}
+
+/// What an option does. The error says what is wrong with the value, and follows it.
+enum Set<T> {
+    Switch(fn(&mut T)),
+    Text(fn(&mut T, &str) -> Result<(), String>),
+    Path(fn(&mut T, PathBuf) -> Result<(), String>),
+}
+
+/// An option that takes no value.
+pub(super) const fn switch<T>(spelling: &'static str, set: fn(&mut T)) -> Setter<T> {
+    Setter { spelling: Spelling::of(spelling), set: Set::Switch(set) }
+}
+
+/// An option that takes a text.
+pub(super) const fn text<T>(spelling: &'static str, set: fn(&mut T, &str) -> Result<(), String>) -> Setter<T> {
+    Setter { spelling: Spelling::of(spelling), set: Set::Text(set) }
+}
+
+/// An option that takes a path.
+pub(super) const fn path<T>(spelling: &'static str, set: fn(&mut T, PathBuf) -> Result<(), String>) -> Setter<T> {
+    Setter { spelling: Spelling::of(spelling), set: Set::Path(set) }
+}
+
+impl<T> Setter<T> {
+    /// Takes the value; a switch has none.
+    ///
+    /// # Errors
+    ///
+    /// One line: the option, the value, and what would be right.
+    pub fn set(&self, asked: &mut T, value: &OsStr) -> Result<(), String> {
+        let set = match self.set {
+            Set::Switch(set) => {
+                set(asked);
+                Ok(())
+            }
+            Set::Text(set) => value.to_str().ok_or_else(|| "not UTF-8".to_owned()).and_then(|text| set(asked, text)),
+            Set::Path(set) => set(asked, PathBuf::from(value)),
+        };
+        set.map_err(|reason| format!("--{} {value:?}: {reason}", self.spelling.long))
+    }
+}
+
+impl<T> Subcommand<T> {
+    /// What the arguments make of `asked`; `None` if the help was asked for.
+    ///
+    /// # Errors
+    ///
+    /// One line that says which argument is wrong, and what would be right.
+    pub fn read(&self, args: &[OsString], mut asked: T) -> Result<Option<T>, String> {
+        let mut parser = lexopt::Parser::from_args(args);
+        while let Some(argument) = parser.next().map_err(misused)? {
+            let option = match argument {
+                Arg::Long("help") | Arg::Short('h') => return Ok(None),
+                Arg::Long(name) => self.named(name)?,
+                Arg::Short(letter) => self.lettered(letter)?,
+                Arg::Value(word) => {
+                    (self.word)(&mut asked, word)?;
+                    continue;
+                }
+            };
+            let value = match option.spelling.takes_value() {
+                true => parser.value().map_err(|_| hints::needs_value(&option.spelling))?,
+                false => OsString::new(),
+            };
+            option.set(&mut asked, &value)?;
+        }
+        Ok(Some(asked))
+    }
+
+    fn named(&self, name: &str) -> Result<&'static Setter<T>, String> {
+        self.options.iter().find(|option| option.spelling.long == name).ok_or_else(|| {
+            let names = self.options.iter().map(|option| option.spelling.long).chain(["help"]);
+            hints::unknown_option(&format!("--{name}"), hints::nearest(name, names), &self.help())
+        })
+    }
+
+    fn lettered(&self, letter: char) -> Result<&'static Setter<T>, String> {
+        let option = self.options.iter().find(|option| option.spelling.short == Some(letter));
+        option.ok_or_else(|| hints::unknown_option(&format!("-{letter}"), None, &self.help()))
+    }
+
+    /// What prints the help.
+    fn help(&self) -> String {
+        format!("onrush {} --help", self.name)
+    }
+}
+
+/// One line about an option whose value was not taken: the parser tells when it is asked for the next argument.
+fn misused(error: lexopt::Error) -> String {
+    match error {
+        lexopt::Error::UnexpectedValue { option, .. } => hints::takes_no_value(&option),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Asked {
+        is_loud: bool,
+        count: usize,
+        files: Vec<OsString>,
+        folder: PathBuf,
+    }
+
+    const COMMAND: Subcommand<Asked> = Subcommand {
+        name: "ask",
+        options: &[
+            switch("-l, --loud", |asked| asked.is_loud = true),
+            text("-n, --count N", |asked, text| {
+                asked.count = text.parse().map_err(|_| "write a number")?;
+                Ok(())
+            }),
+            path("--folder DIR", |asked, path| {
+                asked.folder = path;
+                Ok(())
+            }),
+        ],
+        word: |asked, word| {
+            asked.files.push(word);
+            Ok(())
+        },
+    };
+
+    fn asked(line: &str) -> Result<Option<Asked>, String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        COMMAND.read(&args, Asked::default())
+    }
+
+    #[test]
+    fn options_and_words_come_in_any_order_until_two_dashes() {
+        let files = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
+        let expected = Asked { is_loud: true, count: 3, files: files(&["a", "b"]), folder: "d".into() };
+        for line in ["a -ln3 --folder d b", "--folder=d --count 3 a --loud b", "-l -n=3 a --folder d -- b"] {
+            assert_eq!(asked(line).unwrap().unwrap(), expected, "{line}");
+        }
+        assert_eq!(asked("-- --loud -h").unwrap().unwrap().files, files(&["--loud", "-h"]));
+        assert_eq!(asked("--folder --loud").unwrap().unwrap().folder, PathBuf::from("--loud"));
+        assert_eq!(asked("").unwrap().unwrap(), Asked::default());
+    }
+
+    #[test]
+    fn the_help_ends_the_arguments() {
+        for line in ["-h --bogus", "a --help --count x", "-lh"] {
+            assert_eq!(asked(line), Ok(None), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_would_be_right() {
+        for (line, said) in [
+            ("--bogus", "unknown option --bogus; onrush ask --help lists all options"),
+            ("-x", "unknown option -x; onrush ask --help lists all options"),
+            ("--folde=x", "unknown option --folde; did you mean --folder?"),
+            ("--hepl", "unknown option --hepl; did you mean --help?"),
+            ("--loud=3", "--loud takes no value; leave out the = and what follows it"),
+            ("-l=3", "-l takes no value; leave out the = and what follows it"),
+            ("-n", "--count needs a value: --count N"),
+            ("--folder", "--folder needs a value: --folder DIR"),
+            ("-n many", "--count \"many\": write a number"),
+        ] {
+            assert_eq!(asked(line), Err(said.to_owned()));
+        }
+        let args = ["--count".into(), std::os::unix::ffi::OsStringExt::from_vec(b"\xff".to_vec())];
+        assert_eq!(COMMAND.read(&args, Asked::default()), Err("--count \"\\xFF\": not UTF-8".to_owned()));
+    }
+}

@@ -1,0 +1,106 @@
+//! The arguments of `onrush lab`, `onrush sweep` and `onrush vs` as typed, and the options of the commands themselves.
+
+use std::path::PathBuf;
+
+use super::super::arguments::{Setter, path, switch, text};
+use super::draft::{RETRIES_MAX, ROUNDS_MAX};
+use super::options::{Options, SYSCTL, canonical};
+use crate::plan::Order;
+use crate::plan::experiment::Destination;
+
+/// What was typed.
+#[derive(Debug, Default)]
+pub(crate) struct Typed {
+    out: Option<PathBuf>,
+    resume: Option<PathBuf>,
+    is_forced: bool,
+    pub retries: Option<u32>,
+    pub may_change_host: bool,
+    pub is_plan: bool,
+    pub name: Option<String>,
+    pub rounds: Option<u32>,
+    pub order: Order,
+    pub is_zipped: bool,
+    /// The options of the runs.
+    pub run: Options,
+    /// Lists of levels, by their option.
+    pub lists: Vec<(String, Vec<String>)>,
+    /// The file of `lab`.
+    pub file: Option<PathBuf>,
+    /// The words of `sweep` and `vs`: URLs, and the arguments of a script.
+    pub words: Vec<String>,
+}
+
+/// The options of all three commands.
+pub(super) const OPTIONS: [Setter<Typed>; 6] = [
+    path("--out DIR", |typed, path| {
+        typed.out = Some(path);
+        Ok(())
+    }),
+    path("--resume DIR", |typed, path| {
+        typed.resume = Some(path);
+        Ok(())
+    }),
+    switch("--force", |typed| typed.is_forced = true),
+    text("--retry N", |typed, text| count(text, 0, RETRIES_MAX).map(|count| typed.retries = Some(count))),
+    switch("--allow-host-changes", |typed| typed.may_change_host = true),
+    switch("--plan", |typed| typed.is_plan = true),
+];
+
+/// The other options of `sweep` and `vs`, which describe the experiment.
+pub(crate) const SHORTHAND: [Setter<Typed>; 5] = [
+    text("--name NAME", |typed, name| {
+        typed.name = Some(name.to_owned());
+        Ok(())
+    }),
+    text("--rounds N", |typed, text| count(text, 1, ROUNDS_MAX).map(|count| typed.rounds = Some(count))),
+    text("--order NAME", |typed, name| order(name).map(|order| typed.order = order)),
+    switch("--zip", |typed| typed.is_zipped = true),
+    text("--sysctl NAME=LIST", |typed, text| {
+        let (name, levels) =
+            text.split_once('=').ok_or("write NAME=VALUE,VALUE, such as net.core.somaxconn=128,4096")?;
+        typed.list(canonical(&format!("{SYSCTL}{}", name.trim())), levels)
+    }),
+];
+
+impl Typed {
+    /// Where results go.
+    pub fn folder(&mut self) -> Result<Destination, String> {
+        match (self.out.take(), self.resume.take()) {
+            (Some(_), Some(_)) => Err("--out and --resume both name a folder; leave one of the two out".to_owned()),
+            (out, None) if self.is_forced => {
+                let path = out.unwrap_or_else(|| PathBuf::from("DIR"));
+                Err(format!("--force needs --resume: --resume {} --force", path.display()))
+            }
+            (out, None) => Ok(Destination::New(out)),
+            (None, Some(path)) => Ok(Destination::Resumed { path, is_forced: self.is_forced }),
+        }
+    }
+
+    /// Varies an option over a list of levels.
+    pub fn list(&mut self, key: String, levels: &str) -> Result<(), String> {
+        if self.lists.iter().any(|(other, _)| *other == key) {
+            return Err(format!("{key} has two lists; combine them into one"));
+        }
+        let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
+        if levels.iter().any(String::is_empty) {
+            return Err(format!("{key}: its list has an empty entry"));
+        }
+        self.lists.push((key, levels));
+        Ok(())
+    }
+}
+
+fn count(text: &str, least: u64, most: u64) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+    number.map(|number| number as u32).ok_or_else(|| format!("write a whole number from {least} to {most}"))
+}
+
+fn order(name: &str) -> Result<Order, String> {
+    match name {
+        "interleaved" => Ok(Order::Interleaved),
+        "random" => Ok(Order::Random),
+        "sequential" => Ok(Order::Sequential),
+        _ => Err("write interleaved, random or sequential".to_owned()),
+    }
+}

@@ -1,0 +1,74 @@
+//! The command line of `onrush serve`.
+
+use std::ffi::OsString;
+
+use super::arguments::{Subcommand, text};
+pub(super) use crate::serve::help;
+use crate::serve::{Config, address};
+
+/// The most threads that make sense; more is a typing error.
+const THREADS_MAX: usize = 1024;
+
+pub(super) const SERVE: Subcommand<Config> = Subcommand {
+    name: "serve",
+    options: &[
+        text("--addr A", |config, text| address(text).map(|address| config.address = address)),
+        text("--threads N", |config, text| threads(text).map(|threads| config.threads = threads)),
+    ],
+    word: |_, word| Err(format!("unexpected argument {word:?}; an address is given with --addr")),
+};
+
+/// Parses the arguments of `serve`; `None` if the help was asked for. The error says what is wrong.
+pub(super) fn parse(args: &[OsString]) -> Result<Option<Config>, String> {
+    SERVE.read(args, Config::default())
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=THREADS_MAX) => Ok(count),
+        _ => Err(format!("write a whole number from 1 to {THREADS_MAX}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Option<Config>, String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args)
+    }
+
+    fn at(address: &str, threads: usize) -> Result<Option<Config>, String> {
+        Ok(Some(Config { address: address.parse().unwrap(), threads }))
+    }
+
+    #[test]
+    fn without_options_it_is_one_thread_on_loopback_port_8080() {
+        assert_eq!(parsed(""), at("127.0.0.1:8080", 1));
+        assert_eq!(parsed("--threads 4 --addr=:9000"), at("127.0.0.1:9000", 4));
+        assert_eq!(parsed("--threads 2 --help --port"), Ok(None));
+    }
+
+    #[test]
+    fn threads_are_counted_from_one_to_1024() {
+        for text in ["0", "1025", "-1", "two", ""] {
+            let message = format!("--threads {text:?}: write a whole number from 1 to 1024");
+            assert_eq!(parsed(&format!("--threads={text}")), Err(message));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, said) in [
+            ("--port 1", "unknown option --port; onrush serve --help lists all options"),
+            ("--adr 1", "unknown option --adr; did you mean --addr?"),
+            ("--thread=1", "unknown option --thread; did you mean --threads?"),
+            ("8080", "unexpected argument \"8080\"; an address is given with --addr"),
+            ("--addr", "--addr needs a value: --addr A"),
+        ] {
+            assert_eq!(parsed(line), Err(said.to_owned()));
+        }
+        assert!(parsed("--addr 70000").unwrap_err().starts_with("--addr \"70000\": the port is not a number"));
+    }
+}

@@ -1,0 +1,79 @@
+//! The address of the target, as typed.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+
+use super::Config;
+
+/// Reads `PORT`, `:PORT`, `HOST:PORT`, `[IPv6]:PORT` or an IP address alone; the default supplies what is missing.
+///
+/// # Errors
+///
+/// What is wrong with it, and what would be right.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let default = Config::default().address;
+    let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    if let Ok(ip) = unbracketed.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(ip, default.port()));
+    }
+    let (host, port) = if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        ("", text)
+    } else {
+        text.rsplit_once(':').ok_or_else(|| unusable("there is no port"))?
+    };
+    let port = port.parse().map_err(|_| unusable("the port is not a number from 0 to 65535"))?;
+    if host.is_empty() {
+        return Ok(SocketAddr::new(default.ip(), port));
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let mut found = (host, port).to_socket_addrs().map_err(|_| unusable("the host cannot be resolved"))?;
+    found.next().ok_or_else(|| unusable("the host has no address"))
+}
+
+fn unusable(why: &str) -> String {
+    let any = Ipv4Addr::UNSPECIFIED;
+    format!("{why}; give PORT, HOST:PORT or [IPv6]:PORT, such as 8080, {any}:80 or [::1]:8080")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_leave_out_the_host_or_the_port() {
+        for (text, expected) in [
+            ("9000", "127.0.0.1:9000"),
+            (":9000", "127.0.0.1:9000"),
+            ("0", "127.0.0.1:0"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+            ("192.0.2.7", "192.0.2.7:8080"),
+            ("[::1]:9000", "[::1]:9000"),
+            ("[::1]", "[::1]:8080"),
+            ("::1", "[::1]:8080"),
+        ] {
+            assert_eq!(address(text), Ok(expected.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_name_is_resolved() {
+        let found = address("localhost:9000").unwrap();
+        assert!(found.ip().is_loopback());
+        assert_eq!(found.port(), 9000);
+    }
+
+    #[test]
+    fn a_bad_address_is_refused_with_what_would_be_right() {
+        let right = "give PORT, HOST:PORT or [IPv6]:PORT, such as 8080, 0.0.0.0:80 or [::1]:8080";
+        for (text, why) in [
+            ("70000", "the port is not a number from 0 to 65535"),
+            ("127.0.0.1:x", "the port is not a number from 0 to 65535"),
+            ("", "the port is not a number from 0 to 65535"),
+            ("example", "there is no port"),
+            ("no.such.invalid:80", "the host cannot be resolved"),
+        ] {
+            assert_eq!(address(text), Err(format!("{why}; {right}")), "{text}");
+        }
+    }
+}
