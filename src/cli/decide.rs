@@ -65,8 +65,8 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let (stop, show) = (stop(&typed), show(&mut typed, &way)?);
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
-    if script.is_none() {
-        // With a script the headers and the body that count are those of the script.
+    // With a script the headers and the body that count are those of the script.
+    if typed.once && script.is_none() {
         typed.warnings.extend(framing::contradiction(&request, body.as_ref()));
     }
     if let Some(proxy) = &way.proxy {
