@@ -1,0 +1,74 @@
+//! Percent-encoding undone once, and the source of every byte.
+
+use std::ops::Range;
+
+/// What `find` finds in a text as it is and in the decoded text: places in the text, in order and apart.
+pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut places = find(text);
+    let (bytes, sources) = decoded(text);
+    if bytes.len() < text.len() {
+        places.extend(find(&bytes).into_iter().map(|place| sources[place.start]..sources[place.end]));
+    }
+    places.sort_unstable_by_key(|place| place.start);
+    places.dedup_by(|next, last| {
+        let overlaps = next.start < last.end;
+        last.end = if overlaps { last.end.max(next.end) } else { last.end };
+        overlaps
+    });
+    places
+}
+
+/// The bytes with `%XX` decoded, as in URLs and forms, and `\u00XX`, with which JSON may spell a letter; and where each
+/// begins in the text, followed by the text's end.
+pub(super) fn decoded(text: &[u8]) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut sources, mut at) = (Vec::with_capacity(text.len()), Vec::new(), 0);
+    while at < text.len() {
+        let (byte, length) = match text[at..] {
+            // Cut off.
+            [b'%'] | [b'%', _] => break,
+            [b'%', high, low, ..] => (hexadecimal(high, low), 3),
+            [b'\\', b'u', b'0', b'0', high, low, ..] => (hexadecimal(high, low).filter(u8::is_ascii), 6),
+            _ => (None, 1),
+        };
+        bytes.push(byte.unwrap_or(text[at]));
+        sources.push(at);
+        at += if byte.is_some() { length } else { 1 };
+    }
+    sources.push(text.len());
+    (bytes, sources)
+}
+
+fn hexadecimal(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    Some(digit(high)? * 16 + digit(low)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_level_is_undone() {
+        for (text, expected) in [
+            ("token", "token"),
+            ("%74oken", "token"),
+            ("%2574oken", "%74oken"),
+            (r"pass\u0077ord\u00e9", r"password\u00e9"),
+            ("100% =%g1%+1", "100% =%g1%+1"),
+            ("cut%2", "cut"),
+            ("cut%", "cut"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&decoded(text.as_bytes()).0), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_the_text_and_apart_and_include_an_escape_that_is_cut_off() {
+        let find = |bytes: &[u8]| {
+            let of = |what: &[u8]| memchr::memmem::find_iter(bytes, what).map(|at| at..at + what.len()).collect();
+            [b"ab".as_slice(), b"bc", b"x"].into_iter().flat_map(|what| -> Vec<_> { of(what) }).collect()
+        };
+        assert_eq!(search(b"x-%61b%63x%7", find), [0..1, 2..9, 9..12]);
+        assert_eq!(search(b"abc", find), [0..3]);
+    }
+}
