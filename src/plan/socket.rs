@@ -14,7 +14,6 @@ pub struct SocketOptions {
     /// The congestion control, under the kernel's name.
     pub congestion: Option<String>,
     /// Whether the buffer sizes are read even if none was set, because settings of the host are varied.
-    #[serde(default)]
     pub reads_sizes: bool,
 }
 

@@ -32,7 +32,6 @@ pub struct Generator {
     /// How many processors the threads may use.
     pub cpus: usize,
     /// How long at least one thread was stalled: stopped, or without a processor.
-    #[serde(alias = "stopped_s")]
     pub stalled_s: f64,
     /// How long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +67,6 @@ pub struct Load {
     /// Missing connections, on average: never established, waiting to reconnect, or connecting.
     pub missing: f64,
     /// Responses.
-    #[serde(alias = "answered")]
     pub completed: u64,
     /// Responses per second.
     pub rate_per_s: f64,
@@ -91,7 +89,6 @@ pub struct Load {
     pub silent_s: f64,
     /// The total length of all times without a response to the requests in flight that are at least 200 ms and ten
     /// times the median latency long.
-    #[serde(default)]
     pub quiet_s: f64,
     /// Requests that lasted longer than the timeout.
     pub timeouts: u64,
@@ -124,7 +121,6 @@ pub struct Latency {
     /// The mean.
     pub mean_us: f64,
     /// The shortest one, warm-up included: while connections were being opened, few requests were in flight.
-    #[serde(alias = "least_us")]
     pub min_us: f64,
     /// With a rate, the mean of requests sent while less than half of the connections were busy, warm-up included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,13 +134,10 @@ pub struct Latency {
     /// The share of the latencies between 38 and 46 ms, where Linux's delayed acknowledgements (40 ms) put them.
     pub delayed: f64,
     /// How many responses took at least ten times the median.
-    #[serde(default)]
     pub slow: u64,
     /// Their mean latency.
-    #[serde(default)]
     pub slow_mean_us: f64,
     /// Their share of the sum of all latencies.
-    #[serde(default)]
     pub slow_time: f64,
 }
 

@@ -24,7 +24,6 @@ pub struct Verdict {
     /// The limit.
     pub limited_by: LimitedBy,
     /// The reason, with the figures.
-    #[serde(alias = "because")]
     pub reason: String,
     /// What to change to measure more; left out if nothing was wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]

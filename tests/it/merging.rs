@@ -103,7 +103,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     let [text] = run("-n 10 -c 2", "a.json");
     run("-n 10 -c 3", "other.json");
     symlink("a.json", scratch.path().join("linked.json")).unwrap();
-    scratch.file("later.json", text.replacen("\"schema\": 2", "\"schema\": 3", 1));
+    scratch.file("later.json", text.replacen("\"schema\": 1", "\"schema\": 2", 1));
     scratch.file("text.json", "not JSON");
     scratch.file("foreign.json", "{\"requests\": 1}");
     scratch.file("half.json", &text[..text.len() / 2]);
@@ -118,7 +118,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
             "\"other.json\" has a different plan from \"a.json\": connections is 3 instead of 2; --force adds",
         ),
         ("a.json other.json a.json", "\"a.json\" is given twice"),
-        ("a.json later.json", "\"later.json\" has schema 3, and this onrush reads schemas 1 to 2"),
+        ("a.json later.json", "\"later.json\" has schema 2, and this onrush reads schema 1"),
         ("a.json text.json", "\"text.json\" is not a result of onrush"),
         ("foreign.json a.json", "\"foreign.json\" is not a result of onrush"),
         ("half.json", "\"half.json\" is not a result of onrush"),

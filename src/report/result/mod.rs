@@ -52,8 +52,8 @@ pub use until::{Known, Until};
 pub use watched::{Extent, Watched};
 pub use way::{Offer, Way};
 
-/// The version of the format; 2 renamed keys.
-pub const SCHEMA: u32 = 2;
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
 
 /// What one run, or several together, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,7 +82,6 @@ pub struct Document {
     pub duration_s: f64,
     /// How long the machine was suspended during the run, in seconds, warm-up included; no other figure includes that
     /// time. In a sum: the total of all runs.
-    #[serde(default)]
     pub suspended_s: f64,
     /// A signal ended the run early.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -200,7 +199,6 @@ pub struct Requests {
     /// Requests whose first byte was handed to the kernel.
     pub started: u64,
     /// Requests that were in flight when measuring began, at the end of a warm-up.
-    #[serde(default)]
     pub carried: u64,
     /// Requests whose response was read to its last byte, of any status.
     pub completed: u64,
@@ -211,7 +209,6 @@ pub struct Requests {
     /// Requests in flight when the run ended.
     pub open: u64,
     /// Interim responses (1xx), which count nowhere else.
-    #[serde(default)]
     pub interim: u64,
     /// With a schedule: requests that were due while the run was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,7 +246,6 @@ pub struct Connections {
     pub asked: u64,
     /// How many different ones were established, including those that `--max-inflight` added later. In a sum: the
     /// highest number in runs at one time.
-    #[serde(alias = "lived")]
     pub established: u64,
     /// How many were opened while the run was measured, replacements included.
     pub opened: u64,
@@ -328,7 +324,6 @@ pub struct Tls {
     /// How many of them resumed an earlier session.
     pub resumed: u64,
     /// What the connections used, including those from the warm-up, whose handshakes were not measured.
-    #[serde(alias = "agreed")]
     pub negotiated: Vec<Agreed>,
 }
 

@@ -10,9 +10,6 @@ use super::super::{input, printable};
 use super::{Document, SCHEMA};
 use crate::stats::Corrupt;
 
-/// The oldest version of the format that is read.
-const SCHEMA_OLDEST: u32 = 1;
-
 /// What every version of the format has in common.
 #[derive(Deserialize)]
 struct Version {
@@ -40,7 +37,7 @@ impl Document {
         let Version { schema, kind } = serde_json::from_slice(text)
             .map_err(shown)
             .with_context(|| format!("{path:?} is not a result of onrush"))?;
-        if !(u64::from(SCHEMA_OLDEST)..=u64::from(SCHEMA)).contains(&schema) {
+        if schema != u64::from(SCHEMA) {
             return Err(of_other_version(path, schema));
         }
         if let Some(kind) = kind {
@@ -51,19 +48,13 @@ impl Document {
         if !are_figures(&value) {
             bail!("{path:?} is damaged: it has impossible figures");
         }
-        let document: Self =
-            serde_json::from_value(value).map_err(shown).with_context(|| format!("{path:?} is damaged"))?;
-        // The keys of older versions are aliases of today's.
-        Ok(Self { schema: SCHEMA, ..document })
+        serde_json::from_value(value).map_err(shown).with_context(|| format!("{path:?} is damaged"))
     }
 }
 
 /// The error on a document in a version of the format that is not read.
 fn of_other_version(path: &Path, schema: u64) -> anyhow::Error {
-    anyhow!(
-        "{path:?} has schema {schema}, and this onrush reads schemas {SCHEMA_OLDEST} to {SCHEMA}: use the version that \
-         wrote it"
-    )
+    anyhow!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it")
 }
 
 /// The error on a document of something else than a run.
@@ -99,7 +90,6 @@ fn are_figures(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::tests::document;
-    use super::super::{Sources, Tls};
     use super::*;
 
     #[test]
@@ -116,32 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn documents_of_the_first_version_are_read_as_documents_of_today() {
-        let tls = Tls { handshakes: 1, resumed: 0, negotiated: Vec::new() };
-        let new = Document { tls: Some(tls), ..document([5]) };
-        let new = Document { sources: Some(Sources::of("a.json", &new).unwrap()), ..new };
-        let mut old = serde_json::to_value(&new).unwrap();
-        for (place, today, before) in [
-            ("/connections", "established", "lived"),
-            ("/sources/files/0", "established", "lived"),
-            ("/tls", "negotiated", "agreed"),
-            ("/threads/0", "busy_polled_s", "spin_s"),
-            ("/verdict", "reason", "because"),
-            ("/verdict/evidence/generator", "stalled_s", "stopped_s"),
-            ("/verdict/evidence/load", "completed", "answered"),
-            ("/verdict/evidence/latency", "min_us", "least_us"),
-        ] {
-            let fields = old.pointer_mut(place).and_then(Value::as_object_mut).expect(place);
-            let value = fields.remove(today).expect(today);
-            fields.insert(before.to_owned(), value);
-        }
-        old["schema"] = 1.into();
-        assert_eq!(Document::parse(Path::new("x.json"), old.to_string().as_bytes()).unwrap(), new);
-        for schema in [0, 3] {
-            old["schema"] = schema.into();
-            let error = Document::parse(Path::new("x.json"), old.to_string().as_bytes()).unwrap_err().to_string();
-            let words = "has schema 0, and this onrush reads schemas 1 to 2: use the version that wrote it";
-            assert!(error.ends_with(&words.replace('0', &schema.to_string())), "{error}");
+    fn a_document_is_read_again_and_one_of_another_version_is_refused() {
+        let written = document([5]);
+        let text = |schema: u32| Document { schema, ..written.clone() }.to_json();
+        assert_eq!(Document::parse(Path::new("x.json"), text(SCHEMA).as_bytes()).unwrap(), written);
+        for schema in [0, 2] {
+            let error = Document::parse(Path::new("x.json"), text(schema).as_bytes()).unwrap_err().to_string();
+            let words = format!("has schema {schema}, and this onrush reads schema 1: use the version that wrote it");
+            assert!(error.ends_with(&words), "{error}");
         }
     }
 }

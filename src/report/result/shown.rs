@@ -12,7 +12,6 @@ pub struct Shown {
     /// Whether it had the percentiles of the latency.
     pub percentiles: bool,
     /// Whether it had their spectrum, as in wrk2.
-    #[serde(default)]
     pub spectrum: bool,
     /// Whether it had the service latency next to the scheduled one.
     pub service_latency: bool,

@@ -33,7 +33,6 @@ pub struct Source {
     /// Connections asked for.
     pub asked: u64,
     /// How many of them were established.
-    #[serde(alias = "lived")]
     pub established: u64,
 }
 

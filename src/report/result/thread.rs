@@ -30,7 +30,7 @@ pub struct Thread {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
     /// Processor time spent busy-polling.
-    #[serde(default, skip_serializing_if = "Option::is_none", alias = "spin_s")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_polled_s: Option<f64>,
     /// Processor time outside the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
