@@ -140,7 +140,8 @@ impl<'a> Runs<'a> {
             let sides = [a, b].map(|side| side.iter().copied().filter(|run| run.failure().is_none()).collect());
             return Self { pairing: Pairing::Apart, sides, dropped, failures };
         };
-        let (mut sides, mut dropped) = ([Vec::new(), Vec::new()], 0);
+        let mut sides = [Vec::new(), Vec::new()];
+        let mut dropped = 0;
         for pair in rounds {
             match pair {
                 [Some(one), Some(other)] if one.failure().is_none() && other.failure().is_none() => {

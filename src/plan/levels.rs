@@ -63,7 +63,9 @@ impl Levels {
     /// The longest time without a break, in nanoseconds, for which at least `total` connections are planned in all,
     /// before `until_ns`.
     fn longest_ns(&self, total: u32, until_ns: u64) -> u64 {
-        let (mut begin_ns, mut since_ns, mut longest_ns) = (0, 0, 0);
+        let mut begin_ns = 0;
+        let mut since_ns = 0;
+        let mut longest_ns = 0;
         for stage in &self.stages {
             let end_ns = begin_ns + stage.length_ns();
             // A stage has at most one such time, and it may continue from the stage before.

@@ -39,7 +39,8 @@ pub struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Row { phase, count, .. } = self.row;
-        let (seconds, why) = (self.seconds(), why_row(&self.row, self.timeout));
+        let seconds = self.seconds();
+        let why = why_row(&self.row, self.timeout);
         if self.is_refusal() {
             let example = escape(&self.row.example);
             let by = if example.is_empty() { String::new() } else { format!(" by {example}") };

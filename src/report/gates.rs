@@ -35,7 +35,8 @@ pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome) -> Vec<J
 pub fn all_gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
     let mut all = gates(plan, outcome);
     if let Some(verdict) = verdict(plan, outcome).filter(|_| plan.show.is_strict) {
-        let (broken, was) = (verdict.limited_by.is_our_fault(), Some(verdict.limited_by.name().to_owned()));
+        let broken = verdict.limited_by.is_our_fault();
+        let was = Some(verdict.limited_by.name().to_owned());
         all.push(Gate { broken, terms: vec![Judged { term: "--strict".to_owned(), was, holds: broken }] });
     }
     all

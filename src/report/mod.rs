@@ -190,7 +190,8 @@ fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: boo
     let row = Row { phase, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
     let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, &row) };
     let way_out = failure.way_out().map_or(String::new(), |way_out| format!("; {way_out}"));
-    let (whom, why) = (whom(plan, address, is_about_tls), failure::why(cause, plan.timeout));
+    let whom = whom(plan, address, is_about_tls);
+    let why = failure::why(cause, plan.timeout);
     if is_about_tls {
         return format!("TLS handshake with {whom} failed: {why}{way_out}");
     }

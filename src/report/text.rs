@@ -45,7 +45,7 @@ impl Text {
     pub fn render(&self) -> String {
         let shows = |figures: &Figures| figures.within.is_some() || self.has_zeros;
         let Self { layout, latency_us, .. } = self;
-        let mut text = layout.header();
+        let mut text = layout.header().to_owned();
         text +=
             &if shows(latency_us) { layout.row("Latency", latency_us, units::time_us) } else { Layout::no_answers() };
         for (name, figures) in self.phases_us.iter().filter(|(_, figures)| shows(figures)) {

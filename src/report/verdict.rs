@@ -99,7 +99,8 @@ pub(super) fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
 
 fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let counters = &outcome.totals.counters;
-    let (occupancy, elapsed_s) = (&counters.occupancy, outcome.elapsed.as_secs_f64());
+    let occupancy = &counters.occupancy;
+    let elapsed_s = outcome.elapsed.as_secs_f64();
     let mean = |ns: u64| figure(ns as f64 / 1e9 / elapsed_s);
     let open_loop = outcome.totals.open_loop.as_deref();
     let errors = outcome.totals.ledger.totals();

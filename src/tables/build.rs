@@ -53,7 +53,9 @@ pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
         let counted: Vec<&Measured> = group.counted().collect();
         let alone = counted.first().filter(|_| counted.len() == 1);
         let rates = group.figures(Figure::Rate).filter(|_| alone.is_none()).unwrap_or_default();
-        let (median, min, max) = (Number::median(&rates), rates.iter().min(), rates.iter().max());
+        let median = Number::median(&rates);
+        let min = rates.iter().min();
+        let max = rates.iter().max();
         let merged = if alone.is_some() { None } else { group.merged() };
         let count = Number::whole(counted.len() as u64);
         let mut cells: Vec<Cell> = levels(group, key).collect();

@@ -21,7 +21,9 @@ pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> 
 /// The bytes with `%XX` decoded, as in URLs and forms, and `\u00XX`, with which JSON may spell a letter; and where each
 /// begins in the text, followed by the text's end.
 pub(super) fn decoded(text: &[u8]) -> (Vec<u8>, Vec<usize>) {
-    let (mut bytes, mut sources, mut at) = (Vec::with_capacity(text.len()), Vec::new(), 0);
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut sources = Vec::new();
+    let mut at = 0;
     while at < text.len() {
         let (byte, length) = match text[at..] {
             // Cut off.

@@ -36,7 +36,9 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn places(self) -> Vec<Range<usize>> {
-        let (mut found, mut at, mut names_secrets) = (Vec::new(), 0, false);
+        let mut found = Vec::new();
+        let mut names_secrets = false;
+        let mut at = 0;
         while at < self.bytes.len() {
             if self.bytes[at..].starts_with(b"://") {
                 let authority = at + b"://".len();

@@ -21,8 +21,9 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let censored = censored.map_or_else(|| Ok(Distribution::new()), |ages| ages.values())?;
     let bounds = Bounds::new(&latency, &censored);
     let all = bounds.least();
-    let (heads, mut text) = (["Value", "Percentile", "TotalCount", "1/(1-Percentile)"], String::new());
-    let _ = writeln!(text, "{:>12} {:>14} {:>10} {:>14}\n", heads[0], heads[1], heads[2], heads[3]);
+    let mut text = String::new();
+    let [value, share, count, inverse] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
+    let _ = writeln!(text, "{value:>12} {share:>14} {count:>10} {inverse:>14}\n");
     let greatest = all.max().unwrap_or(0);
     for Step { value, share, count } in all.binned().spectrum(TICKS) {
         let value_ms = value.min(greatest) as f64 / NS_PER_MS;
@@ -31,8 +32,10 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
         let _ = if share < 1.0 { writeln!(text, " {:14.2}", 1.0 / (1.0 - share)) } else { writeln!(text) };
     }
     let ms = |ns: f64| ns / NS_PER_MS;
-    let (mean, stdev) = (ms(latency.mean().unwrap_or(0.0)), ms(latency.stdev()));
-    let (max, count) = (ms(latency.max().unwrap_or(0) as f64), latency.count());
+    let mean = ms(latency.mean().unwrap_or(0.0));
+    let stdev = ms(latency.stdev());
+    let max = ms(latency.max().unwrap_or(0) as f64);
+    let count = latency.count();
     let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {stdev:12.3}]");
     let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");
     if censored.count() > 0 {

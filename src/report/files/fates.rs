@@ -74,7 +74,8 @@ impl Fates {
     /// Records that writing to file `index` is about to begin.
     pub fn begin(&self, index: usize) {
         let file = &mut self.lock()[index];
-        (file.fate, file.leftover) = (Fate::Begun, None);
+        file.fate = Fate::Begun;
+        file.leftover = None;
     }
 
     /// Removes the leftover of file `index`.

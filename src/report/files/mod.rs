@@ -85,7 +85,9 @@ impl Files {
     /// The first file that cannot be written.
     pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
         let fates = Fates::of(outputs);
-        let (mut whole, mut streams, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut whole = Vec::new();
+        let mut streams = Vec::new();
+        let mut places = Vec::new();
         for (index, output @ Output { path, kind }) in outputs.iter().enumerate() {
             let refuse = |reason: String| Unwritable { option: kind.option(), path: path.clone(), reason };
             let place = Place::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
@@ -153,17 +155,17 @@ impl Files {
 impl Whole {
     /// Checks that it can be written, and starts the thread that writes it.
     fn open(index: usize, output: &Output, place: Place, fates: &Fates) -> Result<Self, String> {
-        let (kind, is_compressed) = (output.kind, is_compressed(&output.path));
         place.probe().map_err(|error| place.words(&error))?;
         let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
-        let (is_special, fates) = (place.is_special(), fates.clone());
+        let is_special = place.is_special();
+        let fates = fates.clone();
         in_thread("file", move || {
             // Nothing is sent if the run never begins.
             let Ok(content) = contents.recv() else { return };
             let write = |content: Vec<u8>| place.write(&content, &fates, index).map_err(|error| place.words(&error));
             fates.settle(index, content.and_then(write).err());
         })?;
-        Ok(Self { index, kind, is_special, is_compressed, content })
+        Ok(Self { index, kind: output.kind, is_special, is_compressed: is_compressed(&output.path), content })
     }
 }
 

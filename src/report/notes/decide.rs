@@ -139,7 +139,9 @@ fn early_end(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 
 /// The duration ended before all requests completed. (A script may end a run before either.)
 fn too_few_requests(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    let (elapsed, asked, completed) = (outcome.elapsed, plan.stop.requests?, outcome.totals.counters.completed);
+    let elapsed = outcome.elapsed;
+    let asked = plan.stop.requests?;
+    let completed = outcome.totals.counters.completed;
     let is_over = elapsed >= plan.stop.duration? && outcome.breakdown.is_none() && completed > 0;
     is_over.then_some(Note::TooFewRequests { elapsed, completed, asked, staged: plan.is_staged() })
 }
@@ -265,7 +267,8 @@ fn longest(mut gaps: Vec<Gap>) -> Vec<Gap> {
 }
 
 fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    let (answers, statuses) = (outcome.totals.counters.completed, &outcome.totals.statuses);
+    let answers = outcome.totals.counters.completed;
+    let statuses = &outcome.totals.statuses;
     let doubtful = |class: u16| class != 2 && statuses.class_total(class) * 100 > answers * STATUS_PERCENT;
     if !(0..10).any(doubtful) {
         return None;
@@ -301,8 +304,8 @@ fn found(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
 fn hints(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let used = &outcome.addresses;
     let dropped = outcome.dropped.iter().map(|&(address, errno)| Note::Dropped { address, errno, used: used.clone() });
-    let (clamped, cut) = (outcome.totals.latency.clamped, outcome.totals.counters.cut_bodies);
-    let Counters { carried, interim, completed, occupancy, idle_closed, .. } = outcome.totals.counters;
+    let clamped = outcome.totals.latency.clamped;
+    let Counters { carried, interim, completed, occupancy, idle_closed, cut_bodies: cut, .. } = outcome.totals.counters;
     // Latencies can exceed the time in flight only if they began before measuring.
     let weighs = outcome.totals.latency.sum() as f64 > CARRIED_WEIGHT * occupancy.in_flight_ns as f64;
     let matters = completed > 0 && carried > 0 && (carried * 100 > completed * CARRIED_PERCENT || weighs);

@@ -78,8 +78,12 @@ impl Hanging {
     ) -> Option<Self> {
         let descending = |values: Vec<(u64, u64)>| values.into_iter().rev();
         let mut answers = descending(latency.values().collect()).peekable();
-        let (mut skip, mut open, mut as_slow, mut sum_ns) = (abandoned, 0, 0, 0);
-        let (mut oldest_ns, mut hanging) = (None, None);
+        let mut skip = abandoned;
+        let mut open = 0;
+        let mut as_slow = 0;
+        let mut sum_ns = 0;
+        let mut oldest_ns = None;
+        let mut hanging = None;
         for (age_ns, count) in descending(censored.values().collect()) {
             let skipped = skip.min(count);
             skip -= skipped;

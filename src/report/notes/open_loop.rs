@@ -267,7 +267,8 @@ fn crowded(
 ) -> Option<Crowded> {
     let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
     let share = open_loop.all_busy_ns as f64 / threads_ns;
-    let (latency, schedule) = (&outcome.totals.latency, plan.schedule.as_ref()?);
+    let latency = &outcome.totals.latency;
+    let schedule = plan.schedule.as_ref()?;
     let late_share = open_loop.late as f64 / open_loop.lateness.count().max(1) as f64;
     let noted = if late_share * 100.0 > MISSED_PERCENT as f64 { CROWDED_OF_LATE * late_share } else { 1.0 };
     let least_share = CROWDED_SHARE.min(noted);
@@ -311,7 +312,8 @@ fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
     let schedule = plan.schedule.as_ref()?;
     let Arrivals::Burst(size) = schedule.arrivals else { return None };
     let requests = size.get().div_ceil(schedule.part.of);
-    let (needed, connections) = (requests.div_ceil(outcome.batch.max(1) as u64), u64::from(plan.load.max_inflight));
+    let needed = requests.div_ceil(outcome.batch.max(1) as u64);
+    let connections = u64::from(plan.load.max_inflight);
     (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
 }
 

@@ -32,10 +32,7 @@ impl fmt::Display for Note {
                 f.write_str("interrupted before anything was measured: the warm-up was not over")
             }
             Self::Signal { elapsed, planned } => f.write_str(&interrupted_line(*elapsed, *planned)),
-            Self::StayedAway { give_up, started, asked } => {
-                let (give_up, started, asked) = (exact(*give_up), thousands(*started), counted(*asked, "request"));
-                write!(f, "the target was unreachable for {give_up}: the run ended after {started} of {asked}")
-            }
+            Self::StayedAway { give_up, started, asked } => f.write_str(&stayed_away_line(*give_up, *started, *asked)),
             Self::TooFewRequests { elapsed, completed, asked, staged } => {
                 f.write_str(&too_few_requests_line(*elapsed, *completed, *asked, *staged))
             }
@@ -286,8 +283,16 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
     format!("--until was not reached in {elapsed}: {}; {remedy}", unsure.join("; "))
 }
 
+fn stayed_away_line(give_up: Duration, started: u64, asked: u64) -> String {
+    let give_up = exact(give_up);
+    let started = thousands(started);
+    let asked = counted(asked, "request");
+    format!("the target was unreachable for {give_up}: the run ended after {started} of {asked}")
+}
+
 fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: bool) -> String {
-    let (elapsed, completed) = (time_us(elapsed.as_nanos() as f64 / NS_PER_US), thousands(completed));
+    let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
+    let completed = thousands(completed);
     let asked = counted(asked, "request");
     let remedy = if staged { "longer stages" } else { "a longer -d" };
     format!("the run ended after {elapsed} with only {completed} of {asked} completed: use {remedy}")
@@ -353,7 +358,8 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
         0 => format!("longer than any response took ({})", time_us(flight.slowest_ns as f64 / NS_PER_US)),
         count => format!("and only {} ever took that long", counted(count, "response")),
     };
-    let (requests, have) = (counted(hanging.count, "request"), if hanging.count == 1 { "has" } else { "have" });
+    let requests = counted(hanging.count, "request");
+    let have = if hanging.count == 1 { "has" } else { "have" };
     format!(
         "{requests} {have} been without a response since {last}{before}, {answers}: the latencies cover only {:.1} \
          of the {:.1} requests in flight",
@@ -427,7 +433,9 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
 fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) -> String {
     let share = late as f64 / sent.max(1) as f64 * 100.0;
     let [p99, max] = [p99_ns, max_ns].map(|ns| time_us(ns as f64 / NS_PER_US));
-    let (late, sent, limit) = (thousands(late), counted(sent, "request"), spaced(limit));
+    let late = thousands(late);
+    let sent = counted(sent, "request");
+    let limit = spaced(limit);
     format!(
         "{late} of {sent} ({share:.2} %) were sent more than {limit} after they were due (p99 {p99}, max {max}): the \
          latency includes that"
@@ -480,7 +488,8 @@ fn sliced_line(slice: Duration, mean_ns: f64) -> String {
 fn uncertain_line(uncertain: &Uncertain) -> String {
     let Uncertain { percent, lower_ns, upper_ns, incomplete } = *uncertain;
     let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
-    let (lower, have) = (text(lower_ns), if incomplete == 1 { "has" } else { "have" });
+    let lower = text(lower_ns);
+    let have = if incomplete == 1 { "has" } else { "have" };
     let nth = ordinal(&percent.to_string());
     let bounds = match upper_ns {
         Some(upper_ns) => format!("between {lower} and {}", text(upper_ns)),
@@ -519,7 +528,8 @@ fn interim_line(count: u64) -> String {
 }
 
 fn cut_bodies_line(count: u64) -> String {
-    let (count, bodies) = (thousands(count), if count == 1 { "body" } else { "bodies" });
+    let bodies = if count == 1 { "body" } else { "bodies" };
+    let count = thousands(count);
     format!(
         "the script saw only the beginning of {count} {bodies}: all bodies being received share 256 MiB; use fewer \
          connections (-c), or drop the third parameter of response()"

@@ -116,7 +116,9 @@ fn without_slivers(cells: Vec<Segment>, length_ns: u128) -> Vec<Segment> {
 }
 
 fn cut(segments: &[Segment], length_ns: u128) -> Vec<Segment> {
-    let (mut cells, mut began_ns, mut reached_ns) = (Vec::new(), 0, 0);
+    let mut cells = Vec::new();
+    let mut began_ns = 0;
+    let mut reached_ns = 0;
     for segment in segments {
         if segment.from_ns != reached_ns {
             began_ns = segment.from_ns;

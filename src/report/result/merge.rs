@@ -134,10 +134,13 @@ impl Document {
         } = other;
         // Runs of different lengths have no common average.
         self.in_flight = None;
-        (self.verdict, self.experiment) = (None, None);
+        self.verdict = None;
         self.gates.clear();
+        self.thread_rates = None;
+        self.sockets = None;
+        self.until = None;
+        self.experiment = None;
         self.labels.retain(|key, level| labels.get(key) == Some(level));
-        (self.thread_rates, self.sockets, self.until) = (None, None, None);
         self.suspended_s += suspended_s;
         self.interrupted |= interrupted;
         self.requests.add(*requests);
@@ -210,8 +213,10 @@ impl Phases {
     /// `None` if one has none: a sum without some of the requests would be meaningless.
     fn sum(documents: &[Document]) -> Result<Option<Self>, Corrupt> {
         let of = |view: fn(&Self) -> &Distribution| all(documents, |document| document.phases.as_ref().map(view));
-        let (connect, ttfb, ttlb) = (of(|it| &it.connect)?, of(|it| &it.ttfb)?, of(|it| &it.ttlb)?);
+        let connect = of(|it| &it.connect)?;
         let tls = total(documents.iter().filter_map(|document| document.phases.as_ref()?.tls.as_ref()))?;
+        let ttfb = of(|it| &it.ttfb)?;
+        let ttlb = of(|it| &it.ttlb)?;
         let (Some(connect), Some(ttfb), Some(ttlb)) = (connect, ttfb, ttlb) else { return Ok(None) };
         Ok(Some(Self { connect, tls, ttfb, ttlb }))
     }

@@ -54,8 +54,13 @@ impl Sources {
     pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
         let Document { started_at, duration_s, connections, .. } = document;
         let sources = document.sources.clone().unwrap_or_else(|| {
-            let (name, asked, established) = (name.to_owned(), connections.asked, connections.established);
-            let run = Source { name, started_at: *started_at, duration_s: *duration_s, asked, established };
+            let run = Source {
+                name: name.to_owned(),
+                started_at: *started_at,
+                duration_s: *duration_s,
+                asked: connections.asked,
+                established: connections.established,
+            };
             Self { count: 1, files: vec![run] }
         });
         let is_believed = |run: &Source| (0.0..=DURATION_MAX_S).contains(&run.duration_s);
@@ -80,17 +85,20 @@ impl Sources {
             .flat_map(|run| [(run.began_ns(), true, run), (run.ended_ns(), false, run)])
             .collect();
         changes.sort_by_key(|&(at_ns, begins, _)| (at_ns, begins));
-        let (mut segments, mut now) = (Vec::new(), Segment::default());
+        let mut segments = Vec::new();
+        let mut now = Segment::default();
         for (at_ns, begins, run) in changes {
             now.until_ns = at_ns;
             segments.extend((now.runs > 0 && now.from_ns < at_ns).then_some(now));
             now.from_ns = at_ns;
             if begins {
-                (now.runs, now.asked, now.established) =
-                    (now.runs + 1, now.asked + run.asked, now.established + run.established);
+                now.runs += 1;
+                now.asked += run.asked;
+                now.established += run.established;
             } else {
-                (now.runs, now.asked, now.established) =
-                    (now.runs - 1, now.asked - run.asked, now.established - run.established);
+                now.runs -= 1;
+                now.asked -= run.asked;
+                now.established -= run.established;
             }
         }
         if segments.is_empty() {
@@ -103,7 +111,8 @@ impl Sources {
 
     /// The note on when they took place, if there are several.
     pub fn note(&self) -> Option<String> {
-        let (runs, segments) = (counted(self.count, "run"), self.segments());
+        let runs = counted(self.count, "run");
+        let segments = self.segments();
         let lasted_us = |segments: &mut dyn Iterator<Item = &Segment>| {
             time_us(segments.map(|segment| segment.length_ns() as f64 / 1e3).sum())
         };

@@ -63,7 +63,7 @@ impl Reader {
             Some(line) if self.open.is_some() => self.go_into(number, &line, text),
             // The end of the report above may have been that of an earlier one, and these lines its own.
             Some(_) if self.is_after_cut && self.is_json_due => {
-                (self.is_adrift, self.is_json_due, self.above) = (true, false, None);
+                self.lose_the_beginning();
                 if let Some(report) = self.log.reports.pop() {
                     self.give_up(number, &report);
                 }
@@ -83,7 +83,10 @@ impl Reader {
         self.is_after_cut = self.cut_off();
         let mut report = Report::begin(number, url, self.section.as_deref(), self.label.as_deref());
         report.text = format!("{}\n", text.trim());
-        (self.open, self.is_adrift, self.is_json_due, self.above) = (Some(report), false, false, None);
+        self.open = Some(report);
+        self.is_adrift = false;
+        self.is_json_due = false;
+        self.above = None;
     }
 
     fn go_into(&mut self, number: usize, line: &Line<'_>, text: &str) {
@@ -135,7 +138,14 @@ impl Reader {
             let name = if matches!(line, Line::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
             self.log.problems.push((number, format!("{name} without a run above it: it is left out")));
         }
-        (self.is_adrift, self.is_json_due, self.above) = (true, false, None);
+        self.lose_the_beginning();
+    }
+
+    /// What follows is of a report whose beginning is missing, until the next one begins.
+    fn lose_the_beginning(&mut self) {
+        self.is_adrift = true;
+        self.is_json_due = false;
+        self.above = None;
     }
 
     fn go_on(&mut self, json: Json) {
@@ -174,7 +184,8 @@ impl Reader {
         }
         self.is_json_due = false;
         if let Some(above) = above.filter(|_| is_rule(text)) {
-            (self.section, self.label) = (Some(above), None);
+            self.section = Some(above);
+            self.label = None;
             return;
         }
         let Some(label) = label(text) else { return };

@@ -105,9 +105,9 @@ impl Report {
                 // The lines that follow are printed only if they are not zero.
                 figures.errors = Some(Errors::default());
             }
-            Line::Errors([connect, read, write, timeout]) => {
+            Line::Errors(counts) => {
+                let [connect, read, write, timeout] = *counts;
                 let status = figures.errors.unwrap_or_default().status;
-                let (connect, read, write, timeout) = (*connect, *read, *write, *timeout);
                 figures.errors = Some(Errors { connect, read, write, timeout, status });
             }
             Line::Statuses(status) => {
@@ -148,7 +148,8 @@ impl Report {
         for (percent, us) in percentiles_us {
             self.figures.percentiles_us.entry(percent).or_insert(us);
         }
-        (self.json, self.tool) = (Some(text), "wrk-cmm");
+        self.json = Some(text);
+        self.tool = "wrk-cmm";
     }
 
     /// The program that measured it.
