@@ -4,7 +4,7 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test check-machine tidy messages pictures simulate bench fuzz install uninstall clean tools
+.PHONY: help demo test check-machine tidy pictures simulate bench fuzz install uninstall clean tools
 
 PREFIX = /usr/local
 DESTDIR =
@@ -48,9 +48,6 @@ check-machine: tools ## measure what needs a quiet machine: before a release, an
 
 tidy: tools ## name every place that breaks a house rule
 	@cargo xtask tidy
-
-messages: tools ## rewrite docs/messages.md
-	@cargo xtask messages
 
 pictures: tools ## redraw the pictures in docs/pictures from real runs
 	@cargo xtask pictures

@@ -155,7 +155,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
     let spelled = |line| str::split_whitespace(line).take_while(|word: &&str| word.starts_with('-'));
     let known: Vec<&str> = help.lines().flat_map(spelled).map(|word| word.trim_end_matches(',')).collect();
     let mut checked = 0;
-    for document in written() {
+    for document in documents() {
         for code in document.code() {
             if !["-", "onrush ", "wrk ", "$ onrush ", "$ wrk "].iter().any(|start| code.starts_with(start)) {
                 continue;
@@ -180,7 +180,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
 fn every_make_target_that_is_mentioned_exists(_: &Context) {
     let makefile = fs::read_to_string(root().join("Makefile")).expect("there is a Makefile");
     let mut checked = 0;
-    for document in written() {
+    for document in documents() {
         for code in document.code() {
             let words: Vec<&str> = code.split('#').next().unwrap_or_default().split_whitespace().collect();
             for pair in words.windows(2).filter(|pair| pair[0] == "make") {
@@ -505,11 +505,6 @@ fn is_in(source: &str, name: &str) -> bool {
 }
 
 /// Every Markdown file of the repository.
-/// Documents that are written by hand: in the page of messages, code is what onrush prints.
-fn written() -> impl Iterator<Item = Document> {
-    documents().into_iter().filter(|document| document.path != "docs/messages.md")
-}
-
 fn documents() -> Vec<Document> {
     let mut documents = Vec::new();
     for directory in [root(), root().join("docs")] {

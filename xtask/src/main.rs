@@ -1,11 +1,10 @@
-//! The development tasks, run by the targets of the `Makefile`: `cargo xtask test`, `tidy`, `messages`, `pictures`,
+//! The development tasks, run by the targets of the `Makefile`: `cargo xtask test`, `tidy`, `pictures`,
 //! `simulate`, `demo` and `bench`.
 //!
 //! None of it is part of the program or needed to build it.
 
 mod bench;
 mod demo;
-mod messages;
 mod path;
 mod pictures;
 mod python;
@@ -25,8 +24,6 @@ usage: cargo xtask TASK
   tidy  name every place that breaks a house rule
   simulate [SECONDS=60] [SEED=7]
         carry out random runs and check what must be true of every run
-  messages
-        rewrite docs/messages.md from the source and the remarks in xtask/messages
   pictures
         run what the pictures in docs/pictures show, and redraw them
   demo  start the embedded target and put five seconds of load on it
@@ -40,7 +37,6 @@ fn main() -> ExitCode {
         ["test"] => suite::run(),
         ["tidy"] => tidy(),
         ["simulate", ref words @ ..] => simulate::run(words),
-        ["messages"] => messages::run(&root()),
         ["pictures"] => pictures::run(),
         ["demo"] => demo::run(),
         ["bench", ref words @ ..] => bench::run(words),
