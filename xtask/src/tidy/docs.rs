@@ -1,7 +1,7 @@
 //! Checks that public items are documented, and that every module begins with what it does.
 //!
-//! The compiler's `missing_docs` only checks what the crate exports; here every `pub` item counts. `pub(crate)` needs
-//! no documentation.
+//! The compiler's `missing_docs` only checks what the crate exports, and clippy's `missing_docs_in_private_items` wants a
+//! sentence on every private field and helper too. Here exactly the `pub` items count, whether they are exported or not.
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Fields, ImplItem, Item, ItemImpl, ItemTrait, TraitItem, Visibility};

@@ -1,16 +1,13 @@
-//! The house rules that a machine can check: sizes, documentation, the borders between modules, leftovers, phrases.
+//! The house rules that neither the compiler nor clippy checks: the borders between modules, no circles, and
+//! documentation of everything public.
 //!
-//! Every check is a pure function from one parsed file to what is wrong with it. Only [`tree`] touches the disk, and
+//! Each check is a pure function from parsed files to what is wrong with them. Only [`tree`] touches the disk, and
 //! nothing here ever changes a file.
 
 mod borders;
 mod circles;
 mod docs;
-mod leftovers;
 mod names;
-mod phrases;
-mod safety;
-mod sizes;
 mod source;
 
 use std::fmt;
@@ -18,7 +15,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-pub use source::Source;
+use source::Source;
 
 /// A place that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,52 +34,36 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks every Rust file and document below `root`, sorted by path and line.
+/// Checks every Rust file below `root`.
 ///
 /// # Errors
 /// A directory or a file that cannot be read.
 pub fn tree(root: &Path) -> io::Result<Vec<Finding>> {
-    let files = read(root)?;
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (&path[..], &text[..])).collect();
-    Ok(check(&files))
-}
-
-/// Every Rust file and document below `root`, its path and its text, sorted by path.
-///
-/// # Errors
-/// A directory or a file that cannot be read.
-pub fn read(root: &Path) -> io::Result<Vec<(String, String)>> {
     let mut paths = Vec::new();
     list(root, "", &mut paths)?;
     paths.sort();
-    paths.into_iter().map(|path| fs::read_to_string(root.join(&path)).map(|text| (path, text))).collect()
+    let files: Vec<(String, String)> =
+        paths.into_iter().map(|path| Ok((fs::read_to_string(root.join(&path))?, path))).collect::<io::Result<_>>()?;
+    Ok(check(files.iter().map(|(text, path)| (&path[..], &text[..]))))
 }
 
-/// Checks files, each given by its path from the root of the repository and its text.
-fn check(files: &[(&str, &str)]) -> Vec<Finding> {
+/// Checks files, each given by its path from the root of the repository and its text; sorts what is found by path and
+/// line.
+fn check<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
     let (mut sources, mut findings) = (Vec::new(), Vec::new());
     for (path, text) in files {
-        // The rule itself must name the phrases.
-        if !path.starts_with("xtask/src/tidy/") {
-            findings.extend(phrases::check(path, text));
-        }
-        if !path.ends_with(".rs") {
-            continue;
-        }
         match Source::parse(path, text) {
             Ok(source) => sources.push(source),
             Err(finding) => findings.push(finding),
         }
     }
-    let checks = [sizes::check, docs::check, borders::check, safety::check, leftovers::check];
-    findings.extend(sources.iter().flat_map(|source| checks.iter().flat_map(|check| check(source))));
+    findings.extend(sources.iter().flat_map(|source| [borders::check(source), docs::check(source)].concat()));
     findings.extend(circles::check(&sources));
     findings.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
     findings
 }
 
-/// Adds the Rust files and documents in `directory` (relative to `root`) and below to `paths`, without built or hidden
-/// ones.
+/// Adds the Rust files in `directory` (relative to `root`) and below to `paths`, without built or hidden ones.
 fn list(root: &Path, directory: &str, paths: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(directory))? {
         let entry = entry?;
@@ -92,7 +73,7 @@ fn list(root: &Path, directory: &str, paths: &mut Vec<String>) -> io::Result<()>
             if name != "target" && !name.starts_with('.') {
                 list(root, &path, paths)?;
             }
-        } else if [".rs", ".md"].iter().any(|ending| name.ends_with(ending)) {
+        } else if name.ends_with(".rs") {
             paths.push(path);
         }
     }
@@ -112,36 +93,15 @@ mod tests {
 
     #[test]
     fn the_walk_sees_every_source_file_and_nothing_that_was_built() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut paths = Vec::new();
-        list(root, "", &mut paths).unwrap();
-        assert!(paths.contains(&"src/main.rs".to_string()), "{paths:?}");
-        assert!(paths.contains(&"src/tidy/mod.rs".to_string()), "{paths:?}");
-        assert!(paths.contains(&"src/bench/benchmarks.md".to_string()), "{paths:?}");
-
-        let mut all = Vec::new();
-        list(&root.join(".."), "", &mut all).unwrap();
-        assert!(all.iter().all(|path| !path.starts_with("target/") && !path.contains("/target/")), "{all:?}");
-    }
-
-    #[test]
-    fn a_finding_reads_like_a_compiler_message() {
-        let findings = check(&[("src/a.rs", "//! A.\n\npub fn a() {}\n")]);
-        let shown: Vec<String> = findings.iter().map(Finding::to_string).collect();
-        assert_eq!(shown, ["src/a.rs:3: public function `a` has no documentation"]);
-    }
-
-    #[test]
-    fn a_document_is_checked_for_phrases_alone_and_the_rule_itself_for_none() {
-        let text = "What stands here.\n";
-        let shown: Vec<String> = check(&[("docs/a.md", text)]).iter().map(Finding::to_string).collect();
-        assert_eq!(shown, ["docs/a.md:1: \"what stands\": say \"what is\""]);
-        assert_eq!(check(&[("xtask/src/tidy/a.md", text)]), []);
+        list(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), "", &mut paths).unwrap();
+        assert!(["src/main.rs", "xtask/src/tidy/mod.rs"].iter().all(|path| paths.contains(&path.to_string())));
+        assert!(paths.iter().all(|path| !path.starts_with("target/") && !path.contains("/target/")), "{paths:?}");
     }
 
     #[test]
     fn a_file_that_does_not_parse_is_one_finding() {
-        let findings = check(&[("src/a.rs", "//! A.\n\nfn a( {}\n")]);
+        let findings = check([("src/a.rs", "//! A.\n\nfn a( {}\n")]);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].line, 3);
         assert!(findings[0].text.starts_with("does not parse: "), "{}", findings[0]);
