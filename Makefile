@@ -1,4 +1,4 @@
-# The development tasks: `make` lists them. cargo and xtask do the work.
+# The development tasks: `make` lists them. cargo, xtask and the scripts in .ci do the work.
 
 # Each recipe is one shell script that ends at its first error.
 .ONESHELL:
@@ -30,18 +30,29 @@ export GET_RUST := curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | s
 CALLER := $(if $(filter 0,$(shell id -u)),$(filter-out root,$(SUDO_USER)))
 CALLER_HOME := $(if $(CALLER),$(shell getent passwd $(CALLER) | cut -d: -f6),$(HOME))
 AS_CALLER := $(if $(CALLER),sudo -u $(CALLER) -H env PATH="$$PATH")
-# A shell that was open when Rust was installed does not have its PATH yet.
-export PATH := $(PATH):$(CALLER_HOME)/.cargo/bin
+# A shell that was open when Rust was installed does not have its PATH yet. That of a user often lacks the directories
+# of programs for administrators.
+export PATH := $(PATH):$(CALLER_HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 	$(MAKE) --silent tools
 
+# In its own session, so that an interrupt at the terminal does not reach the server: it ends after the load.
 demo: tools ## build onrush, put five seconds of load on the embedded target, print the report
-	@cargo xtask demo
+	@onrush=$$($(build))
+	says=$$(mktemp)
+	setsid "$$onrush" serve --addr 127.0.0.1:0 >"$$says" &
+	server=$$!
+	trap 'kill $$server; rm "$$says"' EXIT
+	trap 'exit 1' HUP INT TERM
+	until url=$$(grep -o 'http://[^ ]*' "$$says"); do kill -0 $$server; sleep 0.05; done
+	cat "$$says"
+	echo "$$ onrush -d5 --latency $$url"
+	"$$onrush" -d5 --latency "$$url"
 
 test: tools ## install what the tests need (asking first), then check and test everything
-	@cargo xtask test
+	@.ci/test
 
 check-machine: tools ## measure what needs a quiet machine: before a release, and when its subject changes
 	@CHECK_MACHINE=1 cargo test --test it
@@ -53,7 +64,9 @@ pictures: tools ## redraw the pictures in docs/pictures from real runs
 	@cargo xtask pictures
 
 simulate: tools ## carry out random runs and check what must be true of each: [SECONDS=60] [SEED=7]
-	@cargo xtask simulate SECONDS=$(SECONDS) SEED=$(SEED)
+	@export RUST_BACKTRACE=0 SIMULATE_SECONDS=$(SECONDS) SIMULATE_SEED=$(or $(SEED),$$(date +%s)000)
+	cargo test --package onrush --lib -- --exact --show-output \
+	    run::tests::random::whatever_happens_in_a_run_its_figures_hold
 
 # Inputs that the fuzzer keeps are in target/fuzz, and the next run begins with them. Without link-time optimisation a
 # target is built in seconds.
@@ -77,9 +90,7 @@ install: tools ## install onrush and its pages: [PREFIX=/usr/local] [DESTDIR=], 
 	    echo "    mv $(BIN)/wrk $(BIN)/wrk.original" >&2
 	    exit 1
 	fi
-	binary=$$($(AS_CALLER) cargo build --release --package onrush --bin onrush \
-	    --message-format json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
-	[ -n "$$binary" ]
+	binary=$$($(build))
 	install -D "$$binary" "$(BIN)/onrush"
 	echo "installed $(BIN)/onrush"
 	for page in $(PAGES); do install -D -m 644 "$$page" "$(DOC)/$$page"; done
@@ -124,6 +135,10 @@ tools:
 	    need "cargo $(RUST_VERSION) or newer (there is $${version:-none})" "$$GET_RUST" '. "$$HOME/.cargo/env"'
 	fi
 	exit $$is_missing
+
+# Builds the program as users install it, and prints its path.
+build = $(AS_CALLER) cargo build --release --package onrush --bin onrush --message-format json-render-diagnostics | \
+    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | grep .
 
 # Names the C++ compiler that libFuzzer needs, if it is missing; installs cargo-fuzz if that is.
 define need_fuzzer

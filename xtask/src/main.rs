@@ -1,15 +1,9 @@
-//! The development tasks, run by the targets of the `Makefile`: `cargo xtask test`, `tidy`, `pictures`,
-//! `simulate`, `demo` and `bench`.
+//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `messages`, `pictures` and `bench`.
 //!
 //! None of it is part of the program or needed to build it.
 
 mod bench;
-mod demo;
-mod path;
 mod pictures;
-mod python;
-mod simulate;
-mod suite;
 mod tidy;
 mod tools;
 
@@ -20,13 +14,9 @@ use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
-  test  install what the tests need, then check and test everything
   tidy  name every place that breaks a house rule
-  simulate [SECONDS=60] [SEED=7]
-        carry out random runs and check what must be true of every run
   pictures
         run what the pictures in docs/pictures show, and redraw them
-  demo  start the embedded target and put five seconds of load on it
   bench [ROWS=small,big] [PEERS=wrk] [ROUNDS=21] [SAVE=1]
         compare load generators
 ";
@@ -34,11 +24,8 @@ usage: cargo xtask TASK
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["test"] => suite::run(),
         ["tidy"] => tidy(),
-        ["simulate", ref words @ ..] => simulate::run(words),
         ["pictures"] => pictures::run(),
-        ["demo"] => demo::run(),
         ["bench", ref words @ ..] => bench::run(words),
         _ => {
             eprint!("{USAGE}");

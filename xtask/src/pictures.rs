@@ -4,11 +4,9 @@
 //! the picture is wide are broken.
 
 use std::fs;
-use std::io;
-use std::path::Path;
-use std::process::{Command, ExitCode};
-
-use crate::demo::{self, Server};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
 
 /// Where the pictures are, from the root of the repository.
 const DIRECTORY: &str = "docs/pictures";
@@ -53,7 +51,8 @@ const PICTURES: [Picture; 3] = [
 /// # Errors
 /// A run or a file that fails.
 pub fn run() -> io::Result<ExitCode> {
-    if !demo::build()? {
+    let build = ["build", "--release", "--package", "onrush", "--bin", "onrush"];
+    if !crate::cargo().args(build).status()?.success() {
         return Ok(ExitCode::FAILURE);
     }
     let directory = crate::root().join(DIRECTORY);
@@ -64,11 +63,10 @@ pub fn run() -> io::Result<ExitCode> {
         }
         fs::create_dir_all(&scratch)?;
         let (server, url) = Server::start()?;
-        let url = url.trim_end_matches('/');
         if !picture.before.is_empty() {
-            perform(&scratch, picture.before, url)?;
+            perform(&scratch, picture.before, &url)?;
         }
-        let text = perform(&scratch, picture.shown, url)?;
+        let text = perform(&scratch, picture.shown, &url)?;
         drop(server);
         fs::write(directory.join(picture.name).with_extension("svg"), svg(&text))?;
         println!("{text}");
@@ -76,14 +74,44 @@ pub fn run() -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The program as users install it.
+fn program() -> io::Result<PathBuf> {
+    Ok(crate::target()?.join("release/onrush"))
+}
+
+/// The embedded target in its own process, which is ended when this is dropped.
+struct Server(Child);
+
+impl Server {
+    /// Starts it on a free port; returns its URL too, without the slash at its end.
+    fn start() -> io::Result<(Self, String)> {
+        let serve = ["serve", "--addr", "127.0.0.1:0"];
+        let mut server = Self(Command::new(program()?).args(serve).stdout(Stdio::piped()).spawn()?);
+        let mut line = String::new();
+        if let Some(stdout) = &mut server.0.stdout {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
+        let url = url.ok_or_else(|| io::Error::other("the server did not say where it listens"))?;
+        Ok((server, url.trim_end_matches('/').to_owned()))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only if the server has already ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The terminal output of a command line, including the line itself.
 fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
     let words: Vec<String> = words.iter().map(|word| word.replace("URL", url)).collect();
-    let program = crate::target()?.join("release/onrush");
     // The shell joins both streams in the order in which they are written.
     let output = Command::new("sh")
         .args(["-c", "exec \"$@\" 2>&1", "sh"])
-        .arg(program)
+        .arg(program()?)
         .args(&words)
         .current_dir(scratch)
         .output()?;

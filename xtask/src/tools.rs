@@ -1,189 +1,22 @@
-//! Installs what the tests and the benchmarks need in addition to Rust: with apt-get, announced, after asking if there
-//! is a terminal, and without starting any service.
-//!
-//! Nothing here makes a run fail. The tests and the benchmarks skip by name what cannot run.
+//! The programs that the benchmarks call: whether they are installed, and how they get installed.
 
 use std::env;
-use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::io;
 use std::process::Command;
 
-use crate::path;
-
-/// A set of tools that should be installed.
-pub struct Wishes {
-    /// What needs them, as the beginning of a sentence.
-    who: &'static str,
-    /// What happens if a tool is missing.
-    otherwise: &'static str,
-    tools: &'static [Tool],
+/// Whether a directory of the search path has a file of that name. The `Makefile` adds to the path the directories of
+/// programs for administrators.
+pub fn has(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-/// A program that is needed.
-struct Tool {
-    /// Its name.
-    program: &'static str,
-    /// The Debian package it is in.
-    package: &'static str,
-    /// The service that the package would start, if any.
-    service: Option<&'static str>,
-    /// What it is needed for.
-    purpose: &'static str,
-}
-
-/// What the tests need.
-pub const TESTS: Wishes = Wishes {
-    who: "The tests need",
-    otherwise: "its tests are skipped",
-    tools: &[
-        Tool {
-            program: "nginx",
-            package: "nginx",
-            service: Some("nginx"),
-            purpose: "its access log must hold the requests that onrush counted",
-        },
-        Tool {
-            program: "python3",
-            package: "python3",
-            service: None,
-            purpose: "its http.server is a target that speaks HTTP/1.0",
-        },
-        Tool {
-            program: "openssl",
-            package: "openssl",
-            service: None,
-            purpose: "its s_server is a target that speaks TLS, old versions too",
-        },
-        Tool {
-            program: "tinyproxy",
-            package: "tinyproxy",
-            service: Some("tinyproxy"),
-            purpose: "it takes whole URLs and builds tunnels for --http-proxy",
-        },
-        Tool {
-            program: "jq",
-            package: "jq",
-            service: None,
-            purpose: "it reads the result files, and runs the examples about them",
-        },
-    ],
-};
-
-/// What the benchmarks need.
-pub const BENCHMARKS: Wishes = Wishes {
-    who: "The benchmarks need",
-    otherwise: "its figures are missing",
-    tools: &[
-        Tool { program: "wrk", package: "wrk", service: None, purpose: "the peer of every row" },
-        Tool { program: "h2load", package: "nghttp2-client", service: None, purpose: "a peer" },
-        Tool { program: "nginx", package: "nginx", service: Some("nginx"), purpose: "the target of the rows over TLS" },
-        Tool { program: "openssl", package: "openssl", service: None, purpose: "it makes the target's certificate" },
-        Tool { program: "valgrind", package: "valgrind", service: None, purpose: "it counts instructions" },
-        Tool { program: "strace", package: "strace", service: None, purpose: "it counts system calls" },
-    ],
-};
-
-/// The program that Debian asks whether a service may start; see `install.sh`.
-const POLICY: &str = "/usr/sbin/policy-rc.d";
-
-/// Installs the missing ones of the programs that are `needed`, or says which are still missing.
+/// Installs the missing ones of `programs` from Debian, after asking if there is a terminal, or says what is missing.
 ///
 /// # Errors
-/// A terminal that cannot be read, or a shell that cannot be started.
-pub fn provide(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> io::Result<()> {
-    let missing = missing(wishes, &needed);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    for tool in &missing {
-        println!("{} {}: {}.", wishes.who, tool.program, tool.purpose);
-    }
-    match Installer::find()? {
-        None => println!("Installing them from here needs apt-get, and root or sudo."),
-        Some(installer) => {
-            let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
-            if is_wanted(&packages)? && !installer.install(&missing)? {
-                println!("apt-get could not install them.");
-            }
-        }
-    }
-    for Tool { program, package, .. } in self::missing(wishes, &needed) {
-        println!("Without {program} {}. To install it: sudo apt-get install {package}", wishes.otherwise);
-    }
-    Ok(())
-}
-
-/// Whether continuous integration runs this, without a user to ask.
-pub fn is_ci() -> bool {
-    env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
-}
-
-/// The needed tools that are not on the search path.
-fn missing(wishes: &Wishes, needed: impl Fn(&str) -> bool) -> Vec<&'static Tool> {
-    wishes.tools.iter().filter(|tool| needed(tool.program) && !path::has(tool.program)).collect()
-}
-
-/// Asks whether to install `packages`; without a terminal, assumes yes.
-fn is_wanted(packages: &[&str]) -> io::Result<bool> {
-    let packages = packages.join(" ");
-    if is_ci() || !io::stdin().is_terminal() {
-        println!("Installing {packages} with apt-get; no service is started.");
-        return Ok(true);
-    }
-    print!("Install {packages} with apt-get now? No service is started. [Y/n] ");
-    io::stdout().flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(is_yes(&answer))
-}
-
-/// Whether the typed line agrees; the end of the input does not.
-fn is_yes(answer: &str) -> bool {
-    matches!(answer.to_lowercase().as_str(), "\n" | "y\n" | "yes\n")
-}
-
-/// How this machine installs packages.
-enum Installer {
-    /// As root.
-    Root,
-    /// Through sudo.
-    Sudo,
-}
-
-impl Installer {
-    /// The way that works here, if any.
-    fn find() -> io::Result<Option<Self>> {
-        let is_root = Command::new("id").arg("-u").output()?.stdout == b"0\n";
-        Ok(match (path::has("apt-get"), is_root, path::has("sudo")) {
-            (false, ..) | (_, false, false) => None,
-            (true, true, _) => Some(Self::Root),
-            (true, false, true) => Some(Self::Sudo),
-        })
-    }
-
-    /// Installs `tools`; returns whether that succeeded.
-    fn install(&self, tools: &[&Tool]) -> io::Result<bool> {
-        if Path::new(POLICY).exists() {
-            println!("({POLICY} exists already; it decides whether a service may start.)");
-        }
-        let mut command = match self {
-            Self::Root => Command::new("sh"),
-            Self::Sudo => Command::new("sudo"),
-        };
-        if let Self::Sudo = self {
-            // Without a terminal, sudo must not wait for a password.
-            command.args((!io::stdin().is_terminal()).then_some("--non-interactive")).arg("sh");
-        }
-        script(&mut command, POLICY, tools);
-        Ok(command.status()?.success())
-    }
-}
-
-/// Makes the shell that `command` starts run `install.sh`.
-fn script(command: &mut Command, policy: &str, tools: &[&Tool]) {
-    let services: Vec<&str> = tools.iter().filter_map(|tool| tool.service).collect();
-    command.args(["-c", include_str!("install.sh"), "install", policy, &services.join(" ")]);
-    command.args(tools.iter().map(|tool| tool.package));
+/// A shell that cannot be started.
+pub fn provide<'a>(programs: impl IntoIterator<Item = &'a str>) -> io::Result<()> {
+    Command::new(crate::root().join(".ci/provide")).args(programs).status().map(drop)
 }
 
 #[cfg(test)]
@@ -224,11 +57,11 @@ mod tests {
             self.0.join("policy-rc.d")
         }
 
-        /// Installs nginx; returns whether that succeeded, and the log.
+        /// Installs the package nginx; returns whether that succeeded, and the log.
         fn install(&self) -> (bool, String) {
-            let mut command = Command::new("sh");
+            let mut command = Command::new(crate::root().join(".ci/provide"));
+            command.args(["--as-root", "nginx"]).env("POLICY", self.policy());
             command.env("PATH", format!("{}:/usr/bin:/bin", self.0.display()));
-            script(&mut command, self.policy().to_str().unwrap(), &[&TESTS.tools[0]]);
             let is_good = command.status().unwrap().success();
             (is_good, fs::read_to_string(self.0.join("log")).unwrap())
         }
@@ -247,7 +80,8 @@ mod tests {
         let debian = Debian::new("plain", "");
         let (is_good, log) = debian.install();
         assert!(is_good);
-        assert_eq!(log, format!("{INSTALL}systemctl --quiet disable nginx policy=101\n"));
+        let disable = "systemctl --quiet is-enabled nginx policy=101\nsystemctl --quiet disable nginx policy=101\n";
+        assert_eq!(log, format!("{INSTALL}{disable}"));
         assert!(!debian.policy().exists());
     }
 
@@ -278,12 +112,5 @@ mod tests {
         assert!(is_good);
         assert!(log.starts_with(&INSTALL.replace("policy=101", "policy=104")), "{log}");
         assert_eq!(fs::read_to_string(debian.policy()).unwrap(), "#!/bin/sh\nexit 104\n");
-    }
-
-    #[test]
-    fn only_an_empty_line_and_a_yes_agree() {
-        for (answer, expected) in [("\n", true), ("y\n", true), ("Yes\n", true), ("n\n", false), ("", false)] {
-            assert_eq!(is_yes(answer), expected, "{answer:?}");
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use crate::path;
+use crate::tools;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Counter {
 
     /// Why nothing can be counted here, if so.
     pub fn missing(self) -> Option<String> {
-        (!path::has(self.program())).then(|| format!("skipped: {} is not installed", self.program()))
+        (!tools::has(self.program())).then(|| format!("skipped: {} is not installed", self.program()))
     }
 
     /// Runs a program at the root of the repository and counts; the counter writes into `directory`.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::path;
+use crate::tools;
 
 /// The programs that it needs.
 pub const PROGRAMS: [&str; 2] = ["nginx", "openssl"];
@@ -53,7 +53,7 @@ http {
 
 /// Why it is not available, if so.
 pub fn missing() -> Option<String> {
-    let program = PROGRAMS.into_iter().find(|program| !path::has(program))?;
+    let program = PROGRAMS.into_iter().find(|program| !tools::has(program))?;
     Some(format!("skipped: {program} is not installed"))
 }
 
@@ -69,7 +69,7 @@ pub fn prepare(command: &mut Command, directory: &Path) -> io::Result<String> {
     fs::write(directory.join("nginx.conf"), configuration)?;
     fs::write(directory.join("large"), vec![b'x'; BODY_BYTES])?;
     certify(&directory)?;
-    command.env("PATH", path::search()).arg("nginx").arg("-p").arg(&directory).args(["-c", "nginx.conf"]);
+    command.arg("nginx").arg("-p").arg(&directory).args(["-c", "nginx.conf"]);
     Ok(format!("https://{address}"))
 }
 

@@ -14,7 +14,6 @@ use super::machine::Machine;
 use super::nginx;
 use super::outputs;
 use super::programs::Programs;
-use crate::path;
 
 /// A generator that has not ended after this many seconds hangs.
 const PATIENCE_S: &str = "60";
@@ -61,7 +60,7 @@ impl Stage<'_> {
         let usage = self.directory.join("usage");
         let cpus = if load.pinned { &self.machine.generator } else { &self.machine.all };
         let mut command = Command::new("timeout");
-        command.current_dir(crate::root()).env("PATH", path::search());
+        command.current_dir(crate::root());
         command.args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter"));
         command.arg("run").arg(&usage).arg(cpus).arg(self.programs.of(contender));
         command.args(contender.arguments(load, &server.origin));

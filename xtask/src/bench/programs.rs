@@ -7,7 +7,10 @@ use std::process::Command;
 
 use super::contender::Contender;
 use super::options::Options;
-use crate::{path, tools};
+use crate::tools;
+
+/// What Debian has of the programs that rows need.
+const PACKAGED: [&str; 6] = ["wrk", "h2load", "nginx", "openssl", "valgrind", "strace"];
 
 /// Peers from crates.io, and their pinned versions.
 const CRATES: &[(Contender, &str)] = &[(Contender::Shb, "0.6.0"), (Contender::Oha, "1.16.0")];
@@ -31,7 +34,7 @@ impl Programs {
     /// # Errors
     /// A build that fails. A peer that is not available is no error.
     pub fn provide(options: &Options, directory: &Path) -> io::Result<Self> {
-        tools::provide(&tools::BENCHMARKS, |program| options.needs(program))?;
+        tools::provide(PACKAGED.into_iter().filter(|program| options.needs(program)))?;
         for package in [&["onrush", "--bin", "onrush"][..], &["onrush-benches", "--bins"]] {
             if !crate::cargo().args(["build", "--release", "--package"]).args(package).status()?.success() {
                 return Err(io::Error::other(format!("{} cannot be built", package[0])));
@@ -52,7 +55,7 @@ impl Programs {
     fn lacks(&self, peer: Contender) -> io::Result<Option<String>> {
         let name = peer.name();
         let Some((_, version)) = CRATES.iter().find(|(known, _)| *known == peer) else {
-            return Ok((!path::has(name)).then(|| format!("skipped: {name} is not installed")));
+            return Ok((!tools::has(name)).then(|| format!("skipped: {name} is not installed")));
         };
         let list = crate::cargo().args(["install", "--list", "--root"]).arg(&self.peers).output()?;
         if is_listed(&String::from_utf8_lossy(&list.stdout), name, version) {
@@ -117,7 +120,7 @@ fn commit() -> io::Result<String> {
 
 /// The name and version that an installed peer prints.
 fn installed(program: PathBuf, name: &str) -> io::Result<String> {
-    let output = Command::new(program).env("PATH", path::search()).arg("--version").output()?;
+    let output = Command::new(program).arg("--version").output()?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     Ok(version(&text, name))
