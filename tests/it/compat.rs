@@ -1,31 +1,34 @@
 //! Called as wrk, onrush does what users of wrk expect, except for what is no use to anyone: each test has a command
 //! line of wrk, the behaviour of the server, and the expected output.
 
-use std::time::Duration;
+use rustix::process::Signal;
 
-use crate::harness::{Context, Onrush, Output, Scratch, Served, cases, counts, exchange, target, url};
+use crate::harness::{
+    Context, Onrush, Output, Scratch, Served, cases, counts, exchange, finish, signal, target, url, wait_until,
+};
 use crate::recorder::Recorder;
 use crate::report::PLAIN_BYTES;
+use crate::simulation::simulate;
 
 cases! {
     a_plain_run_prints_the_eight_lines_and_nothing_else;
-    a_link_and_an_option_make_it_wrk_too;
-    latency_adds_four_percentiles_by_any_of_its_spellings;
+    a_link_and_an_option_make_it_wrk_too (Once);
+    latency_adds_four_percentiles_by_any_of_its_spellings (Once);
     the_table_shows_the_servers_delay_and_the_rate_of_one_thread;
-    a_server_of_exactly_20_ms_is_measured_exactly;
-    without_a_url_there_is_the_usage_and_exit_code_1;
+    a_server_of_exactly_20_ms_is_measured_exactly (Once);
+    without_a_url_there_is_the_usage_and_exit_code_1 (Once);
     the_version_comes_first_and_the_rest_goes_on;
-    a_bad_url_is_named_and_the_usage_follows;
-    an_underscore_in_a_host_is_no_mistake;
-    fewer_connections_than_threads_are_refused;
-    numbers_that_wrk_refuses_are_refused_with_a_reason;
-    misused_options_get_the_words_of_getopt;
-    the_first_word_ends_the_options_where_posix_is_asked_for;
-    what_is_refused_opens_no_connection;
-    the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure;
-    nobody_there_is_said_in_wrks_words_and_nothing_else_is;
+    a_bad_url_is_named_and_the_usage_follows (Once);
+    an_underscore_in_a_host_is_no_mistake (Once);
+    fewer_connections_than_threads_are_refused (Once);
+    numbers_that_wrk_refuses_are_refused_with_a_reason (Once);
+    misused_options_get_the_words_of_getopt (Once);
+    the_first_word_ends_the_options_where_posix_is_asked_for (Once);
+    what_is_refused_opens_no_connection (Once);
+    the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure (Once);
+    nobody_there_is_said_in_wrks_words_and_nothing_else_is (Once);
     statuses_from_400_are_counted_and_302_is_not;
-    a_late_answer_is_a_request_and_a_timeout_but_no_latency;
+    a_late_answer_is_a_request_and_a_timeout_but_no_latency (Once);
     an_announced_close_is_no_error;
     http_1_0_closes_unless_it_says_otherwise;
     an_unannounced_close_is_a_read_error_for_each_answer;
@@ -33,13 +36,13 @@ cases! {
     a_body_that_ends_with_the_connection_is_no_error;
     bytes_of_chunked_answers_count_with_their_framing;
     the_users_headers_and_the_urls_parts_are_sent;
-    too_few_descriptors_cost_connections_but_not_the_run;
+    too_few_descriptors_cost_connections_but_not_the_run (Once);
     exactly_one_connection_more_looks_whether_somebody_is_there;
 }
 
-/// A run of one thread and two connections for a second.
-fn second(context: &Context, url: &str) -> Output {
-    let output = context.called("wrk").words("-t1 -c2 -d1").word(url).run();
+/// A short run of one thread and two connections.
+fn short(context: &Context, url: &str) -> Output {
+    let output = context.called("wrk").words("-t1 -c2 -n100").word(url).run();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     output
 }
@@ -54,9 +57,14 @@ fn refused(program: Onrush) -> String {
 
 fn a_plain_run_prints_the_eight_lines_and_nothing_else(context: &Context) {
     let server = target();
-    let output = second(context, &url(&server, "/"));
+    let output = context.called("wrk").words("-t1 -c2 -d1").word(url(&server, "/delay/5")).run();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     output.assert_nothing_but_standard();
-    assert!(output.stdout.starts_with(&format!("Running 1s test @ http://{}/\n  1 threads and 2 ", server.address())));
+    assert!(
+        output
+            .stdout
+            .starts_with(&format!("Running 1s test @ http://{}/delay/5\n  1 threads and 2 ", server.address()))
+    );
     output.assert_bytes_per_request(PLAIN_BYTES);
 }
 
@@ -78,7 +86,7 @@ fn a_link_and_an_option_make_it_wrk_too(context: &Context) {
 fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
     let server = target();
     for spelling in ["--latency", "-L", "--lat"] {
-        let output = context.called("wrk").words("-t1 -c2 -d1s -n1000").word(spelling).word(url(&server, "/")).run();
+        let output = context.called("wrk").words("-t1 -c2 -n100").word(spelling).word(url(&server, "/")).run();
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
         output.assert_percentiles();
     }
@@ -86,20 +94,17 @@ fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
 
 fn the_table_shows_the_servers_delay_and_the_rate_of_one_thread(context: &Context) {
     let server = target();
-    let output = context.called("wrk").words("-t2 -c10 -d2s").word(url(&server, "/delay/20")).run();
-    assert_eq!(output.code, 0, "{output:?}");
-    assert!((500..=1000).contains(&output.requests()), "{output:?}");
-    assert!((20e3..=40e3).contains(&output.latency_us().mean), "{output:?}");
-    let both_threads = 2.0 * output.thread_rate().mean;
-    assert!((0.8..=1.25).contains(&(both_threads / output.requests_per_s())), "{output:?}");
+    let output = context.called("wrk").words("-t2 -c10 -n100").word(url(&server, "/delay/20")).run();
+    assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
+    let rate = output.requests_per_s();
+    // Ten connections have no more than a response every 20 ms each, and either thread half of them.
+    assert!(output.latency_us().mean >= 20e3 && rate <= 500.0, "{output:?}");
+    assert!(output.thread_rate().mean > 0.0, "{output:?}");
 }
 
 /// In virtual time, bounds hold that a busy machine would break.
 fn a_server_of_exactly_20_ms_is_measured_exactly(context: &Context) {
-    let scratch = Scratch::new("delay");
-    let scenario = scratch.file("server.toml", "latency_us = 20000.0\n");
-    let io = format!("sim:{}", scenario.display());
-    let output = context.called("wrk").words("-t2 -c10 -d2s http://127.0.0.1/ --io").word(io).run_plain();
+    let output = simulate(context.called("wrk").words("-t2 -c10 -d2s"), "latency_us = 20000.0");
     assert!((970..=1000).contains(&output.requests()), "{output:?}");
     let latency = output.latency_us();
     assert!((20e3..=20.01e3).contains(&latency.mean) && latency.stdev < 10.0, "{output:?}");
@@ -130,7 +135,7 @@ fn the_version_comes_first_and_the_rest_goes_on(context: &Context) {
     }
 
     let server = target();
-    let program = || context.called("wrk").words("-v -t1 -c1 -d1 --io").word(context.backend);
+    let program = || context.called("wrk").words("-v -t1 -c1 -n9 --io").word(context.backend);
     let output = program().word(url(&server, "/")).run_plain();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     Output { stdout: split(&output), ..output }.assert_nothing_but_standard();
@@ -147,7 +152,7 @@ fn a_bad_url_is_named_and_the_usage_follows(context: &Context) {
 }
 
 fn an_underscore_in_a_host_is_no_mistake(context: &Context) {
-    let output = context.called("wrk").words("-t1 -c1 -d1 http://h_x.invalid/").run_plain();
+    let output = context.called("wrk").words("-t1 -c1 http://h_x.invalid/").run_plain();
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
     assert!(output.stderr.starts_with("unable to resolve h_x.invalid:http "), "{output:?}");
 }
@@ -217,27 +222,33 @@ fn what_is_refused_opens_no_connection(context: &Context) {
 }
 
 fn the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure(context: &Context) {
-    let server = target();
-    let table =
-        [("90", "2m"), ("1h", "60m"), ("51", "1m"), ("50", "50s"), ("10S", "10s"), ("2M", "2m"), ("10 s", "10s")];
-    for (typed, shown) in table {
-        let program = context.called("wrk").words("-t1 -c1 -d").word(typed).word(url(&server, "/"));
-        let output = program.interrupt_after(Duration::from_millis(350)).run();
+    for (typed, shown) in DURATIONS {
+        let output = interrupted(context.called("wrk").words("-t1 -c1 -d").word(typed));
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{typed}: {output:?}");
         output.assert_standard();
         assert!(output.stdout.starts_with(&format!("Running {shown} test @ ")), "{typed}: {output:?}");
-        assert!(output.took < Duration::from_secs(10), "{typed}: {output:?}");
-        let elapsed = output.elapsed();
-        assert!(elapsed.len() == "350.00ms".len() && elapsed.ends_with("ms"), "{typed}: {output:?}");
     }
 }
 
+/// Durations, and how they are shown.
+pub const DURATIONS: [(&str, &str); 7] =
+    [("90", "2m"), ("1h", "60m"), ("51", "1m"), ("50", "50s"), ("10S", "10s"), ("2M", "2m"), ("10 s", "10s")];
+
+/// A run that is interrupted as soon as some requests have been answered.
+pub fn interrupted(onrush: Onrush) -> Output {
+    let server = Recorder::start("127.0.0.1");
+    let child = onrush.word(format!("http://{}/", server.address())).spawn();
+    wait_until(|| server.requests().len() > 5);
+    signal(&child, Signal::INT);
+    finish(child)
+}
+
 fn nobody_there_is_said_in_wrks_words_and_nothing_else_is(context: &Context) {
-    let output = context.called("wrk").words("-t1 -c1 -d1 http://127.0.0.1:1/").run_plain();
+    let output = context.called("wrk").words("-t1 -c1 http://127.0.0.1:1/").run_plain();
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
     assert_eq!(output.stderr, "unable to connect to 127.0.0.1:1 Connection refused\n");
 
-    let output = context.called("wrk").words("-t1 -c1 -d1 http://nosuch.invalid/").run_plain();
+    let output = context.called("wrk").words("-t1 -c1 http://nosuch.invalid/").run_plain();
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
     assert!(output.stderr.starts_with("unable to resolve nosuch.invalid:http "), "{output:?}");
     assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
@@ -246,40 +257,39 @@ fn nobody_there_is_said_in_wrks_words_and_nothing_else_is(context: &Context) {
 fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
     let server = target();
     for status in [404, 600] {
-        second(context, &url(&server, &format!("/status/{status}"))).assert_all_counted_as_errors();
+        short(context, &url(&server, &format!("/status/{status}"))).assert_all_counted_as_errors();
     }
-    second(context, &url(&server, "/status/302")).assert_nothing_but_standard();
+    short(context, &url(&server, "/status/302")).assert_nothing_but_standard();
 }
 
 fn a_late_answer_is_a_request_and_a_timeout_but_no_latency(context: &Context) {
-    let server = target();
-    let output = context.called("wrk").words("-t1 -c2 -d3 --timeout 1").word(url(&server, "/delay/1200")).run();
+    let onrush = context.called("wrk").words("-t1 -c2 -d3 --timeout 1");
+    let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1200000.0");
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(output.line("Latency"), Some("Latency     0.00us    0.00us   0.00us    -nan%"), "{output:?}");
-    let totals = output.line("4 requests in 3.0").unwrap_or_else(|| panic!("{output:?}"));
-    assert!(totals.ends_with(&format!("s, {}.00B read", 4 * PLAIN_BYTES)), "{totals}");
+    assert_eq!(output.line("4 requests"), Some("4 requests in 3.00s, 208.00B read"), "{output:?}");
     let errors = output.line("Socket errors");
     assert_eq!(errors, Some("Socket errors: connect 0, read 0, write 0, timeout 4"), "{output:?}");
 }
 
 fn an_announced_close_is_no_error(context: &Context) {
     let server = target();
-    let output = second(context, &url(&server, "/close"));
+    let output = short(context, &url(&server, "/close"));
     output.assert_nothing_but_standard();
     assert_a_connection_for_each_request(&output, counts(server.address()).connections);
 }
 
 fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
     let server = target();
-    let output = second(context, &url(&server, "/http10"));
+    let output = short(context, &url(&server, "/http10"));
     output.assert_nothing_but_standard();
     assert_a_connection_for_each_request(&output, counts(server.address()).connections);
 
     let server = target();
-    let output = second(context, &url(&server, "/http10?keep-alive"));
+    let output = short(context, &url(&server, "/http10?keep-alive"));
     output.assert_nothing_but_standard();
     assert!(output.requests() > 10, "{output:?}");
-    assert_eq!(counts(server.address()).connections, 1 + 2);
+    assert!(counts(server.address()).connections <= 1 + 2);
 }
 
 /// The probe, one for each request, and at most the two that are open at the end and one being made.
@@ -291,27 +301,31 @@ fn assert_a_connection_for_each_request(output: &Output, connections: u64) {
 
 fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
     let server = target();
-    let output = second(context, &url(&server, "/closenohdr"));
+    let output = short(context, &url(&server, "/closenohdr"));
     output.assert_standard();
     assert!(output.requests() > 10, "{output:?}");
-    assert!(output.requests().abs_diff(output.socket_errors("read")) <= 2, "{output:?}");
+    let errors = output.socket_errors("read") + output.socket_errors("write");
+    assert_eq!(output.requests() + errors, 100, "{output:?}");
+    assert!(output.requests().abs_diff(errors) <= 2, "{output:?}");
 }
 
 /// wrk reconnects at once, ten thousand times a second. A pause of 6 to 10 ms keeps it to hundreds.
 fn resets_and_garbage_are_read_errors_at_a_bearable_rate(context: &Context) {
     let server = target();
     for path in ["/reset", "/garbage"] {
-        let output = second(context, &url(&server, path));
+        let output = context.called("wrk").words("-t1 -c2 -n40").word(url(&server, path)).run();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
         output.assert_standard();
-        assert_eq!(output.requests(), 0, "{output:?}");
-        assert!((101..=340).contains(&output.socket_errors("read")), "{output:?}");
+        assert_eq!((output.requests(), output.socket_errors("read")), (0, 40), "{output:?}");
         assert!(output.stdout.contains(", 0.00B read\n"), "{output:?}");
+        // One of the two connections failed at least 20 times, and waited 19 times.
+        assert!(output.elapsed_ms() >= 19.0 * 6.0, "{output:?}");
     }
 }
 
 fn a_body_that_ends_with_the_connection_is_no_error(context: &Context) {
     let server = target();
-    let output = second(context, &url(&server, "/eof"));
+    let output = short(context, &url(&server, "/eof"));
     output.assert_nothing_but_standard();
     assert_a_connection_for_each_request(&output, counts(server.address()).connections);
 }
@@ -321,14 +335,14 @@ fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
     let request = "GET /chunked/12 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     let answer = exchange(server.address(), request).replace("Connection: close\r\n", "");
     assert!(answer.contains("\r\nX-Trail: t\r\n"), "the answer has a trailer: {answer}");
-    let output = second(context, &url(&server, "/chunked/12"));
+    let output = short(context, &url(&server, "/chunked/12"));
     output.assert_nothing_but_standard();
     output.assert_bytes_per_request(answer.len() as u64);
 }
 
 fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
     let server = Recorder::start("127.0.0.1");
-    let mut program = context.called("wrk").words("-t1 -c1 -d1");
+    let mut program = context.called("wrk").words("-t1 -c1 -n9");
     for header in ["Host: h.example", "A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"] {
         program = program.word("-H").word(header);
     }
@@ -337,11 +351,11 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
     output.assert_bytes_per_request(51);
     let expected = "GET /p?q=1 HTTP/1.1\r\nHost: h.example\r\nA: b: c\r\nNoSpace: x\r\nDup: 1\r\nDup: 2\r\n\r\n";
     let requests = server.requests();
-    assert!(requests.len() > 1 && requests.iter().all(|request| request == expected), "{:?}", requests.first());
+    assert!(requests.len() == 9 && requests.iter().all(|request| request == expected), "{:?}", requests.first());
 
     let server = Recorder::start("127.0.0.1");
     let address = server.address();
-    let output = context.called("wrk").words("-t1 -c1 -d1").word(format!("http://u:p@{address}?x=1")).run();
+    let output = context.called("wrk").words("-t1 -c1 -n1").word(format!("http://u:p@{address}?x=1")).run();
     assert_eq!(output.code, 0, "{output:?}");
     let expected = format!("GET /?x=1 HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic dTpw\r\n\r\n");
     assert_eq!(server.requests().first(), Some(&expected));
@@ -349,11 +363,11 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
 
 fn too_few_descriptors_cost_connections_but_not_the_run(context: &Context) {
     let server = Served::start();
-    let url = format!("http://{}/", server.address);
+    let url = format!("http://{}/delay/50", server.address);
     let output = context.limited("-n 64").compat().words("-t1 -c100 -d1").word(&url).run();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     output.assert_standard();
-    assert!(output.requests() > 100, "{output:?}");
+    assert!(output.requests() > 0, "{output:?}");
     assert!(output.socket_errors("connect") >= 40, "{output:?}");
 
     let output = context.limited("-n 64").compat().words("--notes -t1 -c100 -d1").word(&url).run();

@@ -1,5 +1,6 @@
 //! What every integration test uses: cases, the program as a command, servers, and readers of the report.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -85,7 +87,13 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_onrush");
 
 /// Whether a program can be found; with arguments after it, whether it succeeds with them. `::1` checks for the IPv6
 /// loopback address instead, `io_uring` for the kernel's permission to use it.
-pub fn is_installed(program: &str) -> bool {
+pub fn is_installed(program: &'static str) -> bool {
+    static KNOWN: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().expect("nobody panics while it is locked");
+    *known.entry(program).or_insert_with(|| look_for(program))
+}
+
+fn look_for(program: &str) -> bool {
     if program == "io_uring" {
         return onrush::backend::default_name() == "uring";
     }
@@ -362,6 +370,16 @@ pub fn finish(child: Child) -> Output {
 /// Sends a signal to a child, which may have ended by itself.
 pub fn signal(child: &Child, signal: Signal) {
     let _ = kill_process(Pid::from_child(child), signal);
+}
+
+/// Waits for something that takes a moment, or seconds on a busy machine.
+#[track_caller]
+pub fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < LONGEST_RUN, "it never came");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Ends a program that runs too long.

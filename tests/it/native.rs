@@ -1,27 +1,28 @@
 //! Under its own name onrush corrects wrk's mistakes: the command lines of `compat`, with the corrected outcome.
 
-use std::time::Duration;
-
+use crate::compat::{DURATIONS, interrupted};
 use crate::harness::{Context, Onrush, Output, Served, cases, counts, exchange, target, url};
 use crate::recorder::Recorder;
 use crate::report::PLAIN_BYTES;
+use crate::simulation::simulate;
 
 cases! {
     a_plain_run_prints_the_eight_lines_and_a_latency_that_can_be;
-    latency_adds_four_percentiles_by_any_of_its_spellings;
+    latency_adds_four_percentiles_by_any_of_its_spellings (Once);
     the_table_shows_the_servers_delay_and_the_rate_of_one_thread;
-    without_arguments_the_usage_goes_to_stderr;
+    a_server_of_exactly_20_ms_is_measured_exactly (Once);
+    without_arguments_the_usage_goes_to_stderr (Once);
     help_and_version_are_no_mistakes;
-    a_scheme_can_be_left_out;
-    a_bad_url_gets_one_line_that_names_it;
-    more_threads_than_connections_are_refused_only_if_asked_for;
-    a_bad_number_names_option_and_value;
-    milliseconds_and_fractions_are_times;
-    what_is_refused_opens_no_connection;
-    the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure;
-    nobody_there_is_exit_code_2_and_no_such_host_is_1;
+    a_scheme_can_be_left_out (Once);
+    a_bad_url_gets_one_line_that_names_it (Once);
+    more_threads_than_connections_are_refused_only_if_asked_for (Once);
+    a_bad_number_names_option_and_value (Once);
+    milliseconds_and_fractions_are_times (Once);
+    what_is_refused_opens_no_connection (Once);
+    the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure (Once);
+    nobody_there_is_exit_code_2_and_no_such_host_is_1 (Once);
     statuses_from_400_are_counted_and_302_is_not;
-    a_late_answer_is_a_request_and_a_timeout_and_a_latency;
+    a_late_answer_is_a_request_and_a_timeout_and_a_latency (Once);
     an_announced_close_is_no_error;
     http_1_0_closes_unless_it_says_otherwise;
     an_unannounced_close_is_a_read_error_for_each_answer;
@@ -31,12 +32,12 @@ cases! {
     the_users_headers_and_the_urls_parts_are_sent;
     too_few_descriptors_are_said_with_the_way_out;
     no_connection_is_made_that_was_not_asked_for;
-    a_single_request_has_its_rate_and_an_idle_thread_has_none;
+    a_single_request_has_its_rate_and_an_idle_thread_has_none (Once);
 }
 
 /// A short run of one thread and two connections.
 fn short(context: &Context, url: &str) -> Output {
-    let output = context.onrush().words("-t1 -c2 -d400ms").word(url).run();
+    let output = context.onrush().words("-t1 -c2 -n100").word(url).run();
     assert_eq!(output.code, 0, "{output:?}");
     output
 }
@@ -64,19 +65,23 @@ fn refused(program: Onrush) -> String {
 
 fn a_plain_run_prints_the_eight_lines_and_a_latency_that_can_be(context: &Context) {
     let server = target();
-    let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, "/")).run();
+    let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, "/delay/5")).run();
     assert_good(&output);
-    assert!(output.stdout.starts_with(&format!("Running 1s test @ http://{}/\n  1 threads and 2 ", server.address())));
+    assert!(
+        output
+            .stdout
+            .starts_with(&format!("Running 1s test @ http://{}/delay/5\n  1 threads and 2 ", server.address()))
+    );
     output.assert_bytes_per_request(PLAIN_BYTES);
     // Two connections cannot have more than two requests in flight on average. wrk's own figures break this law.
     let open = output.latency_us().mean / 1e6 * output.requests_per_s();
-    assert!((0.5..=2.02).contains(&open), "{open} requests open on average: {output:?}");
+    assert!((0.1..=2.02).contains(&open), "{open} requests open on average: {output:?}");
 }
 
 fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
     let server = target();
     for spelling in ["--latency", "-L", "--lat"] {
-        let output = context.onrush().words("-t1 -c2 -d300ms").word(spelling).word(url(&server, "/")).run();
+        let output = context.onrush().words("-t1 -c2 -n100").word(spelling).word(url(&server, "/")).run();
         assert_eq!(output.code, 0, "{output:?}");
         output.assert_percentiles();
     }
@@ -84,12 +89,20 @@ fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
 
 fn the_table_shows_the_servers_delay_and_the_rate_of_one_thread(context: &Context) {
     let server = target();
-    let output = context.onrush().words("-t2 -c10 -d2s").word(url(&server, "/delay/20")).run();
-    assert_eq!(output.code, 0, "{output:?}");
-    assert!((500..=1000).contains(&output.requests()), "{output:?}");
-    assert!((20e3..=40e3).contains(&output.latency_us().mean), "{output:?}");
-    let both_threads = 2.0 * output.thread_rate().mean;
-    assert!((0.8..=1.25).contains(&(both_threads / output.requests_per_s())), "{output:?}");
+    let output = context.onrush().words("-t2 -c10 -n100").word(url(&server, "/delay/20")).run();
+    assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
+    // Ten connections have no more than a response every 20 ms each.
+    assert!(output.latency_us().mean >= 20e3 && output.requests_per_s() <= 500.0, "{output:?}");
+    assert!(output.thread_rate().mean > 0.0, "{output:?}");
+}
+
+/// In virtual time, bounds hold that a busy machine would break.
+fn a_server_of_exactly_20_ms_is_measured_exactly(context: &Context) {
+    let output = simulate(context.onrush().words("-t2 -c10 -d2s"), "latency_us = 20000.0");
+    assert_eq!(output.requests(), 990, "after 100 µs for the connect, 99 responses fit");
+    let latency = output.latency_us();
+    assert_eq!((latency.mean, latency.stdev, latency.max), (20e3, 0.0, 20e3), "{output:?}");
+    assert!((240.0..=260.0).contains(&output.thread_rate().mean), "{output:?}");
 }
 
 fn without_arguments_the_usage_goes_to_stderr(context: &Context) {
@@ -111,7 +124,7 @@ fn help_and_version_are_no_mistakes(context: &Context) {
         assert_eq!(output.stdout, format!("{version}\n"));
     }
     let server = target();
-    let program = context.onrush().words("-v -t1 -c1 -d1s --io").word(context.backend);
+    let program = context.onrush().words("-v -t1 -c1 -n9 --io").word(context.backend);
     let output = program.word(url(&server, "/")).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_nothing_but_standard();
@@ -165,12 +178,9 @@ fn a_bad_number_names_option_and_value(context: &Context) {
 }
 
 fn milliseconds_and_fractions_are_times(context: &Context) {
-    let server = target();
-    for (typed, at_least_ms) in [("300ms", 300.0), ("0.4s", 400.0), ("0.005m", 300.0)] {
-        let output = context.onrush().words("-t1 -c1 -d").word(typed).word(url(&server, "/")).run();
-        assert_eq!(output.code, 0, "{output:?}");
-        let elapsed_ms = output.elapsed_ms();
-        assert!((at_least_ms..at_least_ms + 200.0).contains(&elapsed_ms), "{typed}: {output:?}");
+    for (typed, elapsed) in [("300ms", "300.00ms"), ("0.4s", "400.00ms"), ("0.005m", "300.00ms")] {
+        let output = simulate(context.onrush().words("-t1 -c1 -d").word(typed), "");
+        assert_eq!((output.code, output.elapsed()), (0, elapsed), "{typed}: {output:?}");
     }
 }
 
@@ -183,30 +193,23 @@ fn what_is_refused_opens_no_connection(context: &Context) {
 }
 
 fn the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure(context: &Context) {
-    let server = target();
-    let table =
-        [("90", "2m"), ("1h", "60m"), ("51", "1m"), ("50", "50s"), ("10S", "10s"), ("2M", "2m"), ("10 s", "10s")];
-    for (typed, shown) in table {
-        let program = context.onrush().words("-t1 -c1 -d").word(typed).word(url(&server, "/"));
-        let output = program.interrupt_after(Duration::from_millis(350)).run();
+    for (typed, shown) in DURATIONS {
+        let output = interrupted(context.onrush().words("-t1 -c1 -d").word(typed));
         assert_eq!(output.code, 0, "{typed}: {output:?}");
         output.assert_standard();
         assert!(output.stdout.starts_with(&format!("Running {shown} test @ ")), "{typed}: {output:?}");
-        assert!(output.took < Duration::from_secs(10), "{typed}: {output:?}");
-        let elapsed = output.elapsed();
-        assert!(elapsed.len() == "350.00ms".len() && elapsed.ends_with("ms"), "{typed}: {output:?}");
-        assert!(output.stderr.starts_with("note: interrupted after "), "{output:?}");
+        output.note("note: interrupted after ");
     }
 }
 
 fn nobody_there_is_exit_code_2_and_no_such_host_is_1(context: &Context) {
-    let output = context.onrush().words("-t1 -c1 -d1 http://127.0.0.1:1/").run_plain();
+    let output = context.onrush().words("-t1 -c1 http://127.0.0.1:1/").run_plain();
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.starts_with("onrush: unable to connect to 127.0.0.1:1: connection refused"), "{output:?}");
     assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
     assert!(!output.stdout.contains("Requests/sec"), "{output:?}");
 
-    let stderr = refused(context.onrush().words("-t1 -c1 -d1 http://nosuch.invalid/"));
+    let stderr = refused(context.onrush().words("-t1 -c1 http://nosuch.invalid/"));
     assert!(stderr.starts_with("onrush: cannot resolve nosuch.invalid: "), "{stderr}");
 }
 
@@ -223,13 +226,12 @@ fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
 }
 
 fn a_late_answer_is_a_request_and_a_timeout_and_a_latency(context: &Context) {
-    let server = target();
-    let output = context.onrush().words("-t1 -c2 -d3 --timeout 1").word(url(&server, "/delay/1200")).run();
+    let onrush = context.onrush().words("-t1 -c2 -d3 --timeout 1");
+    let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1200000.0");
     assert_eq!(output.code, 0, "{output:?}");
     let latency = output.latency_us();
-    assert!(latency.mean >= 1.2e6 && latency.max < 1.5e6, "{output:?}");
-    let totals = output.line("4 requests in 3.0").unwrap_or_else(|| panic!("{output:?}"));
-    assert!(totals.ends_with(&format!("s, {}.00B read", 4 * PLAIN_BYTES)), "{totals}");
+    assert_eq!((latency.mean, latency.max), (1.2e6, 1.2e6), "{output:?}");
+    assert_eq!(output.line("4 requests"), Some("4 requests in 3.00s, 208.00B read"), "{output:?}");
     let errors = output.line("Socket errors");
     assert_eq!(errors, Some("Socket errors: connect 0, read 0, write 0, timeout 4"), "{output:?}");
 }
@@ -248,7 +250,7 @@ fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
     let server = target();
     let output = good(context, &url(&server, "/http10?keep-alive"));
     assert!(output.requests() > 10, "{output:?}");
-    assert_eq!(counts(server.address()).connections, 2);
+    assert!(counts(server.address()).connections <= 2);
 }
 
 /// One for each request, and at most the two that are open at the end and one being made.
@@ -263,19 +265,22 @@ fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
     let output = short(context, &url(&server, "/closenohdr"));
     output.assert_standard();
     assert!(output.requests() > 10, "{output:?}");
-    assert!(output.requests().abs_diff(output.socket_errors("read")) <= 2, "{output:?}");
+    let errors = output.socket_errors("read") + output.socket_errors("write");
+    assert_eq!(output.requests() + errors, 100, "{output:?}");
+    assert!(output.requests().abs_diff(errors) <= 2, "{output:?}");
     assert!(output.stderr.contains(" × closed by the server before a response began"), "{output:?}");
 }
 
-/// A back-off that doubles from 1 ms to 1 s, give or take a quarter, allows each connection about ten attempts in a
-/// second.
+/// The waits between attempts double from 1 ms, give or take a quarter.
 fn resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5(context: &Context) {
     let server = target();
     for path in ["/reset", "/garbage"] {
-        let output = context.onrush().words("-t1 -c2 -d1").word(url(&server, path)).run();
+        let output = context.onrush().words("-t1 -c2 -n14").word(url(&server, path)).run();
         assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
         output.assert_standard();
-        assert!((2 * 6..=2 * 12).contains(&output.socket_errors("read")), "{output:?}");
+        assert_eq!(output.socket_errors("read"), 14, "{output:?}");
+        // One of the two connections failed at least seven times, and waited six times: 63 ms.
+        assert!(output.elapsed_ms() >= 0.75 * 63.0, "{output:?}");
         let cause =
             if path == "/reset" { "(ECONNRESET)" } else { r#"      for instance "\x00\xffthis is not HTTP\x0d"# };
         assert!(output.stderr.contains(cause), "{output:?}");
@@ -302,7 +307,7 @@ fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
 
 fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
     let server = Recorder::start("127.0.0.1");
-    let mut program = context.onrush().words("-t1 -c1 -d300ms");
+    let mut program = context.onrush().words("-t1 -c1 -n9");
     for header in ["Host: h.example", "A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"] {
         program = program.word("-H").word(header);
     }
@@ -311,7 +316,7 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
     output.assert_bytes_per_request(51);
     let expected = "GET /p?q=1 HTTP/1.1\r\nHost: h.example\r\nA: b: c\r\nNoSpace: x\r\nDup: 1\r\nDup: 2\r\n\r\n";
     let requests = server.requests();
-    assert!(requests.len() > 1 && requests.iter().all(|request| request == expected), "{:?}", requests.first());
+    assert!(requests.len() == 9 && requests.iter().all(|request| request == expected), "{:?}", requests.first());
 
     let server = Recorder::start("127.0.0.1");
     let address = server.address();
@@ -323,14 +328,17 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
 
 fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     let server = Served::start();
-    let program = context.limited("-n 64").words("-t1 -c100 -d1");
-    let output = program.word(format!("http://{}/", server.address)).run();
+    let program = context.limited("-n 64").words("-t1 -c100 -d300ms");
+    let output = program.word(format!("http://{}/delay/20", server.address)).run();
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.requests() > 100, "{output:?}");
+    assert!(output.requests() > 0 && output.socket_errors("connect") > 0, "{output:?}");
     let lived = counts(server.address).connections;
     assert!((50..=61).contains(&lived), "{lived} connections: {output:?}");
     let expected = format!("note: only {lived} of 100 connections were established: the limit is 64 open files, ");
-    assert!(output.stderr.starts_with(&expected) && output.stderr.contains("prlimit"), "{output:?}");
+    assert!(output.stderr.starts_with(&expected), "{output:?}");
+    let typed = output.note(&expected).split('\'').nth(1).expect("what to type is in quotes");
+    let allowed: u64 = typed.split("--nofile=").nth(1).and_then(|number| number.parse().ok()).expect("a limit to type");
+    assert!(typed.starts_with("sudo prlimit") && allowed > 100, "{typed}");
     assert!(output.stderr.contains(" × too many open files (EMFILE)"), "{output:?}");
 }
 

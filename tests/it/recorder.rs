@@ -75,6 +75,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 /// Serves a connection until the client ends it.
 fn answer(mut stream: TcpStream, shared: &Shared) {
+    // Responses to several requests that arrive together must not wait for each other's acknowledgement.
+    stream.set_nodelay(true).expect("a TCP socket has this option");
     let mut received = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = stream.read(&mut buffer) {

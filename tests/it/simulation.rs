@@ -310,7 +310,7 @@ fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
 }
 
 /// Runs a command line in a scenario, and returns its document too.
-fn simulated_document(onrush: Onrush, scenario: &str) -> (Output, Value) {
+pub fn simulated_document(onrush: Onrush, scenario: &str) -> (Output, Value) {
     let scratch = Scratch::new("simulated");
     let path = scratch.path().join("r.json");
     let output = simulate(onrush.word("-o").word(&path), scenario);
