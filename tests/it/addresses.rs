@@ -2,10 +2,9 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex};
 
-use crate::harness::{Context, Scratch, cases, target};
+use crate::harness::{Context, Scratch, cases, counts, target};
 use crate::peers::{read_head, server, unix};
 use crate::tls_peers::{Authority, TlsServer};
 
@@ -13,28 +12,33 @@ cases! {
     connections_come_from_a_range_in_turn;
     a_range_of_two_is_both;
     wrk_cmm_binds_all_but_its_probe;
-    sources_that_cannot_be_used_are_named;
-    ipv6_has_ranges_too needs "::1";
-    connections_go_elsewhere_and_say_what_the_url_says;
-    names_can_have_other_addresses;
-    a_family_can_be_chosen needs "::1";
-    logins_and_closing_are_headers;
+    sources_that_cannot_be_used_are_named (Once);
+    ipv6_has_ranges_too (Once) needs "::1";
+    connections_go_elsewhere_and_say_what_the_url_says (Once);
+    names_can_have_other_addresses (Once);
+    a_family_can_be_chosen (Once) needs "::1";
+    logins_and_closing_are_headers (Once);
     too_few_local_ports_are_foreseen_and_explained needs "unshare -rn true", "ip -V";
     a_unix_socket_serves_small_and_large_bodies;
     a_unix_socket_that_is_not_there_is_named_by_its_path;
-    the_name_of_the_url_is_checked_wherever_the_connection_goes;
+    the_name_of_the_url_is_checked_wherever_the_connection_goes (Once);
 }
 
-/// The addresses of clients, and how often each connected.
-type Peers = Arc<Mutex<BTreeMap<IpAddr, u32>>>;
+/// The addresses of clients, and how often each connected; and who waits until all have.
+type Peers = Arc<(Mutex<BTreeMap<IpAddr, u32>>, Condvar)>;
 
-/// A server that counts its clients by their addresses.
-fn counting() -> (SocketAddr, Peers) {
+/// A server that counts its clients by their addresses, and responds to none before so many have connected.
+fn counting(connections: u32) -> (SocketAddr, Peers) {
     let peers = Peers::default();
     let counted = Arc::clone(&peers);
     let address = server(move |mut stream| {
         let peer = stream.peer_addr()?.ip();
-        *counted.lock().map_err(|_| io::ErrorKind::Other)?.entry(peer).or_default() += 1;
+        let (peers, changed) = &*counted;
+        let mut peers = peers.lock().map_err(|_| io::ErrorKind::Other)?;
+        *peers.entry(peer).or_default() += 1;
+        changed.notify_all();
+        let are_missing = |peers: &mut BTreeMap<_, u32>| peers.values().sum::<u32>() < connections;
+        drop(changed.wait_while(peers, are_missing).map_err(|_| io::ErrorKind::Other)?);
         let mut reader = BufReader::new(stream.try_clone()?);
         loop {
             read_head(&mut reader)?;
@@ -45,9 +49,7 @@ fn counting() -> (SocketAddr, Peers) {
 }
 
 fn seen(peers: &Peers) -> BTreeMap<String, u32> {
-    // The server's own thread counts a connection.
-    std::thread::sleep(Duration::from_millis(100));
-    let peers = peers.lock().expect("no thread panics with the lock");
+    let peers = peers.0.lock().expect("no thread panics with the lock");
     peers.iter().map(|(peer, count)| (peer.to_string(), *count)).collect()
 }
 
@@ -58,8 +60,8 @@ fn twenty_of_a_28() -> BTreeMap<String, u32> {
 
 fn connections_come_from_a_range_in_turn(context: &Context) {
     for threads in [1, 2, 3] {
-        let (address, peers) = counting();
-        let onrush = context.onrush().words(&format!("-t{threads} -c20 -d1s -b 127.0.0.1/28"));
+        let (address, peers) = counting(20);
+        let onrush = context.onrush().words(&format!("-t{threads} -c20 -n60 -b 127.0.0.1/28"));
         let output = onrush.word(format!("http://{address}/")).run();
         assert_eq!((output.code, output.socket_errors("connect")), (0, 0), "{output:?}");
         assert_eq!(seen(&peers), twenty_of_a_28(), "{threads} threads");
@@ -67,15 +69,15 @@ fn connections_come_from_a_range_in_turn(context: &Context) {
 }
 
 fn a_range_of_two_is_both(context: &Context) {
-    let (address, peers) = counting();
-    let output = context.onrush().words("-t1 -c4 -d1s -b 127.0.0.7/31").word(format!("http://{address}/")).run();
+    let (address, peers) = counting(4);
+    let output = context.onrush().words("-t1 -c4 -n8 -b 127.0.0.7/31").word(format!("http://{address}/")).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(seen(&peers), BTreeMap::from([("127.0.0.6".to_owned(), 2), ("127.0.0.7".to_owned(), 2)]));
 }
 
 fn wrk_cmm_binds_all_but_its_probe(context: &Context) {
-    let (address, peers) = counting();
-    let onrush = context.called("wrk-cmm").words("-t1 -c20 -d1 -b 127.0.0.2/28");
+    let (address, peers) = counting(21);
+    let onrush = context.called("wrk-cmm").words("-t1 -c20 -n60 -b 127.0.0.2/28");
     let output = onrush.word(format!("http://{address}/")).run();
     assert_eq!(output.code, 0, "{output:?}");
     let mut expected = twenty_of_a_28();
@@ -145,16 +147,15 @@ fn connections_go_elsewhere_and_say_what_the_url_says(context: &Context) {
 }
 
 fn names_can_have_other_addresses(context: &Context) {
-    let (address, peers) = counting();
-    let url = format!("http://www.example.invalid:{}/", address.port());
-    for entry in
-        ["www.example.invalid:127.0.0.1".to_owned(), format!("WWW.example.invalid:{}:127.0.0.1", address.port())]
-    {
+    let plain = target();
+    let port = plain.address().port();
+    let url = format!("http://www.example.invalid:{port}/");
+    for entry in ["www.example.invalid:127.0.0.1".to_owned(), format!("WWW.example.invalid:{port}:127.0.0.1")] {
         let output = context.onrush().words("-n4 -c2 --resolve").word(entry).word(&url).run();
         assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
         assert_eq!(output.stderr, "", "{output:?}");
     }
-    assert_eq!(seen(&peers).values().sum::<u32>(), 4);
+    assert_eq!(counts(plain.address()).requests, 8);
     let other = context.onrush().words("-d1s --resolve other.invalid:127.0.0.1").word(&url).run_plain();
     assert_eq!(other.code, 1, "{other:?}");
     assert!(
@@ -205,11 +206,13 @@ fn logins_and_closing_are_headers(context: &Context) {
 /// Runs in its own network with few ports.
 fn too_few_local_ports_are_foreseen_and_explained(context: &Context) {
     const SCRIPT: &str = "ip link set lo up; echo 40000 40004 > /proc/sys/net/ipv4/ip_local_port_range; \
-                          $0 serve --addr 127.0.0.1:8080 >/dev/null & sleep 0.5; \
-                          $0 -t1 -c10 -d500ms \"$@\" http://127.0.0.1:8080/; kill $!";
+                          $0 serve --addr 127.0.0.1:8080 >/dev/null & \
+                          until grep -q ':1F90 .* 0A ' /proc/net/tcp; do sleep 0.02; done; \
+                          $0 -t1 -c10 -d300ms \"$@\" http://127.0.0.1:8080/delay/20; kill $!";
     let run = |options: &[&str]| {
-        let mut command = Command::new("unshare");
-        command.args(["-rn", "sh", "-c", SCRIPT, env!("CARGO_BIN_EXE_onrush"), "--io", context.backend]).args(options);
+        let mut command = Command::new("timeout");
+        command.args(["30", "unshare", "-rn", "sh", "-c", SCRIPT, env!("CARGO_BIN_EXE_onrush")]);
+        command.args(["--io", context.backend]).args(options);
         String::from_utf8(command.output().expect("it runs").stderr).expect("a text")
     };
     let few = run(&[]);
@@ -228,14 +231,14 @@ fn a_unix_socket_serves_small_and_large_bodies(context: &Context) {
     let path = scratch.path().join("app.sock");
     unix(&path);
     for onrush in context.both() {
-        let output = onrush.words("-t2 -c10 -n500 --unix").word(&path).word("http://www.example.com/").run();
-        assert_eq!((output.code, output.requests()), (0, 500), "{output:?}");
+        let output = onrush.words("-t2 -c10 -n100 --unix").word(&path).word("http://www.example.com/").run();
+        assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
         assert_eq!((output.socket_errors("connect"), output.socket_errors("read")), (0, 0), "{output:?}");
     }
     // No kernel discards the bytes of a Unix socket.
-    let large = context.onrush().words("-t1 -c2 -n20 --unix").word(&path).word("http://www.example.com/large").run();
-    assert_eq!((large.code, large.requests(), large.socket_errors("read")), (0, 20, 0), "{large:?}");
-    assert!(large.stdout.contains("20.00MB read"), "{large:?}");
+    let large = context.onrush().words("-t1 -c2 -n10 --unix").word(&path).word("http://www.example.com/large").run();
+    assert_eq!((large.code, large.requests(), large.socket_errors("read")), (0, 10, 0), "{large:?}");
+    assert!(large.stdout.contains("10.00MB read"), "{large:?}");
 }
 
 fn a_unix_socket_that_is_not_there_is_named_by_its_path(context: &Context) {

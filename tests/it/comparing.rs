@@ -5,22 +5,33 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::harness::{Context, Output, Scratch, cases, target, url};
+use crate::harness::{Context, Output, Scratch, cases};
+use crate::simulation::simulate;
 
 cases! {
-    the_rounds_of_an_experiment_are_compared;
-    a_slower_target_fails_where_it_may_not_be_slower;
-    single_results_and_texts_have_a_difference_and_no_verdict;
-    error_pages_are_not_faster;
-    what_cannot_be_compared_is_named_and_exits_with_1;
+    the_rounds_of_an_experiment_are_compared (Once);
+    a_slower_target_fails_where_it_may_not_be_slower (Once);
+    single_results_and_texts_have_a_difference_and_no_verdict (Once);
+    error_pages_are_not_faster (Once);
+    what_cannot_be_compared_is_named_and_exits_with_1 (Once);
 }
 
-/// Measures two targets in turns, the second one ten times as slow; returns the folder.
+/// A simulated target, and one that is ten times as slow.
+const FAST: &str = "latency_us = 5000.0\njitter_us = 500.0\n";
+const SLOW: &str = "latency_us = 50000.0\njitter_us = 5000.0\n";
+
+/// Measures both in turns; returns the folder.
 fn experiment(context: &Context, scratch: &Scratch) -> PathBuf {
-    let (server, folder) = (target(), scratch.path().join("e"));
-    let [a, b] = ["/delay/5", "/delay/50"].map(|path| url(&server, path));
-    let command = context.onrush().words("vs --rounds 6 -n 40 --warmup 10ms -t1 -c4 --io").word(context.backend);
-    let output = command.word("--out").word(&folder).word(a).word(b).run_plain();
+    let [fast, slow] = [("fast.toml", FAST), ("slow.toml", SLOW)].map(|(name, text)| scratch.file(name, text));
+    let levels = format!(
+        "levels = [{{ label = 'fast', io = 'sim:{}' }}, {{ label = 'slow', io = 'sim:{}' }}]",
+        fast.display(),
+        slow.display()
+    );
+    let run = "[run]\nurl = 'http://127.0.0.1/'\nrequests = 40\nthreads = 1\nconnections = 4";
+    let file = format!("name = 'speed'\nrounds = 6\n{run}\n[[factor]]\nname = 'target'\n{levels}\n");
+    let (file, folder) = (scratch.file("speed.toml", file), scratch.path().join("e"));
+    let output = context.onrush().words("lab --out").word(&folder).word(file).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     folder
 }
@@ -30,10 +41,10 @@ fn compared(context: &Context, words: &str, paths: &[&Path]) -> Output {
     paths.iter().fold(command, |command, path| command.word(path)).run_plain()
 }
 
-fn single(context: &Context, scratch: &Scratch, name: &str, words: &str, url: &str) -> PathBuf {
+/// Measures a simulated target once; returns the result, which has the text beside it.
+fn single(context: &Context, scratch: &Scratch, (name, words, scenario): (&str, &str, &str)) -> PathBuf {
     let path = scratch.path().join(name);
-    let command = context.onrush().words(words).words("--io").word(context.backend);
-    let output = command.word("-o").word(&path).word(url).run_plain();
+    let output = simulate(context.onrush().words(words).word("-o").word(&path), scenario);
     fs::write(path.with_extension("txt"), &output.stdout).unwrap();
     assert_eq!(output.code, 0, "{output:?}");
     path
@@ -44,24 +55,18 @@ fn the_rounds_of_an_experiment_are_compared(context: &Context) {
     let folder = experiment(context, &scratch);
     let output = compared(context, "", &[&folder]);
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(
-        output.line("A = http://").is_some_and(|line| line.ends_with("6 rounds of \"vs\", interleaved")),
-        "{output:?}"
-    );
-    // On a busy machine, onrush itself was the limit of some runs.
-    let verdict = output.line("B is ").or(output.line("no verdict: onrush itself was the limit in "));
-    let is_expected = |line: &str| line.starts_with("no") || line.contains("% slower (95 %: ");
-    assert!(verdict.is_some_and(is_expected), "{output:?}");
+    assert_eq!(output.line("A = "), Some("A = fast, B = slow: 6 rounds of \"speed\", interleaved"), "{output:?}");
+    assert_eq!(output.line("B is "), Some("B is 90 % slower (95 %: 89 … 91 %)"), "{output:?}");
     assert!(output.line("p50 ").is_some() && output.line("rank test").is_some(), "{output:?}");
     // Its sides can be named, and exchanged.
-    let [a, b] = ["url1", "url2"].map(|label| format!("{}:{label}", folder.display()));
+    let [a, b] = ["fast", "slow"].map(|label| format!("{}:{label}", folder.display()));
     let output = compared(context, "--format json", &[Path::new(&b), Path::new(&a)]);
     let document: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     let at = |pointer: &str| document.pointer(pointer).unwrap_or_else(|| panic!("{pointer}: {document:#}"));
     assert_eq!((at("/comparisons/0/paired"), at("/comparisons/0/a/runs")), (&Value::from(true), &Value::from(6)));
     assert_eq!(at("/comparisons/0/metrics/0/metric"), "rate");
     let ratio = at("/comparisons/0/metrics/0/ratio").as_f64().unwrap();
-    assert!(ratio > 2.0, "{ratio}");
+    assert!((9.9..10.1).contains(&ratio), "{ratio}");
     let schema: Value = serde_json::from_str(include_str!("../../docs/comparison.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).expect("it is a schema");
     assert!(validator.is_valid(&document), "{document:#}");
@@ -70,7 +75,6 @@ fn the_rounds_of_an_experiment_are_compared(context: &Context) {
 fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
     let scratch = Scratch::new("worse");
     let folder = experiment(context, &scratch);
-    forget_limits(&folder);
     let output = compared(context, "--fail-if-worse 10 --fail-if-worse p50:100000", &[&folder]);
     assert_eq!(output.code, 3, "{output:?}");
     output.note("requests/s of B is worse by more than 10 %");
@@ -78,40 +82,25 @@ fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
     assert_eq!(compared(context, "--fail-if-worse 99.9", &[&folder]).code, 0);
 }
 
-/// Removes the verdicts from results: on a busy machine onrush itself is the limit, and then nothing counts as worse.
-fn forget_limits(folder: &Path) {
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        if let Ok(Value::Object(mut document)) = serde_json::from_str(&text) {
-            document.remove("verdict");
-            fs::write(&path, Value::Object(document).to_string()).unwrap();
-        }
-    }
-}
-
 fn single_results_and_texts_have_a_difference_and_no_verdict(context: &Context) {
-    let (server, scratch) = (target(), Scratch::new("single"));
-    let [a, b] = [("a.json", "/delay/4"), ("b.json.gz", "/delay/40")]
-        .map(|(name, path)| single(context, &scratch, name, "-n 40 -t1 -c2", &url(&server, path)));
+    let scratch = Scratch::new("single");
+    let [a, b] = [("a.json", "-n 40 -t1 -c2", FAST), ("b.json.gz", "-n 40 -t1 -c2", SLOW)]
+        .map(|run| single(context, &scratch, run));
     for (a, b) in [(a.clone(), b.clone()), (a.with_extension("txt"), b.with_extension("txt"))] {
         let output = compared(context, "", &[&a, &b]);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
-        // On a busy machine onrush itself was the limit.
-        let verdict = output.line("no verdict: ");
-        let is_expected = |line: &str| {
-            line.starts_with("no verdict: onrush itself was the limit in ")
-                || line.ends_with("% slower, but one run per side gives no measure of noise")
-        };
-        assert!(verdict.is_some_and(is_expected), "{output:?}");
+        let verdict = "no verdict: B is 90 % slower, but one run per side gives no measure of noise";
+        assert_eq!(output.line("no verdict: "), Some(verdict), "{output:?}");
     }
     let piped = context.onrush().word("compare").word(&a).word("-").stdin(&fs::read(&b).unwrap()).run_plain();
     assert!(piped.code == 0 && piped.stdout.contains("requests/s "), "{piped:?}");
 }
 
 fn error_pages_are_not_faster(context: &Context) {
-    let (server, scratch) = (target(), Scratch::new("pages"));
-    let [a, b] = [("a.json", "/delay/4"), ("b.json", "/status/500")]
-        .map(|(name, path)| single(context, &scratch, name, "-n 40 -t1 -c2", &url(&server, path)));
+    let pages = "answer = \"HTTP/1.1 500 Internal Server Error\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
+    let scratch = Scratch::new("pages");
+    let [a, b] = [("a.json", "-n 40 -t1 -c2", FAST), ("b.json", "-n 40 -t1 -c2", pages)]
+        .map(|run| single(context, &scratch, run));
     let output = compared(context, "", &[&a, &b]);
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(
@@ -123,10 +112,9 @@ fn error_pages_are_not_faster(context: &Context) {
 }
 
 fn what_cannot_be_compared_is_named_and_exits_with_1(context: &Context) {
-    let (server, scratch) = (target(), Scratch::new("uncompared"));
-    let of = |name: &str, words: &str, path: &str| single(context, &scratch, name, words, &url(&server, path));
-    let a = of("a.json", "-n 50 -t1 -c2", "/");
-    let b = of("b.json", "-n 50 -t2 -c4", "/");
+    let scratch = Scratch::new("uncompared");
+    let [a, b] = [("a.json", "-n 50 -t1 -c2", FAST), ("b.json", "-n 50 -t2 -c4", FAST)]
+        .map(|run| single(context, &scratch, run));
     let half = scratch.file("half.json", &fs::read(&a).unwrap()[..400]);
     let sum = scratch.path().join("sum.json");
     let merge = context.onrush().words("merge --force -o").word(&sum).word(&a).word(&b).run_plain();
