@@ -35,15 +35,24 @@ pub struct Began {
 impl Meter {
     /// Begins a call.
     pub fn begin(&mut self) -> Began {
-        self.calls += 1;
-        let is_timed = self.calls <= FIRST || self.calls.is_multiple_of(TIMED);
-        Began { coarse_ns: coarse_ns(), at: is_timed.then(Instant::now) }
+        self.begin_at(coarse_ns(), Instant::now)
     }
 
     /// Ends a call.
     pub fn end(&mut self, began: Began) {
-        let coarse_ns = coarse_ns() - began.coarse_ns;
-        let timed_ns = began.at.map(|at| at.elapsed().as_nanos() as u64);
+        self.end_at(began, coarse_ns(), Instant::now);
+    }
+
+    /// The exact clock is read only if the call is timed.
+    fn begin_at(&mut self, coarse_ns: u64, exact: impl FnOnce() -> Instant) -> Began {
+        self.calls += 1;
+        let is_timed = self.calls <= FIRST || self.calls.is_multiple_of(TIMED);
+        Began { coarse_ns, at: is_timed.then(exact) }
+    }
+
+    fn end_at(&mut self, began: Began, coarse_ns: u64, exact: impl FnOnce() -> Instant) {
+        let coarse_ns = coarse_ns - began.coarse_ns;
+        let timed_ns = began.at.map(|at| (exact() - at).as_nanos() as u64);
         match timed_ns {
             Some(timed_ns) if self.calls <= FIRST => self.first_ns += timed_ns,
             _ if coarse_ns >= LONG_NS => {
@@ -65,5 +74,45 @@ impl Meter {
         let (timed, timed_ns) = if self.sampled > 0 { (self.sampled, self.sampled_ns) } else { (FIRST, self.first_ns) };
         let others_ns = u128::from(others) * u128::from(timed_ns) / u128::from(timed);
         self.first_ns + self.long_ns + others_ns as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The estimate after calls that take as long as `length_ns` says of each, counted from 1, as a share of the truth.
+    /// The coarse clock advances every 4 ms.
+    fn estimated(calls: u64, length_ns: impl Fn(u64) -> u64) -> f64 {
+        let (mut meter, start, mut now_ns) = (Meter::default(), Instant::now(), 0);
+        let coarse_ns = |now_ns: u64| now_ns / 4_000_000 * 4_000_000;
+        for call in 1..=calls {
+            let began = meter.begin_at(coarse_ns(now_ns), || start + Duration::from_nanos(now_ns));
+            now_ns += length_ns(call);
+            meter.end_at(began, coarse_ns(now_ns), || start + Duration::from_nanos(now_ns));
+        }
+        meter.spent_ns() as f64 / now_ns as f64
+    }
+
+    #[test]
+    fn calls_that_are_not_timed_count_as_those_that_are() {
+        for calls in [1, 64, 65, 100, 121, 122, 130, 10_000] {
+            assert_eq!(estimated(calls, |_| 1_000_000), 1.0, "{calls} calls");
+        }
+    }
+
+    #[test]
+    fn the_first_calls_which_compile_the_script_say_nothing_of_those_after_them() {
+        let share = estimated(10_000, |call| if call <= 3 { 15_000_000 } else { 1_000 });
+        assert!((0.999..1.001).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn rare_long_calls_count_whichever_calls_are_timed() {
+        // One call in a hundred is long, and none of these is timed. The coarse clock is off by less than a tick.
+        let share = estimated(600, |call| if call > 100 && call % 100 == 1 { 60_000_000 } else { 1_000 });
+        assert!((1.0 - 4.0 / 60.0..1.0 + 4.0 / 60.0).contains(&share), "{share}");
     }
 }
