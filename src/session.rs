@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use crate::engine::Spare;
 use crate::plan::{self, Addresses, Dialect, Plan, proxy};
-use crate::run::{self, Interrupt, Listener, Observer, Outcome};
+use crate::run::{self, Clock, Interrupt, Listener, Observer, Outcome};
 use crate::script::{Script, Setting, Through};
 
 /// How often a wait for the resolver checks for a signal.
@@ -32,27 +32,30 @@ pub struct Ran {
 /// The reason nothing could be measured: an unknown name, a bad script or file, or a backend or thread that is not
 /// available. [`crate::script::Exit`] if the script ended the run.
 pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Ran> {
-    carry_out(plan, None, interrupt, observer)
+    carry_out(plan, None, &mut Clock::of(&plan.io), interrupt, observer)
 }
 
 /// Carries out a plan on connections that an earlier run with the same way, target and TLS settings has left open, as
-/// far as they are still usable. Connections that are idle at the end are in [`Outcome::spares`].
+/// far as they are still usable. Connections that are idle at the end are in [`Outcome::spares`]. The clock is that of
+/// all these runs.
 ///
 /// # Errors
 ///
 /// As for [`run()`].
 pub fn run_on(
     spares: Vec<Spare>,
+    clock: &mut Clock,
     plan: &Plan,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> anyhow::Result<Ran> {
-    carry_out(plan, Some(spares), interrupt, observer)
+    carry_out(plan, Some(spares), clock, interrupt, observer)
 }
 
 fn carry_out(
     plan: &Plan,
     spares: Option<Vec<Spare>>,
+    clock: &mut Clock,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> anyhow::Result<Ran> {
@@ -67,8 +70,8 @@ fn carry_out(
         return Ok(nothing());
     }
     let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut(), spares)?;
-    let start = observer.ready();
-    let mut outcome = prepared.run(plan, start, interrupt, observer);
+    let start = clock.at(observer.ready());
+    let mut outcome = prepared.run(plan, start, clock, interrupt, observer);
     outcome.batch = script.as_ref().map_or(1, Script::depth);
     Ok(Ran { outcome, script })
 }

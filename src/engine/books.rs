@@ -23,8 +23,8 @@ pub(super) struct Books {
     pub script_noted_ns: u64,
     /// The shortest latency of the warm-up, in nanoseconds.
     pub least_before_ns: Option<u64>,
-    /// The kernel's account of the thread.
-    pub account: Account,
+    /// The kernel's account of the thread; `None` in virtual time.
+    pub account: Option<Account>,
     /// When the worker was stalled.
     pub stalls: Vec<Gap>,
 }
@@ -41,7 +41,7 @@ impl Books {
             sampled_completed: 0,
             script_noted_ns: 0,
             least_before_ns: None,
-            account: Account::default(),
+            account: Some(Account::default()),
             stalls: Vec::new(),
         }
     }
@@ -53,7 +53,19 @@ impl Books {
         self.sampled_at = start;
         self.sampled_completed = self.tally.completed;
         self.tally.start(start);
-        self.account.restart();
+        self.restart_account();
+    }
+
+    /// Counts the thread's time from now on.
+    pub fn restart_account(&mut self) {
+        self.account.iter_mut().for_each(Account::restart);
+    }
+
+    /// Counts the thread's time since this was last called.
+    pub fn settle_account(&mut self) {
+        if let Some(account) = &mut self.account {
+            self.tally.interval.evidence += account.take();
+        }
     }
 
     /// Records the rate since the last sample. Where idle time is left out, the sample waits until a response
@@ -97,7 +109,7 @@ impl Books {
     /// Hands the watcher what was recorded since the last time. An interval ends when it was due to end, so that it
     /// lies in one row of the timeline; the turn of the loop in which that happens still belongs to it.
     pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
-        self.tally.interval.evidence += self.account.take();
+        self.settle_account();
         let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
         self.tally.interval.until_ns = until_ns;
         if mailbox.hand_over(&mut self.tally.interval) {

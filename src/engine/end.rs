@@ -83,10 +83,10 @@ impl<B: Backend> Engine<B> {
             self.books.sample_rest(now);
         }
         self.books.note_script_time(self.script.spent_ns());
+        self.books.settle_account();
         let (mut books, wants) = (self.books, self.script.wants);
         let asks_at_once = !wants.delay && self.settings.rules.open_loop.is_none();
         let (silences, awaited) = books.tally.silences.end(now.since(books.start));
-        books.tally.interval.evidence += books.account.take();
         books.tally.interval.until_ns = now.since(books.start);
         WorkerEnd {
             connections: self.settings.max_inflight,

@@ -169,7 +169,14 @@ impl<B: Backend> Engine<B> {
 
     /// Makes it read from the thread's `schedstat`, if there is one, how long the thread was in the run queue.
     pub fn with_schedstat(mut self, schedstat: Option<OwnedFd>) -> Self {
-        self.books.account = Account::new(schedstat);
+        self.books.account = Some(Account::new(schedstat));
+        self
+    }
+
+    /// Makes it read no clock but that of the backend: work takes no time.
+    pub fn without_account(mut self) -> Self {
+        self.books.account = None;
+        self.script.takes_no_time();
         self
     }
 
@@ -181,6 +188,21 @@ impl<B: Backend> Engine<B> {
                 return self.finish(end);
             }
         }
+    }
+
+    /// Takes turns up to the first one that ends later than `until`; returns the results if the run has ended, else the
+    /// engine.
+    ///
+    /// # Errors
+    ///
+    /// The engine, if the run goes on.
+    pub fn run_past(mut self: Box<Self>, until: Nanos) -> Result<WorkerEnd, Box<Self>> {
+        while self.backend.now() <= until {
+            if let Some(end) = self.turn() {
+                return Ok(self.finish(end));
+            }
+        }
+        Err(self)
     }
 
     /// One turn of the loop; returns how the run ended, if it has.
@@ -224,7 +246,8 @@ impl<B: Backend> Engine<B> {
         None
     }
 
-    fn begin(&mut self, begin: Instant) {
+    /// Begins the run at this moment.
+    pub fn begin(&mut self, begin: Instant) {
         let now = self.backend.time_at(begin);
         self.dispatch.begin(now);
         let start = now + self.settings.warmup_ns;
@@ -275,7 +298,7 @@ impl<B: Backend> Engine<B> {
                 self.timers.set(at, Timer::Sweep(ConnId(next)));
                 if self.books.tally.is_warming_up() {
                     self.worker_link.show_warm_up(self.books.tally.completed);
-                    self.books.account.restart();
+                    self.books.restart_account();
                 }
             }
             Timer::Level => self.follow_levels(now),

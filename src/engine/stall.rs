@@ -6,6 +6,7 @@
 
 use onrush_proto::Nanos;
 
+use super::evidence::Account;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::Backend;
 use crate::stats::Gap;
@@ -67,7 +68,7 @@ impl<B: Backend> Engine<B> {
             return None;
         }
         let in_script_ns = self.script.spent_ns().saturating_sub(self.books.script_noted_ns);
-        let worked_ns = self.books.account.cpu_ns() + in_script_ns;
+        let worked_ns = self.books.account.as_ref().map_or(0, Account::cpu_ns) + in_script_ns;
         (worked_ns < late_ns / 2).then_some(due)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
@@ -22,8 +21,8 @@ use crate::report::Note;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::run::{
-    Breakdown, Choice, Ended as RunEnded, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Unavailable,
-    Waiting,
+    Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, NotStarted, Observer, Outcome, Progress,
+    Unavailable, Waiting,
 };
 use crate::script::Exit;
 use crate::search::{self, Bracket, Document, Ended, Fault, Limit, Point, words};
@@ -165,6 +164,8 @@ fn account(fates: &Fates) {
 struct Runs<'a> {
     search: &'a Search,
     interrupt: &'a Interrupt,
+    clock: Clock,
+    /// When the search began.
     started: Instant,
     /// How many responses are needed to decide whether the objective holds.
     needed: f64,
@@ -184,10 +185,12 @@ struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     fn new(search: &'a Search, interrupt: &'a Interrupt) -> Self {
+        let clock = Clock::of(&search.plan.io);
         Self {
             search,
             interrupt,
-            started: Instant::now(),
+            started: clock.now(),
+            clock,
             needed: search::needed(&search.objective),
             known: (1, 0.0),
             points: Vec::new(),
@@ -206,7 +209,13 @@ impl<'a> Runs<'a> {
             Some(first) => self.from(first)?,
             None => Ended::Signal,
         };
-        Ok(Found { points: self.points, ended, runs: self.runs, elapsed: self.started.elapsed() })
+        let elapsed = self.elapsed();
+        Ok(Found { points: self.points, ended, runs: self.runs, elapsed })
+    }
+
+    /// The time since the search began.
+    fn elapsed(&self) -> Duration {
+        self.clock.now() - self.started
     }
 
     /// The first load: what was typed, or nearly the throughput of a short closed loop. `None`: a signal came.
@@ -271,7 +280,7 @@ impl<'a> Runs<'a> {
             Over::Connections | Over::Threads => per_s * (load as f64 / known as f64).min(1.0),
         };
         let length = search::length(budget, self.needed, per_s);
-        let is_in_time = self.started.elapsed() + self.warm_up(length) + length <= budget;
+        let is_in_time = self.elapsed() + self.warm_up(length) + length <= budget;
         if !is_in_time && self.points.is_empty() {
             let warm_up = self.warm_up(length);
             let line = words::too_long(self.search, self.needed, per_s, length, warm_up);
@@ -301,7 +310,7 @@ impl<'a> Runs<'a> {
         if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
             say(words::GATHERED);
         }
-        let left = budget.saturating_sub(self.started.elapsed() + length);
+        let left = budget.saturating_sub(self.elapsed() + length);
         let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
         let plan = Plan { warmup: self.warm_up(length), ..self.search.run(load, length, drain) };
         let (outcome, document) = self.run(&plan, length / search::WINDOWS)?;
@@ -344,10 +353,10 @@ impl<'a> Runs<'a> {
 
     /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not
     /// burden the next one.
-    fn pause(&self, outcome: &Outcome, per_s: f64) {
+    fn pause(&mut self, outcome: &Outcome, per_s: f64) {
         let open = outcome.totals.counters.open_at_end as f64;
         let pause = Duration::try_from_secs_f64(open / per_s).unwrap_or(PAUSE_MAX);
-        thread::sleep(pause.min(PAUSE_MAX));
+        self.clock.sleep(pause.min(PAUSE_MAX));
     }
 
     /// Why a search ended that ran out of time.
@@ -367,7 +376,7 @@ impl<'a> Runs<'a> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let mut watcher = Watcher { search: self.search, plan, row, is_first, line: None, waiting: None };
         let spares = std::mem::take(&mut self.spares);
-        let mut outcome = session::run_on(spares, plan, self.interrupt, &mut watcher)?.outcome;
+        let mut outcome = session::run_on(spares, &mut self.clock, plan, self.interrupt, &mut watcher)?.outcome;
         self.spares = std::mem::take(&mut outcome.spares);
         let waiting = watcher.waiting;
         if let Some(sentence) = report::stuck(&outcome).into_iter().next() {

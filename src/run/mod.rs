@@ -3,7 +3,9 @@
 //! Only this module and the embedded target spawn threads. It prints nothing: progress goes to an observer.
 
 pub mod choice;
+mod clock;
 mod congestion;
+mod crew;
 mod diag;
 pub mod host;
 mod interrupt;
@@ -11,9 +13,11 @@ mod outcome;
 mod prepare;
 pub mod probe;
 pub mod sight;
+mod simulated;
 pub mod snapshot;
 pub mod sockets;
 pub mod spin;
+mod threads;
 mod until;
 mod waiting;
 mod watch;
@@ -21,14 +25,16 @@ mod worker;
 
 pub use crate::script::Listener;
 pub use choice::{Choice, Unavailable};
+pub use clock::Clock;
 pub use congestion::BadCongestion;
 pub use host::{Ports, Shortage};
 pub use interrupt::Interrupt;
 pub use outcome::{Breakdown, Ended, Outcome, WorkerShare};
-pub use prepare::{BadSource, NotStarted, prepare};
+pub use prepare::{BadSource, prepare};
 pub use sight::{Seen, Unseen};
 pub use snapshot::{Progress, TimelineRow};
 pub use sockets::Sample;
+pub use threads::NotStarted;
 pub use until::{Known, Until};
 pub use waiting::Waiting;
 pub use watch::Prepared;

@@ -1,10 +1,7 @@
 //! Sets up the workers of a plan: their parts of it, their sockets, their threads.
 
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread;
 
 use anyhow::ensure;
 use onrush_proto::Parts;
@@ -12,42 +9,26 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::congestion::try_congestion;
+use super::crew::Crew;
 use super::sight::Sight;
+use super::simulated::Simulated;
 use super::sockets::SocketWatcher;
+use super::threads::Threads;
 use super::waiting::PATIENCE;
 use super::watch::Prepared;
 use super::worker::Worker;
 use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
-use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Sim, Uring, socket};
-use crate::engine::{self, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, Spare, tls};
+use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, socket};
+use crate::engine::{
+    self, Control, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, Spare, tls,
+};
 use crate::plan::schedule::Span;
 use crate::plan::way::Sources;
 use crate::plan::{Addresses, Dialect, Io, Part, Plan, load};
 use crate::reason::reason;
-use crate::script::{self, Script};
-
-/// The workers could not be set up; nothing was sent.
-#[derive(Debug, Error)]
-pub enum NotStarted {
-    /// A thread could not be created.
-    #[error("unable to create thread {number}: {reason}; fewer threads (-t) need less memory and processes")]
-    Thread {
-        /// Which thread, from 1.
-        number: u32,
-        /// Why.
-        reason: io::Error,
-    },
-    /// The backend of a thread could not be created.
-    #[error("cannot set up a thread: {reason}{way_out}")]
-    Backend {
-        /// Why.
-        reason: io::Error,
-        /// What to do about it, if known.
-        way_out: String,
-    },
-}
+use crate::script::Script;
 
 /// This machine does not have one of the source addresses. Worded as in wrk-cmm.
 #[derive(Debug, Error)]
@@ -72,7 +53,9 @@ pub fn prepare(
     script: Option<&mut Script>,
     spares: Option<Vec<Spare>>,
 ) -> anyhow::Result<Prepared> {
-    let descriptors = host::raise_descriptor_limit(plan.load.max_inflight, plan.load.threads);
+    let is_simulated = matches!(plan.io, Io::Sim(_));
+    let load = &plan.load;
+    let descriptors = if is_simulated { None } else { host::raise_descriptor_limit(load.max_inflight, load.threads) };
     if let Some(sources) = plan.way.sources {
         try_sources(sources, plan.dialect)?;
     }
@@ -90,30 +73,24 @@ pub fn prepare(
         let callbacks = script.callbacks();
         (Some(&*script), callbacks)
     });
-    let spins = !matches!(plan.io, Io::Sim(_)) && spin::decide(plan, &addresses.0).spins;
+    let spins = !is_simulated && spin::decide(plan, &addresses.0).spins;
     let settings = |index| Settings { spins, ..settings(plan, addresses, tls.clone(), pipelines, index) };
     let sight = Sight::begin(plan, addresses);
-    let clock = Clock::start();
-    let dialer = dialers(plan);
-    let mut prepared = match &plan.io {
-        Io::Sim(path) => {
-            let scenario = Scenario::read(path)?;
-            spawn_all(plan, &parts, settings, script, callbacks, spares, move |settings| {
-                Ok(Sim::new(settings.max_inflight, scenario.clone().network(settings.seed)))
-            })
-        }
-        _ if backend == Uring::NAME => spawn_all(plan, &parts, settings, script, callbacks, spares, move |settings| {
+    let control = Arc::default();
+    let workers = workers(plan, &parts, settings, script, callbacks, spares, &control);
+    let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
+    let (clock, dialer) = (Clock::start(), dialers(plan));
+    let crew = match &plan.io {
+        Io::Sim(path) => Crew::Simulated(Simulated::new(workers, Scenario::read(path)?, Arc::clone(&control))),
+        _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, load, move |settings| {
             Uring::new(settings.max_inflight, clock, dialer(settings)?)
-        }),
-        _ => spawn_all(plan, &parts, settings, script, callbacks, spares, move |settings| {
+        })?),
+        _ => Crew::Threads(Threads::spawn(workers, load, move |settings| {
             Epoll::new(settings.max_inflight, clock, dialer(settings)?)
-        }),
-    }?;
-    prepared.descriptors = descriptors;
+        })?),
+    };
     sight.iter().for_each(Sight::wait);
-    prepared.sight = sight;
-    prepared.sockets = sockets;
-    Ok(prepared)
+    Ok(Prepared { backend, descriptors, control, links, crew, sight, sockets })
 }
 
 /// Returns what creates the sockets of each worker.
@@ -141,56 +118,31 @@ fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
     Ok(())
 }
 
-/// Creates every worker in its own thread; each creates its backend itself, because only that thread can use it.
-pub(super) fn spawn_all<B: Backend>(
+/// The workers that carry a plan out together.
+pub(super) fn workers(
     plan: &Plan,
     parts: &Parts,
     settings: impl Fn(u32) -> Settings,
     script: Option<&Script>,
     callbacks: Vec<MakeCallbacks>,
     mut spares: Option<Vec<Spare>>,
-    make: impl Fn(&Settings) -> io::Result<B> + Clone + Send + 'static,
-) -> Result<Prepared, NotStarted> {
-    let mut prepared = Prepared {
-        backend: B::NAME,
-        descriptors: None,
-        gate: Arc::default(),
-        control: Arc::default(),
-        links: (0..plan.load.threads).map(|_| Arc::default()).collect(),
-        workers: Vec::with_capacity(plan.load.threads as usize),
-        sight: None,
-        sockets: None,
-    };
-    let (ready, set_up) = mpsc::channel();
+    control: &Arc<Control>,
+) -> Vec<Worker> {
     let mut callbacks = callbacks.into_iter();
-    for index in 0..plan.load.threads {
+    let worker = |index: u32| {
         let settings = settings(index);
-        let worker = Worker {
+        Worker {
             pacer: pacer(plan, &settings, index),
             settings,
             parts: parts.clone(),
             prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
             callbacks: callbacks.next(),
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
-            gate: Arc::clone(&prepared.gate),
-            control: Arc::clone(&prepared.control),
-            link: Arc::clone(&prepared.links[index as usize]),
-            watcher: thread::current(),
-        };
-        let (make, ready) = (make.clone(), ready.clone());
-        let thread = thread::Builder::new().name(format!("worker-{index}"));
-        let thread = if worker.callbacks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread };
-        let thread = thread.spawn(move || worker.work(make, ready));
-        prepared.workers.push(Some(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?));
-    }
-    drop(ready);
-    let failed = set_up.iter().find_map(Result::err);
-    failed.map_or(Ok(prepared), |reason| {
-        let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
-        let way_out =
-            if too_many_files { host::way_out(plan.load.max_inflight, plan.load.threads) } else { String::new() };
-        Err(NotStarted::Backend { reason, way_out })
-    })
+            control: Arc::clone(control),
+            link: Arc::default(),
+        }
+    };
+    (0..plan.load.threads).map(worker).collect()
 }
 
 /// Takes one worker's share of what is left for `workers` of them.

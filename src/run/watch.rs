@@ -1,17 +1,16 @@
 //! Watches workers while they run, stops them, and takes over what they measured.
 
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use super::clock::Clock;
+use super::crew::Crew;
 use super::outcome::Stuck;
 use super::sight::Sight;
 use super::snapshot::Collector;
 use super::sockets::SocketWatcher;
 use super::until::StopRule;
-use super::worker::{Gate, Worked};
 use super::{Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
-use crate::backend::suspended_ns;
 use crate::engine::{Control, WorkerEnd, WorkerLink};
 use crate::plan::Plan;
 use crate::stats::Timeline;
@@ -30,79 +29,198 @@ const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
 pub struct Prepared {
     pub(super) backend: &'static str,
     pub(super) descriptors: Option<Shortage>,
-    pub(super) gate: Arc<Gate>,
     pub(super) control: Arc<Control>,
     pub(super) links: Vec<Arc<WorkerLink>>,
-    /// The workers that have not been joined.
-    pub(super) workers: Vec<Option<JoinHandle<Option<Worked>>>>,
+    pub(super) crew: Crew,
     /// Watches the target and the machine during the run.
     pub(super) sight: Option<Sight>,
     /// Samples sockets during the run.
     pub(super) sockets: Option<SocketWatcher>,
 }
 
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        self.gate.open(None);
+impl Prepared {
+    /// Releases the workers at the start, watches them until the last has ended, and adds up. `clock` is that of their
+    /// backend.
+    pub fn run(
+        self,
+        plan: &Plan,
+        start: Instant,
+        clock: &mut Clock,
+        interrupt: &Interrupt,
+        observer: &mut dyn Observer,
+    ) -> Outcome {
+        let mut watch = Watch::new(self, plan, start, clock, observer.row());
+        watch.release();
+        let stuck = loop {
+            if let Some(stuck) = watch.stuck_at_end() {
+                break stuck;
+            }
+            watch.take(observer);
+            watch.decide(interrupt, observer);
+            watch.show(observer);
+            watch.prepared.crew.wait(WATCH, watch.clock);
+        };
+        watch.end(&stuck, observer)
     }
 }
 
-impl Prepared {
-    /// Releases the workers at the start, watches them until the last has ended, and adds up.
-    pub fn run(mut self, plan: &Plan, start: Instant, interrupt: &Interrupt, observer: &mut dyn Observer) -> Outcome {
-        // A run of `-n` waits for its target; `--once` does not. Waiting helps neither with a bad certificate nor with
-        // a wrong password.
-        let is_compat = plan.dialect.is_compat();
-        let waits = plan.stop.requests.is_some() && !plan.once;
-        let is_patient = |collector: &Collector| is_compat || (waits && !collector.is_hopeless());
-        let mut collector = Collector::new(self.links.clone());
+/// A run as its watcher sees it.
+struct Watch<'a> {
+    prepared: Prepared,
+    plan: &'a Plan,
+    start: Instant,
+    /// When that is, since the beginning of 1970.
+    started_at: Duration,
+    clock: &'a mut Clock,
+    /// The clock's reading of [`Clock::suspended_ns`] at the beginning.
+    suspended_ns: i64,
+    collector: Collector,
+    /// The results of the workers that have ended.
+    ends: Vec<Option<WorkerEnd>>,
+    is_interrupted: bool,
+    /// Whether the run ends because nobody accepts a connection.
+    is_refused: bool,
+    has_told_waiting: bool,
+    /// When progress was last shown, after the start.
+    shown_at: Duration,
+    /// When the workers were told to end, after the start.
+    stopped_at: Option<Duration>,
+    overdue: Overdue,
+}
+
+impl<'a> Watch<'a> {
+    fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Duration) -> Self {
+        let mut collector = Collector::new(prepared.links.clone());
         collector.stop_rule = StopRule::of(plan);
-        collector.timeline = Timeline::new(nanos(observer.row()));
-        let mut ends: Vec<Option<WorkerEnd>> = self.workers.iter().map(|_| None).collect();
-        let (mut interrupted, mut refused, mut has_told, mut shown_at) = (false, false, false, Duration::ZERO);
-        let (mut stopped_at, mut overdue) = (None, Overdue::default());
-        // A clock set before 1970 must not prevent the run.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let started_at = now + start.saturating_duration_since(Instant::now()) + plan.warmup;
-        let suspended_before_ns = suspended_ns();
-        self.release(start);
-        let stuck = loop {
-            let due = self.due(plan, stopped_at);
-            if let Some(stuck) = self.ended(overdue.since(due, start.elapsed())) {
-                break stuck;
-            }
-            self.see(plan, start, observer);
-            collector.collect();
-            self.join_ended(&mut ends, &mut collector);
-            std::iter::from_fn(|| collector.finished()).for_each(|second| observer.second(&second));
-            interrupted |= interrupt.is_asked();
-            refused |= collector.all_refused() && !is_patient(&collector);
-            if interrupted || refused || collector.stop_rule.as_ref().is_some_and(StopRule::is_reached) {
-                self.control.stop();
-            } else if let Some(waiting) = Waiting::of(plan, &collector).filter(|_| !has_told) {
-                has_told = true;
-                observer.waiting(&waiting);
-            }
-            if self.control.is_stopped() {
-                stopped_at.get_or_insert(start.elapsed());
-            }
-            if start.elapsed() >= shown_at + SHOW {
-                shown_at = start.elapsed();
-                observer.progress(&collector.progress(shown_at, plan.warmup));
-            }
-            thread::park_timeout(WATCH);
+        collector.timeline = Timeline::new(nanos(row));
+        Self {
+            ends: prepared.links.iter().map(|_| None).collect(),
+            prepared,
+            plan,
+            start,
+            started_at: clock.date(start),
+            suspended_ns: clock.suspended_ns(),
+            clock,
+            collector,
+            is_interrupted: false,
+            is_refused: false,
+            has_told_waiting: false,
+            shown_at: Duration::ZERO,
+            stopped_at: None,
+            overdue: Overdue::default(),
+        }
+    }
+
+    /// Releases the workers and the samplers of sockets.
+    fn release(&mut self) {
+        let Prepared { crew, sockets, .. } = &mut self.prepared;
+        crew.release(self.start, self.clock);
+        sockets.iter_mut().for_each(|sockets| sockets.start(self.start));
+    }
+
+    /// The time since the start.
+    fn elapsed(&self) -> Duration {
+        self.clock.now().saturating_duration_since(self.start)
+    }
+
+    /// Returns a value once every worker has ended or is stuck in its script and overdue: for each, the callback that
+    /// it is stuck in, if it is.
+    fn stuck_at_end(&mut self) -> Option<Vec<Option<Stuck>>> {
+        let due = self.due();
+        let overdue_since = self.overdue.since(due, self.elapsed());
+        let look = |(index, link): (usize, &Arc<WorkerLink>)| match self.prepared.crew.is_at_work(index) {
+            true => Some(Some(Stuck { callback: link.callback().name()?, since: overdue_since? })),
+            false => Some(None),
         };
-        collector.collect();
-        self.join_ended(&mut ends, &mut collector);
-        refused |= collector.all_refused() && !is_patient(&collector);
-        let mut outcome = Outcome::new(self.backend, self.descriptors, started_at + self.delay());
-        outcome.seen = self.sight.take().map(Sight::end);
-        outcome.watched = self.sockets.take().map(|sockets| sockets.end(start + plan.warmup + self.delay(), observer));
-        outcome.suspended = suspended(suspended_before_ns, suspended_ns());
-        for (index, end) in ends.into_iter().enumerate() {
+        self.prepared.links.iter().enumerate().map(look).collect()
+    }
+
+    /// When the workers should end, after the start; `None`: when all requests have ended.
+    fn due(&self) -> Option<Duration> {
+        let planned = self.plan.stop.duration.map(|duration| self.begins() + duration);
+        planned.into_iter().chain(self.stopped_at).min()
+    }
+
+    /// When measuring began or will begin, after the start: later than planned if a worker was busy.
+    fn begins(&self) -> Duration {
+        let delay = self.prepared.links.iter().map(|link| link.delay()).max();
+        self.plan.warmup + delay.unwrap_or_default()
+    }
+
+    /// Takes over what was measured, and tells the observer.
+    fn take(&mut self, observer: &mut dyn Observer) {
+        let (begins, elapsed) = (self.begins(), self.elapsed());
+        if let Some(sight) = &mut self.prepared.sight {
+            sight.count_from(begins, elapsed);
+        }
+        if let Some(sockets) = &mut self.prepared.sockets {
+            sockets.tell(self.start + begins, observer);
+        }
+        self.collect();
+        while let Some(second) = self.collector.finished() {
+            observer.second(&second);
+        }
+    }
+
+    /// Collects what the workers handed over, and the results of those that have ended; one that panicked leaves none.
+    fn collect(&mut self) {
+        self.collector.collect();
+        for (index, ended) in self.ends.iter_mut().enumerate() {
+            if let Some(end) = self.prepared.crew.take_end(index) {
+                self.collector.end(index, &end.interval);
+                *ended = Some(end);
+            }
+        }
+        self.is_refused |= self.collector.all_refused() && !self.is_patient();
+    }
+
+    /// Whether a run to which nobody accepts a connection goes on. One of `-n` waits for its target; `--once` does not.
+    /// Waiting helps neither with a bad certificate nor with a wrong password.
+    fn is_patient(&self) -> bool {
+        let waits = self.plan.stop.requests.is_some() && !self.plan.once;
+        self.plan.dialect.is_compat() || (waits && !self.collector.is_hopeless())
+    }
+
+    /// Stops the workers if there is a reason to; if the run waits for its target, says so once.
+    fn decide(&mut self, interrupt: &Interrupt, observer: &mut dyn Observer) {
+        self.is_interrupted |= interrupt.is_asked();
+        let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
+        let control = &self.prepared.control;
+        if self.is_interrupted || self.is_refused || is_known {
+            control.stop();
+        } else if !self.has_told_waiting
+            && let Some(waiting) = Waiting::of(self.plan, &self.collector)
+        {
+            self.has_told_waiting = true;
+            observer.waiting(&waiting);
+        }
+        if control.is_stopped() && self.stopped_at.is_none() {
+            self.stopped_at = Some(self.elapsed());
+        }
+    }
+
+    /// Shows the progress if it is time to.
+    fn show(&mut self, observer: &mut dyn Observer) {
+        let elapsed = self.elapsed();
+        if elapsed >= self.shown_at + SHOW {
+            self.shown_at = elapsed;
+            observer.progress(&self.collector.progress(elapsed, self.plan.warmup));
+        }
+    }
+
+    /// Adds up when the run is over; `stuck`: for each worker, the callback that it is stuck in.
+    fn end(mut self, stuck: &[Option<Stuck>], observer: &mut dyn Observer) -> Outcome {
+        self.collect();
+        let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
+        let Self { prepared: Prepared { backend, descriptors, sight, sockets, .. }, mut collector, .. } = self;
+        let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
+        outcome.seen = sight.map(Sight::end);
+        outcome.watched = sockets.map(|sockets| sockets.end(self.start + begins, observer));
+        outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
+        for (index, end) in self.ends.into_iter().enumerate() {
             match end {
-                Some(end) => outcome.add(end, refused),
-                None => outcome.lose(plan, index, stuck[index], start.elapsed()),
+                Some(end) => outcome.add(end, self.is_refused),
+                None => outcome.lose(plan, index, stuck[index], elapsed),
             }
         }
         // A thread that never returned may have handed over after the time at which it should have ended.
@@ -112,66 +230,16 @@ impl Prepared {
             std::iter::from_fn(|| collector.rest(elapsed_ns)).for_each(|second| observer.second(&second));
         }
         outcome.take_over(collector, plan);
-        if interrupted {
+        if self.is_interrupted {
             outcome.ended = Ended::Signal;
         } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
             outcome.ended = Ended::Requests;
         }
         outcome
     }
-
-    /// Releases the workers and the watchers at the start.
-    fn release(&mut self, start: Instant) {
-        self.gate.open(Some(start));
-        self.sockets.iter_mut().for_each(|sockets| sockets.start(start));
-    }
-
-    /// Tells the watcher of the target when counting begins, and the observer what was sampled.
-    fn see(&mut self, plan: &Plan, start: Instant, observer: &mut dyn Observer) {
-        let begins = plan.warmup + self.delay();
-        if let Some(sight) = &mut self.sight {
-            sight.count_from(begins, start.elapsed());
-        }
-        if let Some(sockets) = &mut self.sockets {
-            sockets.tell(start + begins, observer);
-        }
-    }
-
-    /// Joins the workers that have ended since the last call; one that panicked leaves nothing.
-    fn join_ended(&mut self, ends: &mut [Option<WorkerEnd>], collector: &mut Collector) {
-        for (index, worker) in self.workers.iter_mut().enumerate() {
-            let Some(worker) = worker.take_if(|worker| worker.is_finished()) else { continue };
-            let Ok(Some(Ok(end))) = worker.join() else { continue };
-            collector.end(index, &end.interval);
-            ends[index] = Some(end);
-        }
-    }
-
-    /// Returns a value once every worker has ended or is stuck in its script and overdue: for each, the callback that
-    /// it is stuck in, if it is.
-    fn ended(&self, overdue_since: Option<Duration>) -> Option<Vec<Option<Stuck>>> {
-        let look = |worker: &Option<JoinHandle<_>>, link: &WorkerLink| match worker {
-            Some(worker) if !worker.is_finished() => {
-                Some(Some(Stuck { callback: link.callback().name()?, since: overdue_since? }))
-            }
-            Some(_) | None => Some(None),
-        };
-        self.workers.iter().zip(&self.links).map(|(worker, link)| look(worker, link)).collect()
-    }
-
-    /// When the workers should end, after the start; `None`: when all requests have ended.
-    fn due(&self, plan: &Plan, stopped_at: Option<Duration>) -> Option<Duration> {
-        let planned = plan.stop.duration.map(|duration| plan.warmup + self.delay() + duration);
-        planned.into_iter().chain(stopped_at).min()
-    }
-
-    /// How much later than planned measuring began.
-    fn delay(&self) -> Duration {
-        self.links.iter().map(|link| link.delay()).max().unwrap_or_default()
-    }
 }
 
-/// For how long the machine was suspended between two [readings](suspended_ns).
+/// For how long the machine was suspended between two readings of [`Clock::suspended_ns`].
 fn suspended(before_ns: i64, after_ns: i64) -> Duration {
     let passed = Duration::from_nanos(u64::try_from(after_ns - before_ns).unwrap_or_default());
     // A thread that loses the processor in the middle of a reading reads a little too much.
@@ -200,6 +268,7 @@ impl Overdue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::suspended_ns;
 
     #[test]
     fn suspended_is_what_the_clock_that_goes_on_has_gained_on_the_one_that_stands_still() {

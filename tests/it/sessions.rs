@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use onrush::cli::{self, Invocation};
 use onrush::plan::Plan;
-use onrush::run::{Ended, Interrupt, Listener, Observer};
+use onrush::run::{Clock, Ended, Interrupt, Listener, Observer};
 use onrush::session::{self, Ran};
 
 use crate::counting::live_bytes;
@@ -137,7 +137,9 @@ fn a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads
     let mut spares = Vec::new();
     for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
         let plan = plan(&format!("{load} -n 6000 --io {} http://{}/", context.backend, server.address()));
-        let ran = session::run_on(spares, &plan, &Interrupt::default(), &mut Recorder::default()).expect("it runs");
+        let ran =
+            session::run_on(spares, &mut Clock::of(&plan.io), &plan, &Interrupt::default(), &mut Recorder::default())
+                .expect("it runs");
         let counters = &ran.outcome.totals.counters;
         assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}");
         assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}");

@@ -140,6 +140,12 @@ impl Sim {
         }
     }
 
+    /// Makes it begin at this time.
+    pub fn starting_at(mut self, now: Nanos) -> Self {
+        self.now = now;
+        self
+    }
+
     fn plan(&mut self, at: Nanos, conn: ConnId, event: Event) {
         let generation = self.lines[conn.index()].generation;
         self.planned += 1;

@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::thread;
 
 use onrush_proto::Nanos;
 
@@ -19,7 +18,7 @@ use crate::run::snapshot::Collector;
 use crate::run::worker::Worker;
 use crate::script::Script;
 use crate::session;
-use crate::stats::{Evidence, Interval, Timeline, Totals};
+use crate::stats::{Interval, Timeline, Totals};
 
 /// How often the watcher collects, in nanoseconds.
 const COLLECT_NS: u64 = 20_000_000;
@@ -151,12 +150,10 @@ impl Run {
                 prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
                 callbacks: callbacks.next(),
                 spares: None,
-                gate: Arc::default(),
                 control: Arc::clone(&self.control),
                 link: Arc::clone(&self.links[index as usize]),
-                watcher: thread::current(),
             };
-            let mut engine = worker.engine(backend);
+            let mut engine = worker.engine(backend).without_account();
             engine.step_in();
             let moment = (Nanos::default(), 0);
             Running {
@@ -265,11 +262,8 @@ impl Running {
     }
 }
 
-/// What two runs of the same case must have in common: everything but processor times.
+/// What two runs of the same case must have in common: everything.
 pub fn digest(ran: &Ran) -> String {
-    let mut totals = ran.totals.clone();
-    let evidence = totals.evidence;
-    totals.evidence = Evidence { wall_ns: 0, user_ns: 0, system_ns: 0, queued_ns: None, script_ns: 0, ..evidence };
     let end = |part: &Part| {
         let Interval { from_ns, until_ns, .. } = *part.end.interval;
         let WorkerEnd {
@@ -282,5 +276,5 @@ pub fn digest(ran: &Ran) -> String {
         )
     };
     let ends: String = ran.parts.iter().map(end).collect();
-    format!("{ends}{totals:?}\n{:?}\n{:?}", ran.timeline, ran.seconds)
+    format!("{ends}{:?}\n{:?}\n{:?}", ran.totals, ran.timeline, ran.seconds)
 }

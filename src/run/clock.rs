@@ -1,0 +1,65 @@
+//! The clock that runs, and what happens between them, go by: the machine's, or in a simulation a virtual one.
+
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use onrush_proto::Nanos;
+
+use super::nanos;
+use crate::backend;
+use crate::plan::Io;
+
+/// The clock of one run, or of several that follow one another. The virtual one begins with the year 1970, and advances
+/// only when a simulated run does and in [`Clock::sleep`].
+#[derive(Debug)]
+pub struct Clock {
+    origin: Instant,
+    /// The time now, if it is virtual.
+    simulated: Option<Instant>,
+}
+
+impl Clock {
+    /// The clock of a run on this backend.
+    pub fn of(io: &Io) -> Self {
+        let origin = Instant::now();
+        Self { origin, simulated: matches!(io, Io::Sim(_)).then_some(origin) }
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Instant {
+        self.simulated.unwrap_or_else(Instant::now)
+    }
+
+    /// This moment of the machine's clock; in virtual time, which does not know it, now.
+    pub fn at(&self, moment: Instant) -> Instant {
+        self.simulated.unwrap_or(moment)
+    }
+
+    /// Lets this much time pass.
+    pub fn sleep(&mut self, length: Duration) {
+        match &mut self.simulated {
+            Some(now) => *now += length,
+            None => thread::sleep(length),
+        }
+    }
+
+    /// When this moment, now or later, is since the beginning of 1970.
+    pub fn date(&self, moment: Instant) -> Duration {
+        if self.simulated.is_some() {
+            return moment - self.origin;
+        }
+        // A clock set before 1970 must not prevent the run.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        now + moment.saturating_duration_since(Instant::now())
+    }
+
+    /// For how long the machine was suspended before now, see [`backend::suspended_ns`]; virtual time never stands still.
+    pub(super) fn suspended_ns(&self) -> i64 {
+        if self.simulated.is_some() { 0 } else { backend::suspended_ns() }
+    }
+
+    /// How much time has passed since the clock was made.
+    pub(super) fn passed(&self) -> Nanos {
+        Nanos(nanos(self.now() - self.origin))
+    }
+}

@@ -1,0 +1,54 @@
+//! The workers of a run as their watcher sees them: threads, or engines in virtual time.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::clock::Clock;
+use super::simulated::Simulated;
+use super::threads::Threads;
+use crate::engine::WorkerEnd;
+
+/// The workers of a run.
+pub(super) enum Crew {
+    /// Each has a thread.
+    Threads(Threads),
+    /// They take turns in the watcher's thread.
+    Simulated(Simulated),
+}
+
+impl Crew {
+    /// Lets the workers run from this moment on.
+    pub fn release(&mut self, start: Instant, clock: &Clock) {
+        match self {
+            Self::Threads(threads) => threads.release(start),
+            Self::Simulated(simulated) => simulated.release(clock.passed()),
+        }
+    }
+
+    /// Waits for this long, in which the workers run, or until one of them has ended.
+    pub fn wait(&mut self, length: Duration, clock: &mut Clock) {
+        match self {
+            Self::Threads(_) => thread::park_timeout(length),
+            Self::Simulated(simulated) => {
+                clock.sleep(length);
+                simulated.advance(clock.passed());
+            }
+        }
+    }
+
+    /// Whether worker `index` has not ended.
+    pub fn is_at_work(&self, index: usize) -> bool {
+        match self {
+            Self::Threads(threads) => threads.is_at_work(index),
+            Self::Simulated(simulated) => simulated.is_at_work(index),
+        }
+    }
+
+    /// The results of worker `index`, once, if it has ended; one that panicked leaves nothing.
+    pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
+        match self {
+            Self::Threads(threads) => threads.take_end(index),
+            Self::Simulated(simulated) => simulated.take_end(index),
+        }
+    }
+}

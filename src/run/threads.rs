@@ -1,0 +1,158 @@
+//! The threads of the workers: sets them up, releases them together, and joins them.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use thiserror::Error;
+
+use super::host;
+use super::worker::Worker;
+use crate::backend::{self, Backend};
+use crate::engine::{Control, Pacer, Settings, WorkerEnd};
+use crate::plan::load::Load;
+use crate::script;
+
+/// How often a worker that waits for its start checks whether the run was stopped.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The workers could not be set up; nothing was sent.
+#[derive(Debug, Error)]
+pub enum NotStarted {
+    /// A thread could not be created.
+    #[error("unable to create thread {number}: {reason}; fewer threads (-t) need less memory and processes")]
+    Thread {
+        /// Which thread, from 1.
+        number: usize,
+        /// Why.
+        reason: io::Error,
+    },
+    /// The backend of a thread could not be created.
+    #[error("cannot set up a thread: {reason}{way_out}")]
+    Backend {
+        /// Why.
+        reason: io::Error,
+        /// What to do about it, if known.
+        way_out: String,
+    },
+}
+
+/// The end of a worker: what it measured, or the panic that ended it.
+type Worked = thread::Result<WorkerEnd>;
+
+/// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
+/// anything.
+pub(super) struct Threads {
+    gate: Arc<Gate>,
+    /// The workers that have not been joined.
+    workers: Vec<Option<JoinHandle<Option<Worked>>>>,
+}
+
+impl Threads {
+    /// Creates every worker in its own thread; each creates its backend itself, because only that thread can use it.
+    ///
+    /// # Errors
+    ///
+    /// The reason one of them could not be set up.
+    pub fn spawn<B: Backend>(
+        workers: Vec<Worker>,
+        load: &Load,
+        make: impl Fn(&Settings) -> io::Result<B> + Clone + Send + 'static,
+    ) -> Result<Self, NotStarted> {
+        let mut threads = Self { gate: Arc::default(), workers: Vec::with_capacity(workers.len()) };
+        let (ready, set_up) = mpsc::channel();
+        for (index, worker) in workers.into_iter().enumerate() {
+            let thread = thread::Builder::new().name(format!("worker-{index}"));
+            let thread = if worker.callbacks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread };
+            let (make, ready, gate, watcher) =
+                (make.clone(), ready.clone(), Arc::clone(&threads.gate), thread::current());
+            let thread = thread.spawn(move || work(worker, make, ready, &gate, &watcher));
+            threads.workers.push(Some(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?));
+        }
+        drop(ready);
+        let failed = set_up.iter().find_map(Result::err);
+        failed.map_or(Ok(threads), |reason| {
+            let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
+            let way_out = if too_many_files { host::way_out(load.max_inflight, load.threads) } else { String::new() };
+            Err(NotStarted::Backend { reason, way_out })
+        })
+    }
+
+    /// Lets the workers run from this moment on.
+    pub fn release(&self, start: Instant) {
+        self.gate.open(Some(start));
+    }
+
+    /// Whether worker `index` has not ended.
+    pub fn is_at_work(&self, index: usize) -> bool {
+        self.workers[index].as_ref().is_some_and(|worker| !worker.is_finished())
+    }
+
+    /// The results of worker `index`, once, if it has ended; one that panicked leaves nothing.
+    pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
+        self.workers[index].take_if(|worker| worker.is_finished())?.join().ok()??.ok()
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.gate.open(None);
+    }
+}
+
+/// Sets a worker up, reports that, waits to be released and runs it. `None`: it was never released.
+fn work<B: Backend>(
+    worker: Worker,
+    make: impl Fn(&Settings) -> io::Result<B>,
+    ready: Sender<io::Result<()>>,
+    gate: &Gate,
+    watcher: &Thread,
+) -> Option<Worked> {
+    let backend = match make(&worker.settings) {
+        Ok(backend) => backend,
+        Err(error) => {
+            // `spawn` waits for this.
+            let _ = ready.send(Err(error));
+            return None;
+        }
+    };
+    if let Pacer::Scheduled(_) = worker.pacer {
+        backend::precise_timers();
+    }
+    let control = Arc::clone(&worker.control);
+    let engine = worker.engine(backend).with_schedstat(host::schedstat(host::SCHEDSTAT));
+    drop(ready);
+    let worked = gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| engine.run(begin))));
+    if worked.as_ref().is_some_and(Result::is_err) {
+        control.stop();
+    }
+    watcher.unpark();
+    worked
+}
+
+/// Holds workers back until all are set up and the moment has come.
+#[derive(Default)]
+struct Gate(OnceLock<Option<Instant>>);
+
+impl Gate {
+    /// Lets the workers run from that moment on, or end; only the first call counts.
+    fn open(&self, begin: Option<Instant>) {
+        let _ = self.0.set(begin);
+    }
+
+    /// Waits for that, or until the run is stopped; returns when the run begins, if it does.
+    fn wait(&self, control: &Control) -> Option<Instant> {
+        let begin = (*self.0.wait())?;
+        loop {
+            let left = begin.saturating_duration_since(Instant::now());
+            if left.is_zero() || control.is_stopped() {
+                return Some(begin);
+            }
+            thread::sleep(left.min(LOOK));
+        }
+    }
+}
