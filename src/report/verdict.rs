@@ -136,12 +136,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         quiet_s: figure(quiet_ns(outcome) as f64 / 1e9),
         silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
-        // In virtual time, seconds pass faster than intervals are handed over.
-        thirds: if open_loop.is_none() && plan.levels.is_none() && !is_simulated(plan) {
-            thirds(&outcome.timeline)
-        } else {
-            None
-        },
+        thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
     }
 }
 

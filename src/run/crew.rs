@@ -36,6 +36,14 @@ impl Crew {
         }
     }
 
+    /// Whether a simulated signal has come.
+    pub fn is_signalled(&self, clock: &Clock) -> bool {
+        match self {
+            Self::Threads(_) => false,
+            Self::Simulated(simulated) => simulated.is_signalled(clock.passed()),
+        }
+    }
+
     /// Whether worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         match self {

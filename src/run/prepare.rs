@@ -81,7 +81,10 @@ pub fn prepare(
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let (clock, dialer) = (Clock::start(), dialers(plan));
     let crew = match &plan.io {
-        Io::Sim(path) => Crew::Simulated(Simulated::new(workers, Scenario::read(path)?, Arc::clone(&control))),
+        Io::Sim(path) => {
+            let scenario = Scenario::read(path)?.share(load.threads, plan.seed)?;
+            Crew::Simulated(Simulated::new(workers, scenario, Arc::clone(&control)))
+        }
         _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, load, move |settings| {
             Uring::new(settings.max_inflight, clock, dialer(settings)?)
         })?),

@@ -33,7 +33,8 @@ impl Simulated {
     pub fn release(&mut self, now: Nanos) {
         let begin = |worker: Worker| {
             let settings = &worker.settings;
-            let network = self.scenario.clone().network(settings.seed);
+            // The runs of a search are not all alike.
+            let network = self.scenario.clone().network(settings.seed.wrapping_add(now.0));
             let backend = Sim::new(settings.max_inflight, network).starting_at(now);
             let mut engine = Box::new(worker.engine(backend).without_account());
             engine.begin(Instant::now());
@@ -53,6 +54,11 @@ impl Simulated {
                 Err(_) => self.control.stop(),
             }
         }
+    }
+
+    /// Whether the scenario has interrupted the run by then.
+    pub fn is_signalled(&self, now: Nanos) -> bool {
+        self.scenario.is_signalled(now)
     }
 
     /// Whether worker `index` has not ended.

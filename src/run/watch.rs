@@ -183,6 +183,9 @@ impl<'a> Watch<'a> {
 
     /// Stops the workers if there is a reason to; if the run waits for its target, says so once.
     fn decide(&mut self, interrupt: &Interrupt, observer: &mut dyn Observer) {
+        if self.prepared.crew.is_signalled(self.clock) {
+            interrupt.ask();
+        }
         self.is_interrupted |= interrupt.is_asked();
         let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
         let control = &self.prepared.control;

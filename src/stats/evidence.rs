@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 /// number of its requests in flight is [`in_flight_ns`](super::Occupancy::in_flight_ns) over the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Nanoseconds that passed: real time, even in a simulation.
+    /// Nanoseconds that passed; in a simulation none, as for everything that only the kernel knows.
     pub wall_ns: u64,
     /// Nanoseconds of processor time outside the kernel, busy-polling included.
     pub user_ns: u64,

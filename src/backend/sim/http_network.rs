@@ -1,12 +1,13 @@
 //! The network of one thread, in which every address is the server of a [`Scenario`].
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 use onrush_proto::Nanos;
 use rustix::io::Errno;
 
+use super::capacity::Workers;
 use super::http_peer::{HttpPeer, Shared};
 use super::scenario::{ConnectionFault, Scenario, after, nanos};
 use super::{Network, Peer};
@@ -15,11 +16,11 @@ use crate::random::Random;
 impl Scenario {
     /// The network of one thread, with this server. Seeds differ between threads.
     pub fn network(self, seed: u64) -> Box<dyn Network> {
-        Box::new(HttpNetwork {
-            shared: Rc::new(Shared { scenario: self, requests: Cell::new(0), open: Cell::new(0) }),
-            accepted: 0,
-            random: Random::new(seed),
-        })
+        let mut random = Random::new(seed);
+        let workers = self.capacity.as_ref().map(|capacity| Workers::new(capacity, Random::new(random.next())));
+        let shared =
+            Shared { scenario: self, workers: RefCell::new(workers), requests: Cell::new(0), open: Cell::new(0) };
+        Box::new(HttpNetwork { shared: Rc::new(shared), accepted: 0, random })
     }
 }
 

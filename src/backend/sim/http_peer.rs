@@ -1,22 +1,38 @@
 //! One connection of a simulated HTTP/1.1 server: finds the requests in what arrives and responds to each as its
 //! [`Scenario`] says. It checks nothing: what the client sends is for other tests.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use onrush_proto::Nanos;
 
+use super::capacity::Workers;
 use super::scenario::{ConnectionFault, Mischief, Scenario, nanos};
 use super::{Act, Action, Peer};
 use crate::random::Random;
 
+/// The response to a request that finds the queue full.
+const OVERLOADED: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+
 /// What the connections of one thread share.
 pub(super) struct Shared {
     pub scenario: Scenario,
+    /// Who works on the requests, if the capacity is limited.
+    pub workers: RefCell<Option<Workers>>,
     /// Requests received so far.
     pub requests: Cell<u64>,
     /// Open connections.
     pub open: Cell<usize>,
+}
+
+impl Shared {
+    /// When a request that arrives now is done with; `None`: the queue is full.
+    fn done_at(&self, now: Nanos) -> Option<Nanos> {
+        match (&self.scenario.capacity, &mut *self.workers.borrow_mut()) {
+            (Some(capacity), Some(workers)) => workers.take(capacity, now),
+            _ => Some(now),
+        }
+    }
 }
 
 /// The server's side of a connection.
@@ -121,8 +137,9 @@ impl HttpPeer {
         let shared = Rc::clone(&self.shared);
         let scenario = &shared.scenario;
         let latency = nanos(scenario.latency_us) + self.random.below(nanos(scenario.jitter_us) + 1);
-        let at = scenario.release(now + latency.max(1)).max(self.busy_until);
-        let whole = scenario.answer.as_bytes();
+        let done_at = shared.done_at(now);
+        let at = scenario.release(done_at.unwrap_or(now) + latency.max(1)).max(self.busy_until);
+        let whole = if done_at.is_some() { scenario.answer.as_bytes() } else { OVERLOADED.as_bytes() };
         let (bytes, end) = match self.fault(shared.requests.get()) {
             None => (whole.to_vec(), scenario.close.then_some(Act::Close)),
             Some((Mischief::Answer(text) | Mischief::Early(text), _)) => (text.into_bytes(), None),

@@ -4,6 +4,7 @@
 //! Time does not advance while the engine works, and jumps to the next event when it waits. A [`Peer`] per connection
 //! decides what the other side does; [`scenario`] makes HTTP/1.1 peers from a file. No socket, no clock, no thread.
 
+mod capacity;
 mod http_network;
 mod http_peer;
 pub mod scenario;

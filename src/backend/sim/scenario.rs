@@ -3,6 +3,14 @@
 //! ```toml
 //! latency_us = 1000.0            # how long after a request its response arrives
 //!
+//! [capacity]                     # two requests are worked on at a time, for 4 ms on average, and at most 100 wait
+//! workers = 2
+//! service_us = 4000.0
+//! spread = "exponential"
+//! queue = 100
+//! noise = 0.05                   # up to 5 % more or less in each second
+//! cliff = { waiting = 50, slower = 3.0 }
+//!
 //! [[stall]]                      # no responses in these seconds; those that are due arrive at their end
 //! from_s = 20.0
 //! for_s = 10.0
@@ -17,6 +25,11 @@
 //! what = { answer = "HTTP/1.1 408 Request Timeout\r\n\r\n" }
 //! after_us = 2000.0
 //! ```
+//!
+//! Time is virtual for all of the program: its workers, its watcher and a search go by the same clock, so that the same
+//! command line gives the same output, to the byte, however busy the machine is. Dates are those of 1970. Only a search
+//! has more than one run on a clock: scenario times count from its beginning, its pauses included, but each run finds a
+//! server without a queue.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -27,7 +40,10 @@ use onrush_proto::Nanos;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// A simulated server. Times count from the start of the run; every thread has its own server.
+pub use super::capacity::{Capacity, Cliff, Spread};
+
+/// A simulated server. Times count from the start of the run, or of the search that the run is part of. Every thread has
+/// a server of its own, with an equal share of the capacity.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
@@ -37,6 +53,8 @@ pub struct Scenario {
     pub latency_us: f64,
     /// The most that is added to the latency at random, evenly distributed, in microseconds.
     pub jitter_us: f64,
+    /// How much the server does at a time; without it, any number of requests are worked on at once.
+    pub capacity: Option<Capacity>,
     /// The response, head and body.
     pub answer: String,
     /// Whether the server closes after each response (`answer` should say so).
@@ -65,6 +83,8 @@ pub struct Scenario {
     pub refuse_errno: i32,
     /// When connects wait in the server's backlog: it accepts all of them at the end.
     pub backlog: Vec<Span>,
+    /// When the run is interrupted, in seconds, as if by Ctrl-C.
+    pub signal_s: Option<f64>,
     /// When onrush itself stalls, as if it had been stopped.
     pub generator_stall: Vec<Span>,
     /// What goes wrong with single requests.
@@ -136,6 +156,8 @@ impl Default for Scenario {
             connect_us: 100.0,
             latency_us: 1000.0,
             jitter_us: 0.0,
+            capacity: None,
+            signal_s: None,
             answer: "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!".into(),
             close: false,
             split: 0,
@@ -167,6 +189,21 @@ impl Scenario {
         let text = std::fs::read_to_string(path).with_context(|| format!("{path:?} cannot be read"))?;
         let scenario = toml::from_str(&text).map_err(|error| anyhow::anyhow!(error.message().to_owned()));
         scenario.with_context(|| format!("{path:?} is not a valid scenario"))
+    }
+
+    /// The server of each of the threads of a run. `seed` is that of the run.
+    ///
+    /// # Errors
+    ///
+    /// If its capacity cannot be divided.
+    pub fn share(self, threads: u32, seed: u64) -> anyhow::Result<Self> {
+        let capacity = self.capacity.as_ref().map(|capacity| capacity.share(threads, seed)).transpose()?;
+        Ok(Self { capacity, ..self })
+    }
+
+    /// Whether the run has been interrupted by then.
+    pub fn is_signalled(&self, now: Nanos) -> bool {
+        self.signal_s.is_some_and(|at_s| now.0 >= nanos(at_s * 1e6))
     }
 
     /// The outcome of a connect at the start of the run, for the probe that compatible runs make.
