@@ -208,7 +208,7 @@ fn too_few_local_ports_are_foreseen_and_explained(context: &Context) {
     const SCRIPT: &str = "ip link set lo up; echo 40000 40004 > /proc/sys/net/ipv4/ip_local_port_range; \
                           $0 serve --addr 127.0.0.1:8080 >/dev/null & \
                           until grep -q ':1F90 .* 0A ' /proc/net/tcp; do sleep 0.02; done; \
-                          $0 -t1 -c10 -d300ms \"$@\" http://127.0.0.1:8080/delay/20; kill $!";
+                          $0 -t1 -c10 -d1s \"$@\" http://127.0.0.1:8080/delay/20; kill $!";
     let run = |options: &[&str]| {
         let mut command = Command::new("timeout");
         command.args(["30", "unshare", "-rn", "sh", "-c", SCRIPT, env!("CARGO_BIN_EXE_onrush")]);

@@ -73,7 +73,7 @@ fn forbidden_io_uring_is_replaced_unless_asked_for_by_name(_: &Context) {
 
 fn what_the_kernel_refuses_is_not_the_servers_fault(_: &Context) {
     let server = target();
-    let words = ["--io", "epoll", "-d300ms", "-c1", "-t1", &url(&server, "/")];
+    let words = ["--io", "epoll", "-d1s", "-c1", "-t1", &url(&server, "/")];
     let (said, code) = filtered(libc::SYS_sendto as u32, answer(libc::ENOMEM as u32), &words);
     assert_eq!(code, 5, "{said}");
     assert!(said.contains("× refused by this machine's kernel: out of memory (ENOMEM)"), "{said}");

@@ -100,8 +100,9 @@ fn a_tls_server_that_waits_for_our_farewell_closes_first(context: &Context) {
         let (output, connections) = run(onrush.words("--cert").word(&identity).word(python.url()));
         assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         assert_no_errors(&output);
-        let counted = (number(&connections, "opened"), number(&connections, "closed_first"));
-        assert_eq!(counted, (20, 0), "TLS {version}: {connections}");
+        // The two slots share the requests: each may have opened a connection when none was left.
+        assert!((20..=22).contains(&number(&connections, "opened")), "TLS {version}: {connections}");
+        assert_eq!(number(&connections, "closed_first"), 0, "TLS {version}: {connections}");
     }
 }
 

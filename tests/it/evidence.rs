@@ -30,8 +30,8 @@ fn assert_accounted(document: &Value) {
         let [cpu_s, parts_s] = [of("cpu_s") + of("busy_polled_s"), of("user_s") + of("system_s")];
         assert!((cpu_s - parts_s).abs() < 1e-6, "{document}");
         let (all_s, duration_s) = (parts_s + of("queued_s") + of("asleep_s"), number(document, "/duration_s"));
-        // The thread may get a processor only some time after its end.
-        assert!((-0.02..1.0).contains(&(all_s - duration_s)), "{all_s} of {duration_s}: {document}");
+        // The thread may get its first processor late, and its last one only some time after the end.
+        assert!(all_s > 0.5 * duration_s && all_s < duration_s + 1.0, "{all_s} of {duration_s}: {document}");
     }
 }
 
@@ -71,7 +71,7 @@ fn a_thread_that_shares_its_processor_is_in_the_run_queue(context: &Context) {
 
 fn a_thread_whose_target_is_slow_is_asleep(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("asleep"));
-    let (_, document) = document(context.onrush().words("-c2 -t1 -d400ms").word(url(&server, "/delay/150")), &scratch);
+    let (_, document) = document(context.onrush().words("-c2 -t1 -d1s").word(url(&server, "/delay/300")), &scratch);
     assert!(sum(&document, "asleep_s") > 0.25 * number(&document, "/duration_s"), "{document}");
     assert_accounted(&document);
     assert_eq!(document["threads"][0].get("script_s"), None, "there is no script");

@@ -19,12 +19,12 @@ cases! {
 fn the_smallest_and_largest_loads_run(context: &Context) {
     let server = target();
     for (options, shown) in [
-        ("-c1 -d100ms", "  1 threads and 1 connections"),
-        ("-t1 -c1 -d100ms", "  1 threads and 1 connections"),
-        ("-t64 -c64 -d500ms", "  64 threads and 64 connections"),
+        ("-c1 -d500ms", "  1 threads and 1 connections"),
+        ("-t1 -c1 -d500ms", "  1 threads and 1 connections"),
+        ("-t64 -c64 -d1s", "  64 threads and 64 connections"),
         ("-n1 -c10", "  2 threads and 10 connections"),
         // As a 32-bit number it would be zero.
-        ("-n4294967296 -t1 -c1 -d100ms", "  1 threads and 1 connections"),
+        ("-n4294967296 -t1 -c1 -d500ms", "  1 threads and 1 connections"),
     ] {
         let output = context.onrush().words(options).word(url(&server, "/delay/5")).run();
         assert_eq!(output.code, 0, "{options}: {output:?}");

@@ -328,8 +328,8 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
 
 fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     let server = Served::start();
-    let program = context.limited("-n 64").words("-t1 -c100 -d300ms");
-    let output = program.word(format!("http://{}/delay/20", server.address)).run();
+    let program = context.limited("-n 64").words("-t1 -c100 -d1s");
+    let output = program.word(format!("http://{}/delay/50", server.address)).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.requests() > 0 && output.socket_errors("connect") > 0, "{output:?}");
     let lived = counts(server.address).connections;
