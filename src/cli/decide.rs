@@ -62,7 +62,8 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
     few_requests(&mut typed);
-    let (stop, show) = (stop(&typed), show(&mut typed, &way)?);
+    let stop = stop(&typed);
+    let show = show(&mut typed, &way)?;
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
     // With a script the headers and the body that count are those of the script.

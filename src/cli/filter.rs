@@ -94,15 +94,14 @@ struct Parser {
 impl Parser {
     fn filter(&mut self) -> Result<Filter, Flaw> {
         let first = self.term()?;
-        let (is_states, next) = (matches!(first, Filter::States(_)), self.peek());
-        let goes_on = next.is_some_and(|next| next != ")" && !is_and(next) && !is_or(next));
-        if is_states && goes_on {
+        let goes_on = self.peek().is_some_and(|next| next != ")" && !is_and(next) && !is_or(next));
+        if matches!(first, Filter::States(_)) && goes_on {
             return Ok(Filter::All(vec![first, self.filter()?]));
         }
         let mut list = first;
         while let Some(next) = self.peek().filter(|next| *next != ")") {
-            let (is_or, is_word) = (is_or(next), is_and(next) || is_or(next));
-            self.next += usize::from(is_word);
+            let is_or = is_or(next);
+            self.next += usize::from(is_or || is_and(next));
             let term = self.term()?;
             list = if is_or { joined(Filter::Any, list, term) } else { joined(Filter::All, list, term) };
         }

@@ -89,7 +89,8 @@ fn is_time(value: &str) -> bool {
 /// k6's stages, such as `30s:10,1m:20`, as onrush's stages of connections: each begins where the one before ended,
 /// the first at 1, k6's default.
 fn stages(value: &str) -> Option<String> {
-    let (mut stages, mut level) = (Vec::new(), "1");
+    let mut stages = Vec::new();
+    let mut level = "1";
     for stage in value.split(',') {
         let (length, target) = stage.split_once(':')?;
         units::time(length, Dialect::Native).ok().filter(|length| !length.is_zero())?;

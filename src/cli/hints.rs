@@ -132,13 +132,16 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     let (first, rest) = words.split_first()?;
     // The words after the URL of a script are its arguments.
     if let Some(second) = rest.iter().find(|word| !has_script && has_scheme(word)) {
-        let (first, second, are_urls) = (shown(first), shown(second), has_scheme(first));
-        return Some(match are_urls {
-            true => format!(
+        let are_urls = has_scheme(first);
+        let first = shown(first);
+        let second = shown(second);
+        return Some(if are_urls {
+            format!(
                 "{first} and {second} are two URLs, but a run has one target: start a run for each, or compare them \
                  with onrush vs URL_A URL_B"
-            ),
-            false => format!("{first} comes before the URL {second} and is not the value of an option: leave it out"),
+            )
+        } else {
+            format!("{first} comes before the URL {second} and is not the value of an option: leave it out")
         });
     }
     let word = first.to_str()?;

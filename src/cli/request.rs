@@ -74,7 +74,8 @@ fn read_file(path: &OsStr) -> Result<Vec<u8>, String> {
 }
 
 fn read(source: impl Read, most_mib: u64) -> Result<Vec<u8>, String> {
-    let (mut bytes, most) = (Vec::new(), most_mib << 20);
+    let most = most_mib << 20;
+    let mut bytes = Vec::new();
     source.take(most + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
     if bytes.len() as u64 > most { Err(too_long(most_mib)) } else { Ok(bytes) }
 }

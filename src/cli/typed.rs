@@ -23,7 +23,7 @@ use crate::plan::secrets;
 use crate::plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
 
 /// Everything on a command line. Of a repeated option the last one counts; headers add up.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Typed {
     /// Whose grammar the values follow.
     pub dialect: Dialect,
@@ -114,50 +114,7 @@ pub(super) struct Typed {
 impl Typed {
     /// Nothing typed yet.
     pub fn new(dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            words: Vec::new(),
-            connections: None,
-            threads: None,
-            duration: None,
-            requests: None,
-            until: Vec::new(),
-            method: None,
-            headers: Vec::new(),
-            body: None,
-            script: None,
-            basic_auth: None,
-            disable_keepalive: false,
-            requests_per_connection: None,
-            timeout: None,
-            give_up: None,
-            pace: TypedPace::default(),
-            search: TypedSearch::default(),
-            way: TypedWay::default(),
-            tls: TypedTls::default(),
-            watch: TypedWatch::default(),
-            io: Io::Auto,
-            spin: Spin::Auto,
-            seed: None,
-            once: false,
-            latency: false,
-            u_latency: false,
-            batch_latency: false,
-            warmup: None,
-            percents: None,
-            breakout: Breakout::None,
-            cmm_layout: false,
-            gates: Vec::new(),
-            strict: false,
-            annotate: false,
-            outputs: Vec::new(),
-            format: Format::Text,
-            keep_secrets: false,
-            labels: BTreeMap::new(),
-            notes: false,
-            version: false,
-            warnings: Vec::new(),
-        }
+        Self { dialect, ..Self::default() }
     }
 
     /// Reads a whole command line up to the first mistake; what comes before it is kept.
@@ -180,14 +137,13 @@ impl Typed {
     fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
         let native = Dialect::Native;
         self.cmm_layout |= self.brings_cmm_layout(flag);
-        let requests = || count(flag, &value, native, REQUESTS_MAX);
         match flag.id {
             Id::Help => return Err(Refusal::Help(Length::Long)),
             Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
             Id::Threads => self.threads = Some(count(flag, &value, self.dialect, THREADS_MAX)?),
             Id::Duration => self.duration = Some(time(flag, &value, self.dialect)?),
             Id::Timeout => self.timeout = Some(time(flag, &value, self.dialect)?),
-            Id::Requests => self.requests = Some(requests()?),
+            Id::Requests => self.requests = Some(count(flag, &value, native, REQUESTS_MAX)?),
             Id::Until => self.until = stop_terms(flag, &value)?,
             Id::GiveUp => self.give_up = Some(time(flag, &value, native)?),
             Id::Spin => self.spin = spin(flag, &value)?,
@@ -200,7 +156,9 @@ impl Typed {
             Id::Compat => return Err(wrong(flag, &value, "unknown; write wrk, wrk-cmm or wrk2")),
             Id::BasicAuth => self.basic_auth = Some(user(flag, &value)?),
             Id::DisableKeepalive => self.disable_keepalive = true,
-            Id::RequestsPerConnection => self.requests_per_connection = Some(requests()?),
+            Id::RequestsPerConnection => {
+                self.requests_per_connection = Some(count(flag, &value, native, REQUESTS_MAX)?);
+            }
             Id::Once => self.once = true,
             Id::Warmup => self.warmup = Some(time(flag, &value, native)?),
             Id::DelayStats => self.warmup = Some(time(flag, &value, self.dialect)?),
@@ -208,7 +166,9 @@ impl Typed {
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
             Id::Sockets | Id::SocketsOutput => self.watch.take(flag, value)?,
-            Id::FailIf | Id::Strict | Id::Annotate => self.failing(flag, &value)?,
+            Id::FailIf => self.gates.push(condition(flag, &value)?),
+            Id::Strict => self.strict = true,
+            Id::Annotate => self.annotate = true,
             Id::FindMax | Id::Over => self.search.take(flag, &value)?,
             Id::Format => self.format = format(flag, &value)?,
             Id::Label => self.labels.extend([label(flag, &value, &self.labels)?]),
@@ -231,17 +191,15 @@ impl Typed {
             | Id::TlsGroups
             | Id::TlsResume => self.tls.take(flag, value)?,
             Id::Script => self.script = Some(script(flag, value, self.dialect)?),
-            Id::Rate
-            | Id::Stages
-            | Id::MaxInflight
-            | Id::Arrivals
-            | Id::CatchUp
-            | Id::MaxLate
-            | Id::SendSlice
-            | Id::ULatency
-            | Id::BatchLatency => {
-                self.u_latency |= flag.id == Id::ULatency;
-                self.batch_latency |= flag.id == Id::BatchLatency;
+            Id::Rate | Id::Stages | Id::MaxInflight | Id::Arrivals | Id::CatchUp | Id::MaxLate | Id::SendSlice => {
+                self.pace.take(flag, &value, self.dialect)?
+            }
+            Id::ULatency => {
+                self.u_latency = true;
+                self.pace.take(flag, &value, self.dialect)?;
+            }
+            Id::BatchLatency => {
+                self.batch_latency = true;
                 self.pace.take(flag, &value, self.dialect)?;
             }
         }
@@ -253,16 +211,6 @@ impl Typed {
     fn brings_cmm_layout(&self, flag: &Flag) -> bool {
         let is_native_option = self.dialect == Dialect::Native && flag.id == Id::BindIp;
         flag.origin == Origin::WrkCmm && !is_native_option
-    }
-
-    /// Takes an option about when a run fails.
-    fn failing(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
-        match flag.id {
-            Id::FailIf => self.gates.push(condition(flag, value)?),
-            Id::Strict => self.strict = true,
-            _ => self.annotate = true,
-        }
-        Ok(())
     }
 
     /// A malformed header is refused natively; in the compat dialects it is ignored as in wrk, but with a warning.

@@ -52,7 +52,8 @@ pub fn time(text: &str, dialect: Dialect) -> Result<Duration, Unreadable> {
 
 /// The seconds that are meant by a time in a notation that onrush does not have, such as `1m30s` or `1min`.
 pub fn seconds_meant(text: &str) -> Option<u64> {
-    let (mut rest, mut seconds) = (text, 0_u64);
+    let mut rest = text;
+    let mut seconds = 0_u64;
     while !rest.is_empty() {
         let (digits, tail) = split_digits(rest)?;
         let (unit, tail) = tail.split_at(tail.find(|character: char| character.is_ascii_digit()).unwrap_or(tail.len()));

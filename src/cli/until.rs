@@ -27,30 +27,16 @@ pub(super) fn decide(
         return Err(Refusal::Misused(line));
     }
     if let Some(duration) = typed.duration.filter(|duration| *duration < UNTIL_MIN) {
-        let (duration, least) = (exact(duration), exact(UNTIL_MIN));
-        let line = format!("--until: {duration} is too short for 20 batches of a second; write -d {least} or longer");
-        return Err(Refusal::Misused(line));
+        return Err(Refusal::Misused(format!(
+            "--until: {} is too short for 20 batches of a second; write -d {} or longer",
+            exact(duration),
+            exact(UNTIL_MIN)
+        )));
     }
     if typed.requests.is_none() {
         typed.duration.get_or_insert(UNTIL_CAP);
     }
-    let most = most_responses(typed, schedule);
-    if let Some((term, needed)) = typed
-        .until
-        .iter()
-        .map(|term| (term, BATCHES_MIN as u64 * term.completed_min()))
-        .find(|(_, needed)| *needed as f64 > most)
-    {
-        let remedy = if typed.requests.is_some() { "send more (-n)" } else { "make it longer (-d)" };
-        let line = format!(
-            "--until {}: needs at least {} responses, but the run has at most {}; {remedy}, or ask for a lower \
-             percentile",
-            term.text,
-            thousands(needed),
-            thousands(most as u64)
-        );
-        return Err(Refusal::Misused(line));
-    }
+    enough_responses(typed, schedule)?;
     let mut terms: Vec<StopTerm> = Vec::new();
     for term in std::mem::take(&mut typed.until) {
         let is_same = |known: &StopTerm| (known.metric, known.half_width) == (term.metric, term.half_width);
@@ -59,6 +45,25 @@ pub(super) fn decide(
         }
     }
     Ok(terms)
+}
+
+/// Refuses a percentile that needs more responses than the run can have.
+fn enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), Refusal> {
+    let most = most_responses(typed, schedule);
+    for term in &typed.until {
+        let needed = BATCHES_MIN as u64 * term.completed_min();
+        if needed as f64 > most {
+            let remedy = if typed.requests.is_some() { "send more (-n)" } else { "make it longer (-d)" };
+            return Err(Refusal::Misused(format!(
+                "--until {}: needs at least {} responses, but the run has at most {}; {remedy}, or ask for a lower \
+                 percentile",
+                term.text,
+                thousands(needed),
+                thousands(most as u64)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The most responses that the run can have.

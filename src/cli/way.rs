@@ -108,7 +108,8 @@ impl TypedWay {
             && sources.family() != family
         {
             let option = if family == Family::V4 { "-4" } else { "-6" };
-            let (typed, allowed) = (sources.family().name(), family.name());
+            let typed = sources.family().name();
+            let allowed = family.name();
             let line =
                 format!("--bind-ip has {typed} addresses, but {option} means {allowed}; leave one of the two out");
             return Err(Refusal::Misused(line));
@@ -121,7 +122,8 @@ impl TypedWay {
     /// counts.
     fn decide_host(&mut self, target: &Target, warnings: &mut Vec<String>) {
         let usual = if target.scheme == Scheme::Https { 443 } else { 80 };
-        let (host, port) = (&target.host, target.port.unwrap_or(usual));
+        let host = &target.host;
+        let port = target.port.unwrap_or(usual);
         for Instead { typed, of, to } in std::mem::take(&mut self.instead) {
             let is_meant = (of.0.is_empty() || of.0.eq_ignore_ascii_case(host)) && of.1.is_none_or(|only| only == port);
             if is_meant {

@@ -59,7 +59,8 @@ fn length(experiment: &Experiment) -> String {
 
 /// The beginning of the line about a run: its number, point and round.
 pub fn run(experiment: &Experiment, point: &Point, turn: Turn, number: u64) -> String {
-    let (runs, words) = (experiment.runs(), experiment.words(point));
+    let runs = experiment.runs();
+    let words = experiment.words(point);
     let blank = if words.is_empty() { "" } else { " " };
     format!("[{number:>width$}/{runs}] {words}{blank}round {}", turn.round + 1, width = runs.to_string().len())
 }

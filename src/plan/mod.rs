@@ -173,9 +173,10 @@ pub struct Script {
 }
 
 /// The tool whose options, rules and report are followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dialect {
     /// onrush: wrk's text with the latency as measured.
+    #[default]
     Native,
     /// wrk 4.2.
     Wrk,
@@ -204,9 +205,10 @@ impl Dialect {
 
 /// Whether a worker with few requests in flight busy-polls instead of blocking: a wakeup takes time that would count as
 /// the server's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spin {
     /// If there are processors to spare.
+    #[default]
     Auto,
     /// Always.
     On,
@@ -215,9 +217,10 @@ pub enum Spin {
 }
 
 /// The backend for input and output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Io {
     /// The best that this machine supports.
+    #[default]
     Auto,
     /// io_uring; an error if it is not available.
     Uring,

@@ -247,7 +247,8 @@ impl Ending<'_> {
         let verdict = report::verdict(self.plan, &outcome).filter(|verdict| verdict.limited_by.is_our_fault());
         self.our_fault = verdict.filter(|_| self.plan.show.is_strict);
         let opening = watcher.opening();
-        let (plan, interrupt) = (self.plan, self.interrupt.clone());
+        let plan = self.plan;
+        let interrupt = self.interrupt.clone();
         let Watcher { mut screen, files, .. } = watcher;
         if !plan.show.files().is_empty() {
             self.was_written = true;

@@ -9,7 +9,8 @@ use crate::engine::{Callbacks, OnResponse, Source};
 /// The callbacks of a worker, which are used in its thread. The state is given back when all of them are dropped.
 /// Without a `request` function there is no source.
 pub fn of(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
-    let (wants, thread) = (thread.wants, Rc::new(thread));
+    let wants = thread.wants;
+    let thread = Rc::new(thread);
     let source: Option<Box<dyn Source>> =
         if wants.request { Some(Box::new(Written::of(Rc::clone(&thread)))) } else { None };
     let response = wants.response.then(|| {

@@ -44,7 +44,9 @@ fn without_own_lines(words: String) -> String {
 
 /// Removes repetitions of the same `file:line: ` prefix, which nested calls of `assert` and nested coroutines add.
 fn without_repeated_places(words: &str) -> String {
-    let (mut kept, mut last, mut rest) = (String::with_capacity(words.len()), "", words);
+    let mut kept = String::with_capacity(words.len());
+    let mut last = "";
+    let mut rest = words;
     while let Some((place, after)) = rest.split_once(": ") {
         let line = place.rsplit(':').next().unwrap_or_default();
         if line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_digit()) || line.len() == place.len() {
@@ -54,7 +56,8 @@ fn without_repeated_places(words: &str) -> String {
             kept.push_str(place);
             kept.push_str(": ");
         }
-        (last, rest) = (place, after);
+        last = place;
+        rest = after;
     }
     kept + rest
 }

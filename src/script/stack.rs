@@ -42,7 +42,8 @@ pub unsafe extern "C-unwind" fn is_low_for_lua(raw: *mut lua_State) -> c_int {
 /// The middle address of this thread's stack. If it cannot be determined, the stack is never low.
 fn middle() -> usize {
     let mut attributes = MaybeUninit::uninit();
-    let (mut lowest, mut bytes) = (ptr::null_mut(), 0);
+    let mut lowest = ptr::null_mut();
+    let mut bytes = 0;
     // SAFETY: the attributes are only used if the first call has initialised them, and the last call destroys them.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {

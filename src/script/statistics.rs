@@ -56,7 +56,8 @@ impl View {
         let mut view = Self::new(distribution.mean().unwrap_or(0.0) / unit, distribution.stdev() / unit, values);
         // The extremes are known exactly.
         if let (Some(min), Some(max)) = (distribution.min(), distribution.max()) {
-            (view.min, view.max) = (min as f64 / unit, max as f64 / unit);
+            view.min = min as f64 / unit;
+            view.max = max as f64 / unit;
         }
         view
     }

@@ -28,7 +28,8 @@ impl Counters {
 /// The sums over all threads, as the body of `/stats`.
 pub(super) fn to_json(threads: &[Counters]) -> String {
     let sum = |of: fn(&Counters) -> &AtomicU64| threads.iter().map(|one| of(one).load(Ordering::Relaxed)).sum::<u64>();
-    let (connections, requests) = (sum(|one| &one.connections), sum(|one| &one.requests));
+    let connections = sum(|one| &one.connections);
+    let requests = sum(|one| &one.requests);
     format!("{{\"connections\": {connections}, \"requests\": {requests}}}\n")
 }
 

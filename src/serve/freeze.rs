@@ -69,7 +69,8 @@ impl Cycle {
     }
 
     fn left(&self, now: Instant) -> Option<Duration> {
-        let (since_ns, every_ns) = ((now - self.first).as_nanos(), self.rhythm.every.as_nanos());
+        let since_ns = (now - self.first).as_nanos();
+        let every_ns = self.rhythm.every.as_nanos();
         if since_ns < every_ns || self.is_over(now) {
             return None;
         }

@@ -90,7 +90,8 @@ impl Server {
     pub fn start(config: &Config) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
         let counters: Arc<[Counters]> = listeners.iter().map(|_| Counters::default()).collect();
-        let (freeze, capacity) = (Arc::new(Freeze::default()), Arc::new(Capacity::default()));
+        let freeze = Arc::new(Freeze::default());
+        let capacity = Arc::new(Capacity::default());
         // If a later thread cannot be started, dropping `server` stops those that already run.
         let mut server = Self { address, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
@@ -151,7 +152,8 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
 }
 
 fn announce(server: &Server) -> io::Result<()> {
-    let (address, threads) = (server.address(), server.threads.len());
+    let address = server.address();
+    let threads = server.threads.len();
     let plural = if threads == 1 { "" } else { "s" };
     let mut out = io::stdout().lock();
     writeln!(out, "onrush serve: listening on http://{address}/ ({threads} thread{plural})")?;

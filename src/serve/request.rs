@@ -131,7 +131,8 @@ struct Fields {
 impl Fields {
     fn read(&mut self, line: &[u8]) -> Result<(), Rejection> {
         let Some(colon) = memchr(b':', line) else { return Ok(()) };
-        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        let name = &line[..colon];
+        let value = line[colon + 1..].trim_ascii();
         if name.eq_ignore_ascii_case(b"connection") {
             for word in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
                 self.close |= word.eq_ignore_ascii_case(b"close");

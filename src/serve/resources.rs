@@ -33,7 +33,8 @@ pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 impl Resources {
     /// The resources of the thread with this index, with empty buffers.
     pub(super) fn new(counters: Arc<[Counters]>, thread: usize, freeze: Arc<Freeze>, capacity: Arc<Capacity>) -> Self {
-        let (input, output) = (Vec::with_capacity(INPUT_BYTES), Vec::with_capacity(OUTPUT_BYTES));
+        let input = Vec::with_capacity(INPUT_BYTES);
+        let output = Vec::with_capacity(OUTPUT_BYTES);
         Self { input, output, freeze, capacity, started: Instant::now(), counters, thread }
     }
 

@@ -110,7 +110,8 @@ impl Manner {
 
 /// An HTTP/1.1 head; `fields` are whole lines.
 pub(super) fn head(status: u16, fields: &str, manner: Manner) -> Vec<u8> {
-    let (reason, connection) = (reason(status), manner.connection_field());
+    let reason = reason(status);
+    let connection = manner.connection_field();
     format!("HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\n{fields}{connection}\r\n").into_bytes()
 }
 

@@ -103,7 +103,8 @@ pub(super) fn freeze(ask: &Ask) -> Made {
         (None, Some(count)) => (count, SECOND),
         (None, None) => return Err(format!("{text:?} is not a time with its unit, as in 5s or 500ms")),
     };
-    let (every, length) = (wait(count, unit)?, wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?);
+    let every = wait(count, unit)?;
+    let length = wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
     if length >= every {
         return Err(format!("a freeze of {} ms every {text} would never end", length.as_millis()));
     }
@@ -118,7 +119,8 @@ pub(super) fn capacity(ask: &Ask) -> Made {
         let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
         number.ok_or_else(|| format!("{name}: {text:?} is not a number up to {most}"))
     };
-    let (per_s, spread) = (number("rps", RATE_MAX)?, number("sd", SPREAD_MAX)?);
+    let per_s = number("rps", RATE_MAX)?;
+    let spread = number("sd", SPREAD_MAX)?;
     if per_s < RATE_MIN {
         return Err(format!("rps, the requests per second, is missing or below {RATE_MIN}; try /capacity?rps=500"));
     }

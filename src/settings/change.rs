@@ -53,7 +53,8 @@ impl Change {
 
     /// Restores the old value, unless another process has changed the setting since.
     pub fn restore(&self, tree: &Tree) -> Fate {
-        let (name, old) = (&self.name, normalised(&self.old));
+        let name = &self.name;
+        let old = normalised(&self.old);
         let found = match tree.read(name) {
             Ok(found) => normalised(&found),
             Err(refusal) => return Fate::Failed(format!("{name} was {old:?} before: {refusal}")),

@@ -87,7 +87,8 @@ impl Tree {
     fn unknown(&self, name: &Name) -> Refusal {
         let parts: Vec<&str> = name.path().split('/').collect();
         let known = (1..parts.len()).take_while(|&n| self.root.join(parts[..n].join("/")).is_dir()).last().unwrap_or(0);
-        let (group, missing) = (parts[..known].join("/"), parts[known]);
+        let group = parts[..known].join("/");
+        let missing = parts[known];
         let mut nearest = names_in(&self.root.join(&group));
         nearest.sort_by_cached_key(|near| (damerau_levenshtein(near, missing), near.clone()));
         nearest.truncate(NEAREST);

@@ -130,6 +130,25 @@ fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
     if draft.factors.iter().filter(|other| other.name == *name).count() > 1 {
         return Err(format!("two factors are called {name:?}; rename one of them"));
     }
+    check_options(factor, draft)?;
+    let mut levels = Vec::new();
+    for (index, level) in factor.levels.iter().enumerate() {
+        let shown = named(level);
+        if levels.iter().any(|other: &Level| other.shown == shown) {
+            return Err(format!("factor {name:?} has two levels {shown:?}; give each its own label"));
+        }
+        levels.push(Level { file: factor_file(name, level, index), shown });
+    }
+    let baseline = match draft.baseline.iter().find(|(factor, _)| factor == name) {
+        None => 0,
+        Some((_, wanted)) => baseline(factor, &levels, wanted)?,
+    };
+    Ok(Factor { name: name.clone(), levels, baseline })
+}
+
+/// Refuses a factor that sets nothing, or an option that is also set elsewhere.
+fn check_options(factor: &DraftFactor, draft: &Draft) -> Result<(), String> {
+    let name = &factor.name;
     let others = || draft.factors.iter().filter(|other| other.name != *name).flat_map(|other| &other.levels);
     let keys: BTreeSet<&String> = factor.levels.iter().flat_map(|level| &level.sets).map(|(key, _)| key).collect();
     if let Some(key) = keys.iter().find(|key| others().flat_map(|level| &level.sets).any(|(other, _)| other == **key)) {
@@ -147,31 +166,22 @@ fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
             "factor {name:?} sets nothing; put an option in each level, such as {{ connections = 8 }}"
         ));
     }
-    let mut levels = Vec::new();
-    for (index, level) in factor.levels.iter().enumerate() {
-        let shown = named(level);
-        if levels.iter().any(|other: &Level| other.shown == shown) {
-            return Err(format!("factor {name:?} has two levels {shown:?}; give each its own label"));
-        }
-        levels.push(Level { file: factor_file(name, level, index), shown });
-    }
-    let baseline = match draft.baseline.iter().find(|(factor, _)| factor == name) {
-        None => 0,
-        Some((_, wanted)) => {
-            let found = factor.levels.iter().zip(&levels).position(|(level, named)| {
-                named.shown == *wanted
-                    || named.shown == secrets::text(wanted)
-                    || matches!(&level.sets[..], [(_, values)] if values[..] == [wanted.clone()])
-            });
-            let names = levels.iter().map(|level| level.shown.as_str());
-            let hint = || {
-                near(wanted, names.clone())
-                    .unwrap_or_else(|| format!("it has {}", names.clone().collect::<Vec<_>>().join(", ")))
-            };
-            found.ok_or_else(|| format!("baseline: factor {name:?} has no level {wanted:?}; {}", hint()))?
-        }
-    };
-    Ok(Factor { name: name.clone(), levels, baseline })
+    Ok(())
+}
+
+/// The place of the level that is called `wanted`, or sets this value only.
+fn baseline(factor: &DraftFactor, levels: &[Level], wanted: &String) -> Result<usize, String> {
+    let found = factor.levels.iter().zip(levels).position(|(level, named)| {
+        named.shown == *wanted
+            || named.shown == secrets::text(wanted)
+            || matches!(&level.sets[..], [(_, values)] if values[..] == [wanted.clone()])
+    });
+    found.ok_or_else(|| {
+        let names = levels.iter().map(|level| level.shown.as_str());
+        let hint =
+            near(wanted, names.clone()).unwrap_or_else(|| format!("it has {}", names.collect::<Vec<_>>().join(", ")));
+        format!("baseline: factor {:?} has no level {wanted:?}; {hint}", factor.name)
+    })
 }
 
 /// A level as people read it: its label, or what it sets.

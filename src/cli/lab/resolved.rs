@@ -2,8 +2,9 @@
 
 use toml::{Table, Value};
 
-use super::draft::{Draft, DraftFactor};
-use super::options::{ARGS, KEEP_SECRETS, Options, redacted};
+use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
+use super::options::{ARGS, COMMAND, KEEP_SECRETS, Options, URL, redacted};
+use crate::plan::experiment::Hooks;
 use crate::plan::{Order, secrets};
 
 /// The experiment as TOML, and the same without secrets.
@@ -44,46 +45,41 @@ fn text(draft: &Draft, value: &Shown) -> String {
     root.insert("attach".to_owned(), Value::Array(attached.collect()));
     root.insert("run".to_owned(), Value::Table(options(&draft.run, value)));
     root.insert("factor".to_owned(), Value::Array(draft.factors.iter().map(|each| factor(each, value)).collect()));
-    if let Some(server) = &draft.server {
-        let mut table = Table::new();
-        let command = server
-            .command
-            .as_ref()
-            .map(|command| ("command", value(super::options::COMMAND, std::slice::from_ref(command)).concat()));
-        let ready = server
-            .ready
-            .as_ref()
-            .map(|ready| ("ready", value(super::options::URL, std::slice::from_ref(ready)).concat()));
-        let timeout = Some(("timeout", format!("{}s", server.timeout.as_secs_f64())));
-        insert(&mut table, [command, ready, timeout]);
-        root.insert("target".to_owned(), Value::Table(table));
+    if let Some(target) = &draft.server {
+        root.insert("target".to_owned(), Value::Table(server(target, value)));
     }
-    let hooks = &draft.hooks;
-    let command = |key, command: &Option<String>| {
-        Some((key, value(super::options::COMMAND, command.as_slice()).concat())).filter(|_| command.is_some())
-    };
-    let mut table = Table::new();
-    insert(
-        &mut table,
-        [
-            command("before_point", &hooks.before_point),
-            command("after_point", &hooks.after_point),
-            command("before_run", &hooks.before_run),
-            command("after_run", &hooks.after_run),
-            Some(("timeout", format!("{}s", hooks.timeout.as_secs_f64()))),
-            Some(("on_error", if hooks.are_fatal { "stop" } else { "continue" }.to_owned())),
-        ],
-    );
-    root.insert("hooks".to_owned(), Value::Table(table));
+    root.insert("hooks".to_owned(), Value::Table(hooks(&draft.hooks, value)));
     root.to_string()
 }
 
-fn insert<const N: usize>(table: &mut Table, keys: [Option<(&str, String)>; N]) {
-    table.extend(keys.into_iter().flatten().map(|(key, value)| (key.to_owned(), Value::String(value))));
+fn server(server: &DraftServer, value: &Shown) -> Table {
+    let one = |key, text: &String| value(key, std::slice::from_ref(text)).concat();
+    table([
+        ("command", server.command.as_ref().map(|command| one(COMMAND, command))),
+        ("ready", server.ready.as_ref().map(|ready| one(URL, ready))),
+        ("timeout", Some(format!("{}s", server.timeout.as_secs_f64()))),
+    ])
+}
+
+fn hooks(hooks: &Hooks, value: &Shown) -> Table {
+    let command = |command: &Option<String>| command.as_ref().map(|_| value(COMMAND, command.as_slice()).concat());
+    table([
+        ("before_point", command(&hooks.before_point)),
+        ("after_point", command(&hooks.after_point)),
+        ("before_run", command(&hooks.before_run)),
+        ("after_run", command(&hooks.after_run)),
+        ("timeout", Some(format!("{}s", hooks.timeout.as_secs_f64()))),
+        ("on_error", Some(if hooks.are_fatal { "stop" } else { "continue" }.to_owned())),
+    ])
+}
+
+/// The keys that have a value.
+fn table<const N: usize>(keys: [(&str, Option<String>); N]) -> Table {
+    keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?)))).collect()
 }
 
 fn factor(factor: &DraftFactor, value: &Shown) -> Value {
-    let level = |level: &super::draft::DraftLevel| {
+    let level = |level: &DraftLevel| {
         let mut table = options(&Options(level.sets.iter().cloned().collect()), value);
         if let Some(label) = &level.label {
             table.insert("label".to_owned(), label.clone().into());

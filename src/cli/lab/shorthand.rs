@@ -37,9 +37,10 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
     let factors = if typed.is_zipped {
         let length = typed.lists[0].1.len();
         if let Some((key, list)) = typed.lists.iter().find(|(_, list)| list.len() != length) {
-            let (first, key) = (name(&typed.lists[0].0), name(key));
             return Err(format!(
-                "--zip: {first} has {length} levels and {key} has {}; lists to be zipped must be equally long",
+                "--zip: {} has {length} levels and {} has {}; lists to be zipped must be equally long",
+                name(&typed.lists[0].0),
+                name(key),
                 list.len()
             ));
         }
@@ -101,7 +102,8 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
             }
             Item::Flag(flag, _) if flag.id == Id::Help => return Ok(None),
             Item::Flag(flag, value) => {
-                let (key, value) = (flag.spelling.long.to_owned(), text(value)?);
+                let key = flag.spelling.long.to_owned();
+                let value = text(value)?;
                 let is_list = [Id::Connections, Id::Threads, Id::Rate].contains(&flag.id) && value.contains(',');
                 Options::check(&key)?;
                 if is_list && takes_lists {

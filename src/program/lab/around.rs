@@ -87,7 +87,8 @@ impl<'a> Around<'a> {
         }
         let loan = if names.is_empty() { None } else { Some(Loan::open(Path::new(settings::DIRECTORY))?) };
         let groups = Groups::default();
-        let (restorer, started) = (loan.as_ref().map(Loan::restorer), groups.clone());
+        let restorer = loan.as_ref().map(Loan::restorer);
+        let started = groups.clone();
         signals.before_quitting(move || {
             started.kill();
             let unrestored = restorer.iter().flat_map(|restorer| restorer.restore());
@@ -161,7 +162,8 @@ impl<'a> Around<'a> {
             say(&format!("onrush: {line}"));
             self.has_failed = true;
         }
-        (self.at, self.is_set_up) = (None, false);
+        self.at = None;
+        self.is_set_up = false;
     }
 
     /// How the target's command ended, if it ended by itself.
