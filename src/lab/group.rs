@@ -1,6 +1,6 @@
 //! Process groups: a shell command and everything that it starts, ended together.
 
-use std::fs::{self, DirEntry, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,6 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process_group, test_kill_process_group};
+
+use crate::run::sight::proc;
 
 /// The process groups that exist now. Clones share one list.
 #[derive(Clone, Debug)]
@@ -109,6 +111,11 @@ impl Group {
             thread::sleep(POLL);
         }
         let _ = self.child.wait();
+        // A signal takes effect when the process that gets it runs; a busy machine makes it wait.
+        let deadline = Instant::now() + DYING_MAX;
+        while lives(self.id) && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
         self.forget();
     }
 
@@ -131,18 +138,17 @@ impl Drop for Group {
 
 /// Whether a process group has a process that has not ended. Zombies have ended.
 pub(super) fn lives(id: Pid) -> bool {
-    let is_living = |process: DirEntry| -> Option<bool> {
-        let stat = fs::read_to_string(process.path().join("stat")).ok()?;
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-        let (state, _parent, group) = (fields.next()?, fields.next()?, fields.next()?);
-        Some(group == id.as_raw_pid().to_string() && !["Z", "X"].contains(&state))
+    let is_member = |process: u32| {
+        proc::stat(&process.to_string()).is_some_and(|stat| stat.group == id.as_raw_pid() && stat.is_alive)
     };
-    let mut processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    test_kill_process_group(id).is_ok() && processes.any(|process| is_living(process).unwrap_or_default())
+    test_kill_process_group(id).is_ok() && proc::numbers("/proc").unwrap_or_default().into_iter().any(is_member)
 }
 
 /// Runs its second argument with the first one as the limit on open files.
 const LIMITED: &str = r#"ulimit -S -n "$0"; exec /bin/sh -c "$1""#;
+
+/// How long the end of killed processes is waited for; one that waits for a broken disk does not end.
+const DYING_MAX: Duration = Duration::from_secs(5);
 
 /// How often a process is polled for its end.
 pub(super) const POLL: Duration = Duration::from_millis(5);

@@ -84,10 +84,11 @@ const GRACE: Duration = Duration::from_secs(2);
 mod tests {
     use std::fs;
 
-    use rustix::process::{Pid, test_kill_process};
+    use rustix::process::Pid;
     use tempfile::TempDir;
 
     use super::*;
+    use crate::run::sight::proc;
 
     /// Runs a hook; returns how it ended and what it wrote.
     fn run(command: &str, timeout: Duration, interrupt: &Interrupt) -> (HookEnded, String) {
@@ -103,11 +104,9 @@ mod tests {
 
     /// Whether the process whose id a hook wrote is alive.
     fn lives(output: &str) -> bool {
-        let id = output.trim().parse().ok().and_then(Pid::from_raw).expect("the hook wrote a process id");
+        output.trim().parse::<u32>().expect("the hook wrote a process id");
         // A process that has ended exists until the one that inherited it has waited for it.
-        let is_dead = |stat: String| stat.contains(") Z ");
-        test_kill_process(id).is_ok()
-            && !fs::read_to_string(format!("/proc/{}/stat", id.as_raw_pid())).is_ok_and(is_dead)
+        proc::stat(output.trim()).is_some_and(|stat| stat.is_alive)
     }
 
     const LONG: Duration = Duration::from_secs(60);

@@ -1,11 +1,11 @@
 //! Facts about the machine that an experiment runs on. What cannot be read is left out.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use serde::Serialize;
 
-use crate::run::host;
+use crate::run::host::{self, file};
+use crate::run::sight::proc::members;
 
 /// The machine.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -38,17 +38,14 @@ impl Host {
     /// Reads the facts.
     pub fn read() -> Self {
         let facts = host::facts();
-        let memory = file("/proc/meminfo").and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("MemTotal:"))?.to_owned();
-            line.split_whitespace().nth(1)?.parse().ok()
-        });
+        let memory = file("/proc/meminfo").and_then(|text| host::value(&text, "MemTotal"));
         let siblings = file("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
         Self {
             cpu_model: facts.cpu_model,
             cpus: facts.cpus,
-            threads_per_core: siblings.map(|list| members(&list)),
+            threads_per_core: siblings.and_then(|list| members(&list)).map(|threads| threads.len()),
             governor: file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-            memory_kib: memory,
+            memory_kib: memory.and_then(|memory| memory.strip_suffix(" kB")?.parse().ok()),
             virtualisation: virtualisation(),
             kernel: facts.kernel,
             boot: file("/proc/sys/kernel/random/boot_id"),
@@ -60,21 +57,7 @@ impl Host {
 }
 
 fn virtualisation() -> Option<String> {
-    let is_virtual =
-        file("/proc/cpuinfo")?.lines().any(|line| line.starts_with("flags") && line.contains(" hypervisor"));
+    let is_virtual = host::cpu("flags")?.split(' ').any(|flag| flag == "hypervisor");
     let product = file("/sys/class/dmi/id/product_name").or_else(|| file("/sys/hypervisor/type"));
     is_virtual.then(|| product.filter(|name| !name.is_empty()).unwrap_or_else(|| "yes".to_owned()))
-}
-
-fn file(path: &str) -> Option<String> {
-    Some(fs::read_to_string(path).ok()?.trim().to_owned())
-}
-
-/// How many numbers are in a list as the kernel writes it, such as `0-1,4`.
-fn members(list: &str) -> usize {
-    let range = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(last.parse::<usize>().ok()?.checked_sub(first.parse().ok()?)? + 1)
-    };
-    list.split(',').filter_map(range).sum()
 }

@@ -101,8 +101,8 @@ pub fn facts() -> Facts {
     let limit = getrlimit(Resource::Nofile);
     let named = |name: &&str| Some(((*name).to_owned(), sysctl(name)?));
     Facts {
-        kernel: read("/proc/sys/kernel/osrelease"),
-        cpu_model: fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| cpu_model(&text)),
+        kernel: file("/proc/sys/kernel/osrelease"),
+        cpu_model: cpu("model name"),
         cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
         open_files_soft: limit.current,
         open_files_hard: limit.maximum,
@@ -112,18 +112,24 @@ pub fn facts() -> Facts {
 
 /// The value of a kernel setting, its parts separated by single spaces.
 pub fn sysctl(name: &str) -> Option<String> {
-    let value = read(&format!("/proc/sys/{}", name.replace('.', "/")))?;
+    let value = file(&format!("/proc/sys/{}", name.replace('.', "/")))?;
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn read(path: &str) -> Option<String> {
+/// What a small file contains, without blanks around it; `None` if it cannot be read.
+pub fn file(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// The name of the first processor in `/proc/cpuinfo`; not every architecture has one.
-fn cpu_model(text: &str) -> Option<String> {
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
+/// What `/proc/cpuinfo` says about the first processor under this name; not every architecture has every name.
+pub fn cpu(name: &str) -> Option<String> {
+    value(&file("/proc/cpuinfo")?, name)
+}
+
+/// The value of the first line `name : value`.
+pub fn value(text: &str, name: &str) -> Option<String> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(key, _)| key.trim_end() == name).map(|(_, value)| value.trim().to_owned())
 }
 
 /// Opens the [`SCHEDSTAT`] of the calling thread; `None` if the kernel has none, or there are too few descriptors.
@@ -183,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_processor_has_a_name_where_the_kernel_tells_it() {
-        assert_eq!(cpu_model("processor\t: 0\nmodel name\t: A B @ 1\n").as_deref(), Some("A B @ 1"));
-        assert_eq!(cpu_model("processor\t: 0\n"), None);
+        assert_eq!(value("processor\t: 0\nmodel name\t: A B @ 1\n", "model name").as_deref(), Some("A B @ 1"));
+        assert_eq!(value("processor\t: 0\nmodel name 2\t: x\n", "model name"), None);
     }
 
     #[test]

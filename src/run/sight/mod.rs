@@ -10,7 +10,7 @@ mod groups;
 mod holders;
 mod listeners;
 mod machine;
-mod proc;
+pub mod proc;
 mod processes;
 mod unseen;
 mod watcher;

@@ -1,7 +1,11 @@
 //! Reads `/proc` of a process or one of its threads.
+//!
+//! The crate `procfs` has neither `netstat` nor `sockstat`, drops the flags of Unix sockets, wants every field of a file
+//! and panics at a `stat` that is cut off: what it could replace here is a few lines.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 
 /// The length of the ticks in which the kernel reports processor time, in nanoseconds.
 pub const TICK_NS: u64 = 10_000_000;
@@ -13,6 +17,8 @@ pub struct Stat {
     pub name: String,
     /// Whether it is running; a zombie is still listed.
     pub is_alive: bool,
+    /// Its process group.
+    pub group: i32,
     /// Processor time; that of a process includes threads that have ended.
     pub cpu_ns: u64,
     /// When it was started, since boot.
@@ -51,6 +57,16 @@ pub fn online() -> Option<String> {
     line("/sys/devices/system/cpu/online").map(|list| list.trim().to_owned())
 }
 
+/// The processors in such a list; also other numbers that the kernel lists so.
+pub fn members(list: &str) -> Option<Vec<u32>> {
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    let ranges: Option<Vec<RangeInclusive<u32>>> = list.split(',').map(range).collect();
+    Some(ranges?.into_iter().flatten().collect())
+}
+
 /// A file of one line, read in as few system calls as possible.
 fn line(path: &str) -> Option<String> {
     let mut text = [0; 1024];
@@ -67,6 +83,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     Some(Stat {
         name: name.to_owned(),
         is_alive: !matches!(fields[0], "Z" | "X" | "x"),
+        group: fields.get(2)?.parse().ok()?,
         cpu_ns: ns(11)? + ns(12)?,
         started_ns: ns(19)?,
     })
@@ -86,16 +103,29 @@ mod tests {
     #[test]
     fn a_stat_is_read_with_any_name() {
         let text = |name: &str, state: &str| {
-            format!("7 ({name}) {state} 1 7 7 0 -1 0 9 0 0 0 12 3 100 100 20 0 1 0 555 4096 1\n")
+            format!("7 ({name}) {state} 1 6 7 0 -1 0 9 0 0 0 12 3 100 100 20 0 1 0 555 4096 1\n")
         };
         for name in ["nginx", "a b", ")) R 1 (", ""] {
-            let expected =
-                Stat { name: name.to_owned(), is_alive: true, cpu_ns: 150_000_000, started_ns: 5_550_000_000 };
+            let expected = Stat {
+                name: name.to_owned(),
+                is_alive: true,
+                group: 6,
+                cpu_ns: 150_000_000,
+                started_ns: 5_550_000_000,
+            };
             assert_eq!(parse_stat(&text(name, "R")), Some(expected));
         }
         assert!(["Z", "X"].iter().all(|state| !parse_stat(&text("n", state)).unwrap().is_alive));
         for bad in ["", "7 (n", "7 (n) R", "7 (n) R 1 7 7 0 -1 0 9 0 0 0 x 3 100 100 20 0 1 0 555 4096\n"] {
             assert_eq!(parse_stat(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn lists_of_processors_have_members() {
+        let table = [("0", Some(vec![0])), ("0-2,8,10-11", Some(vec![0, 1, 2, 8, 10, 11])), ("", None), ("0-x", None)];
+        for (list, expected) in table {
+            assert_eq!(members(list), expected, "{list:?}");
         }
     }
 

@@ -1,9 +1,8 @@
 //! Measures the processor time of the target's processes and their threads.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::RangeInclusive;
 
-use super::proc::{self, Stat};
+use super::proc::{self, Stat, members};
 use crate::backend::{monotonic_ns, suspended_ns};
 
 /// How many threads of a process are read when there is no time for all.
@@ -164,28 +163,5 @@ impl Process {
     fn cpu_ns(&self) -> u64 {
         let by_threads = self.threads.values().map(Thread::gained_ns).sum();
         self.stat.cpu_ns.saturating_sub(self.base_ns).max(by_threads).max(self.busiest_ns)
-    }
-}
-
-/// The processors in a list of the kernel's, such as `0-3,8`.
-fn members(list: &str) -> Option<Vec<u32>> {
-    let range = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    let ranges: Option<Vec<RangeInclusive<u32>>> = list.split(',').map(range).collect();
-    Some(ranges?.into_iter().flatten().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_processors_have_members() {
-        let table = [("0", Some(vec![0])), ("0-2,8,10-11", Some(vec![0, 1, 2, 8, 10, 11])), ("", None), ("0-x", None)];
-        for (list, expected) in table {
-            assert_eq!(members(list), expected, "{list:?}");
-        }
     }
 }
