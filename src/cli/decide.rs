@@ -67,8 +67,8 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
     // With a script the headers and the body that count are those of the script.
-    if typed.once && script.is_none() {
-        typed.warnings.extend(framing::contradiction(&request, body.as_ref()));
+    if script.is_none() {
+        typed.warnings.extend(framing::contradiction(&request, body.as_ref(), typed.once));
     }
     if let Some(proxy) = &way.proxy {
         proxy.address(&target, &mut request);
