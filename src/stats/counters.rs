@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use super::Occupancy;
 
 /// Everything that is only counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Requests whose first byte was handed to the kernel.
     pub started: u64,
@@ -47,31 +47,6 @@ pub struct Counters {
     pub idle_closed: u64,
     /// Where requests and connections spent the time.
     pub occupancy: Occupancy,
-}
-
-impl AddAssign for Counters {
-    fn add_assign(&mut self, other: Self) {
-        self.started += other.started;
-        self.carried += other.carried;
-        self.returned += other.returned;
-        self.completed += other.completed;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.connects += other.connects;
-        self.interim += other.interim;
-        self.late += other.late;
-        self.unsuccessful += other.unsuccessful;
-        self.failed += other.failed;
-        self.abandoned += other.abandoned;
-        self.open_at_end += other.open_at_end;
-        self.open_late_at_end += other.open_late_at_end;
-        self.batches += other.batches;
-        self.slots_opened += other.slots_opened;
-        self.cut_bodies += other.cut_bodies;
-        self.closed_first += other.closed_first;
-        self.idle_closed += other.idle_closed;
-        self.occupancy += other.occupancy;
-    }
 }
 
 /// A status has three digits.
@@ -123,75 +98,6 @@ impl AddAssign<&Self> for Statuses {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_counter_is_added() {
-        let one = Counters {
-            started: 1,
-            completed: 2,
-            bytes_sent: 3,
-            bytes_received: 4,
-            connects: 5,
-            interim: 6,
-            late: 7,
-            abandoned: 8,
-            open_at_end: 9,
-            open_late_at_end: 10,
-            batches: 11,
-            slots_opened: 12,
-            returned: 13,
-            failed: 14,
-            cut_bodies: 17,
-            closed_first: 18,
-            carried: 19,
-            idle_closed: 28,
-            unsuccessful: 29,
-            occupancy: Occupancy {
-                in_flight_ns: 20,
-                busy_ns: 21,
-                open_ns: 22,
-                connecting_ns: 23,
-                waiting_ns: 24,
-                absent_ns: 25,
-                done_ns: 26,
-                leaving_ns: 27,
-            },
-        };
-        let mut sum = one;
-        sum += one;
-        let doubled = Counters {
-            started: 2,
-            completed: 4,
-            bytes_sent: 6,
-            bytes_received: 8,
-            connects: 10,
-            interim: 12,
-            late: 14,
-            abandoned: 16,
-            open_at_end: 18,
-            open_late_at_end: 20,
-            batches: 22,
-            slots_opened: 24,
-            returned: 26,
-            failed: 28,
-            cut_bodies: 34,
-            closed_first: 36,
-            carried: 38,
-            idle_closed: 56,
-            unsuccessful: 58,
-            occupancy: Occupancy {
-                in_flight_ns: 40,
-                busy_ns: 42,
-                open_ns: 44,
-                connecting_ns: 46,
-                waiting_ns: 48,
-                absent_ns: 50,
-                done_ns: 52,
-                leaving_ns: 54,
-            },
-        };
-        assert_eq!(sum, doubled);
-    }
 
     #[test]
     fn statuses_are_counted_by_code_and_by_class() {

@@ -224,7 +224,7 @@ impl AddAssign<&Self> for Ledger {
 }
 
 /// wrk's five error totals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Errors {
     /// Failures to resolve a name, to connect, or to complete a TLS handshake.
@@ -243,16 +243,6 @@ impl Errors {
     /// All of them.
     pub fn total(&self) -> u64 {
         self.connect + self.read + self.write + self.timeout + self.status
-    }
-}
-
-impl AddAssign for Errors {
-    fn add_assign(&mut self, other: Self) {
-        self.connect += other.connect;
-        self.read += other.read;
-        self.write += other.write;
-        self.timeout += other.timeout;
-        self.status += other.status;
     }
 }
 

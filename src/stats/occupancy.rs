@@ -1,10 +1,8 @@
 //! How requests and connections spent the measured time.
 
-use std::ops::AddAssign;
-
 /// Sums over all requests, or over all connections, in nanoseconds, within the measured time: what began before it or
 /// ends after it counts with the part inside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
     /// Requests: from the first byte handed to the kernel to their end, of any kind.
     pub in_flight_ns: u64,
@@ -22,17 +20,4 @@ pub struct Occupancy {
     pub absent_ns: u64,
     /// Connections: no longer needed, because all requests have been started.
     pub done_ns: u64,
-}
-
-impl AddAssign for Occupancy {
-    fn add_assign(&mut self, other: Self) {
-        self.in_flight_ns += other.in_flight_ns;
-        self.busy_ns += other.busy_ns;
-        self.open_ns += other.open_ns;
-        self.leaving_ns += other.leaving_ns;
-        self.connecting_ns += other.connecting_ns;
-        self.waiting_ns += other.waiting_ns;
-        self.absent_ns += other.absent_ns;
-        self.done_ns += other.done_ns;
-    }
 }
