@@ -128,3 +128,25 @@ impl<B: Backend> Engine<B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::tests::{get, job, settings};
+    use super::*;
+    use crate::backend::Sim;
+    use crate::backend::sim::Scenario;
+    use crate::engine::http1;
+
+    #[test]
+    fn busy_polling_is_counted_once() {
+        let backend = Sim::new(1, Scenario::default().network(1));
+        let mut engine = Engine::new(settings(), backend, job(get(), http1(1)), Arc::default(), Arc::default());
+        engine.turn.spin = Some(Spin { cpu_before_ns: 0, looked_at: engine.backend.now() });
+        engine.settle_spin();
+        let spun_ns = engine.books.tally.interval.evidence.spun_ns;
+        engine.settle_spin();
+        assert!(spun_ns > 0 && engine.books.tally.interval.evidence.spun_ns == spun_ns);
+    }
+}

@@ -1,6 +1,6 @@
 //! Requests that are due at moments of a schedule.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use rustix::io::Errno;
@@ -475,6 +475,39 @@ fn what_was_dropped_has_lasted_until_the_end() {
     // Two requests are sent, and what was due between them is dropped: the first of those was due at 10 ms.
     assert!(open_loop.dropped > 40, "{}", open_loop.dropped);
     assert!(open_loop.censored.max().unwrap() >= 985 * MS, "{:?}", open_loop.censored.max());
+}
+
+/// A network in which time passes for a worker that polls: a microsecond each time.
+struct Polled {
+    network: Box<dyn Network>,
+    now: Cell<Nanos>,
+    /// When the worker wanted to wake up.
+    woken: Rc<RefCell<Vec<Nanos>>>,
+}
+
+impl Network for Polled {
+    fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        self.network.connect(now, address)
+    }
+
+    fn awakes(&self, at: Nanos) -> Nanos {
+        self.woken.borrow_mut().push(at);
+        self.now.set(if at == self.now.get() { at + 1_000 } else { at });
+        self.now.get()
+    }
+}
+
+#[test]
+fn a_worker_that_may_busy_poll_wakes_up_before_a_request_is_due() {
+    let woken = Rc::<RefCell<Vec<Nanos>>>::default();
+    let network = Polled { network: Scenario::default().network(1), now: Cell::default(), woken: Rc::clone(&woken) };
+    let settings = Settings { spins: true, ..open_loop(OpenLoop::default()) };
+    let job = Job { pacer: every(10 * MS, None), ..job(get(), http1(1)) };
+    let ran = run_job(settings, Box::new(network), job);
+    assert_accounted(&ran.totals);
+    for number in 1..100 {
+        assert!(woken.borrow().contains(&Nanos(number * 10 * MS - 50_000)), "before request {number}");
+    }
 }
 
 #[test]

@@ -68,9 +68,9 @@ fn nothing_after_the_end_counts_for_who_was_stalled_again_while_catching_up() {
 
 #[test]
 fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
-    // Past the end of the warm-up, and past that and the planned end of the run.
-    for for_s in ["0.5", "3.0"] {
-        let stalled = format!("{QUICK}[[generator_stall]]\nfrom_s = 0.9\nfor_s = {for_s}");
+    // Past the end of the warm-up, also where that is the first timer missed, and past the planned end of the run.
+    for (from_s, for_s) in [("0.9", "0.5"), ("0.9995", "0.4005"), ("0.9", "3.0")] {
+        let stalled = format!("{QUICK}[[generator_stall]]\nfrom_s = {from_s}\nfor_s = {for_s}");
         let settings = Settings { warmup_ns: SECOND, duration_ns: Some(SECOND), ..settings() };
         let Ran { totals, end } = run_http(settings, &stalled);
         assert_eq!(end.elapsed_ns, SECOND);
