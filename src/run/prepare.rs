@@ -73,7 +73,7 @@ pub fn prepare(
         let callbacks = script.callbacks();
         (Some(&*script), callbacks)
     });
-    let spins = !is_simulated && spin::decide(plan, &addresses.0).spins;
+    let spins = spin::decide(plan, &addresses.0).spins;
     let settings = |index| Settings { spins, ..settings(plan, addresses, tls.clone(), pipelines, index) };
     let sight = Sight::begin(plan, addresses);
     let control = Arc::default();

@@ -7,7 +7,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 
-use crate::plan::{Plan, Spin};
+use crate::plan::{Io, Plan, Spin};
 
 /// What was decided, and why, for `-v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub struct Decision {
 
 /// Decides for this plan on this machine.
 pub fn decide(plan: &Plan, addresses: &[SocketAddr]) -> Decision {
+    if let Io::Sim(_) = plan.io {
+        return Decision { spins: false, reason: "the run is simulated" };
+    }
     let allowed = thread::available_parallelism().map_or(1, |processors| processors.get());
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| count(&text));
     let is_local = plan.way.unix.is_some() || addresses.iter().any(|&address| is_here(address));

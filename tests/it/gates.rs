@@ -1,44 +1,38 @@
 //! Gates: the exit code of a run when a condition holds, and the messages.
 
-use serde_json::Value;
-
 use crate::harness::{Context, Scratch, cases, target, url};
+use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    a_broken_gate_is_named_with_its_value_and_exits_with_3;
-    a_gate_that_holds_nothing_against_a_run_is_silent;
+    a_broken_gate_is_named_with_its_value_and_exits_with_3 (Once);
+    a_gate_that_holds_nothing_against_a_run_is_silent (Once);
     gates_are_cases_of_a_test_suite;
-    other_failures_come_first;
-    a_condition_that_cannot_be_read_starts_nothing;
+    other_failures_come_first (Once);
+    a_condition_that_cannot_be_read_starts_nothing (Once);
 }
 
+/// Each response takes a millisecond.
+const EVEN: &str = "connect_us = 0.0\nlatency_us = 1000.0";
+
 fn a_broken_gate_is_named_with_its_value_and_exits_with_3(context: &Context) {
-    let (server, scratch) = (target(), Scratch::new("gates"));
     for program in context.both() {
-        let gates = "-t1 -c1 -d1s --fail-if p50<5s --fail-if errors>1%,rate>1 --annotate";
-        let output = program.words(gates).word(url(&server, "/")).run();
-        assert_eq!(output.code, 3, "{output:?}");
-        let lines: Vec<&str> = output.stderr.lines().filter(|line| !line.starts_with("note: ")).collect();
-        let [line, annotation] = lines[..] else { panic!("{output:?}") };
-        assert!(line.starts_with("onrush: --fail-if p50<5s: it was ") && line.ends_with('s'), "{line}");
-        assert_eq!(annotation, line.replace("onrush: ", "::error title=onrush::"));
+        let gates = "-t1 -c1 -d5s --fail-if p50<5s --fail-if errors>1%,rate>1 --annotate";
+        let output = simulate(program.words(gates), EVEN);
+        let lines = "onrush: --fail-if p50<5s: it was 1.00ms\n::error title=onrush::--fail-if p50<5s: it was 1.00ms\n";
+        assert_eq!((output.code, output.stderr.as_str()), (3, lines), "{output:?}");
     }
-    let file = scratch.path().join("result.json");
-    let words = "-t1 -c1 -n20 --fail-if p100<5s --fail-if rate<0.5 -o";
-    let output = context.onrush().words(words).word(&file).word(url(&server, "/")).run();
-    let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    assert_eq!(output.code, 3);
+    let words = "-t1 -c1 -n20 --fail-if p100<5s --fail-if rate<0.5";
+    let (output, document) = simulated_document(context.onrush().words(words), EVEN);
+    assert_eq!(output.code, 3, "{output:?}");
     let gates = document["gates"].as_array().unwrap();
     assert_eq!((gates[0]["broken"].as_bool(), gates[1]["broken"].as_bool()), (Some(true), Some(false)));
     assert_eq!(gates[0]["terms"][0]["term"], "p100<5s");
 }
 
 fn a_gate_that_holds_nothing_against_a_run_is_silent(context: &Context) {
-    let server = target();
-    let words = "-t1 -c2 -d1s -R 200 --fail-if scheduled.p99.9>10s --fail-if rate<0.1*asked --fail-if status.5xx>0 --fail-if dropped>0";
-    let output = context.onrush().words(words).word(url(&server, "/")).run();
-    assert_eq!(output.code, 0, "{output:?}");
-    assert!(!output.stderr.contains("fail-if"), "{output:?}");
+    let words = "-t1 -c2 -d5s -R 200 --fail-if scheduled.p99.9>1ms --fail-if rate<0.99*asked --fail-if status.5xx>0 --fail-if dropped>0";
+    let output = simulate(context.onrush().words(words), EVEN);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
 }
 
 fn gates_are_cases_of_a_test_suite(context: &Context) {

@@ -14,9 +14,11 @@ use onrush::session::{self, Ran};
 
 use crate::counting::live_bytes;
 use crate::harness::{Context, cases, target};
+use crate::tls_peers::{TlsServer, self_signed};
 
 cases! {
     a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads_each_has;
+    connections_that_speak_tls_outlast_a_session;
     forty_sessions_in_one_process_leave_nothing_behind (Once, Alone);
 }
 
@@ -145,6 +147,22 @@ fn a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads
         assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}");
         spares = ran.outcome.spares;
         assert_eq!(spares.len(), left, "{load}");
+    }
+}
+
+fn connections_that_speak_tls_outlast_a_session(context: &Context) {
+    let server = TlsServer::new(&self_signed(&["localhost"]));
+    for (version, handshakes) in [("1.2", 4), ("1.3", 8)] {
+        let plan = plan(&format!("-k -t1 -c4 -n 400 --tls-max {version} --io {} {}", context.backend, server.url("/")));
+        let mut spares = Vec::new();
+        for _ in 0..2 {
+            let (mut clock, interrupt) = (Clock::of(&plan.io), Interrupt::default());
+            let ran =
+                session::run_on(spares, &mut clock, &plan, &interrupt, &mut Recorder::default()).expect("it runs");
+            assert_eq!(ran.outcome.totals.counters.completed, 400, "TLS {version}");
+            spares = ran.outcome.spares;
+        }
+        assert_eq!(server.heard(|heard| heard.handshakes), handshakes, "TLS {version}");
     }
 }
 
