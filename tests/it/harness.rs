@@ -149,6 +149,12 @@ pub fn exchange(address: SocketAddr, request: &str) -> String {
     answer
 }
 
+/// Waits until a run has begun: the embedded target has had a request.
+#[track_caller]
+pub fn wait_for_load(server: &Server) {
+    wait_until(|| counts(server.address()).requests > 0);
+}
+
 /// The embedded target in its own process, with as many open files as the machine allows.
 pub struct Served {
     child: Child,

@@ -3,6 +3,24 @@
 //! `make check-machine` runs them one after the other, before a release and whenever their subject changes. Each names
 //! what covers it in `make test`.
 
-use crate::harness::cases;
+use std::time::Duration;
 
-cases! {}
+use rustix::process::Signal;
+
+use crate::harness::{Context, cases, finish, signal, target, url, wait_for_load};
+
+cases! {
+    one_signal_brings_the_report_within_300_ms;
+}
+
+/// That one signal brings it at all, `terminal` shows in `make test`.
+fn one_signal_brings_the_report_within_300_ms(context: &Context) {
+    let server = target();
+    let onrush = context.onrush().words("-t2 -c4 -d30s --io").word(context.backend);
+    let child = onrush.word(url(&server, "/")).spawn();
+    wait_for_load(&server);
+    signal(&child, Signal::INT);
+    let output = finish(child);
+    println!("report after a signal [{}]: {:?}", context.backend, output.took);
+    assert!(output.code == 0 && output.took < Duration::from_millis(300), "{output:?}");
+}
