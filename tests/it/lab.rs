@@ -1,42 +1,41 @@
 //! Experiments: what is measured and kept, what is done around runs, and how they end and resume.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, finish, signal, target, url};
-use crate::peers::accepts;
+use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url, wait_until};
+use crate::peers::{Reserved, accepts};
 use crate::servers::Server;
 
 cases! {
-    a_sweep_measures_every_point_in_every_round;
-    sockets_are_sampled_in_every_run;
-    targets_are_compared_in_turns;
-    a_plan_is_shown_and_nothing_is_touched;
-    hooks_know_what_they_are_run_for;
-    a_hook_that_fails_or_hangs_fails_its_run_only;
-    a_hook_that_fails_ends_the_experiment_where_that_is_wanted;
-    a_failed_run_is_repeated_at_once;
-    a_target_is_started_for_each_point_and_ended;
-    a_target_that_cannot_be_started_stops_everything;
-    a_target_that_does_not_answer_stops_everything;
-    a_target_that_dies_fails_the_runs_after_it;
-    an_interrupted_experiment_goes_on_where_it_was;
-    a_second_signal_quits;
-    what_has_changed_meanwhile_is_refused;
-    what_was_redacted_is_needed_to_go_on;
-    a_folder_belongs_to_one_at_a_time;
-    a_full_disk_ends_it_with_a_reason;
-    statuses_are_flagged_and_gates_break;
-    the_published_experiments_can_be_planned;
-    the_load_on_a_real_server_is_raised needs "nginx";
-    proxies_are_compared_with_real_servers needs "nginx", "apache2";
+    a_sweep_measures_every_point_in_every_round (Once);
+    sockets_are_sampled_in_every_run (Once);
+    targets_are_compared_in_turns (Once);
+    a_plan_is_shown_and_nothing_is_touched (Once);
+    hooks_know_what_they_are_run_for (Once);
+    a_hook_that_fails_or_hangs_fails_its_run_only (Once);
+    a_hook_that_fails_ends_the_experiment_where_that_is_wanted (Once);
+    a_failed_run_is_repeated_at_once (Once);
+    a_target_is_started_for_each_point_and_ended (Once);
+    a_target_that_cannot_be_started_stops_everything (Once);
+    a_target_that_does_not_answer_stops_everything (Once);
+    a_target_that_dies_fails_the_runs_after_it (Once);
+    an_interrupted_experiment_goes_on_where_it_was (Once);
+    a_second_signal_quits (Once);
+    what_has_changed_meanwhile_is_refused (Once);
+    what_was_redacted_is_needed_to_go_on (Once);
+    a_folder_belongs_to_one_at_a_time (Once);
+    a_full_disk_ends_it_with_a_reason (Once);
+    statuses_are_flagged_and_gates_break (Once);
+    the_published_experiments_can_be_planned (Once);
+    the_load_on_a_real_server_is_raised (Once) needs "nginx";
+    proxies_are_compared_with_real_servers (Once) needs "nginx", "apache2";
 }
 
 /// A run of an experiment in a scratch directory.
@@ -92,8 +91,7 @@ impl Lab {
 
 fn a_sweep_measures_every_point_in_every_round(context: &Context) {
     let (server, lab) = (target(), Lab::new());
-    let words =
-        format!("sweep -c 2,4 -t 1,2 -d 100ms --rounds 2 --out folder --label from=here --io {}", context.backend);
+    let words = format!("sweep -c 2,4 -t 1,2 -n 50 --rounds 2 --out folder --label from=here --io {}", context.backend);
     let output = lab.onrush(context, &words).word(url(&server, "/")).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     let points =
@@ -131,8 +129,9 @@ fn a_sweep_measures_every_point_in_every_round(context: &Context) {
 
 fn sockets_are_sampled_in_every_run(context: &Context) {
     let (server, lab) = (target(), Lab::new());
-    let words = format!("sweep -c 2,4 --sockets -d 800ms --rounds 1 --out folder --io {}", context.backend);
-    let output = lab.onrush(context, &words).word(url(&server, "/")).run_plain();
+    // A sample is taken after half a second.
+    let words = format!("sweep -c 2,4 --sockets -d 1s --rounds 1 --out folder --io {}", context.backend);
+    let output = lab.onrush(context, &words).word(url(&server, "/delay/2")).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     let lines = lab.text("sockets-connections-4-1.ndjson");
     assert!(lines.lines().count() >= 4, "{lines}");
@@ -143,7 +142,7 @@ fn sockets_are_sampled_in_every_run(context: &Context) {
 
 fn targets_are_compared_in_turns(context: &Context) {
     let (server, lab) = (target(), Lab::new());
-    let words = format!("vs -d 100ms --warmup 20ms --rounds 3 -c2 --out folder --io {}", context.backend);
+    let words = format!("vs -n 50 --warmup 20ms --rounds 3 -c2 --out folder --io {}", context.backend);
     let output = lab.onrush(context, &words).word(url(&server, "/")).word(url(&server, "/bytes/1000")).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(lab.results().len(), 6);
@@ -169,7 +168,7 @@ fn a_plan_is_shown_and_nothing_is_touched(context: &Context) {
 /// An experiment of one run of each of two points.
 fn two_points(server: &str, rest: &str) -> String {
     format!(
-        "name = \"x\"\nrounds = 1\n[run]\nduration = \"100ms\"\nthreads = 1\nurl = \"{server}\"\n\
+        "name = \"x\"\nrounds = 1\n[run]\nrequests = 50\nthreads = 1\nurl = \"{server}\"\n\
          [[factor]]\nname = \"load\"\nlevels = [{{ label = \"small\", connections = 1 }}, {{ label = \"large\", connections = 8 }}]\n{rest}"
     )
 }
@@ -199,7 +198,7 @@ fn hooks_know_what_they_are_run_for(context: &Context) {
 
 fn a_hook_that_fails_or_hangs_fails_its_run_only(context: &Context) {
     let (server, lab) = (target(), Lab::new());
-    let rest = "[hooks]\nbefore_run = 'echo why >&2; case $ONRUSH_LEVEL_LOAD in small) exit 3;; esac'\nafter_run = 'case $ONRUSH_ROUND in 2) sleep 60;; esac'\ntimeout = \"300ms\"\n";
+    let rest = "[hooks]\nbefore_run = 'echo why >&2; case $ONRUSH_LEVEL_LOAD in small) exit 3;; esac'\nafter_run = 'case $ONRUSH_ROUND in 2) sleep 60;; esac'\ntimeout = \"1s\"\n";
     let text = two_points(&url(&server, "/"), rest).replace("rounds = 1", "rounds = 2");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!(output.code, 1, "{output:?}");
@@ -233,21 +232,18 @@ fn a_failed_run_is_repeated_at_once(context: &Context) {
     );
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).unwrap().port()
-}
-
 fn a_target_is_started_for_each_point_and_ended(context: &Context) {
     let lab = Lab::new();
-    let port = free_port();
+    let reserved = Reserved::new();
+    let address = reserved.address;
     let onrush = env!("CARGO_BIN_EXE_onrush");
     let level = |name: &str, threads: u32| {
         format!(
-            "{{ label = \"{name}\", \"target.command\" = 'echo $$ >> pids; exec {onrush} serve --addr 127.0.0.1:{port} --threads {threads}' }}"
+            "{{ label = \"{name}\", \"target.command\" = 'echo $$ >> pids; exec {onrush} serve --addr {address} --threads {threads}' }}"
         )
     };
     let text = format!(
-        "name = \"x\"\nrounds = 2\n[run]\nduration = \"100ms\"\nurl = \"http://127.0.0.1:{port}/\"\n\
+        "name = \"x\"\nrounds = 2\n[run]\nrequests = 50\nurl = \"http://{address}/\"\n\
          [[factor]]\nname = \"server\"\nlevels = [{}, {}]\n[target]\ntimeout = \"20s\"\n",
         level("one", 1),
         level("two", 2)
@@ -261,9 +257,9 @@ fn a_target_is_started_for_each_point_and_ended(context: &Context) {
 }
 
 fn a_target_that_cannot_be_started_stops_everything(context: &Context) {
-    let lab = Lab::new();
+    let (lab, reserved) = (Lab::new(), Reserved::new());
     let text =
-        two_points(&format!("http://127.0.0.1:{}/", free_port()), "[target]\ncommand = 'echo no such thing; exit 7'\n");
+        two_points(&format!("http://{}/", reserved.address), "[target]\ncommand = 'echo no such thing; exit 7'\n");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!((output.code, lab.results().len()), (5, 0), "{output:?}");
     assert!(
@@ -275,8 +271,9 @@ fn a_target_that_cannot_be_started_stops_everything(context: &Context) {
 
 fn a_target_that_does_not_answer_stops_everything(context: &Context) {
     let lab = Lab::new();
-    let address = format!("http://127.0.0.1:{}/", free_port());
-    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &two_points(&address, ""))).run_plain();
+    let reserved = Reserved::new();
+    let text = two_points(&format!("http://{}/", reserved.address), "");
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!((output.code, lab.results().len()), (5, 0), "{output:?}");
     assert!(
         output.stderr.contains("unable to connect to") && output.stderr.contains("0 of 2 runs measured"),
@@ -286,15 +283,17 @@ fn a_target_that_does_not_answer_stops_everything(context: &Context) {
 
 fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
     let lab = Lab::new();
-    let port = free_port();
+    let reserved = Reserved::new();
     let mut server = Command::new(env!("CARGO_BIN_EXE_onrush"))
-        .args(["serve", "--addr", &format!("127.0.0.1:{port}")])
+        .args(["serve", "--addr", &reserved.address.to_string()])
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    assert!(accepts(&mut server, ([127, 0, 0, 1], port).into()));
+    assert!(accepts(&mut server, reserved.address));
     let rest = format!("[hooks]\nafter_run = 'kill -9 {}'\non_error = \"continue\"\n", server.id());
-    let text = two_points(&format!("http://127.0.0.1:{port}/"), &rest).replace("rounds = 1", "rounds = 2");
+    // Runs of requests would wait for the target.
+    let text = two_points(&format!("http://{}/delay/2", reserved.address), &rest);
+    let text = text.replace("rounds = 1", "rounds = 2").replace("requests = 50", "duration = \"500ms\"");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     server.wait().unwrap();
     assert_eq!(output.code, 1, "{output:?}");
@@ -305,27 +304,20 @@ fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
     );
 }
 
-/// Starts a long experiment and waits until a run has begun.
+/// Starts an experiment and waits until its first run has ended.
 fn begun(lab: &Lab, context: &Context, server: &str) -> Child {
-    let text = two_points(server, "").replace("100ms", "1500ms").replace("rounds = 1", "rounds = 2");
+    let text = two_points(server, "").replace("requests = 50", "duration = \"1s\"").replace("rounds = 1", "rounds = 2");
     let file = lab.file(context, &text);
     let child = lab.onrush(context, "lab --out folder").word(file).spawn();
-    wait_for(|| lab.path("journal").exists() && lab.runs().len() == 1);
+    wait_until(|| lab.path("journal").exists() && lab.runs().len() == 1);
     child
-}
-
-fn wait_for(is_there: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_there() {
-        assert!(start.elapsed() < Duration::from_secs(30));
-        thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn an_interrupted_experiment_goes_on_where_it_was(context: &Context) {
     let (server, lab) = (target(), Lab::new());
-    let child = begun(&lab, context, &url(&server, "/"));
-    thread::sleep(Duration::from_millis(300));
+    let child = begun(&lab, context, &url(&server, "/delay/2"));
+    let before = counts(server.address()).requests;
+    wait_until(|| counts(server.address()).requests > before + 20);
     signal(&child, Signal::INT);
     let output = finish(child);
     assert_eq!(output.code, 130, "{output:?}");
@@ -352,7 +344,7 @@ fn a_second_signal_quits(context: &Context) {
     let rest = "[hooks]\nbefore_run = 'trap \"\" INT; touch begun; sleep 30'\nafter_run = 'touch after; sleep 30'\n";
     let text = two_points(&url(&server, "/"), rest);
     let child = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).spawn();
-    wait_for(|| lab.scratch.path().join("begun").exists());
+    wait_until(|| lab.scratch.path().join("begun").exists());
     signal(&child, Signal::INT);
     thread::sleep(Duration::from_millis(50));
     signal(&child, Signal::TERM);
@@ -403,7 +395,7 @@ fn what_was_redacted_is_needed_to_go_on(context: &Context) {
 
 fn a_folder_belongs_to_one_at_a_time(context: &Context) {
     let (server, lab) = (target(), Lab::new());
-    let child = begun(&lab, context, &url(&server, "/"));
+    let child = begun(&lab, context, &url(&server, "/delay/2"));
     let refused = lab.onrush(context, "lab --resume folder").run_plain();
     assert!(refused.code == 1 && refused.stderr.contains("another onrush is writing to folder"), "{refused:?}");
     signal(&child, Signal::INT);
@@ -457,7 +449,7 @@ fn the_load_on_a_real_server_is_raised(context: &Context) {
     let text = fs::read_to_string(&published()[0]).unwrap();
     let text = text
         .replace("http://127.0.0.1:1323/", &nginx.url("/hello"))
-        .replace("\"10s\"", "\"200ms\"")
+        .replace("duration = \"10s\"", "requests = 300")
         .replace("\"1s\"", "\"50ms\"")
         .replace("rounds = 3", "rounds = 1");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
@@ -469,13 +461,13 @@ fn the_load_on_a_real_server_is_raised(context: &Context) {
 /// Apache with a CGI script.
 struct Apache {
     process: Child,
-    port: u16,
+    reserved: Reserved,
     _scratch: Scratch,
 }
 
 impl Apache {
     fn new() -> Self {
-        let (scratch, port) = (Scratch::new("apache"), free_port());
+        let (scratch, reserved) = (Scratch::new("apache"), Reserved::new());
         let root = scratch.path().display().to_string();
         let script = scratch.file("second.pl", "#!/bin/sh\nprintf 'Content-type: text/html\\n\\nhello'\n");
         fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -484,9 +476,10 @@ impl Apache {
             .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
             .concat();
         let configuration = format!(
-            "ServerRoot {root}\nServerName localhost\nListen 127.0.0.1:{port}\nPidFile {root}/pid\nErrorLog {root}/error.log\n\
+            "ServerRoot {root}\nServerName localhost\nListen {}\nPidFile {root}/pid\nErrorLog {root}/error.log\n\
              {modules}User daemon\nGroup nogroup\nScriptSock {root}/cgi.sock\nScriptAlias /cgi-bin/ {root}/\n\
-             <Directory {root}>\nRequire all granted\nOptions +ExecCGI\n</Directory>\n"
+             <Directory {root}>\nRequire all granted\nOptions +ExecCGI\n</Directory>\n",
+            reserved.address
         );
         let configuration = scratch.file("httpd.conf", configuration);
         let mut process = Command::new("apache2")
@@ -496,8 +489,8 @@ impl Apache {
             .stderr(Stdio::null())
             .spawn()
             .expect("apache2 starts");
-        assert!(accepts(&mut process, ([127, 0, 0, 1], port).into()));
-        Self { process, port, _scratch: scratch }
+        assert!(accepts(&mut process, reserved.address));
+        Self { process, reserved, _scratch: scratch }
     }
 }
 
@@ -512,24 +505,24 @@ fn proxies_are_compared_with_real_servers(context: &Context) {
     let (apache, lab) = (Apache::new(), Lab::new());
     let nginx = Server::nginx_with(
         "",
-        &format!("location /cgi-bin {{ proxy_pass http://127.0.0.1:{}; }}", apache.port),
+        &format!("location /cgi-bin {{ proxy_pass http://{}; }}", apache.reserved.address),
         |_| {},
     );
     let text = fs::read_to_string(&published()[1]).unwrap();
     let text = text
-        .replace("127.0.0.1:8081", &format!("127.0.0.1:{}", apache.port))
+        .replace("127.0.0.1:8081", &apache.reserved.address.to_string())
         .replace("127.0.0.1:8080", &nginx.address().to_string())
-        .replace("\"30s\"", "\"300ms\"")
+        .replace("duration = \"30s\"", "requests = 20")
         .replace("\"2s\"", "\"50ms\"")
-        .replace("rounds = 5", "rounds = 2")
+        .replace("rounds = 5", "rounds = 1")
         .replace("threads = 12, connections = 400", "threads = 2, connections = 8")
         .replace("threads = 8, connections = 96", "threads = 1, connections = 4");
     let output: Output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
-    assert_eq!(lab.results().len(), 8, "{output:?}");
+    assert_eq!(lab.results().len(), 4, "{output:?}");
     let targets = lab.document("targets.json");
     let heads = [0, 1].map(|index| targets[index]["head"].as_str().unwrap().to_owned());
     assert!(heads[0].contains("Apache") && heads[1].contains("nginx"), "{targets}");
     assert!((0..2).all(|index| targets[index]["status"] == 200 && targets[index]["body_bytes"] == 5), "{targets}");
-    assert_eq!(lab.document("url-nginx-load-focused-2.json")["status"].as_object().unwrap().len(), 1);
+    assert_eq!(lab.document("url-nginx-load-focused-1.json")["status"].as_object().unwrap().len(), 1);
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
 /// A port that refuses, and that no other process can take while this exists.
@@ -21,7 +22,21 @@ pub struct Refusing {
 impl Refusing {
     /// Takes one: bound, but nothing listens.
     pub fn new() -> Self {
-        let (socket, address) = bound();
+        let (socket, address) = bound(false);
+        Self { _socket: socket, address }
+    }
+}
+
+/// A port for a server that another process starts while this exists; nobody else is given it.
+pub struct Reserved {
+    _socket: OwnedFd,
+    pub address: SocketAddr,
+}
+
+impl Reserved {
+    /// Takes one. It refuses until the server listens, which may bind it because servers reuse addresses.
+    pub fn new() -> Self {
+        let (socket, address) = bound(true);
         Self { _socket: socket, address }
     }
 }
@@ -36,7 +51,7 @@ pub struct Silent {
 impl Silent {
     /// Listens without accepting, and fills the accept queue.
     pub fn new() -> Self {
-        let (socket, address) = bound();
+        let (socket, address) = bound(false);
         listen(&socket, 0).expect("a socket can listen");
         let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok();
         let waiting: Vec<TcpStream> = (0..32).map_while(connect).collect();
@@ -59,8 +74,9 @@ pub fn crowded(time: Duration, serve: fn(TcpStream) -> io::Result<()>) -> Socket
     address
 }
 
-fn bound() -> (OwnedFd, SocketAddr) {
+fn bound(is_shared: bool) -> (OwnedFd, SocketAddr) {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket can be made");
+    set_socket_reuseaddr(&socket, is_shared).expect("it is an option of every socket");
     bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a port can be bound");
     let address = getsockname(&socket).expect("the port is known").try_into().expect("an IPv4 address");
     (socket, address)
@@ -101,7 +117,7 @@ pub fn unix(path: &Path) {
 
 /// Waits until connections are accepted there; returns whether by this process, which then has not ended.
 pub fn accepts(process: &mut Child, address: SocketAddr) -> bool {
-    for _ in 0..500 {
+    for _ in 0..2000 {
         if TcpStream::connect(address).is_ok() {
             return matches!(process.try_wait(), Ok(None));
         }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::Signal;
 
 use crate::harness::{Context, Output, Scratch, cases, signal};
-use crate::peers::accepts;
+use crate::peers::{Reserved, accepts};
 
 cases! {
     nginx_logs_what_is_counted needs "nginx";
@@ -35,16 +35,16 @@ fn nginx_logs_what_is_counted(context: &Context) {
 
 fn nginx_logs_what_is_counted_as_wrk(context: &Context) {
     let nginx = Server::nginx(1000);
-    let output = context.called("wrk").words("-t2 -c10 -d1s").word(nginx.url("/hello")).run();
+    let output = context.called("wrk").words("-t2 -c10 -n1000").word(nginx.url("/hello")).run();
     assert_counted(&output, &nginx.log(), 10);
 }
 
 fn nginx_closing_every_tenth_request_is_no_error(context: &Context) {
     for onrush in [context.onrush(), context.called("wrk")] {
         let nginx = Server::nginx(10);
-        let output = onrush.words("-t2 -c10 -d1s").word(nginx.url("/hello")).run();
+        let output = onrush.words("-t2 -c10 -n1000").word(nginx.url("/hello")).run();
         assert_counted(&output, &nginx.log(), 10);
-        assert!(output.requests() > 200, "connections were replaced: {output:?}");
+        assert_eq!(output.requests(), 1000, "connections were replaced: {output:?}");
     }
 }
 
@@ -72,24 +72,24 @@ fn nginx_serves_files_that_arrive_whole(context: &Context) {
 }
 
 fn python_logs_what_is_counted(context: &Context) {
-    for onrush in [context.onrush(), context.called("wrk")] {
+    for (onrush, end) in [(context.onrush(), "-d500ms"), (context.called("wrk"), "-n100")] {
         let python = Server::python("HTTP/1.0");
-        let output = onrush.words("-t1 -c4 -d1s").word(python.url(&format!("/{FILE}"))).run();
+        let output = onrush.words("-t1 -c4").words(end).word(python.url(&format!("/{FILE}"))).run();
         assert_counted(&output, &python.log(), 4);
     }
 }
 
 fn python_logs_what_is_counted_with_keep_alive(context: &Context) {
     let python = Server::python("HTTP/1.1");
-    let output = context.onrush().words("-t2 -c8 -d1s").word(python.url(&format!("/{FILE}"))).run();
+    let output = context.onrush().words("-t2 -c8 -d500ms").word(python.url(&format!("/{FILE}"))).run();
     assert_counted(&output, &python.log(), 8);
 }
 
 fn python_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
     for protocol in ["HTTP/1.0", "HTTP/1.1"] {
         let python = Server::python(protocol);
-        let output = context.onrush().words("-t2 -c20 -n500").word(python.url(&format!("/{FILE}"))).run();
-        assert_eq!((output.code, output.requests(), python.log().len()), (0, 500, 500), "{protocol}: {output:?}");
+        let output = context.onrush().words("-t2 -c20 -n100").word(python.url(&format!("/{FILE}"))).run();
+        assert_eq!((output.code, output.requests(), python.log().len()), (0, 100, 100), "{protocol}: {output:?}");
         assert_no_errors(&output);
     }
 }
@@ -115,6 +115,7 @@ pub struct Server {
     process: Child,
     address: SocketAddr,
     _scratch: Scratch,
+    _reserved: Option<Reserved>,
     log: PathBuf,
     /// What ends it.
     end: Signal,
@@ -137,23 +138,18 @@ impl Server {
     }
 
     fn nginx_as(processes: &str, listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
-        for _ in 0..5 {
-            let scratch = scratch();
-            prepare(scratch.path());
-            // Another process may take the port before nginx does: then try the next one.
-            let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-            let configuration =
-                scratch.file("nginx.conf", nginx_conf(scratch.path(), address, processes, listen, settings));
-            let mut command = Command::new(program("nginx"));
-            command.arg("-p").arg(scratch.path()).arg("-c").arg(configuration).args(["-e", "error.log"]);
-            let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("nginx starts");
-            let log = scratch.path().join("access.log");
-            let mut server = Self { process, address, _scratch: scratch, log, end: Signal::QUIT };
-            if accepts(&mut server.process, server.address) {
-                return server;
-            }
-        }
-        panic!("nginx does not start");
+        let (scratch, reserved) = (scratch(), Reserved::new());
+        prepare(scratch.path());
+        let configuration = nginx_conf(scratch.path(), reserved.address, processes, listen, settings);
+        let configuration = scratch.file("nginx.conf", configuration);
+        let mut command = Command::new(program("nginx"));
+        command.arg("-p").arg(scratch.path()).arg("-c").arg(configuration).args(["-e", "error.log"]);
+        let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("nginx starts");
+        let (address, log) = (reserved.address, scratch.path().join("access.log"));
+        let mut server =
+            Self { process, address, _scratch: scratch, _reserved: Some(reserved), log, end: Signal::QUIT };
+        assert!(accepts(&mut server.process, address), "nginx does not start");
+        server
     }
 
     /// Python's server with a connection per request (`HTTP/1.0`) or with keep-alive (`HTTP/1.1`).
@@ -169,7 +165,8 @@ impl Server {
         let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
         output.read_line(&mut line).expect("the script says its port");
         let port: u16 = line.trim().parse().expect("the script says its port");
-        Self { process, address: SocketAddr::from(([127, 0, 0, 1], port)), _scratch: scratch, log, end: Signal::KILL }
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        Self { process, address, _scratch: scratch, _reserved: None, log, end: Signal::KILL }
     }
 
     /// Where it listens.

@@ -6,16 +6,16 @@ use std::process::Command;
 use crate::harness::{Context, Scratch, cases};
 
 cases! {
-    an_experiment_restores_what_it_varies needs "unshare -rnm true", "ip -V";
-    the_published_experiment_with_buffers_varies_them needs "unshare -rnm true", "ip -V";
-    every_signal_ends_an_experiment_and_restores needs "unshare -rnm true", "ip -V";
-    a_second_signal_restores_and_quits needs "unshare -rnm true", "ip -V";
-    an_error_restores needs "unshare -rnm true", "ip -V";
-    what_is_refused_is_refused_before_the_first_run needs "unshare -rnm true", "ip -V";
-    what_a_killed_experiment_left_is_restored_by_hand needs "unshare -rnm true", "ip -V";
-    a_kill_at_the_moment_of_a_change_loses_nothing needs "unshare -rnm true", "ip -V", "strace -V";
-    what_somebody_else_has_set_is_left_alone needs "unshare -rnm true", "ip -V";
-    without_permission_nothing_is_changed needs "unshare -nm true", "ip -V", "setpriv --version";
+    an_experiment_restores_what_it_varies (Once) needs "unshare -rnm true", "ip -V";
+    the_published_experiment_with_buffers_varies_them (Once) needs "unshare -rnm true", "ip -V";
+    every_signal_ends_an_experiment_and_restores (Once) needs "unshare -rnm true", "ip -V";
+    a_second_signal_restores_and_quits (Once) needs "unshare -rnm true", "ip -V";
+    an_error_restores (Once) needs "unshare -rnm true", "ip -V";
+    what_is_refused_is_refused_before_the_first_run (Once) needs "unshare -rnm true", "ip -V";
+    what_a_killed_experiment_left_is_restored_by_hand (Once) needs "unshare -rnm true", "ip -V";
+    a_kill_at_the_moment_of_a_change_loses_nothing (Once) needs "unshare -rnm true", "ip -V", "strace -V";
+    what_somebody_else_has_set_is_left_alone (Once) needs "unshare -rnm true", "ip -V";
+    without_permission_nothing_is_changed (Once) needs "unshare -nm true", "ip -V", "setpriv --version";
 }
 
 /// The beginning of every script: an empty `/run`, a target, and helper functions. `$0` is the program, `$1` the
@@ -25,15 +25,17 @@ exec 2>&1
 mount -t tmpfs run /run && ip link set lo up && cd "$2" || exit 9
 "$0" serve --addr 127.0.0.1:8080 > serve & server=$!
 until [ -s serve ]; do sleep 0.02; done
-url=http://127.0.0.1:8080/
+url=http://127.0.0.1:8080/delay/2
 core=/proc/sys/net/core/somaxconn
 all() { cat $core /proc/sys/net/ipv4/tcp_rmem; }
 before=$(all)
 # Lines that the test looks at.
 tell() { echo "> $*"; }
-# Waits for a run with settings that are changed.
+# Waits for a run with settings that are changed, until it has a connection and for a moment more.
 changed() {
-    until grep -q "ended\|begun" $1/journal 2>/dev/null && [ -e $1/targets.json ] && [ "$(all)" != "$before" ]; do
+    until grep -q "ended\|begun" $1/journal 2>/dev/null && [ -e $1/targets.json ] && [ "$(all)" != "$before" ] &&
+        grep -q ":1F90 01 " /proc/net/tcp
+    do
         sleep 0.02
     done
     sleep 0.2
@@ -82,7 +84,7 @@ rounds = 1
 [run]
 url = "$url"
 io = "$1"
-duration = "100ms"
+requests = 50
 [[factor]]
 name = "net.core.somaxconn"
 levels = [{ "sysctl.net.core.somaxconn" = "128" }, { "sysctl.net.core.somaxconn" = "200" }]
@@ -106,7 +108,7 @@ fn the_published_experiment_with_buffers_varies_them(context: &Context) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/experiments/socket-buffers.toml");
     let script = format!(
         r#"
-sed -e 's/net.core.\(.\)mem_max" = \([0-9]*\)/net.ipv4.tcp_\1mem" = "4096 131072 \2"/g' -e 's/"3s"/"100ms"/' \
+sed -e 's/net.core.\(.\)mem_max" = \([0-9]*\)/net.ipv4.tcp_\1mem" = "4096 131072 \2"/g' -e 's/^duration = "3s"/requests = 100/' \
     -e "s|http://localhost/index.php|$url|" -e 's/^rounds = 3/rounds = 1/' -e 's/^before_point = .*/before_point = "true"/' \
     -e "s/^threads = 2/threads = 2\nio = \"$1\"/" {file} > experiment.toml
 "$0" lab --allow-host-changes --out out experiment.toml >/dev/null 2>err
@@ -155,8 +157,8 @@ tell $(state)
 kill -INT $lab
 wait $lab
 tell $? $(state)
-sleep 0.1
-grep -q "^State:.[^Z]" /proc/$(cat hook)/status 2>/dev/null && tell the hook is there || tell the hook is gone
+while grep -q "^State:.[^Z]" /proc/$(cat hook)/status 2>/dev/null; do sleep 0.02; done
+tell the hook is gone
 "#;
     assert_eq!(lines(context, script), ["changed journal", "130 restored", "the hook is gone"]);
 }
@@ -169,7 +171,7 @@ rounds = 1
 [run]
 url = "$url"
 io = "$1"
-duration = "100ms"
+requests = 50
 [[factor]]
 name = "somaxconn"
 levels = [{ "sysctl.net.core.somaxconn" = "128" }, { "sysctl.net.core.somaxconn" = "200" }]
@@ -191,20 +193,20 @@ fn what_is_refused_is_refused_before_the_first_run(context: &Context) {
 for setting in net.core.somaxconnn=1,2 net.core=1,2 net.ipv4.route.flush=1,2 net.core.rmem_max=4096,8192 \
     net.core.somaxconn=128,many net..core=1,2
 do
-    "$0" sweep --io $1 --allow-host-changes --sysctl $setting -d 100ms --out out-$setting $url >/dev/null 2>err
+    "$0" sweep --io $1 --allow-host-changes --sysctl $setting -n 50 --out out-$setting $url >/dev/null 2>err
     tell $? $(state) $(ls out-$setting 2>/dev/null | grep -c somaxconn)
     said
 done
-"$0" sweep --io $1 --sysctl net.core.somaxconn=1,2 -d 100ms --out out $url >/dev/null 2>err
+"$0" sweep --io $1 --sysctl net.core.somaxconn=1,2 -n 50 --out out $url >/dev/null 2>err
 tell $? $(state)
 said
 mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys
-"$0" sweep $sweep -d 100ms --out out1 $url >/dev/null 2>err
+"$0" sweep $sweep -n 50 --out out1 $url >/dev/null 2>err
 tell $? $(state)
 said
 umount /proc/sys
 mount -o remount,ro /run
-"$0" sweep $sweep -d 100ms --out out2 $url >/dev/null 2>err
+"$0" sweep $sweep -n 50 --out out2 $url >/dev/null 2>err
 tell $? $(state)
 said
 "#;
@@ -233,13 +235,13 @@ fn what_a_killed_experiment_left_is_restored_by_hand(context: &Context) {
 "$0" sweep $sweep --sysctl "$rmem" -d 60s --out killed $url >/dev/null & lab=$!
 changed killed
 "$0" restore >err 2>&1; tell $?; said
-"$0" sweep $sweep -d 100ms --out second $url >/dev/null 2>err; tell $?; said
+"$0" sweep $sweep -n 50 --out second $url >/dev/null 2>err; tell $?; said
 kill -KILL $lab; wait $lab; tell $? $(state)
-"$0" sweep $sweep -d 100ms --out third $url >/dev/null 2>err; tell $? $(state); said
+"$0" sweep $sweep -n 50 --out third $url >/dev/null 2>err; tell $? $(state); said
 "$0" -n1 -c1 $url >/dev/null; tell "single runs go on: $?"
 "$0" restore | sed 's/^/> /'; tell $(state)
 "$0" restore | sed 's/^/> /'
-"$0" sweep $sweep -d 100ms --out fourth $url >/dev/null 2>err; tell $? $(state)
+"$0" sweep $sweep -n 50 --out fourth $url >/dev/null 2>err; tell $? $(state)
 "#;
     let lines = lines(context, script);
     let is_pid = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -282,7 +284,7 @@ fn a_kill_at_the_moment_of_a_change_loses_nothing(context: &Context) {
     let script = r#"
 for call in openat:2 openat:3 write:1 openat:4 openat:7 write:2 openat:8; do
     strace -f -qq -o trace -P $core -e trace=write,openat -e inject=${call%:*}:signal=KILL:when=${call#*:} \
-        "$0" sweep $sweep -d 100ms --out out-$call $url >/dev/null 2>&1
+        "$0" sweep $sweep -n 50 --out out-$call $url >/dev/null 2>&1
     tell $? $(grep -c '"change"' /run/onrush/*) $(state)
     "$0" restore >/dev/null; tell $? $(state)
 done
@@ -326,7 +328,7 @@ fn without_permission_nothing_is_changed(context: &Context) {
     let script = r#"
 chmod 1777 /run; mkdir own; chmod 777 own
 setpriv --reuid 65534 --regid 65534 --clear-groups \
-    "$0" sweep $sweep -d 100ms --out own/out $url >/dev/null 2>err
+    "$0" sweep $sweep -n 50 --out own/out $url >/dev/null 2>err
 tell $? $(state)
 said
 "#;
