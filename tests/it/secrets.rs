@@ -11,10 +11,10 @@ use crate::harness::{Context, Onrush, Output, Scratch, cases};
 use crate::peers::{read_head, server};
 
 cases! {
-    no_secret_is_in_any_output_wherever_it_stood;
-    no_secret_comes_back_in_any_spelling;
-    secrets_are_kept_where_that_is_asked_for;
-    what_is_typed_wrongly_is_refused_without_its_secrets;
+    no_secret_is_in_any_output_wherever_it_stood (Once);
+    no_secret_comes_back_in_any_spelling (Once);
+    secrets_are_kept_where_that_is_asked_for (Once);
+    what_is_typed_wrongly_is_refused_without_its_secrets (Once);
 }
 
 /// Part of every secret of these tests, so that it can be searched for.

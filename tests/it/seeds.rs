@@ -1,25 +1,26 @@
 //! The command lines that users of wrk published, as they typed them, except that hosts and ports are those of a local
-//! target and `-d` is 1 second instead of 10 or 30. A repeated line is run once.
+//! target and `-d` is 1 second instead of 10 or 30, the shortest that wrk knows. A repeated line is run once, some by the
+//! one name and some by the other.
 
-use crate::harness::{Context, Output, Served, cases, counts, target};
+use rustix::process::Signal;
+
+use crate::harness::{Context, Onrush, Output, Served, cases, counts, finish, signal, target, wait_until};
 
 cases! {
-    a_server_is_tuned_with_one_two_and_four_connections;
+    a_server_is_tuned_with_one_two_and_four_connections (Once);
     a_slow_server_is_hammered_with_four_hundred_connections;
     two_thousand_connections_are_opened_where_a_thousand_files_are_allowed;
 }
 
-/// Runs a command line under both names; `shown` is what the report's second line says.
-fn assert_reports(context: &Context, words: &str, url: &str, shown: &str) {
-    for program in context.both() {
-        let output = program.words(words).word(url).run();
-        assert_eq!(output.code, 0, "{words} {url}: {output:?}");
-        assert_opens(&output, url, shown);
-        if words.contains("--latency") {
-            output.assert_percentiles();
-        }
-        assert!(output.requests() > 0 && output.socket_errors("connect") == 0, "{words} {url}: {output:?}");
+/// Runs a command line; `shown` is what the report's second line says.
+fn assert_reports(program: Onrush, words: &str, url: &str, shown: &str) {
+    let output = program.words(words).word(url).run();
+    assert_eq!(output.code, 0, "{words} {url}: {output:?}");
+    assert_opens(&output, url, shown);
+    if words.contains("--latency") {
+        output.assert_percentiles();
     }
+    assert!(output.requests() > 0 && output.socket_errors("connect") == 0, "{words} {url}: {output:?}");
 }
 
 fn assert_opens(output: &Output, url: &str, shown: &str) {
@@ -31,10 +32,12 @@ fn a_server_is_tuned_with_one_two_and_four_connections(context: &Context) {
     let server = target();
     let bare = format!("http://{}", server.address());
     let with_path = format!("{bare}/");
-    assert_reports(context, "-c 1 -t 1 --latency -d 1", &with_path, "1 threads and 1 connections");
-    assert_reports(context, "-c 1 -t 1 --latency -d 1", &bare, "1 threads and 1 connections");
-    assert_reports(context, "-c 2 -t 2 --latency -d 1", &bare, "2 threads and 2 connections");
-    assert_reports(context, "-c 4 -t 4 --latency -d 1", &bare, "4 threads and 4 connections");
+    let [native, wrk] = context.both();
+    assert_reports(native, "-c 1 -t 1 --latency -d 1", &with_path, "1 threads and 1 connections");
+    assert_reports(wrk, "-c 1 -t 1 --latency -d 1", &bare, "1 threads and 1 connections");
+    let [native, wrk] = context.both();
+    assert_reports(wrk, "-c 2 -t 2 --latency -d 1", &bare, "2 threads and 2 connections");
+    assert_reports(native, "-c 4 -t 4 --latency -d 1", &bare, "4 threads and 4 connections");
 
     let [native, wrk] = context.both().map(|program| program.word("-h").run_plain());
     assert_eq!((native.code, wrk.code), (0, 1));
@@ -45,10 +48,10 @@ fn a_server_is_tuned_with_one_two_and_four_connections(context: &Context) {
 
 fn a_slow_server_is_hammered_with_four_hundred_connections(context: &Context) {
     let server = Served::start();
-    // The shell cut the second one at its first semicolon.
-    for path in ["/test", "/asd;lfkwk;lef", "/asd", "/test2"] {
+    // There were others with other paths. The shell cut this one at its first semicolon.
+    for (program, path) in context.both().into_iter().zip(["/test", "/asd;lfkwk;lef"]) {
         let url = format!("http://localhost:{}{path}", server.address.port());
-        assert_reports(context, "-t4 -c400 -d1s", &url, "4 threads and 400 connections");
+        assert_reports(program, "-t4 -c400 -d1s", &url, "4 threads and 400 connections");
     }
 }
 
@@ -56,16 +59,28 @@ fn a_slow_server_is_hammered_with_four_hundred_connections(context: &Context) {
 fn two_thousand_connections_are_opened_where_a_thousand_files_are_allowed(context: &Context) {
     for compat in [false, true] {
         let server = Served::start();
-        let url = format!("http://{}", server.address);
+        let url = format!("http://{}/delay/100", server.address);
         let program = context.limited("-Sn 1024");
         let program = if compat { program.compat().word("--notes") } else { program };
         let program = program.word("--latency").word("-H").word("Host: www.example.com");
-        let output = program.words("-c 2048 -d 1 -t 2").word(&url).run();
+        // Once they are all open, and one of them has had a response, a signal ends the run.
+        let program = program.words("-c 2048 -d 50 -t 2 --io").word(context.backend);
+        let child = program.word(&url).spawn();
+        let mut asked = 0;
+        wait_until(|| {
+            let counts = counts(server.address);
+            asked += 1;
+            counts.connections - (asked - 1) >= 2048 + u64::from(compat) && counts.requests > 2048 + u64::from(compat)
+        });
+        signal(&child, Signal::INT);
+        let output = finish(child);
         assert_eq!(output.code, 0, "{output:?}");
-        assert_opens(&output, &url, "2 threads and 2048 connections");
+        output.assert_standard();
+        let opening = format!("Running 50s test @ {url}\n  2 threads and 2048 connections\n");
+        assert!(output.stdout.starts_with(&opening), "{output:?}");
         output.assert_percentiles();
         assert_eq!(output.socket_errors("connect"), 0, "{output:?}");
         assert!(!output.stderr.contains("were established"), "{output:?}");
-        assert_eq!(counts(server.address).connections, 2048 + u64::from(compat), "{output:?}");
+        assert_eq!(counts(server.address).connections - asked, 2048 + u64::from(compat), "{output:?}");
     }
 }

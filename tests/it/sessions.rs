@@ -83,7 +83,7 @@ fn held_in_the_end(before: Held) -> Held {
 
 /// The minimum over a moment: what the last session has yet to clean up does not count.
 fn held_at_rest() -> Held {
-    thread::sleep(Duration::from_millis(300));
+    thread::sleep(Duration::from_millis(200));
     held()
 }
 

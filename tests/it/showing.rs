@@ -8,24 +8,25 @@ use crate::harness::{Context, Scratch, cases, on_terminal, target, url};
 use crate::results::number;
 
 cases! {
-    a_saved_result_is_the_report_that_was_printed;
-    standard_output_takes_the_document_and_standard_input_gives_it_back;
-    a_sum_is_a_report_on_a_terminal_and_a_document_in_a_pipe;
-    what_cannot_be_read_is_named_and_the_rest_is_shown;
-    a_folder_of_results_is_a_table;
+    a_saved_result_is_the_report_that_was_printed (Once);
+    standard_output_takes_the_document_and_standard_input_gives_it_back (Once);
+    a_sum_is_a_report_on_a_terminal_and_a_document_in_a_pipe (Once);
+    what_cannot_be_read_is_named_and_the_rest_is_shown (Once);
+    a_folder_of_results_is_a_table (Once);
 }
 
 fn a_saved_result_is_the_report_that_was_printed(context: &Context) {
-    let (server, scratch) = (target(), Scratch::new("shown"));
+    let scratch = Scratch::new("shown");
     let path = scratch.path().join("result.json.gz");
+    let scenario = scratch.file("404.toml", "answer = \"HTTP/1.1 404 Not Found\\r\\nContent-Length: 0\\r\\n\\r\\n\"");
     for words in [
-        "-d 300ms -c4 -t2 --latency",
+        "-d 3s -c4 -t2 --latency",
         "-n 500 -c4 --breakout=all --percentiles 50,99.9",
-        "-d 300ms -R 500 -L -U",
-        "-d 300ms -R 500 -U --percentiles 50,99",
+        "-d 3s -R 500 -L -U",
+        "-d 3s -R 500 -U --percentiles 50,99",
     ] {
-        let onrush = context.onrush().words(words).words("--io").word(context.backend);
-        let run = onrush.word("-o").word(&path).word(url(&server, "/status/404")).run_plain();
+        let onrush = context.onrush().words(words).words("--io").word(format!("sim:{}", scenario.display()));
+        let run = onrush.word("-o").word(&path).word("http://127.0.0.1:8080/").run_plain();
         let shown = context.onrush().word("show").word(&path).run_plain();
         assert_eq!((run.code, shown.code), (0, 0), "{run:?} {shown:?}");
         assert_eq!((&shown.stdout, &shown.stderr), (&run.stdout, &run.stderr), "{words}");
