@@ -72,7 +72,7 @@ impl Draft {
         }
         let budget = typed.duration.take().unwrap_or(BUDGET);
         if budget < BUDGET_MIN {
-            let right = format_args!("a search takes at least {}; try 60s", exact(BUDGET_MIN));
+            let right = format!("a search takes at least {}; try 60s", exact(BUDGET_MIN));
             return Err(wrong(flags::by_id(Id::Duration), OsStr::new(&exact(budget)), right));
         }
         Ok(Some(Self { objective, over, budget, first }))
