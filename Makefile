@@ -4,7 +4,7 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test check-machine tidy pictures simulate bench fuzz install uninstall clean tools
+.PHONY: help demo test check-machine check-release tidy pictures simulate bench fuzz install uninstall clean tools
 
 PREFIX = /usr/local
 DESTDIR =
@@ -57,6 +57,11 @@ test: tools ## install what the tests need (asking first), then check and test e
 check-machine: tools ## measure what needs a quiet machine: before a release, and when its subject changes
 	@CHECK_MACHINE=1 cargo test --test it
 
+check-release: tools ## check what has a CI job of its own: oldest Rust, musl, aarch64, dependencies, fuzzing
+	@failed=
+	for check in oldest musl aarch64 dependencies fuzz; do .ci/check $$check || failed="$$failed $$check"; done
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
+
 tidy: tools ## name every place that breaks a house rule
 	@cargo xtask tidy
 
@@ -73,10 +78,15 @@ simulate: tools ## carry out random runs and check what must be true of each: [S
 fuzz: tools ## search for bytes that break a property: [SECONDS=60 for each] [TARGETS="url units"]
 	@$(need_fuzzer)
 	export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+	# Only nightly toolchains have the address sanitizer.
+	if cargo +nightly --version >/dev/null 2>&1; then
+	    export RUSTUP_TOOLCHAIN=nightly
+	    sanitizer=address
+	fi
 	for target in $(TARGETS); do
 	    echo "== $$target, for $(SECONDS) s"
 	    mkdir -p "target/fuzz/$$target"
-	    cargo fuzz run --sanitizer none --features libfuzzer "$$target" "target/fuzz/$$target" "fuzz/corpus/$$target" \
+	    cargo fuzz run --sanitizer "$${sanitizer:-none}" --features libfuzzer "$$target" "target/fuzz/$$target" "fuzz/corpus/$$target" \
 	        -- -max_total_time=$(SECONDS) -max_len=1024 -verbosity=0 -print_final_stats=1
 	done
 
