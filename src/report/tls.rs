@@ -40,7 +40,10 @@ pub fn way_out(failure: TlsFailure) -> Option<&'static str> {
         TlsFailure::NotYetValid => "check this machine's clock and the certificate's dates, or use -k",
         TlsFailure::WrongName => "use --sni with one of its names, or -k",
         TlsFailure::SelfSigned => "trust it with --cacert FILE, or use -k",
-        TlsFailure::UnknownIssuer => "trust its issuer with --cacert FILE, or use -k; does the server send its chain?",
+        TlsFailure::UnknownIssuer => {
+            "trust its issuer with --cacert FILE, or use -k; does the server send its chain? See \
+             docs/troubleshooting.md#the-certificate-is-not-accepted"
+        }
         TlsFailure::Certificate => "-k accepts it",
         TlsFailure::Alert(40 | 70 | 71) | TlsFailure::Incompatible => NOT_OFFERED,
         TlsFailure::Alert(42 | 116) => "it may require a client certificate: --cert and --key",

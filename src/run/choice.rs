@@ -16,7 +16,7 @@ pub struct Choice {
 
 /// The backend that was asked for is not available.
 #[derive(Debug, Error)]
-#[error("--io {name}: {reason}; without --io the run uses epoll")]
+#[error("--io {name}: {reason}; without --io the run uses epoll: see docs/troubleshooting.md#io_uring-is-not-used")]
 pub struct Unavailable {
     name: &'static str,
     reason: String,

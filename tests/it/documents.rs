@@ -33,6 +33,8 @@ cases! {
     the_examples_about_other_tools_come_out_as_shown (Once);
     the_examples_about_tables_come_out_as_shown (Once);
     the_examples_about_tls_come_out_as_shown (Once) needs "jq";
+    the_examples_of_troubleshooting_come_out_as_shown (Once);
+    every_message_of_troubleshooting_is_in_the_source_and_every_heading_that_messages_name_exists (Once);
     a_shape_is_a_line_without_its_numbers (Once);
     every_link_leads_to_something (Once);
     every_option_that_is_mentioned_exists (Once);
@@ -107,6 +109,44 @@ fn the_examples_about_tables_come_out_as_shown(context: &Context) {
 
 fn the_examples_about_tls_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/tls.md", 4);
+}
+
+fn the_examples_of_troubleshooting_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/troubleshooting.md", 6);
+}
+
+fn every_message_of_troubleshooting_is_in_the_source_and_every_heading_that_messages_name_exists(_: &Context) {
+    let mut source = read("Makefile");
+    for directory in ["src", "proto/src"] {
+        append_sources(&root().join(directory), &mut source);
+    }
+    // A line break inside a string is not part of it.
+    let source: String = source.split("\\\n").map(str::trim_start).collect();
+    let page = Document::read("docs/troubleshooting.md");
+    let messages: Vec<&str> = page.fences("text").flatten().collect();
+    assert!(messages.len() > 50, "{} messages", messages.len());
+    for message in messages {
+        for part in message.split('…').map(|part| part.trim_matches([' ', ':', ';'])) {
+            assert!(source.contains(part), "nothing prints {part:?} of {message:?}");
+        }
+    }
+    for (_, rest) in source.match_indices("docs/troubleshooting.md#").map(|(at, name)| source.split_at(at + name.len()))
+    {
+        let anchor =
+            rest.split(|next: char| !next.is_alphanumeric() && !"-_".contains(next)).next().unwrap_or_default();
+        assert!(page.anchors().iter().any(|known| known == anchor), "no heading is called {anchor}");
+    }
+}
+
+/// Adds the text of every file below `directory` to `text`.
+fn append_sources(directory: &Path, text: &mut String) {
+    for entry in fs::read_dir(directory).expect("the directory can be read") {
+        let path = entry.expect("the directory can be read").path();
+        match path.is_dir() {
+            true => append_sources(&path, text),
+            false => *text += &fs::read_to_string(&path).expect("a text"),
+        }
+    }
 }
 
 fn a_shape_is_a_line_without_its_numbers(_: &Context) {

@@ -294,7 +294,7 @@ fn a_certificate_has_to_be_good(context: &Context) {
         (
             stranger.issue(&["127.0.0.1"], |_| {}),
             "the server's certificate is not signed by a trusted CA; \
-             trust its issuer with --cacert FILE, or use -k; does the server send its chain?",
+             trust its issuer with --cacert FILE, or use -k; does the server send its chain? See docs/troubleshooting.md#the-certificate-is-not-accepted",
         ),
         (
             self_signed(&["127.0.0.1"]),
