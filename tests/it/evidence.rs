@@ -6,7 +6,7 @@ use crate::harness::{Context, Onrush, Scratch, cases, target, url};
 use crate::results::{document, number};
 
 cases! {
-    processor_time_of_the_threads_is_that_of_the_process;
+    processor_time_of_the_threads_is_within_that_of_the_process;
     a_thread_that_shares_its_processor_is_in_the_run_queue (Once) needs "taskset";
     a_thread_whose_target_is_slow_is_asleep;
     what_the_kernel_does_not_say_is_left_out (Once) needs "unshare -rm true";
@@ -23,30 +23,42 @@ fn sum(document: &Value, name: &str) -> f64 {
     threads.iter().map(|thread| number(thread, &format!("/{name}"))).sum()
 }
 
-/// Checks that all the time of each thread is accounted for.
-fn assert_accounted(document: &Value) {
-    for thread in document["threads"].as_array().unwrap() {
+/// How much longer than the run the times of each thread are together, in seconds.
+pub fn unaccounted_s(document: &Value) -> Vec<f64> {
+    let unaccounted_s = |thread| {
         let of = |name: &str| number(thread, &format!("/{name}"));
         let [cpu_s, parts_s] = [of("cpu_s") + of("busy_polled_s"), of("user_s") + of("system_s")];
         assert!((cpu_s - parts_s).abs() < 1e-6, "{document}");
-        let (all_s, duration_s) = (parts_s + of("queued_s") + of("asleep_s"), number(document, "/duration_s"));
-        // The thread may get its first processor late, and its last one only some time after the end.
-        assert!(all_s > 0.5 * duration_s && all_s < duration_s + 1.0, "{all_s} of {duration_s}: {document}");
-    }
+        parts_s + of("queued_s") + of("asleep_s") - number(document, "/duration_s")
+    };
+    document["threads"].as_array().unwrap().iter().map(unaccounted_s).collect()
 }
 
-fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
+/// Checks that the time of each thread is accounted for. On a busy machine it may get its first processor late, and its
+/// last one only some time after the end; `machine` is stricter.
+fn assert_accounted(document: &Value) {
+    let allowed_s = -0.5 * number(document, "/duration_s")..1.0;
+    let unaccounted_s = unaccounted_s(document);
+    assert!(unaccounted_s.iter().all(|seconds| allowed_s.contains(seconds)), "{unaccounted_s:?}: {document}");
+}
+
+/// Runs against the target; returns the document, and the processor time of the threads and of the process, in seconds.
+pub fn processor_times(context: &Context, words: &str) -> (Value, f64, f64) {
     let (server, scratch) = (target(), Scratch::new("processor"));
-    let program = between(context, ":", "times").words("-c4 -t2 -d500ms").word(url(&server, "/"));
-    let (output, document) = document(program, &scratch);
+    let (output, document) = document(between(context, ":", "times").words(words).word(url(&server, "/")), &scratch);
     // The last line of `times` is about the children of the shell: `0m0.84s 0m1.02s`.
     let line = output.stdout.lines().last().unwrap();
     let [user_s, system_s] = [0, 1].map(|index| -> f64 {
         let time = line.split(' ').nth(index).unwrap();
         time.strip_prefix("0m").and_then(|time| time.strip_suffix('s')).unwrap().parse().unwrap()
     });
-    let (threads_s, process_s) = (sum(&document, "user_s") + sum(&document, "system_s"), user_s + system_s);
-    assert!(threads_s > 0.8 * process_s - 0.05 && threads_s < process_s + 0.05, "{threads_s} of {line}: {document}");
+    let threads_s = sum(&document, "user_s") + sum(&document, "system_s");
+    (document, threads_s, user_s + system_s)
+}
+
+fn processor_time_of_the_threads_is_within_that_of_the_process(context: &Context) {
+    let (document, threads_s, process_s) = processor_times(context, "-c4 -t2 -d500ms");
+    assert!(threads_s < process_s + 0.05, "{threads_s} of {process_s}: {document}");
     assert!(sum(&document, "user_s") > 0.0 && sum(&document, "system_s") > 0.0, "{document}");
     assert_accounted(&document);
     assert_eq!(sum(&document, "opened"), number(&document, "/connections/opened"));
