@@ -41,6 +41,7 @@ impl<B: Backend> Engine<B> {
             let is_ready = self.backend.wait(Nanos::default());
             let before = left;
             while left > 0
+                && !self.script.has_ended
                 && let Some(completion) = self.backend.next()
             {
                 left -= 1;
@@ -51,7 +52,7 @@ impl<B: Backend> Engine<B> {
                 }
             }
             self.books.tally.interval.evidence.waited(before - left);
-            if !is_ready {
+            if !is_ready || self.script.has_ended {
                 break;
             }
             left = left.saturating_sub(1);

@@ -5,14 +5,36 @@
 
 use std::time::Duration;
 
+use onrush::verdict::Target;
 use rustix::process::Signal;
 
 use crate::evidence::{processor_times, unaccounted_s};
-use crate::harness::{Context, cases, finish, signal, target, url, wait_for_load};
+use crate::harness::{Context, Scratch, cases, finish, signal, target, url, wait_for_load};
+use crate::servers::Server;
+use crate::sight::{Python, run};
+use crate::verdict::{alone, assert_limited, verdict};
 
 cases! {
-    one_signal_brings_the_report_within_300_ms;
+    a_target_without_processor_time_is_the_limit needs "python3";
+    a_generator_that_shares_its_processor_is_the_limit needs "taskset";
+    a_script_that_takes_all_the_time_is_the_limit;
+    a_single_connection_is_the_limit;
+    a_few_slow_responses_make_the_connections_the_limit;
+    a_slow_link_is_the_limit needs "unshare -rn tc qdisc add dev lo root tbf rate 1mbit burst 9kb latency 1s";
+    a_link_that_loses_segments_is_the_limit needs "unshare -rn tc qdisc add dev lo root tbf rate 1mbit burst 9kb latency 1s";
+    a_target_that_waits_for_acknowledgements_is_the_limit needs "python3";
+    a_target_that_does_not_accept_is_the_limit needs "python3";
+    a_target_that_dies_is_the_limit needs "python3";
+    a_rate_that_is_reached_is_the_limit;
+    the_time_of_a_busy_target_and_its_busiest_thread_is_seen (Once) needs "python3";
+    all_processes_of_a_target_are_counted (Once) needs "nginx";
+    a_child_that_takes_over_is_counted (Once) needs "python3";
+    what_a_target_did_in_the_warm_up_does_not_count (Once) needs "python3";
+    a_listening_queue_that_overflows_is_seen (Once) needs "python3";
+    a_target_that_dies_is_seen (Once) needs "python3";
+    the_target_at_a_unix_socket_is_seen (Once) needs "python3";
     processor_time_of_the_threads_is_that_of_the_process;
+    one_signal_brings_the_report_within_300_ms;
 }
 
 /// That one signal brings it at all, `terminal` shows in `make test`.
@@ -35,4 +57,201 @@ fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
     let unaccounted_s = unaccounted_s(&document);
     println!("all times of each thread beyond that of the run [{}]: {unaccounted_s:.3?} s", context.backend);
     assert!(unaccounted_s.iter().all(|seconds| (-0.02..0.1).contains(seconds)), "{document}");
+}
+
+// Verdicts: each rule is in `each_situation_has_its_verdict` (src/verdict/tests.rs), and those that need neither processor
+// time nor a network are in `what_limited_a_run_is_known_in_virtual_time_too` (simulation.rs).
+
+/// Covered by `each_situation_has_its_verdict`; that the processor time is seen, by `sight`.
+fn a_target_without_processor_time_is_the_limit(context: &Context) {
+    let script = "
+def work(peer):
+    while peer.recv(65536):
+        busy(0.002)
+        peer.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n')
+listener = listen(64)
+while True: threading.Thread(target=work, args=listener.accept()[:1], daemon=True).start()";
+    let server = Python::start(script);
+    assert_limited(&verdict(context.onrush().words("-t1 -c8 -d2s").word(server.url())), "target", &[]);
+}
+
+/// Covered by `each_situation_has_its_verdict`; that the time in which a thread waits is known, by `evidence`.
+fn a_generator_that_shares_its_processor_is_the_limit(context: &Context) {
+    let server = target();
+    // Other processes use the same processor, with priority.
+    let hog = "taskset -p -c 0 $$ >/dev/null; hog() { while :; do :; done; }; hog & a=$!; hog & b=$!; hog & c=$!
+               nice -n 19 \"$0\" \"$@\"; code=$?; kill $a $b $c; exit $code";
+    let program = context.after(hog).words("-t1 -c64 -d2s --spin off").word(url(&server, "/"));
+    assert_limited(&verdict(program), "generator_cpu", &[]);
+}
+
+/// Covered by `strict_runs_fail_where_onrush_was_the_limit`, but for its share of the time.
+fn a_script_that_takes_all_the_time_is_the_limit(context: &Context) {
+    let server = target();
+    let script = "function request() x = 0; for i = 1, 300000 do x = (x * 7 + i) % 1000 end; return wrk.format() end";
+    let program = context.onrush().lua(script).words("-t1 -c4 -d1s").word(url(&server, "/"));
+    assert_limited(&verdict(program), "generator_script", &[]);
+}
+
+/// Covered by `what_limited_a_run_is_known_in_virtual_time_too`.
+fn a_single_connection_is_the_limit(context: &Context) {
+    let server = target();
+    let verdict = verdict(context.onrush().words("-t1 -c1 -d2s").word(url(&server, "/delay/20")));
+    assert_limited(&verdict, "connections", &[]);
+}
+
+/// Covered by `each_situation_has_its_verdict`, and the target that stops as a whole by
+/// `what_limited_a_run_is_known_in_virtual_time_too`.
+fn a_few_slow_responses_make_the_connections_the_limit(context: &Context) {
+    let server = target();
+    let of = |path: &str| verdict(context.onrush().words("-t1 -c10 -d2s").word(url(&server, path)));
+    assert_limited(&of("/stall?every=20&ms=20"), "connections", &[]);
+    // A target that stops as a whole holds any number of connections.
+    assert_limited(&of("/freeze?every=600ms&ms=400"), "target", &[]);
+}
+
+/// Covered by `each_situation_has_its_verdict`.
+fn a_slow_link_is_the_limit(context: &Context) {
+    let prepare = "tc qdisc add dev lo root tbf rate 20mbit burst 70kb latency 2s";
+    let verdict = alone(context, prepare, "-t1 -c10 -d3s http://127.0.0.1:8080/bytes/20000");
+    assert_limited(&verdict, "network", &[]);
+}
+
+/// Covered by `each_situation_has_its_verdict`.
+fn a_link_that_loses_segments_is_the_limit(context: &Context) {
+    // Packets that do not fit into its short queue are lost.
+    let prepare = "tc qdisc add dev lo root tbf rate 20mbit burst 70kb limit 20kb";
+    let verdict = alone(context, prepare, "-t1 -c10 -d3s http://127.0.0.1:8080/bytes/20000");
+    assert_limited(&verdict, "network", &[]);
+}
+
+/// Covered by `each_situation_has_its_verdict`.
+fn a_target_that_waits_for_acknowledgements_is_the_limit(context: &Context) {
+    let script = "
+def halves(peer):
+    while peer.recv(65536):
+        peer.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 6\\r\\n\\r\\n')
+        peer.sendall(b'hel')
+        peer.sendall(b'lo\\n')
+listener = listen(64)
+while True: threading.Thread(target=halves, args=listener.accept()[:1], daemon=True).start()";
+    let server = Python::start(script);
+    let verdict = verdict(context.onrush().words("-t1 -c4 -d3s").word(server.url()));
+    assert_limited(&verdict, "target", &["delayed_ack"]);
+}
+
+/// Covered by `each_situation_has_its_verdict`; that the queue is seen, by `a_listening_queue_that_overflows_is_seen`
+/// (src/run/sight/watcher.rs).
+fn a_target_that_does_not_accept_is_the_limit(context: &Context) {
+    let script = "
+listener = listen(1)
+while True:
+    threading.Thread(target=answer, args=(listener.accept()[0], 0.02), daemon=True).start()
+    time.sleep(0.3)";
+    let server = Python::start(script);
+    let verdict = verdict(context.onrush().words("-t1 -c40 -d3s").word(server.url()));
+    assert_limited(&verdict, "target", &["listen_queue"]);
+}
+
+/// Covered by `a_target_that_dies_is_found`, and in virtual time.
+fn a_target_that_dies_is_the_limit(context: &Context) {
+    let server = Python::start("afterwards(listen(64), 1, lambda: os._exit(1))");
+    let verdict = verdict(context.onrush().words("-t1 -c4 -d3s").word(server.url()));
+    assert_limited(&verdict, "target", &["target_died"]);
+}
+
+/// Covered by `what_limited_a_run_is_known_in_virtual_time_too`.
+fn a_rate_that_is_reached_is_the_limit(context: &Context) {
+    let server = target();
+    let verdict = verdict(context.onrush().words("-t1 -c10 -R200 -d2s").word(url(&server, "/")));
+    assert_limited(&verdict, "schedule", &[]);
+}
+
+// Targets: what is seen of them does not depend on the backend.
+
+/// What was seen of the target of a run.
+fn seen(context: &Context, words: &str) -> Target {
+    let seen = run(context, words).seen.expect("the target was watched");
+    let why = format!("{words}: {:?}", seen.unseen);
+    seen.target.expect(&why)
+}
+
+/// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/sight/watcher.rs) and
+/// `the_busiest_thread_is_found_among_others` (src/run/sight/processes.rs).
+fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
+    // One thread that works without requests, and others that respond.
+    let server = Python::start("threading.Thread(target=busy, args=(60,)).start()\nserve(listen(64))");
+    let before_s = server.cpu_s();
+    let outcome = run(context, &format!("-c4 -t1 -d2s {}", server.url()));
+    let (took_s, elapsed_s) = (server.cpu_s() - before_s, outcome.elapsed.as_secs_f64());
+    let target = outcome.seen.unwrap().target.unwrap();
+    let used_s = target.cpus_used * elapsed_s;
+    assert!(took_s > 0.2 && used_s > 0.8 * took_s - 0.05 && used_s < took_s + 0.05, "{took_s}: {target:?}");
+    assert!(target.name.starts_with("python") && !target.ended && target.processes == 1, "{target:?}");
+    assert!(target.busiest_thread > 0.3 * target.cpus_used && target.busiest_thread < target.cpus_used, "{target:?}");
+    assert!(target.cpus_allowed >= 1.0 && target.cpus_used < target.cpus_allowed + 0.1, "{target:?}");
+    let listening = target.listening.unwrap();
+    assert_eq!((listening.limit, listening.overflows.is_some()), (64, true), "{target:?}");
+    let network = target.network.unwrap();
+    assert!(network.readings >= 4 && network.rtt_us > 0.0 && network.retransmitted == 0.0, "{target:?}");
+    assert!(network.busy.unwrap() > 0.0 && network.out_of_order == Some(0.0), "{target:?}");
+}
+
+/// Covered by the test of the same name in src/run/sight/watcher.rs.
+fn all_processes_of_a_target_are_counted(context: &Context) {
+    let server = Server::nginx_workers(2);
+    let target = seen(context, &format!("-c4 -t1 -d1s {}", server.url("/hello")));
+    assert_eq!((target.name.as_str(), target.processes), ("nginx", 3), "{target:?}");
+    assert!(target.cpus_used >= target.busiest_thread && target.busiest_thread > 0.0, "{target:?}");
+}
+
+/// Covered by the test of the same name in src/run/sight/watcher.rs.
+fn a_child_that_takes_over_is_counted(context: &Context) {
+    let script = "
+listener = listen(64)
+peer = listener.accept()[0]
+time.sleep(0.5)
+if os.fork() > 0: os._exit(0)
+answer(peer)";
+    let server = Python::start(script);
+    let target = seen(context, &format!("-c1 -t1 -d3s {}", server.url()));
+    assert!(!target.ended && target.cpus_used > 0.0, "{target:?}");
+}
+
+/// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/sight/watcher.rs).
+fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
+    let server = Python::start("listener = listen(64)\npeer = listener.accept()[0]\nbusy(0.5)\nanswer(peer)");
+    // Half a second of work before the first response; after that, a request per second.
+    let target = seen(context, &format!("-c1 -t1 -R 1 --warmup 2s -d1s {}", server.url()));
+    assert!(target.cpus_used < 0.2, "{target:?}");
+}
+
+/// Covered by the test of the same name in src/run/sight/watcher.rs.
+fn a_listening_queue_that_overflows_is_seen(context: &Context) {
+    let server = Python::start("listener = listen(1)\nsys.stdin.read()");
+    let target = seen(context, &format!("-c8 -t1 -d1s {}", server.url()));
+    let listening = target.listening.unwrap();
+    // The kernel lets one more connection wait than the backlog.
+    assert_eq!((listening.waiting_max, listening.limit), (2, 1), "{target:?}");
+    assert!(listening.overflows.unwrap() >= 1, "{target:?}");
+}
+
+/// Covered by `a_target_that_dies_has_ended` (src/run/sight/watcher.rs).
+fn a_target_that_dies_is_seen(context: &Context) {
+    let server = Python::start("listener = listen(64)\nlistener.accept()\ntime.sleep(0.7)\nos._exit(1)");
+    let target = seen(context, &format!("-c2 -t1 -d2s {}", server.url()));
+    assert!(target.ended && target.processes == 1, "{target:?}");
+}
+
+/// Covered by the test of the same name in src/run/sight/watcher.rs.
+fn the_target_at_a_unix_socket_is_seen(context: &Context) {
+    let scratch = Scratch::new("sight");
+    let path = scratch.path().join("socket");
+    let script = format!(
+        "listener = socket.socket(socket.AF_UNIX)\nlistener.bind('{}')\nlistener.listen()\nprint(flush=True)\nserve(listener)",
+        path.display()
+    );
+    let _server = Python::start(&script);
+    let target = seen(context, &format!("-c2 -t1 -d1s --unix {} http://host/", path.display()));
+    assert!(target.name.starts_with("python") && target.cpus_used > 0.0 && target.listening.is_none(), "{target:?}");
 }

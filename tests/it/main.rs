@@ -154,7 +154,8 @@ fn main() {
         ("watching", watching::cases()),
         ("wire", wire::cases()),
     ];
-    if env::var_os(MACHINE).is_some() {
+    let is_machine = env::var_os(MACHINE).is_some();
+    if is_machine {
         cases = vec![("machine", machine::cases())];
     }
     let start = Instant::now();
@@ -163,7 +164,7 @@ fn main() {
     for (how_many, is_alone) in [(AT_ONCE, false), (1, true)] {
         let mut trials = Vec::new();
         for (topic, cases) in &cases {
-            for case in cases.iter().filter(|case| case.how.contains(&How::Alone) == is_alone) {
+            for case in cases.iter().filter(|case| (is_machine || case.how.contains(&How::Alone)) == is_alone) {
                 let is_once = case.how.contains(&How::Once);
                 let backends = if is_once { &[onrush::backend::default_name()][..] } else { &BACKENDS };
                 trials.extend(backends.iter().map(|backend| trial(backend, topic, case)));

@@ -7,11 +7,11 @@ use crate::harness::{Context, Onrush, Output, Scratch, cases, target, url};
 use crate::recorder::Recorder;
 
 cases! {
-    paths_come_from_a_file_in_the_working_directory;
+    paths_come_from_a_file_in_the_working_directory (Once);
     a_batch_is_built_from_arguments_and_shown;
-    long_flat_lists_are_fetched_from_the_threads;
-    a_library_beside_the_script_is_found;
-    rows_of_whole_numbers_are_written;
+    long_flat_lists_are_fetched_from_the_threads (Once);
+    a_library_beside_the_script_is_found (Once);
+    rows_of_whole_numbers_are_written (Once);
 }
 
 fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
@@ -19,7 +19,7 @@ fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
         let (recorder, scratch) = (Recorder::start("127.0.0.1"), Scratch::new("paths"));
         scratch.file("paths.txt", "/a\n/b?x=1\n\n/c\n");
         let url = format!("http://{}/start", recorder.address());
-        let output = in_directory(onrush, &scratch, "paths_file").words("-t1 -c1 -d1").word(url).run();
+        let output = in_directory(onrush, &scratch, "paths_file").words("-t1 -c1 -n12").word(url).run();
         assert_ran(&output);
         let paths: Vec<_> =
             recorder.requests().iter().map(|request| request.split(' ').nth(1).unwrap().to_owned()).collect();
@@ -29,7 +29,7 @@ fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
     let scratch = Scratch::new("paths");
     let server = target();
     let onrush = in_directory(context.onrush(), &scratch, "paths_file");
-    let output = onrush.words("-t1 -c1 -d1").word(url(&server, "/")).run();
+    let output = onrush.words("-t1 -c1 -n1").word(url(&server, "/")).run();
     assert_eq!((output.code, output.stderr.as_str()), (1, "there is no paths.txt\n"), "{output:?}");
 }
 
@@ -37,7 +37,7 @@ fn a_batch_is_built_from_arguments_and_shown(context: &Context) {
     for onrush in callers(context) {
         let (recorder, scratch) = (Recorder::start("127.0.0.1"), Scratch::new("batch"));
         let url = format!("http://{}/", recorder.address());
-        let onrush = in_directory(onrush, &scratch, "batch_debug").words("-t1 -c1 -d1").word(url).script_args("3");
+        let onrush = in_directory(onrush, &scratch, "batch_debug").words("-t1 -c1 -n12").word(url).script_args("3");
         let output = onrush.run();
         assert_ran(&output);
         let bytes: usize = recorder.requests()[..3].iter().map(String::len).sum();
@@ -53,7 +53,7 @@ fn a_batch_is_built_from_arguments_and_shown(context: &Context) {
 fn long_flat_lists_are_fetched_from_the_threads(context: &Context) {
     for onrush in callers(context) {
         let (server, scratch) = (target(), Scratch::new("plot"));
-        let onrush = in_directory(onrush, &scratch, "plot").words("-t2 -c8 -d1");
+        let onrush = in_directory(onrush, &scratch, "plot").words("-t2 -c8 -n200");
         let output = onrush.word(url(&server, "/bytes/7")).run();
         assert_ran(&output);
         let text = fs::read_to_string(scratch.path().join("plot.csv")).expect("it was written");
@@ -74,7 +74,7 @@ fn long_flat_lists_are_fetched_from_the_threads(context: &Context) {
 fn a_library_beside_the_script_is_found(context: &Context) {
     for onrush in callers(context) {
         let (server, scratch) = (target(), Scratch::new("export"));
-        let onrush = in_directory(onrush, &scratch, "json_export").words("-t1 -c1 -d1");
+        let onrush = in_directory(onrush, &scratch, "json_export").words("-t1 -c1 -n20");
         let output = onrush.word(url(&server, "/status/404")).run();
         assert_ran(&output);
         assert!(output.stdout.ends_with("\nexported\n"), "{output:?}");
@@ -95,7 +95,7 @@ fn rows_of_whole_numbers_are_written(context: &Context) {
     let server = target();
     let mut rows = Vec::new();
     for onrush in callers(context) {
-        let onrush = in_directory(onrush, &scratch, "report_csv").words("-t2 -c4 -d1");
+        let onrush = in_directory(onrush, &scratch, "report_csv").words("-t2 -c4 -n100");
         let output = onrush.with(|command| _ = command.env("REPORT", "rows.csv")).word(url(&server, "/")).run();
         assert_ran(&output);
         assert!(output.stdout.ends_with("\nerrors: 0\n"), "{output:?}");

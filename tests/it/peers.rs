@@ -1,5 +1,6 @@
 //! Peers that the embedded target cannot imitate: ports that refuse or stay silent, and servers of a few lines.
 
+use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -7,6 +8,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Child;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
@@ -60,12 +63,17 @@ impl Silent {
     }
 }
 
-/// A server whose accept queue is full for a while, and that then calls `serve` with every connection that it accepts.
-pub fn crowded(time: Duration, serve: fn(TcpStream) -> io::Result<()>) -> SocketAddr {
+/// A server whose accept queue is full until a client tries to connect, and that then calls `serve` with every connection
+/// that it accepts.
+pub fn crowded(serve: fn(TcpStream) -> io::Result<()>) -> SocketAddr {
     let silent = Silent::new();
     let address = silent.address;
     thread::spawn(move || {
-        thread::sleep(time);
+        // The remote address and the state of a socket that has sent a SYN.
+        let tries = format!(":{:04X} 02 ", address.port());
+        while !fs::read_to_string("/proc/net/tcp").is_ok_and(|sockets| sockets.contains(&tries)) {
+            thread::sleep(Duration::from_millis(10));
+        }
         let listener = TcpListener::from(silent.socket);
         for stream in listener.incoming().flatten() {
             thread::spawn(move || drop(serve(stream)));
@@ -97,6 +105,21 @@ pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'stati
     address
 }
 
+/// A server that responds to every request after ten milliseconds, and tells when it has received one.
+pub fn telling() -> (SocketAddr, Receiver<()>) {
+    let (tell, told) = mpsc::channel();
+    let address = server(move |stream| {
+        let mut stream = BufReader::new(stream);
+        loop {
+            read_head(&mut stream)?;
+            let _ = tell.send(());
+            thread::sleep(Duration::from_millis(10));
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+        }
+    });
+    (address, told)
+}
+
 /// A server on a Unix socket that responds to every request with `hi`; it runs as long as the process.
 pub fn unix(path: &Path) {
     let listener = UnixListener::bind(path).expect("a socket can be made");
@@ -113,6 +136,16 @@ pub fn unix(path: &Path) {
             });
         }
     });
+}
+
+/// An address for another process to listen at, which nothing else takes meanwhile: each has its own part of the
+/// loopback network, where no connection has its source.
+pub fn free_address() -> SocketAddr {
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    let [high, low] = GIVEN.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let of_process = std::process::id() as u8;
+    let free = TcpListener::bind((Ipv4Addr::new(127, 128 | of_process, high, low), 0));
+    free.and_then(|free| free.local_addr()).expect("a port is free")
 }
 
 /// Waits until connections are accepted there; returns whether by this process, which then has not ended.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::harness::{Context, cases};
+use crate::harness::{Context, Scratch, cases};
 
 cases! {
     ports_are_taken_one_after_the_other needs "unshare -rn true", "ip -V";
@@ -12,16 +12,28 @@ cases! {
 }
 
 /// Runs a script in its own network with an embedded target on port 8080 and the local ports 40000 to 40119, the first
-/// ten of them reserved. In it `$run` is onrush. Returns what it printed, notes included.
+/// ten of them reserved. In it `$run` is onrush, and `established N` waits until there are N connections to the target
+/// and shows them. Returns what it printed, notes included.
 fn run(context: &Context, script: &str) -> String {
+    let scratch = Scratch::new("ports");
     let script = format!(
         "ip link set lo up; cd /proc/sys/net/ipv4; echo 40000 40119 > ip_local_port_range
          echo 40000-40009 > ip_local_reserved_ports; run=\"$0 --io $1\"
-         $0 serve --addr 127.0.0.1:8080 >/dev/null & server=$!; sleep 0.5; {{ {script}
+         $0 serve --addr 127.0.0.1:8080 >$2/said & server=$!
+         until grep -q http $2/said; do sleep 0.02; done
+         # At most ten seconds.
+         established() {{
+             for _ in $(seq 500); do
+                 [ $(grep -c ':1F90 01 ' /proc/net/tcp) -ge $1 ] && break
+                 sleep 0.02
+             done
+             cat /proc/net/tcp
+         }}
+         {{ {script}
          }} 2>&1; kill $server"
     );
     let mut command = Command::new("unshare");
-    command.args(["-rn", "sh", "-c", &script, env!("CARGO_BIN_EXE_onrush"), context.backend]);
+    command.args(["-rn", "sh", "-c", &script, env!("CARGO_BIN_EXE_onrush"), context.backend]).arg(scratch.path());
     String::from_utf8(command.output().expect("it runs").stdout).expect("a text")
 }
 
@@ -38,8 +50,11 @@ fn local_ports(shown: &str) -> Vec<u16> {
     ports
 }
 
+/// Slow responses: these runs are about their connections. Each is ended once they have been seen.
+const SLOW: &str = "-d60s http://127.0.0.1:8080/delay/50";
+
 fn ports_are_taken_one_after_the_other(context: &Context) {
-    let shown = run(context, "$run -t1 -c20 -d1s http://127.0.0.1:8080/ & sleep 0.5; cat /proc/net/tcp; wait $!");
+    let shown = run(context, &format!("$run -t1 -c20 {SLOW} & pid=$!; established 20; kill -INT $pid; wait $pid"));
     let ports = local_ports(&shown);
     assert_eq!(ports.len(), 20, "{shown}");
     // They may wrap around the end of the range.
@@ -48,22 +63,25 @@ fn ports_are_taken_one_after_the_other(context: &Context) {
 }
 
 fn two_runs_share_all_ports_but_the_reserved(context: &Context) {
-    let one = "$run -t2 -c55 -d1s http://127.0.0.1:8080/ &";
-    let shown = run(context, &format!("{one} first=$!; {one} sleep 0.7; cat /proc/net/tcp; wait $! $first"));
+    let one = format!("$run -t2 -c55 {SLOW} &");
+    let shown = run(
+        context,
+        &format!(
+            "{one} first=$!; {one} second=$!; established 110; kill -INT $first $second; wait $first; wait $second"
+        ),
+    );
     assert_eq!(local_ports(&shown), (40_010..=40_119).collect::<Vec<_>>(), "{shown}");
     assert!(!shown.contains("were established") && !shown.contains("Socket errors"), "{shown}");
 }
 
 fn another_source_has_the_same_ports_again(context: &Context) {
-    let shown = run(
-        context,
-        "$run -t2 -c330 -d1s -b 127.0.0.4/30 http://127.0.0.1:8080/ & sleep 0.7; cat /proc/net/tcp; wait $!",
-    );
+    let one = format!("$run -t2 -c330 -b 127.0.0.4/30 {SLOW} &");
+    let shown = run(context, &format!("{one} pid=$!; established 330; kill -INT $pid; wait $pid"));
     assert_eq!(local_ports(&shown), (40_010..=40_119).flat_map(|port| [port; 3]).collect::<Vec<_>>(), "{shown}");
     assert!(!shown.contains("were established") && !shown.contains("Socket errors"), "{shown}");
 }
 
 fn closed_connections_leave_their_ports_to_others(context: &Context) {
-    let shown = run(context, "$run -t2 -c20 -n2000 http://127.0.0.1:8080/close");
-    assert!(shown.contains("  2000 requests in ") && !shown.contains("Socket errors"), "{shown}");
+    let shown = run(context, "$run -t2 -c20 -n500 http://127.0.0.1:8080/close");
+    assert!(shown.contains("  500 requests in ") && !shown.contains("Socket errors"), "{shown}");
 }

@@ -1,38 +1,40 @@
 use std::fs;
 use std::io::{self, BufReader, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use crate::harness::{Context, Onrush, Output, Scratch, cases, target};
-use crate::peers::{Refusing, accepts, read_head, server};
+use crate::peers::{Refusing, accepts, free_address, read_head, server};
+use crate::results::{document, number};
 use crate::servers::{Server, assert_no_errors};
 use crate::tls_peers::{Authority, TlsServer};
 
 cases! {
     a_real_proxy_takes_whole_urls_and_builds_tunnels needs "tinyproxy";
-    a_real_proxy_wants_a_login needs "tinyproxy";
-    a_real_proxy_refuses_tunnels_it_does_not_like needs "tinyproxy";
+    a_real_proxy_wants_a_login (Once) needs "tinyproxy";
+    a_real_proxy_refuses_tunnels_it_does_not_like (Once) needs "tinyproxy";
     nginx_takes_whole_urls_on_connections_that_stay needs "nginx";
-    what_is_sent_through_a_proxy;
+    what_is_sent_through_a_proxy (Once);
     what_is_sent_to_open_a_tunnel;
-    scripts_format_their_requests_for_the_proxy;
-    scripts_cannot_go_around_the_proxy;
-    the_name_behind_a_tunnel_is_checked;
+    scripts_format_their_requests_for_the_proxy (Once);
+    scripts_cannot_go_around_the_proxy (Once);
+    the_name_behind_a_tunnel_is_checked (Once);
     answers_that_open_no_tunnel_are_named;
     bytes_behind_the_answer_are_the_targets;
     an_answer_that_drips_opens_the_tunnel;
     a_silent_proxy_is_given_up;
     a_proxy_that_floods_costs_no_memory_and_ends_with_the_run;
     a_proxy_that_gets_better_is_found_again;
-    a_proxy_that_is_not_there_is_named;
-    ways_that_contradict_a_proxy_are_refused;
+    a_proxy_that_is_not_there_is_named (Once);
+    ways_that_contradict_a_proxy_are_refused (Once);
     the_way_to_the_proxy_can_be_chosen;
     a_tunnel_is_part_of_the_connect_and_not_of_the_handshake;
-    the_login_is_in_no_result;
+    the_login_is_in_no_result (Once);
 }
 
 /// Starts a proxy with these lines in its settings.
@@ -45,26 +47,21 @@ struct Tinyproxy {
 
 impl Tinyproxy {
     fn start(settings: &str) -> Self {
-        for _ in 0..5 {
-            let scratch = Scratch::new("tinyproxy");
-            // Another process may take the port before the proxy does: then try the next one.
-            let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-            let log = scratch.path().join("log");
-            let text = format!(
-                "Port {}\nListen 127.0.0.1\nTimeout 10\nMaxClients 100\nLogLevel Connect\nLogFile \"{}\"\n{settings}",
-                address.port(),
-                log.display()
-            );
-            let configuration = scratch.file("tinyproxy.conf", text);
-            let mut command = Command::new("tinyproxy");
-            command.args(["-d", "-c"]).arg(configuration).stdin(Stdio::null()).stdout(Stdio::null());
-            let process = command.stderr(Stdio::null()).spawn().expect("tinyproxy starts");
-            let mut proxy = Self { process, address, log, _scratch: scratch };
-            if accepts(&mut proxy.process, proxy.address) {
-                return proxy;
-            }
-        }
-        panic!("tinyproxy does not start");
+        let (scratch, address) = (Scratch::new("tinyproxy"), free_address());
+        let log = scratch.path().join("log");
+        let text = format!(
+            "Port {}\nListen {}\nTimeout 10\nMaxClients 100\nLogLevel Connect\nLogFile \"{}\"\n{settings}",
+            address.port(),
+            address.ip(),
+            log.display()
+        );
+        let configuration = scratch.file("tinyproxy.conf", text);
+        let mut command = Command::new("tinyproxy");
+        command.args(["-d", "-c"]).arg(configuration).stdin(Stdio::null()).stdout(Stdio::null());
+        let process = command.stderr(Stdio::null()).spawn().expect("tinyproxy starts");
+        let mut proxy = Self { process, address, log, _scratch: scratch };
+        assert!(accepts(&mut proxy.process, proxy.address), "tinyproxy does not start");
+        proxy
     }
 
     /// How many requests of a method it has logged.
@@ -99,21 +96,21 @@ fn a_real_proxy_takes_whole_urls_and_builds_tunnels(context: &Context) {
     for onrush in context.both() {
         let url = format!("http://{}/bytes/100", plain.address());
         // It closes after every response without announcing that.
-        let onrush = through(onrush, proxy.address).words("-t2 -c4 -n100 --disable-keepalive");
+        let onrush = through(onrush, proxy.address).words("-t2 -c4 -n40 --disable-keepalive");
         let output = onrush.word(url).run();
-        assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
+        assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
         assert_no_errors(&output);
     }
-    assert_eq!(proxy.logged("GET"), 200);
+    assert_eq!(proxy.logged("GET"), 80);
     for onrush in context.both() {
-        let onrush = through(onrush, proxy.address).words("-t2 -c4 -n100 --cacert").word(&ca);
+        let onrush = through(onrush, proxy.address).words("-t2 -c4 -n40 --cacert").word(&ca);
         let output = onrush.word(secure.url("/1000")).run();
-        assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
+        assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
         assert_no_errors(&output);
     }
     // As wrk there is also a probe, which requests no tunnel. A connection may be too late for any request.
     assert!((4..=8).contains(&proxy.logged("CONNECT")));
-    assert_eq!(secure.heard(|heard| heard.requests), 200);
+    assert_eq!(secure.heard(|heard| heard.requests), 80);
     assert!(secure.heard(|heard| heard.handshakes) <= 8);
 }
 
@@ -137,7 +134,7 @@ fn a_real_proxy_wants_a_login(context: &Context) {
         output.note(&format!("all 20 responses were {status}"));
         let output = onrush(&urls[1]);
         assert_eq!(output.code, 2, "{output:?}");
-        assert!(output.took < Duration::from_secs(3), "no wait for another response: {output:?}");
+        assert!(output.took < Duration::from_secs(20), "no wait for another response: {output:?}");
         let refused = format!("onrush: no tunnel through the proxy {}: the proxy ", proxy.address);
         assert!(output.note(&refused).contains(&format!("status {status}")), "{output:?}");
         assert!(!output.stderr.contains("wrong"), "{output:?}");
@@ -146,12 +143,12 @@ fn a_real_proxy_wants_a_login(context: &Context) {
 
 fn a_real_proxy_refuses_tunnels_it_does_not_like(context: &Context) {
     let proxy = Tinyproxy::start("ConnectPort 443\n");
-    let output = through(context.onrush(), proxy.address).words("-k -d10s https://127.0.0.1:8443/").run();
+    let output = through(context.onrush(), proxy.address).words("-k -d1s https://127.0.0.1:8443/").run();
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy does not allow a tunnel to the target (status 403); its settings say for which ports");
     let refusing = Refusing::new();
     let proxy = Tinyproxy::start("");
-    let output = through(context.onrush(), proxy.address).words("-k -d10s").word(https(refusing.address)).run();
+    let output = through(context.onrush(), proxy.address).words("-k -d1s").word(https(refusing.address)).run();
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy could not reach the target (status 50");
 }
@@ -161,13 +158,12 @@ fn nginx_takes_whole_urls_on_connections_that_stay(context: &Context) {
     let recorder = Recorded::start(&[]);
     let settings = format!("location /through {{ proxy_pass http://{}; }}", recorder.address);
     let nginx = Server::nginx_with("", &settings, |_| {});
-    let onrush = through(context.onrush(), nginx.address()).words("-t1 -c2 -n40 -o");
+    let onrush = through(context.onrush(), nginx.address()).words("-t1 -c2 -n40");
     let scratch = Scratch::new("proxies");
-    let result = scratch.path().join("result.json");
-    let output = onrush.word(&result).word("http://www.example.invalid/through?a=1").run();
-    assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
+    let (output, document) = document(onrush.word("http://www.example.invalid/through?a=1"), &scratch);
+    assert_eq!(output.requests(), 40, "{output:?}");
     assert_no_errors(&output);
-    assert!(fs::read_to_string(&result).expect("it is there").contains("\"opened\": 2"), "they are kept");
+    assert!(number(&document, "/connections/opened") <= 2.0, "they are kept: {document}");
     assert!(recorder.heads().iter().all(|head| head.starts_with("GET /through?a=1 HTTP/1.0\r\n")));
     assert_eq!(recorder.heads().len(), 40);
 }
@@ -288,7 +284,10 @@ fn scripts_cannot_go_around_the_proxy(context: &Context) {
 
 /// A proxy of a few lines: it opens every tunnel to this address, no matter which was requested, once `opens` has
 /// responded.
-fn tunnels_to(there: SocketAddr, opens: fn(&mut TcpStream) -> io::Result<()>) -> SocketAddr {
+fn tunnels_to(
+    there: SocketAddr,
+    opens: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+) -> SocketAddr {
     server(move |mut client| {
         client.set_nodelay(true)?;
         read_head(&mut BufReader::with_capacity(1, client.try_clone()?))?;
@@ -351,7 +350,7 @@ fn answers_that_open_no_tunnel_are_named(context: &Context) {
         (b"HTTP/1.1 200 OK\r\n\x1b]0;x\x07\r\n\r\n", "cannot be read: malformed header field"),
         (b"HTTP/1.1 099 OK\r\n\r\n", "cannot be read: malformed status line"),
     ];
-    for (answer, expected) in table {
+    for (number, (answer, expected)) in table.into_iter().enumerate() {
         let proxy = answering(answer);
         let output = through(context.onrush(), proxy).words("-k -c2 -d1s https://h.invalid/").run();
         assert_eq!(output.code, 2, "{expected}: {output:?}");
@@ -360,7 +359,10 @@ fn answers_that_open_no_tunnel_are_named(context: &Context) {
             "{output:?}"
         );
         assert!(!output.stderr.contains('\u{1b}'), "{output:?}");
-        // As wrk the run continues, and counts.
+        // As wrk the run continues for its second, and counts: a status, and what cannot be read.
+        if ![0, 7].contains(&number) {
+            continue;
+        }
         let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1 --notes https://h.invalid/").run();
         assert_eq!((output.code, output.requests()), (0, 0), "{output:?}");
         let errors = output.socket_errors("connect");
@@ -409,19 +411,19 @@ fn an_answer_that_drips_opens_the_tunnel(context: &Context) {
 fn a_silent_proxy_is_given_up(context: &Context) {
     let proxy = server(|stream| {
         read_head(&mut BufReader::new(stream.try_clone()?))?;
-        thread::sleep(Duration::from_secs(20));
-        drop(stream);
-        Ok(())
+        io::copy(&mut &stream, &mut io::sink()).map(drop)
     });
-    let onrush = through(context.onrush(), proxy).words("-k -c2 -d5s --timeout 50ms --give-up 200ms");
+    // If it did not give up, this run would be too long.
+    let onrush = through(context.onrush(), proxy).words("-k -c2 -d30s --timeout 50ms --give-up 200ms");
     let output = onrush.words("https://h.invalid/").run();
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy did not respond to CONNECT; its log may say why");
-    assert!(output.took < Duration::from_secs(3), "{output:?}");
-    // If nothing is ever given up, the run still ends.
+    assert!(output.took < Duration::from_secs(20), "{output:?}");
+    // If nothing is ever given up, the run still ends; what is late is counted, after a second at the least.
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1500ms --notes https://h.invalid/").run_plain();
     assert!(output.code == 1 && output.stderr.contains("1500ms"), "wrk knows no fractions: {output:?}");
-    let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d2 --notes https://h.invalid/").run();
+    let output =
+        through(context.called("wrk"), proxy).words("-c2 -t2 -d2 --timeout 1 --notes https://h.invalid/").run();
     assert_eq!(output.socket_errors("connect"), 2, "{output:?}");
     output.note("connect: 2 × the proxy did not respond to CONNECT");
 }
@@ -433,34 +435,31 @@ fn a_proxy_that_floods_costs_no_memory_and_ends_with_the_run(context: &Context) 
         ("HTTP/1.1 407 Login\r\n\r\n", "endless body "),
         ("HTTP/1.1 200 OK\r\n\r\n", "endless noise "),
     ] {
-        let piece = repeated.repeat((1 << 18) / repeated.len());
+        // Up to 200 MB in the second of the run, on two connections together.
+        let piece = repeated.repeat((1 << 19) / repeated.len());
         let proxy = server(move |stream| {
             let mut stream = BufReader::new(stream);
             read_head(&mut stream)?;
             stream.get_mut().write_all(beginning.as_bytes())?;
             loop {
                 stream.get_mut().write_all(piece.as_bytes())?;
+                thread::sleep(Duration::from_millis(5));
             }
         });
         let onrush = through(context.called("wrk"), proxy).words("-t1 -c2 -d1 --io").word(context.backend);
         let (peak_kib, output) = crate::hostile::watch(onrush.words("https://h.invalid/").spawn());
         assert!((1..60_000).contains(&peak_kib), "{peak_kib} KiB: {beginning:?}");
         assert_eq!((output.code, output.requests()), (0, 0), "{output:?}");
-        assert!(output.took < Duration::from_secs(4), "{output:?}");
+        assert!(output.took < Duration::from_secs(20), "{output:?}");
     }
 }
 
 fn a_proxy_that_gets_better_is_found_again(context: &Context) {
     let scratch = Scratch::new("proxies");
     let (secure, ca) = secure(&scratch);
-    static ASKED: Mutex<u32> = Mutex::new(0);
-    let proxy = tunnels_to(secure.address, |client| {
-        let asked = {
-            let mut asked = ASKED.lock().map_err(|_| io::ErrorKind::Other)?;
-            *asked += 1;
-            *asked
-        };
-        if asked % 3 == 0 {
+    let asked = AtomicU32::new(0);
+    let proxy = tunnels_to(secure.address, move |client| {
+        if asked.fetch_add(1, Ordering::Relaxed) % 3 == 2 {
             client.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")?;
             return Err(io::ErrorKind::Other.into());
         }
@@ -525,19 +524,18 @@ fn a_tunnel_is_part_of_the_connect_and_not_of_the_handshake(context: &Context) {
     let scratch = Scratch::new("proxies");
     let (secure, ca) = secure(&scratch);
     let proxy = tunnels_to(secure.address, |client| {
-        thread::sleep(Duration::from_millis(300));
+        thread::sleep(Duration::from_millis(200));
         ok(client)
     });
-    let result = scratch.path().join("result.json");
-    let onrush = through(context.onrush(), proxy).words("-c1 -n20 --cacert").word(ca).words("-o").word(&result);
-    let output = onrush.word(secure.url("/")).run();
-    assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
-    let result: serde_json::Value = serde_json::from_slice(&fs::read(result).expect("it is there")).expect("JSON");
-    let mean_ms = |view: &serde_json::Value| view["mean_us"].as_f64().expect("a number") / 1e3;
-    let phases = &result["phases"];
-    let (connect, tls) = (mean_ms(&phases["connect"]), mean_ms(&phases["tls"]));
-    assert!((300.0..500.0).contains(&connect) && tls < 200.0, "{connect} {tls}");
-    assert!(mean_ms(&result["latency"]["service"]) < 100.0 && mean_ms(&phases["ttfb"]) < 100.0);
+    let onrush = through(context.onrush(), proxy).words("-c1 -n20 --cacert").word(ca).word(secure.url("/"));
+    let (output, document) = document(onrush, &scratch);
+    assert_eq!(output.requests(), 20, "{output:?}");
+    let mean_ms = |view: &str| number(&document, &format!("{view}/mean_us")) / 1e3;
+    let (connect, tls) = (mean_ms("/phases/connect"), mean_ms("/phases/tls"));
+    assert!(connect - tls >= 200.0, "{connect} {tls}");
+    // Nor is it part of a latency: on a single connection, everything together takes no longer than the run.
+    let together = connect + 20.0 * mean_ms("/latency/service");
+    assert!(together <= 1e3 * number(&document, "/duration_s"), "{document}");
 }
 
 fn the_login_is_in_no_result(context: &Context) {

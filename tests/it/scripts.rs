@@ -12,31 +12,32 @@ use crate::recorder::Recorder;
 use crate::simulation::simulate;
 
 cases! {
-    every_example_opens_with_its_purpose_and_is_run_by_a_test;
-    the_post_example_sends_its_form;
+    every_example_opens_with_its_purpose_and_is_run_by_a_test (Once);
+    the_post_example_sends_its_form (Once);
     the_counter_example_makes_every_request_another_one;
     the_auth_example_sends_the_token_it_was_given;
-    the_auth_example_ends_the_run_if_a_login_fails;
-    one_of_a_batch_is_shown_as_such;
+    the_auth_example_ends_the_run_if_a_login_fails (Once);
+    one_of_a_batch_is_shown_as_such (Once);
     the_pipeline_example_sends_three_requests_at_once;
-    the_delay_example_pauses_without_counting_it;
+    the_delay_example_pauses_without_counting_it (Once);
     the_addresses_example_sends_threads_to_addresses_that_accept;
-    the_report_example_adds_up_what_the_threads_counted;
+    the_report_example_adds_up_what_the_threads_counted (Once);
     the_stop_example_ends_the_run;
-    the_json_example_prints_what_wrk_cmm_prints;
-    the_csv_example_adds_a_line_to_its_file;
-    the_paths_example_visits_each_path_by_its_weight;
-    the_checks_example_fails_when_an_answer_is_wrong;
-    arguments_are_what_stands_behind_the_url;
-    what_a_script_sets_is_what_is_sent;
+    the_json_example_prints_what_wrk_cmm_prints (Once);
+    the_csv_example_adds_a_line_to_its_file (Once);
+    the_paths_example_visits_each_path_by_its_weight (Once);
+    the_checks_example_fails_when_an_answer_is_wrong (Once);
+    arguments_are_what_stands_behind_the_url (Once);
+    what_a_script_sets_is_what_is_sent (Once);
     every_phase_comes_in_its_order_and_in_its_state;
     a_pipelined_batch_counts_and_is_timed_as_it_should;
-    a_delay_is_no_part_of_the_latency;
-    results_are_those_of_the_report;
+    a_pipelined_batch_is_timed_exactly_in_virtual_time (Once);
+    a_delay_is_no_part_of_the_latency (Once);
+    results_are_those_of_the_report (Once);
     a_response_comes_with_its_headers_its_trailers_and_its_body;
     a_thread_stops_with_the_response_that_stopped_it;
-    a_seed_repeats_what_is_drawn;
-    what_is_printed_keeps_its_order;
+    a_seed_repeats_what_is_drawn (Once);
+    what_is_printed_keeps_its_order (Once);
 }
 
 /// The examples; each has a test above.
@@ -60,7 +61,7 @@ fn every_example_opens_with_its_purpose_and_is_run_by_a_test(_: &Context) {
 fn the_post_example_sends_its_form(context: &Context) {
     for onrush in context.both() {
         let recorder = Recorder::start("127.0.0.1");
-        let output = onrush.words("-t1 -c2 -d1").word(at(recorder.address(), "/form")).script(example("post")).run();
+        let output = onrush.words("-t1 -c2 -n10").word(at(recorder.address(), "/form")).script(example("post")).run();
         assert_ran(&output);
         for request in recorder.requests() {
             let form = "name=Ada&city=London";
@@ -74,11 +75,11 @@ fn the_post_example_sends_its_form(context: &Context) {
 fn the_counter_example_makes_every_request_another_one(context: &Context) {
     for onrush in context.both() {
         let recorder = Recorder::start("127.0.0.1");
-        let onrush = onrush.words("-t2 -c2 -d1").word(at(recorder.address(), "/p")).script(example("counter"));
+        let onrush = onrush.words("-t2 -c2 -n20").word(at(recorder.address(), "/p")).script(example("counter"));
         assert_ran(&onrush.run());
         let requests = recorder.requests();
         let unique: BTreeSet<&String> = requests.iter().collect();
-        assert!(requests.len() > 10 && unique.len() == requests.len(), "{requests:?}");
+        assert_eq!((requests.len(), unique.len()), (20, 20), "{requests:?}");
         // The first request of the first thread was only inspected.
         assert!(requests.iter().all(|request| !request.contains("item=1.1 ")), "{requests:?}");
         let host = format!("Host: {}", recorder.address());
@@ -107,9 +108,8 @@ fn the_auth_example_sends_the_token_it_was_given(context: &Context) {
                 stream.get_mut().write_all(answer.as_bytes())?;
             }
         });
-        let output = onrush.words("-t1 -c3 -d1").word(at(address, "/private")).script(example("auth")).run();
+        let output = onrush.words("-t1 -c3 -n20").word(at(address, "/private")).script(example("auth")).run();
         assert_ran(&output);
-        assert!(output.requests() > 10, "{output:?}");
         assert_eq!(output.line("Non-2xx"), None, "{output:?}");
     }
 }
@@ -117,7 +117,7 @@ fn the_auth_example_sends_the_token_it_was_given(context: &Context) {
 fn the_auth_example_ends_the_run_if_a_login_fails(context: &Context) {
     let server = target();
     for onrush in context.both() {
-        let output = onrush.words("-t1 -c3 -d5s").word(url(&server, "/")).script(example("auth")).run();
+        let output = onrush.words("-t1 -c3 -n100").word(url(&server, "/")).script(example("auth")).run();
         assert_eq!(output.code, 1, "{output:?}");
         assert!(output.stderr.contains("the login failed with status 404\n"), "{output:?}");
     }
@@ -134,7 +134,7 @@ fn one_of_a_batch_is_shown_as_such(context: &Context) {
 fn the_pipeline_example_sends_three_requests_at_once(context: &Context) {
     for onrush in context.both() {
         let recorder = Recorder::start("127.0.0.1");
-        let output = onrush.words("-t1 -c1 -d1").word(at(recorder.address(), "/")).script(example("pipeline")).run();
+        let output = onrush.words("-t1 -c1 -n12").word(at(recorder.address(), "/")).script(example("pipeline")).run();
         assert_ran(&output);
         let firsts: Vec<_> =
             recorder.requests().iter().map(|request| request.lines().next().unwrap().to_owned()).collect();
@@ -145,11 +145,12 @@ fn the_pipeline_example_sends_three_requests_at_once(context: &Context) {
 
 fn the_delay_example_pauses_without_counting_it(context: &Context) {
     for onrush in context.both() {
-        let onrush = onrush.words("-t1 -c200 -d60s").script(example("delay"));
+        let onrush = onrush.words("-t1 -c200 -d6s").script(example("delay"));
         let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0\n");
         assert_ran(&output);
-        // 200 connections, each of which pauses 100 ms on average and gets a response after 1 ms, for a minute.
-        assert!((118_000..120_000).contains(&output.requests()), "{output:?}");
+        // 200 connections, each of which pauses 100 ms on average and gets a response after 1 ms: 58.95 times on average,
+        // with a standard deviation of 2.2. Four of them, of the sum of all, are 125.
+        assert!((11_790 - 125..=11_790 + 125).contains(&output.requests()), "{output:?}");
         assert!(output.stdout.contains("    Latency     1.00ms    0.00us   1.00ms  100.00%\n"), "{output:?}");
     }
 }
@@ -158,7 +159,7 @@ fn the_addresses_example_sends_threads_to_addresses_that_accept(context: &Contex
     for onrush in context.both() {
         let server = target();
         let url = format!("http://localhost:{}/", server.address().port());
-        let output = onrush.words("-t2 -c2 -d1").word(url).script(example("addresses")).run();
+        let output = onrush.words("-t2 -c2 -n10").word(url).script(example("addresses")).run();
         assert_ran(&output);
         // The target listens at only one of localhost's addresses.
         for thread in [1, 2] {
@@ -171,7 +172,7 @@ fn the_addresses_example_sends_threads_to_addresses_that_accept(context: &Contex
 fn the_report_example_adds_up_what_the_threads_counted(context: &Context) {
     for onrush in context.both() {
         let server = target();
-        let output = onrush.words("-t2 -c2 -d1").word(url(&server, "/status/404")).script(example("report")).run();
+        let output = onrush.words("-t2 -c2 -n100").word(url(&server, "/status/404")).script(example("report")).run();
         assert_ran(&output);
         let total: u64 = (output.stdout.lines())
             .filter_map(|line| line.trim().strip_prefix("404 came back ")?.strip_suffix(" times")?.parse::<u64>().ok())
@@ -185,18 +186,19 @@ fn the_report_example_adds_up_what_the_threads_counted(context: &Context) {
 fn the_stop_example_ends_the_run(context: &Context) {
     for onrush in context.both() {
         let server = target();
+        // If the script does not end it, the test fails in the end.
         let onrush = onrush.words("-t2 -c2 -d20").script(example("stop")).word(url(&server, "/")).script_args("50");
         let output = onrush.run();
         assert_ran(&output);
         assert_eq!(output.requests(), 100, "{output:?}");
-        assert!(output.took.as_secs() < 10, "{output:?}");
+        assert!(output.took.as_secs() < 20, "{output:?}");
     }
 }
 
 fn the_json_example_prints_what_wrk_cmm_prints(context: &Context) {
     for onrush in [context.onrush(), context.called("wrk"), context.called("wrk-cmm")] {
         let server = target();
-        let output = onrush.words("-t1 -c2 -d1 --latency").word(url(&server, "/")).script(example("json")).run();
+        let output = onrush.words("-t1 -c2 -n200 --latency").word(url(&server, "/")).script(example("json")).run();
         assert_eq!((output.code, output.line("Socket errors")), (0, None), "{output:?}");
         let (report, json) = output.stdout.split_once("\n\nJSON Output\n-----------\n\n{\n").expect("a title");
         assert!(report.lines().last().is_some_and(|line| line.starts_with("Transfer/sec:")), "{output:?}");
@@ -228,7 +230,7 @@ fn the_csv_example_adds_a_line_to_its_file(context: &Context) {
     let file = scratch.path().join("results.csv");
     let mut rows = Vec::new();
     for onrush in context.both() {
-        let onrush = onrush.words("-t1 -c2 -d1").script(example("csv")).word(url(&server, "/status/500")).word(&file);
+        let onrush = onrush.words("-t1 -c2 -n100").script(example("csv")).word(url(&server, "/status/500")).word(&file);
         let output = onrush.run();
         assert_ran(&output);
         rows.push(output.requests());
@@ -241,17 +243,19 @@ fn the_csv_example_adds_a_line_to_its_file(context: &Context) {
         assert_eq!([line[0], line[1], line[4]], [&*url(&server, "/status/500"), &*requests, &*requests], "{text}");
         assert!(line[6].parse::<u64>().unwrap() <= line[8].parse().unwrap(), "{text}");
     }
-    let output = context.onrush().words("-c2 -d1s").script(example("csv")).word(url(&server, "/")).run();
+    let output = context.onrush().words("-c2 -n20").script(example("csv")).word(url(&server, "/")).run();
     assert!(output.stdout.contains("\nurl,requests,seconds,"), "{output:?}");
 }
 
 fn the_paths_example_visits_each_path_by_its_weight(context: &Context) {
     for onrush in context.both() {
         let server = target();
-        let output = onrush.words("-t1 -c4 -d1").word(url(&server, "/")).script(example("paths")).run();
+        let output = onrush.words("-t1 -c4 -n1000").word(url(&server, "/")).script(example("paths")).run();
         assert_ran(&output);
-        let share = output.number_before("\nRequests/sec") / output.requests() as f64;
-        assert!(output.line("Non-2xx").is_some() && (0.05..0.2).contains(&share), "{share}: {output:?}");
+        // What is drawn depends on the seed alone. 100 are expected, with a standard deviation of 9.5: 62 to 138 is four
+        // of them.
+        let missing = output.number_before("\nRequests/sec");
+        assert!(output.line("Non-2xx").is_some() && (62.0..=138.0).contains(&missing), "{missing}: {output:?}");
     }
 }
 
@@ -262,7 +266,7 @@ fn the_checks_example_fails_when_an_answer_is_wrong(context: &Context) {
         ["/bytes/5", "1", "", "expected a greeting, got "],
     ] {
         let server = target();
-        let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, path)).script(example("checks")).run();
+        let output = context.onrush().words("-t1 -c2 -n20").word(url(&server, path)).script(example("checks")).run();
         assert_eq!(output.code.to_string(), code, "{output:?}");
         output.assert_standard();
         let verdict = output.line(last).filter(|line| line.ends_with(" responses were wrong"));
@@ -277,7 +281,7 @@ fn arguments_are_what_stands_behind_the_url(context: &Context) {
     for onrush in context.both() {
         let server = target();
         let url = url(&server, "/");
-        let output = onrush.words("-t1 -c1 -d1").lua(script).word(&url).script_args("-x --foo=1 bar").run();
+        let output = onrush.words("-t1 -c1 -n3").lua(script).word(&url).script_args("-x --foo=1 bar").run();
         assert_ran(&output);
         let line = format!("3\t{url}\t-x\t--foo=1\tbar\tnil\nRunning ");
         assert!(output.stdout.starts_with(&line), "{output:?}");
@@ -295,7 +299,7 @@ fn what_a_script_sets_is_what_is_sent(context: &Context) {
         end"#;
     for onrush in context.both() {
         let recorder = Recorder::start("127.0.0.1");
-        let output = onrush.words("-t1 -c1 -d1").lua(script).word(at(recorder.address(), "/p")).run();
+        let output = onrush.words("-t1 -c1 -n3").lua(script).word(at(recorder.address(), "/p")).run();
         assert_ran(&output);
         let host = format!("Host: {}", recorder.address());
         let fields = [&host, "Content-Type: text/x", "X-Num: 7", "Content-Length: 16"];
@@ -329,7 +333,7 @@ fn every_phase_comes_in_its_order_and_in_its_state(context: &Context) {
         end"#;
     for onrush in context.both() {
         let recorder = Recorder::start("127.0.0.1");
-        let output = onrush.words("-t2 -c2 -d1").lua(script).word(at(recorder.address(), "/")).run();
+        let output = onrush.words("-t2 -c2 -n10").lua(script).word(at(recorder.address(), "/")).run();
         assert_ran(&output);
         let before = output.stdout.split("Running").next().unwrap();
         let expected = "load\tnil\nload\tnil\nsetup 1\ninit 1\tb\ttrue\tnil\tuserdata\n\
@@ -342,28 +346,40 @@ fn every_phase_comes_in_its_order_and_in_its_state(context: &Context) {
     }
 }
 
+/// Sends three requests at once, and prints how long responses took.
+const BATCH: &str = r#"
+    function init() batch = wrk.format():rep(3) end
+    function request() return batch end
+    function done(_, latency)
+        print("us", latency.min, latency:percentile(50), latency.max)
+    end"#;
+
+/// The times that it prints, in milliseconds.
+fn batch_times(output: &Output) -> Vec<f64> {
+    let words = output.line("us").expect("the line of done").split('\t').skip(1);
+    words.map(|word| word.parse::<f64>().unwrap() / 1e3).collect()
+}
+
 fn a_pipelined_batch_counts_and_is_timed_as_it_should(context: &Context) {
-    let script = r#"
-        function init() batch = wrk.format():rep(3) end
-        function request() return batch end
-        function done(_, latency)
-            print("us", latency.min, latency:percentile(50), latency.max)
-        end"#;
-    for is_compat in [false, true] {
+    for onrush in context.both() {
+        let is_compat = onrush.is_compat();
         let server = target();
-        let run = || {
-            let onrush = if is_compat { context.called("wrk") } else { context.onrush() };
-            let output = onrush.words("-t1 -c1 -d1 --latency").lua(script).word(url(&server, "/delay/20")).run();
-            assert_ran(&output);
-            let words = output.line("us").expect("the line of done").split('\t').skip(1);
-            let times: Vec<f64> = words.map(|word| word.parse::<f64>().unwrap() / 1e3).collect();
-            // As wrk the batch is timed; otherwise each response, from the first byte of the batch on.
-            let least = if is_compat { [60.0, 60.0, 60.0] } else { [20.0, 40.0, 60.0] };
-            assert!(output.requests() <= 51 && times.iter().zip(least).all(|(ms, least)| *ms >= least), "{output:?}");
-            // The longest may be any.
-            (times[..2].iter().zip(least).all(|(ms, least)| *ms < least + 18.0), output)
-        };
-        settle(run);
+        let output = onrush.words("-t1 -c1 -n9").lua(BATCH).word(url(&server, "/delay/20")).run();
+        assert_ran(&output);
+        let times = batch_times(&output);
+        // As wrk the batch is timed; otherwise each response, from the first byte of the batch on.
+        let least = if is_compat { [60.0, 60.0, 60.0] } else { [20.0, 40.0, 60.0] };
+        assert!(times.iter().zip(least).all(|(ms, least)| *ms >= least), "{output:?}");
+    }
+}
+
+/// The second half of each response comes half a millisecond after the first, and the next response after that.
+fn a_pipelined_batch_is_timed_exactly_in_virtual_time(context: &Context) {
+    let scenario = "connect_us = 0.0\nlatency_us = 1000.0\nsplit = 26\nsplit_pause_us = 500.0\n";
+    for (onrush, expected) in context.both().into_iter().zip([[1.5, 2.0, 2.5], [2.5, 2.5, 2.5]]) {
+        let output = simulate(onrush.words("-t1 -c1 -n9").lua(BATCH), scenario);
+        let times = batch_times(&output);
+        assert!(times.iter().zip(expected).all(|(ms, expected)| (ms - expected).abs() < 0.001), "{times:?}");
     }
 }
 
@@ -379,9 +395,9 @@ fn a_delay_is_no_part_of_the_latency(context: &Context) {
         assert!(output.stdout.contains("    Latency     1.00ms    0.00us   1.00ms  100.00%\n"), "{output:?}");
     }
     let server = target();
-    let output = context.onrush().words("-t1 -c2 -d1s").lua(script).word(url(&server, "/")).run();
+    let output = context.onrush().words("-t1 -c2 -n4").lua(script).word(url(&server, "/")).run();
     assert_ran(&output);
-    assert!(output.requests() <= 20, "{output:?}");
+    assert!(output.took.as_millis() >= 2 * 99, "each connection pauses twice: {output:?}");
 }
 
 fn results_are_those_of_the_report(context: &Context) {
@@ -404,7 +420,7 @@ fn results_are_those_of_the_report(context: &Context) {
     for onrush in context.both() {
         let is_compat = onrush.is_compat();
         let server = target();
-        let output = onrush.words("-t1 -c2 -d1").lua(script).word(url(&server, "/bytes/100")).run();
+        let output = onrush.words("-t1 -c2 -n200").lua(script).word(url(&server, "/bytes/100")).run();
         assert_ran(&output);
         let sums: Vec<u64> = output
             .line("sums")
@@ -414,7 +430,7 @@ fn results_are_those_of_the_report(context: &Context) {
             .map(|word| word.parse().expect("a whole number"))
             .collect();
         let [duration, requests, bytes, sum] = sums[..] else { panic!("{output:?}") };
-        assert!((990_000..1_200_000).contains(&duration), "{output:?}");
+        assert!((1..=output.took.as_micros() as u64).contains(&duration), "{output:?}");
         assert_eq!(requests, output.requests());
         assert!(bytes >= 100 * requests, "{output:?}");
         assert!(if is_compat { sum >= requests } else { sum == requests }, "{output:?}");
@@ -449,7 +465,7 @@ fn a_response_comes_with_its_headers_its_trailers_and_its_body(context: &Context
                 stream.get_mut().write_all(second.as_bytes())?;
             }
         });
-        let output = onrush.words("-t1 -c1 -d1").lua(script).word(at(address, "/")).run();
+        let output = onrush.words("-t1 -c1 -n5").lua(script).word(at(address, "/")).run();
         assert_ran(&output);
         assert!(output.stdout.ends_with(expected), "{output:?}");
     }
@@ -459,18 +475,23 @@ fn a_thread_stops_with_the_response_that_stopped_it(context: &Context) {
     let script = "n = 0 function response() n = n + 1 if n == 10 then wrk.thread:stop() end end";
     for onrush in context.both() {
         let server = target();
+        // If the script does not end it, the test fails in the end.
         let output = onrush.words("-t1 -c2 -d20").lua(script).word(url(&server, "/")).run();
         assert_ran(&output);
         assert_eq!(output.requests(), 10, "{output:?}");
-        assert!(output.took.as_secs() < 10, "{output:?}");
+        assert!(output.took.as_secs() < 20, "{output:?}");
     }
+    // Of three responses that arrived during a stall, the first stops the thread.
+    let stall = "connect_us = 0.0\nlatency_us = 1000.0\n[[generator_stall]]\nfrom_s = 0.0035\nfor_s = 0.5";
+    let output = simulate(context.onrush().words("-t1 -c3 -d20").lua(script), stall);
+    assert_eq!(output.requests(), 10, "{output:?}");
 }
 
 fn a_seed_repeats_what_is_drawn(context: &Context) {
     let script = "function init() print('drawn', wrk.thread.id, math.random(1e9)) end";
     let server = target();
     let drawn = |words: &str| {
-        let output = context.onrush().words("-t2 -c2 -d500ms").words(words).lua(script).word(url(&server, "/")).run();
+        let output = context.onrush().words("-t2 -c2 -n4").words(words).lua(script).word(url(&server, "/")).run();
         assert_ran(&output);
         output.stdout.lines().take(2).map(str::to_owned).collect::<Vec<_>>()
     };
@@ -500,7 +521,7 @@ fn what_is_printed_keeps_its_order(context: &Context) {
     for is_terminal in [false, true] {
         for onrush in context.both() {
             let server = target();
-            let onrush = onrush.words("-t1 -c1 -d1").script(&file).word(url(&server, "/"));
+            let onrush = onrush.words("-t1 -c1 -n2").script(&file).word(url(&server, "/"));
             let stdout = if is_terminal {
                 let onrush = onrush.words("--io").word(context.backend);
                 let (shown, output) = on_terminal(onrush, |command, terminal| _ = command.stdout(terminal));
@@ -514,20 +535,6 @@ fn what_is_printed_keeps_its_order(context: &Context) {
             assert_eq!(stdout.matches("print").count(), 4, "{stdout}");
         }
     }
-}
-
-/// Repeats until it succeeds: a busy machine may be slow now and then, but not every time.
-#[track_caller]
-fn settle(run: impl Fn() -> (bool, Output)) {
-    let runs = std::iter::repeat_with(run).take(8);
-    let mut last = None;
-    for (is_right, output) in runs {
-        if is_right {
-            return;
-        }
-        last = Some(output);
-    }
-    panic!("{last:?}");
 }
 
 /// The path of an example.

@@ -2,7 +2,7 @@ use std::fs;
 use std::io::{self, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 use serde_json::json;
 
@@ -12,18 +12,18 @@ use crate::results::document;
 
 cases! {
     the_kernel_has_what_the_document_says needs "ss -V";
-    what_the_kernel_caps_is_said;
+    what_the_kernel_caps_is_said (Once);
     a_unix_socket_has_a_send_buffer;
-    a_congestion_control_that_is_not_there_is_refused_with_those_that_are;
-    one_that_is_not_allowed_is_refused_with_those_that_are needs "setpriv --bounding-set -net_admin true";
+    a_congestion_control_that_is_not_there_is_refused_with_those_that_are (Once);
+    one_that_is_not_allowed_is_refused_with_those_that_are (Once) needs "setpriv --bounding-set -net_admin true";
 }
 
 /// What `ss` said of the client's side of each connection when its first request arrived.
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// A server that asks `ss` about its clients.
-fn asking() -> (SocketAddr, Seen) {
-    let seen = Seen::default();
+/// A server that asks `ss` about its clients, and responds to nobody before it has asked about this many.
+fn asking(clients: usize) -> (SocketAddr, Seen) {
+    let (seen, all) = (Seen::default(), Barrier::new(clients));
     let said = Arc::clone(&seen);
     let address = server(move |mut stream| {
         let port = stream.peer_addr()?.port();
@@ -31,6 +31,7 @@ fn asking() -> (SocketAddr, Seen) {
         read_head(&mut reader)?;
         let output = Command::new("ss").args(["-Htinm", "sport", "=", &format!(":{port}")]).output()?;
         said.lock().map_err(|_| io::ErrorKind::Other)?.push(String::from_utf8_lossy(&output.stdout).into_owned());
+        all.wait();
         loop {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
             read_head(&mut reader)?;
@@ -42,16 +43,15 @@ fn asking() -> (SocketAddr, Seen) {
 fn the_kernel_has_what_the_document_says(context: &Context) {
     let scratch = Scratch::new("sockets");
     for program in context.both() {
-        let (address, seen) = asking();
-        let program = program.words("-t2 -c4 -d1 --rcvbuf 20k --sndbuf 40000 --congestion reno");
+        let (address, seen) = asking(4);
+        let program = program.words("-t2 -c4 -n8 --rcvbuf 20k --sndbuf 40000 --congestion reno");
         let (_, document) = document(program.word(format!("http://{address}/")), &scratch);
         let buffer = |requested: u32| json!({ "requested": requested, "effective_min": 2 * requested, "effective_max": 2 * requested });
         assert_eq!(document["sockets"], json!({ "rcvbuf": buffer(20_000), "sndbuf": buffer(40_000) }));
         let way = json!({ "rcvbuf": 20_000, "sndbuf": 40_000, "congestion": "reno" });
         assert_eq!(document["plan"]["way"], way);
         let seen = seen.lock().expect("no thread panics with the lock");
-        assert!(seen.len() >= 4, "{seen:?}");
-        // The extra connection of wrk before the run is like the others.
+        assert_eq!(seen.len(), 4, "{seen:?}");
         for socket in seen.iter() {
             for part in [",rb40000,", ",tb80000,", " reno "] {
                 assert!(socket.contains(part), "no {part:?} in {socket}");
@@ -67,8 +67,7 @@ fn what_the_kernel_caps_is_said(context: &Context) {
         text.trim().parse().expect("it is a number")
     };
     for (option, setting) in [("rcvbuf", "rmem_max"), ("sndbuf", "wmem_max")] {
-        let program =
-            context.onrush().words("-c2 -d500ms").word(format!("--{option}=1073741823")).word(url(&server, "/"));
+        let program = context.onrush().words("-c2 -n10").word(format!("--{option}=1073741823")).word(url(&server, "/"));
         let (output, document) = document(program, &scratch);
         let had = 2 * most(setting);
         let buffer = json!({ "requested": 1_073_741_823, "effective_min": had, "effective_max": had });
@@ -83,7 +82,7 @@ fn a_unix_socket_has_a_send_buffer(context: &Context) {
     let scratch = Scratch::new("sockets");
     let path = scratch.path().join("app.sock");
     unix(&path);
-    let program = context.onrush().words("-c2 -d500ms --sndbuf 40k --unix").word(&path).word("http://h/");
+    let program = context.onrush().words("-c2 -n10 --sndbuf 40k --unix").word(&path).word("http://h/");
     let (_, document) = document(program, &scratch);
     let buffer = json!({ "requested": 40_000, "effective_min": 80_000, "effective_max": 80_000 });
     assert_eq!(document["sockets"], json!({ "sndbuf": buffer }));

@@ -1,13 +1,14 @@
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use rcgen::{CertificateParams, date_time_ymd};
 use rustls::ServerConfig;
 
-use crate::harness::{Context, Output, Scratch, cases, target, url};
+use crate::harness::{Context, Output, Scratch, cases, target, url, wait_until};
 use crate::peers::{read_head, server};
 use crate::servers::{Server, assert_counted, assert_no_errors};
 use crate::tls_peers::{Authority, Pair, TlsServer, self_signed, write};
@@ -20,25 +21,25 @@ cases! {
     python_asks_for_a_certificate_after_the_handshake needs "python3";
     openssl_gives_tickets_and_gets_them_back needs "openssl";
     openssl_wants_to_negotiate_again needs "openssl";
-    a_certificate_that_openssl_signs_by_itself_can_be_named needs "openssl";
+    a_certificate_that_openssl_signs_by_itself_can_be_named (Once) needs "openssl";
     a_slot_resumes_its_own_session;
-    what_was_agreed_on_is_shown;
-    the_name_is_sent_unless_it_is_an_address;
+    what_was_agreed_on_is_shown (Once);
+    the_name_is_sent_unless_it_is_an_address (Once);
     bodies_arrive_whole_in_both_directions;
     records_may_come_byte_by_byte;
-    a_certificate_has_to_be_good;
+    a_certificate_has_to_be_good (Once);
     the_server_is_told_why_it_is_left;
     wrk_takes_any_certificate_and_names_no_protocol;
     broken_handshakes_are_named;
     a_silent_server_is_given_up;
     a_server_that_gets_better_is_found_again;
     plain_text_and_tls_are_told_apart;
-    files_and_lists_that_cannot_be_used_are_named;
-    too_old_or_other_tls_is_said needs "openssl";
+    files_and_lists_that_cannot_be_used_are_named (Once);
+    too_old_or_other_tls_is_said (Once) needs "openssl";
 }
 
-/// Options that make a run of exactly 200 requests.
-const N200: &str = "-t2 -c4 -n200";
+/// Options that make a run of exactly 20 requests.
+const N20: &str = "-t2 -c4 -n20";
 
 fn nginx_speaks_both_versions(context: &Context) {
     let authority = Authority::new();
@@ -49,12 +50,12 @@ fn nginx_speaks_both_versions(context: &Context) {
         let settings = format!("{NGINX_PAIR} ssl_protocols TLSv{version};");
         let nginx = Server::nginx_with(" ssl", &settings, |directory| write(&pair, directory));
         let url = format!("https://{}/hello", nginx.address());
-        let output = context.onrush().words("-t2 -c10 -d500ms --cacert").word(&ca).word(&url).run();
+        let output = context.onrush().words("-t2 -c10 -n200 --cacert").word(&ca).word(&url).run();
         assert_no_errors(&output);
-        let compat = context.called("wrk").words("-t2 -c10 -d1s").word(&url).run();
+        let compat = context.called("wrk").words("-t2 -c10 -n200").word(&url).run();
         assert_no_errors(&compat);
-        let closing = context.onrush().words("-k -H Connection:close").words(N200).word(&url).run();
-        assert_eq!((closing.code, closing.requests()), (0, 200), "{closing:?}");
+        let closing = context.onrush().words("-k -H Connection:close").words(N20).word(&url).run();
+        assert_eq!((closing.code, closing.requests()), (0, 20), "{closing:?}");
         assert_no_errors(&closing);
         let log = nginx.log();
         let counted = output.requests() + compat.requests() + closing.requests();
@@ -69,9 +70,9 @@ fn nginx_sends_large_files_whole(context: &Context) {
         std::fs::write(directory.join("large"), vec![b'x'; 1 << 20]).expect("a file can be written");
     });
     let url = format!("https://{}/large", nginx.address());
-    let output = context.onrush().words("-k -t2 -c4 -n100").word(url).run();
+    let output = context.onrush().words("-k").words(N20).word(url).run();
     assert_counted(&output, &nginx.log(), 0);
-    assert!(output.stdout.contains("100.02MB read") || output.stdout.contains("100.03MB read"), "{output:?}");
+    assert!(output.stdout.contains("20.00MB read") || output.stdout.contains("20.01MB read"), "{output:?}");
 }
 
 fn nginx_gets_the_certificate_of_the_client(context: &Context) {
@@ -90,9 +91,9 @@ fn nginx_gets_the_certificate_of_the_client(context: &Context) {
         });
         let url = format!("https://{}/hello", nginx.address());
         let identity = |file: &str| scratch.path().join(file);
-        let onrush = context.onrush().words("-k").words(N200).words("--cert").word(identity("cert.pem"));
+        let onrush = context.onrush().words("-k").words(N20).words("--cert").word(identity("cert.pem"));
         let output = onrush.words("--key").word(identity("key.pem")).word(&url).run();
-        assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+        assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         assert_no_errors(&output);
         // nginx completes the handshake and responds with a status.
         let without = context.onrush().words("-k -n10 -c2").word(&url).run();
@@ -107,17 +108,17 @@ fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {
     write(&client, python.scratch.path());
     let identity = python.scratch.path().join("both.pem");
     std::fs::write(&identity, client.certificate + &client.key).expect("a file can be written");
-    let output = context.onrush().words("-k").words(N200).words("--cert").word(&identity).word(python.url()).run();
-    assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+    let output = context.onrush().words("-k").words(N20).words("--cert").word(&identity).word(python.url()).run();
+    assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
     assert_no_errors(&output);
     let stranger = Authority::new().issue(&["client.example"], |_| {});
     std::fs::write(&identity, stranger.certificate + &stranger.key).expect("a file can be written");
-    let wrong = context.onrush().words("-k -c1 -d300ms --cert").word(&identity).word(python.url()).run();
+    let wrong = context.onrush().words("-k -c1 -d1s --cert").word(&identity).word(python.url()).run();
     let expected = "TLS alert unknown CA (48) from the server";
     assert!(wrong.note(expected).contains("it does not accept the client certificate"), "{wrong:?}");
     // In TLS 1.3 the client's handshake is complete before the server checks the certificate.
     for (version, alert) in [("1.3", "certificate required (116)"), ("1.2", "handshake failure (40)")] {
-        let onrush = context.onrush().words("-k -c1 -d300ms --tls-max").word(version).word(python.url());
+        let onrush = context.onrush().words("-k -c1 -d1s --tls-max").word(version).word(python.url());
         let output = onrush.run();
         assert!(output.stderr.contains(&format!("TLS alert {alert} from the server")), "{output:?}");
         assert_ne!(output.code, 0, "{output:?}");
@@ -146,17 +147,19 @@ fn openssl_gives_tickets_and_gets_them_back(context: &Context) {
 
 fn openssl_wants_to_negotiate_again(context: &Context) {
     let mut openssl = Process::openssl(&self_signed(&["localhost"]), &["-tls1_2"]);
-    let (mut input, _) = openssl.talk();
+    let (mut input, lines) = openssl.talk();
     let typist = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(500));
-        let _ = input.write_all(b"r\n");
-        let _ = input.flush();
-        thread::sleep(Duration::from_millis(500));
-        let _ = input.write_all(b"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi\n");
-        let _ = input.flush();
-        thread::sleep(Duration::from_secs(2));
+        let mut typed = "r\n";
+        for _ in lines.iter().filter(|line| line.starts_with("GET / ")) {
+            let _ = input.write_all(typed.as_bytes()).and_then(|()| input.flush());
+            typed = "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi\n";
+            // openssl takes only the first letter of what it reads at once for a command.
+            thread::sleep(Duration::from_millis(200));
+            let _ = input.write_all(typed.as_bytes()).and_then(|()| input.flush());
+        }
     });
     let output = context.onrush().words("-k -c1 -n1 --give-up 3s").word(openssl.url()).run();
+    drop(openssl);
     typist.join().expect("it types");
     // The library refuses with an alert; the reason depends on openssl, but it has a name.
     let is_named = output.requests() == 1 || output.stderr.contains("read: ") || output.stderr.contains("TLS");
@@ -170,11 +173,11 @@ fn a_certificate_that_openssl_signs_by_itself_can_be_named(context: &Context) {
     assert!(made.expect("openssl runs").status.success());
     let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).expect("openssl wrote it");
     let server = TlsServer::new(&Pair { certificate: read("cert.pem"), key: read("key.pem") });
-    let output = context.onrush().words("-k").words(N200).word(server.url("/")).run();
-    assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
-    let named = context.onrush().words("--cacert").word(scratch.path().join("cert.pem")).words(N200);
+    let output = context.onrush().words("-k").words(N20).word(server.url("/")).run();
+    assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
+    let named = context.onrush().words("--cacert").word(scratch.path().join("cert.pem")).words(N20);
     let output = named.word(server.url("/")).run();
-    assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+    assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
     let refused = context.onrush().words("-d1s").word(server.url("/")).run();
     assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
 }
@@ -184,13 +187,13 @@ fn a_slot_resumes_its_own_session(context: &Context) {
     for version in ["1.2", "1.3"] {
         for (resume, new) in [("on", Some(4)), ("off", None)] {
             let server = TlsServer::new(&pair);
-            let onrush = context.onrush().words("-k -t2 -c4 -n200 -H Connection:close --tls-resume").word(resume);
+            let onrush = context.onrush().words("-k -t2 -c4 -n80 -H Connection:close --tls-resume").word(resume);
             let output = onrush.words("--tls-max").word(version).word(server.url("/")).run();
-            assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
+            assert_eq!((output.code, output.requests()), (0, 80), "{output:?}");
             assert_no_errors(&output);
             let (handshakes, resumed) = server.heard(|heard| (heard.handshakes, heard.resumed));
             // At the end a connection may be opened for a request that another one then takes.
-            assert!((200..204).contains(&handshakes), "{handshakes}");
+            assert!((80..84).contains(&handshakes), "{handshakes}");
             assert_eq!(handshakes - resumed, new.unwrap_or(handshakes), "TLS {version}, {resume}");
         }
     }
@@ -234,23 +237,21 @@ fn bodies_arrive_whole_in_both_directions(context: &Context) {
     let pair = self_signed(&["localhost"]);
     for piece in [1_000, 20_000, 100_000] {
         let server = TlsServer::start(&pair, piece, |_| {});
-        let down = context.onrush().words("-k -t1 -c3 -n30").word(server.url("/1000000")).run();
-        assert_eq!((down.code, down.requests()), (0, 30), "{down:?}");
-        assert!(down.stdout.contains("28.61MB read"), "{down:?}");
-        assert!(down.took < Duration::from_secs(5), "no wait for more than arrives: {down:?}");
+        let down = context.onrush().words("-k -t1 -c3 -n6").word(server.url("/1000000")).run();
+        assert_eq!((down.code, down.requests()), (0, 6), "{down:?}");
+        assert!(down.stdout.contains("5.72MB read"), "{down:?}");
     }
     let server = TlsServer::new(&pair);
     let until_close = context.onrush().words("-k -t1 -c1 -n5").word(server.url("/until-close")).run();
     assert_eq!((until_close.code, until_close.requests()), (0, 5), "{until_close:?}");
-    assert!(until_close.took < Duration::from_secs(2), "the end is heard: {until_close:?}");
     let scratch = Scratch::new("tls");
     let body = scratch.file("body", vec![b'y'; 3_000_000]);
     let up =
         context.onrush().words("-k --once --body").word(format!("@{}", body.display())).word(server.url("/")).run();
     assert!(up.stdout.contains("\n3000000 bytes\n"), "{up:?}");
-    let many = context.onrush().words("-k -t1 -c3 -n30 --body").word(format!("@{}", body.display()));
+    let many = context.onrush().words("-k -t1 -c3 -n6 --body").word(format!("@{}", body.display()));
     let many = many.word(server.url("/")).run();
-    assert_eq!((many.code, many.requests()), (0, 30), "{many:?}");
+    assert_eq!((many.code, many.requests()), (0, 6), "{many:?}");
     assert_no_errors(&many);
 }
 
@@ -258,9 +259,9 @@ fn records_may_come_byte_by_byte(context: &Context) {
     let pair = self_signed(&["localhost"]);
     for version in ["1.2", "1.3"] {
         let server = TlsServer::start(&pair, 1, |_| {});
-        let onrush = context.onrush().words("-k -c1 -n4 -d20s --tls-max").word(version).word(server.url("/16384"));
+        let onrush = context.onrush().words("-k -c1 -n2 --tls-max").word(version).word(server.url("/4096"));
         let output = onrush.run();
-        assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
+        assert_eq!((output.code, output.requests()), (0, 2), "{output:?}");
         assert_no_errors(&output);
     }
 }
@@ -303,16 +304,14 @@ fn a_certificate_has_to_be_good(context: &Context) {
     ];
     for (pair, expected) in table {
         let server = TlsServer::new(&pair);
-        let checked = context.onrush().words("-t2 -c4 -d2s --cacert").word(&ca).word(server.url("/"));
+        let output = context.onrush().words(N20).words("--cacert").word(&ca).word(server.url("/")).run();
         if expected.is_empty() {
-            assert_no_errors(&checked.run());
+            assert_no_errors(&output);
         } else {
-            let output = checked.run();
             assert_refused(&output, expected);
-            assert!(output.took < Duration::from_secs(1), "it is known at once: {output:?}");
         }
-        let unchecked = context.onrush().words("-k").words(N200).word(server.url("/")).run();
-        assert_eq!((unchecked.code, unchecked.requests()), (0, 200), "{unchecked:?}");
+        let unchecked = context.onrush().words("-k").words(N20).word(server.url("/")).run();
+        assert_eq!((unchecked.code, unchecked.requests()), (0, 20), "{unchecked:?}");
         assert_no_errors(&unchecked);
     }
 }
@@ -321,20 +320,20 @@ fn the_server_is_told_why_it_is_left(context: &Context) {
     let server = TlsServer::new(&self_signed(&["127.0.0.1"]));
     let output = context.onrush().words("-t1 -c1 -d1s").word(server.url("/")).run();
     assert_eq!(output.code, 2, "{output:?}");
+    wait_until(|| server.heard(|heard| heard.refusal.is_some()));
     let refusal = server.heard(|heard| heard.refusal.clone());
     assert!(refusal.as_ref().is_some_and(|refusal| refusal.contains("alert")), "{refusal:?}");
 
     let output = context.onrush().words("-k -t1 -c4 -n40 -H Connection:close").word(server.url("/wait")).run();
     assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
     assert_no_errors(&output);
-    // The last of them may still be in flight.
-    let farewells = server.heard(|heard| heard.farewells);
-    assert!((36..=40).contains(&farewells), "{farewells} of 40");
+    // The last of them may still be in flight when the run is over, and are not sent then.
+    wait_until(|| server.heard(|heard| heard.farewells) >= 36);
 }
 
 fn wrk_takes_any_certificate_and_names_no_protocol(context: &Context) {
     let server = TlsServer::new(&self_signed(&["elsewhere"]));
-    let output = context.called("wrk").words("-t1 -c2 -d1").word(server.url("/")).run();
+    let output = context.called("wrk").words("-t1 -c2 -n20").word(server.url("/")).run();
     output.assert_standard();
     assert_eq!(output.code, 0, "{output:?}");
     assert_no_errors(&output);
@@ -346,7 +345,7 @@ fn wrk_takes_any_certificate_and_names_no_protocol(context: &Context) {
     let scratch = Scratch::new("tls");
     let ca = scratch.file("ca.pem", Authority::new().certificate());
     let checked = context.called("wrk").words("-t1 -c2 -d1 --cacert").word(ca).word(server.url("/")).run();
-    assert!(checked.requests() == 0 && checked.socket_errors("connect") > 10, "{checked:?}");
+    assert!(checked.requests() == 0 && checked.socket_errors("connect") > 2, "{checked:?}");
 }
 
 fn broken_handshakes_are_named(context: &Context) {
@@ -357,7 +356,7 @@ fn broken_handshakes_are_named(context: &Context) {
         (b"\x16\x03\x03\x00\x05nonsense", "the server violates the TLS protocol"),
         (b"\x15\x03\x03\x00\x02\x02\x50", "TLS alert internal error (80) from the server"),
     ];
-    for (answer, expected) in table {
+    for (number, (answer, expected)) in table.into_iter().enumerate() {
         let address = server(move |stream| after_hello(stream, answer));
         let output = context.onrush().words("-k -c2 -d1s").word(format!("https://{address}/")).run();
         assert_eq!(output.code, 2, "{output:?}");
@@ -365,9 +364,13 @@ fn broken_handshakes_are_named(context: &Context) {
             output.stderr.contains(&format!("onrush: TLS handshake with {address} failed: {expected}")),
             "{output:?}"
         );
+        // As wrk the run continues for its second, and counts: one that ends, and one that is wrong.
+        if ![0, 2].contains(&number) {
+            continue;
+        }
         let compat = context.called("wrk").words("--notes -c2 -t1 -d1s").word(format!("https://{address}/")).run();
         compat.assert_standard();
-        assert!(compat.requests() == 0 && compat.socket_errors("connect") > 10, "{compat:?}");
+        assert!(compat.requests() == 0 && compat.socket_errors("connect") > 2, "{compat:?}");
         let expected = expected.split(": ").next().unwrap_or_default();
         assert!(compat.stderr.contains(expected), "{compat:?}");
     }
@@ -387,8 +390,10 @@ fn after_hello(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
 
 fn a_silent_server_is_given_up(context: &Context) {
     let address = server(|mut stream| stream.read_to_end(&mut Vec::new()).map(drop));
-    let onrush = context.onrush().words("-k -c1 -d2s --give-up 500ms").word(format!("https://{address}/"));
+    // If it did not give up, this run would be too long.
+    let onrush = context.onrush().words("-k -c1 -d30s --give-up 200ms").word(format!("https://{address}/"));
     let output = onrush.run();
+    assert!(output.took < Duration::from_secs(20), "{output:?}");
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.contains(" failed: no response; does that port speak TLS?"), "{output:?}");
     let onrush = context.called("wrk").words("--notes -t1 -c1 -d1s --timeout 1").word(format!("https://{address}/"));
@@ -398,19 +403,20 @@ fn a_silent_server_is_given_up(context: &Context) {
 
 fn a_server_that_gets_better_is_found_again(context: &Context) {
     let healthy = TlsServer::new(&self_signed(&["localhost"])).address;
+    let connections = AtomicU32::new(0);
     let address = server(move |stream| {
-        static CONNECTIONS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         // Every third connection ends during the handshake.
-        if CONNECTIONS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 3 == 2 {
+        if connections.fetch_add(1, Ordering::Relaxed) % 3 == 2 {
             return after_hello(stream, b"\x15\x03\x03\x00\x02\x02\x28");
         }
         pass_on(stream, TcpStream::connect(healthy)?)
     });
-    let onrush = context.onrush().words("-k -t1 -c2 -n60 -H Connection:close").word(format!("https://{address}/"));
+    let onrush = context.onrush().words("-k -t1 -c2 -n30 -H Connection:close").word(format!("https://{address}/"));
     let output = onrush.run();
-    assert_eq!((output.code, output.requests()), (0, 60), "{output:?}");
+    assert_eq!((output.code, output.requests()), (0, 30), "{output:?}");
+    // The 30th connection that is not ended is the 44th; one before it or after it may be under way at the end.
     let failed = output.socket_errors("connect");
-    assert!((28..=31).contains(&failed), "{output:?}");
+    assert!((13..=15).contains(&failed), "{output:?}");
     assert!(output.note("TLS alert handshake failure (40)").contains("no suites with CBC"), "{output:?}");
 }
 
@@ -438,7 +444,7 @@ fn plain_text_and_tls_are_told_apart(context: &Context) {
     );
     assert!(output.stderr.starts_with(&expected) && output.stderr.ends_with("; write http://\n"), "{output:?}");
     let compat = context.called("wrk").words("-t1 -c2 -d1").word(url(&plain, "/").replace("http", "https")).run();
-    assert!(compat.requests() == 0 && compat.socket_errors("connect") > 10, "{compat:?}");
+    assert!(compat.requests() == 0 && compat.socket_errors("connect") > 2, "{compat:?}");
     // The reverse: a server that responds with an alert, as most do.
     let tls = server(|mut stream| {
         let mut reader = BufReader::new(stream.try_clone()?);

@@ -5,25 +5,30 @@ use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Context, Scratch, cases, target, url};
+use crate::harness::{Context, Scratch, cases, finish, signal, target, url, wait_until};
 use crate::results::document;
 
 cases! {
     ss_says_the_same_of_each_connection needs "ss -V";
-    filters_select_what_ss_selects needs "ss -V";
+    filters_select_what_ss_selects (Once, Alone) needs "ss -V";
     samples_of_a_warm_up_come_before_zero_and_are_in_no_summary;
     a_run_that_is_interrupted_keeps_its_samples;
-    a_file_that_takes_no_more_is_named;
+    a_file_that_takes_no_more_is_named (Once);
 }
 
 /// The lines of a file of samples.
 fn samples(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).expect("there are samples");
     text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+}
+
+/// How many lines a file has so far.
+fn lines(path: &Path) -> usize {
+    fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
 /// What `ss` prints with these arguments, a line for each socket.
@@ -49,13 +54,13 @@ fn memory<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 fn ss_says_the_same_of_each_connection(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("watching"));
     let path = scratch.path().join("samples.ndjson");
-    let onrush = context.onrush().words("-t1 -c3 -R30 -d2s --sockets-output").word(&path).word(url(&server, "/"));
-    let run = thread::spawn(move || onrush.run());
-    thread::sleep(Duration::from_millis(1_200));
+    let onrush = context.onrush().words("-t1 -c3 -R30 -d60s --io").word(context.backend);
+    let child = onrush.word("--sockets-output").word(&path).word(url(&server, "/")).spawn();
+    wait_until(|| lines(&path) >= 3);
     // Two lines for each socket, or one with a tab in it.
-    let port = server.address().port();
-    let said_by_ss = ss(&format!("-HtinemO state established dport = :{port}"));
-    assert_eq!(run.join().expect("the run ends").code, 0);
+    let said_by_ss = ss(&format!("-HtinemO state established dport = :{}", server.address().port()));
+    signal(&child, Signal::INT);
+    assert_eq!(finish(child).code, 0);
     let samples = samples(&path);
     let mut compared = BTreeSet::new();
     for sample in &samples {
@@ -83,8 +88,10 @@ fn ss_says_the_same_of_each_connection(context: &Context) {
         }
         assert_eq!(sample["state"], "ESTAB");
     }
-    assert_eq!((samples.len(), compared.len()), (6, 3));
+    assert_eq!((samples.len() % 3, compared.len()), (0, 3));
 }
+
+// What follows is compared with sockets of the whole machine: other tests must not open and close any meanwhile.
 
 /// Sockets in many states, two of which have the same port at different ends.
 struct Sockets {
@@ -178,9 +185,10 @@ fn filters_select_what_ss_selects(context: &Context) {
     let paths: Vec<_> = (0..filters.len()).map(|number| scratch.path().join(format!("{number}.ndjson"))).collect();
     thread::scope(|scope| {
         for (filter, path) in filters.iter().zip(&paths) {
-            let onrush = context.onrush().words("-t1 -c1 -R5 -d700ms --sockets-output").word(path);
+            let onrush = context.onrush().words("-t1 -c1 -R5 -d1s --sockets-output").word(path);
             let onrush = onrush.word(format!("--sockets={filter}")).word(url(&server, "/"));
-            scope.spawn(move || assert_eq!(onrush.run().code, 0));
+            // 23 runs at once may get no response in a second, but each takes its sample.
+            scope.spawn(move || assert!([0, 5].contains(&onrush.run().code)));
         }
     });
     let mut found = 0;
@@ -198,15 +206,16 @@ fn samples_of_a_warm_up_come_before_zero_and_are_in_no_summary(context: &Context
     let (server, scratch) = (target(), Scratch::new("watching"));
     for program in context.both() {
         let path = scratch.path().join("samples.ndjson");
-        let program = program.words("-t1 -c2 -d2 --warmup 1s --sockets --sockets-output").word(&path);
-        let (_, document) = document(program.word(url(&server, "/")), &scratch);
+        // A sample is taken in the middle of each second.
+        let program = program.words("-t1 -c2 -d1 --warmup 1s --sockets --sockets-output").word(&path);
+        let (_, document) = document(program.word(url(&server, "/delay/10")), &scratch);
         let samples = samples(&path);
         let seconds: Vec<f64> = samples.iter().map(|sample| sample["at_s"].as_f64().expect("a number")).collect();
         let rounded: Vec<i64> = seconds.iter().map(|second| (second - 0.5).round() as i64).collect();
-        assert_eq!(rounded, [-1, -1, 0, 0, 1, 1], "{seconds:?}");
+        assert_eq!(rounded, [-1, -1, 0, 0], "{seconds:?}");
         assert!(samples.iter().all(|sample| sample["time"].as_str().is_some_and(|time| time.ends_with('Z'))));
         let watched = &document["sockets"]["watched"];
-        for (key, expected) in [("samples", 2), ("sockets", 2), ("readings", 4), ("retransmits", 0)] {
+        for (key, expected) in [("samples", 1), ("sockets", 2), ("readings", 2), ("retransmits", 0)] {
             assert_eq!(watched[key], expected, "{key}: {watched}");
         }
         let rtts = samples[2..].iter().map(|sample| sample["rtt"].as_f64().expect("there was an answer"));
@@ -219,17 +228,22 @@ fn samples_of_a_warm_up_come_before_zero_and_are_in_no_summary(context: &Context
 fn a_run_that_is_interrupted_keeps_its_samples(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("watching"));
     let path = scratch.path().join("samples.ndjson");
-    let onrush = context.onrush().words("-t1 -c2 -d60s --sockets-output").word(&path).word(url(&server, "/"));
-    let output = onrush.interrupt_after(Duration::from_millis(1_900)).run();
+    let onrush =
+        context.onrush().words("-t1 -c2 -d60s --io").word(context.backend).word("--sockets-output").word(&path);
+    let child = onrush.word(url(&server, "/delay/10")).spawn();
+    wait_until(|| lines(&path) >= 2);
+    signal(&child, Signal::INT);
+    let output = finish(child);
     assert_eq!(output.code, 0, "{output:?}");
-    assert_eq!(samples(&path).len(), 4);
+    let kept = samples(&path).len();
+    assert!(kept >= 2 && kept % 2 == 0, "{kept}");
 }
 
 fn a_file_that_takes_no_more_is_named(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("watching"));
     let path = scratch.path().join("full.ndjson");
     std::os::unix::fs::symlink("/dev/full", &path).expect("a link can be made");
-    let onrush = context.onrush().words("-t1 -c2 -d1s --sockets-output").word(&path).word(url(&server, "/"));
+    let onrush = context.onrush().words("-t1 -c2 -d1s --sockets-output").word(&path).word(url(&server, "/delay/10"));
     let output = onrush.run();
     assert_eq!(output.code, 1, "{output:?}");
     let expected = format!("onrush: --sockets-output {path:?}: the disk is full; free some space, or choose another");

@@ -5,21 +5,21 @@ use crate::recorder::Recorder;
 
 cases! {
     a_plain_get_is_a_line_and_its_host;
-    a_url_needs_no_path_and_a_fragment_is_not_sent;
-    an_ipv6_address_keeps_its_brackets needs "::1";
-    the_method_is_the_one_asked_for;
-    post_put_and_patch_say_that_they_have_no_body;
-    a_body_makes_it_a_post_with_its_length;
-    a_body_can_come_from_a_file_or_from_standard_input;
-    a_body_that_cannot_be_read_is_named;
+    a_url_needs_no_path_and_a_fragment_is_not_sent (Once);
+    an_ipv6_address_keeps_its_brackets (Once) needs "::1";
+    the_method_is_the_one_asked_for (Once);
+    post_put_and_patch_say_that_they_have_no_body (Once);
+    a_body_makes_it_a_post_with_its_length (Once);
+    a_body_can_come_from_a_file_or_from_standard_input (Once);
+    a_body_that_cannot_be_read_is_named (Once);
     every_byte_of_a_large_body_arrives;
-    headers_keep_their_order_and_their_repetitions;
-    a_host_of_the_users_replaces_ours_in_any_case;
-    a_length_of_the_users_replaces_ours;
-    the_urls_user_is_decoded_for_basic_authentication;
+    headers_keep_their_order_and_their_repetitions (Once);
+    a_host_of_the_users_replaces_ours_in_any_case (Once);
+    a_length_of_the_users_replaces_ours (Once);
+    the_urls_user_is_decoded_for_basic_authentication (Once);
     the_answer_to_head_has_no_body_to_wait_for;
     the_same_request_is_sent_again_and_again;
-    once_shows_what_a_run_sends;
+    once_shows_what_a_run_sends (Once);
 }
 
 /// The only request of a command line, sent to a path of a new server. `HOST` is the server's address.

@@ -165,3 +165,39 @@ impl Process {
         self.stat.cpu_ns.saturating_sub(self.base_ns).max(by_threads).max(self.busiest_ns)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::backend::thread_cpu_ns;
+
+    #[test]
+    fn the_busiest_thread_is_found_among_others() {
+        let (ready, is_ready) = mpsc::channel();
+        let (go, may_go) = mpsc::channel();
+        // It is there when counting begins, and still there when it has worked.
+        let thread = thread::spawn(move || {
+            for took_ns in [0, 30_000_000] {
+                let until_ns = thread_cpu_ns() + took_ns;
+                while thread_cpu_ns() < until_ns {}
+                ready.send(()).unwrap();
+                may_go.recv().unwrap();
+            }
+        });
+        is_ready.recv().unwrap();
+        let mut processes = Processes::default();
+        processes.add(std::process::id());
+        processes.restart(&|| false);
+        go.send(()).unwrap();
+        is_ready.recv().unwrap();
+        processes.look(&|| false);
+        // Other tests may be busier.
+        let (busiest_ns, all_ns) = (processes.busiest_ns(), processes.cpu_ns());
+        assert!(busiest_ns >= 29_000_000 && busiest_ns <= all_ns, "{busiest_ns} of {all_ns}");
+        go.send(()).unwrap();
+        thread.join().unwrap();
+    }
+}

@@ -92,8 +92,13 @@ impl Watcher {
                 break;
             }
         }
-        let Some((began_ns, before)) = self.began else { return Seen::default() };
-        self.look_around(LAST_SEARCH);
+        self.end(LAST_SEARCH)
+    }
+
+    /// Reads everything once more.
+    fn end(mut self, time: Duration) -> Seen {
+        let Some((began_ns, before)) = self.began.take() else { return Seen::default() };
+        self.look_around(time);
         self.seen(Duration::from_nanos(monotonic_ns() - began_ns), &before)
     }
 
@@ -207,4 +212,178 @@ impl Watcher {
 fn limit(time: Duration) -> impl Fn() -> bool {
     let until_ns = thread_cpu_ns() + nanos(time);
     move || thread_cpu_ns() >= until_ns
+}
+
+/// The watcher without its thread, and thus without its haste: on a busy machine nobody knows when that gets its turn.
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixListener;
+    use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+    use std::thread;
+
+    use rustix::net::listen;
+
+    use super::super::proc;
+    use super::*;
+    use crate::plan::Addresses;
+
+    /// Time for everything.
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    /// `work` takes some hundredths of a second of processor time, `next` waits for [`Target::next`].
+    const BEGINNING: &str = "
+        exec 3<&0
+        work() { i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; }
+        next() { echo; read line <&3; }
+        ";
+
+    /// A shell that holds a listening socket, as its standard error.
+    struct Target {
+        child: Child,
+        /// It ends with this, if it has not before.
+        input: ChildStdin,
+        said: BufReader<ChildStdout>,
+    }
+
+    impl Target {
+        fn start(listener: impl Into<OwnedFd>, script: &str) -> Self {
+            let mut command = Command::new("sh");
+            command.args(["-c", &format!("{BEGINNING}{script}")]).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = command.stderr(listener.into()).spawn().unwrap();
+            let (input, said) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+            let mut target = Self { child, input, said };
+            target.wait();
+            target
+        }
+
+        /// Waits until it waits.
+        fn wait(&mut self) {
+            self.said.read_line(&mut String::new()).unwrap();
+        }
+
+        /// Lets it go on until it waits again.
+        fn next(&mut self) {
+            self.input.write_all(b"\n").unwrap();
+            self.wait();
+        }
+
+        /// Its processor time so far.
+        fn cpu_ns(&self) -> u64 {
+            proc::stat(&self.child.id().to_string()).unwrap().cpu_ns
+        }
+
+        fn end(&mut self) {
+            self.child.kill().and_then(|()| self.child.wait()).unwrap();
+        }
+    }
+
+    /// A listening socket.
+    fn listener(backlog: i32) -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listen(&listener, backlog).unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    /// A watcher of this address that has found what is there, and counts from now on.
+    fn watching(place: Option<Place>) -> Watcher {
+        let mut watcher = Watcher::new(place, None);
+        watcher.look();
+        watcher.search(&|| false);
+        watcher.restart();
+        watcher
+    }
+
+    fn at(address: SocketAddr) -> Option<Place> {
+        Place::of(None, Addresses(vec![address]))
+    }
+
+    #[test]
+    fn the_processor_time_of_a_target_counts_from_the_beginning() {
+        let (listener, address) = listener(64);
+        let mut shell = Target::start(listener, "work; next; work; next");
+        let mut watcher = watching(at(address));
+        let before_ns = shell.cpu_ns();
+        shell.next();
+        let took_ns = shell.cpu_ns() - before_ns;
+        watcher.look_around(LONG);
+        // The former is exact to a tick, the latter to one or a nanosecond.
+        let used_ns = watcher.processes.cpu_ns();
+        assert!(took_ns > proc::TICK_NS && used_ns.abs_diff(took_ns) <= 2 * proc::TICK_NS, "{used_ns} of {took_ns}");
+        let target = watcher.end(LONG).target.unwrap();
+        assert_eq!((target.name.as_str(), target.processes, target.ended), ("sh", 1, false));
+        assert!(target.busiest_thread > 0.0 && target.busiest_thread <= target.cpus_used, "{target:?}");
+        assert_eq!(target.listening.map(|queue| (queue.waiting_max, queue.limit)), Some((0, 64)));
+        shell.end();
+    }
+
+    #[test]
+    fn all_processes_of_a_target_are_counted() {
+        let (listener, address) = listener(64);
+        let mut shell = Target::start(listener, "sleep 60 & a=$!; sleep 60 & next; kill $a $!; next");
+        let watcher = watching(at(address));
+        let target = watcher.end(LONG).target.unwrap();
+        assert_eq!((target.processes, target.ended), (3, false), "{target:?}");
+        shell.next();
+        shell.end();
+    }
+
+    #[test]
+    fn a_child_that_takes_over_is_counted() {
+        let (listener, address) = listener(64);
+        let mut shell = Target::start(listener, "next; { work; next; } & exit");
+        let watcher = watching(at(address));
+        // The kernel says in ticks when it was started.
+        thread::sleep(Duration::from_nanos(2 * proc::TICK_NS));
+        shell.next();
+        shell.child.wait().unwrap();
+        let target = watcher.end(LONG).target.unwrap();
+        assert!(!target.ended && target.processes == 1 && target.cpus_used > 0.0, "{target:?}");
+    }
+
+    #[test]
+    fn a_target_that_dies_has_ended() {
+        let (listener, address) = listener(64);
+        let mut shell = Target::start(listener, "next");
+        let watcher = watching(at(address));
+        shell.end();
+        let target = watcher.end(LONG).target.unwrap();
+        assert!(target.ended && target.processes == 1, "{target:?}");
+    }
+
+    #[test]
+    fn a_listening_queue_that_overflows_is_seen() {
+        let (listener, address) = listener(1);
+        let mut shell = Target::start(listener, "next");
+        let watcher = watching(at(address));
+        // The kernel lets one more connection wait than the backlog, and drops the packets of a third.
+        let _waiting = [(); 2].map(|()| TcpStream::connect(address).unwrap());
+        TcpStream::connect_timeout(&address, Duration::from_millis(50)).unwrap_err();
+        let target = watcher.end(LONG).target.unwrap();
+        let listening = target.listening.unwrap();
+        assert_eq!((listening.waiting_max, listening.limit), (2, 1), "{target:?}");
+        assert!(listening.overflows.unwrap() >= 1, "{target:?}");
+        shell.end();
+    }
+
+    #[test]
+    fn the_target_at_a_unix_socket_is_seen() {
+        let path = std::env::temp_dir().join(format!("onrush-sight-{}", std::process::id()));
+        let mut shell = Target::start(UnixListener::bind(&path).unwrap(), "next");
+        let target = watching(Place::of(Some(path.clone()), Addresses(Vec::new()))).end(LONG).target.unwrap();
+        assert_eq!((target.name.as_str(), target.processes), ("sh", 1), "{target:?}");
+        shell.end();
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn where_nothing_listens_is_no_target() {
+        let (listener, address) = listener(1);
+        drop(listener);
+        let seen = watching(at(address)).end(LONG);
+        assert_eq!((seen.target, &seen.unseen[..1]), (None, &[Unseen::NoListener][..]));
+    }
 }
