@@ -8,7 +8,7 @@ use anyhow::ensure;
 use onrush_proto::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::scenario::nanos;
+use super::nanos;
 use crate::random::Random;
 
 /// How much work a server does at a time. Requests are worked on in the order in which they arrive.

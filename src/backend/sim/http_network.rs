@@ -9,8 +9,8 @@ use rustix::io::Errno;
 
 use super::capacity::Workers;
 use super::http_peer::{HttpPeer, Shared};
-use super::scenario::{ConnectionFault, Scenario, after, nanos};
-use super::{Network, Peer};
+use super::scenario::{ConnectionFault, Scenario, after};
+use super::{Network, Peer, nanos};
 use crate::random::Random;
 
 impl Scenario {

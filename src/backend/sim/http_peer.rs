@@ -7,8 +7,8 @@ use std::rc::Rc;
 use onrush_proto::Nanos;
 
 use super::capacity::Workers;
-use super::scenario::{ConnectionFault, Mischief, Scenario, nanos};
-use super::{Act, Action, Peer};
+use super::scenario::{ConnectionFault, Mischief, Scenario};
+use super::{Act, Action, Peer, nanos};
 use crate::random::Random;
 
 /// The response to a request that finds the queue full.

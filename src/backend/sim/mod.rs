@@ -371,6 +371,11 @@ impl Backend for Sim {
     }
 }
 
+/// Microseconds as nanoseconds.
+fn nanos(microseconds: f64) -> u64 {
+    (microseconds * 1e3).round() as u64
+}
+
 impl PartialEq for Planned {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number

@@ -40,6 +40,8 @@ use onrush_proto::Nanos;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::nanos;
+
 pub use super::capacity::{Capacity, Cliff, Spread};
 
 /// A simulated server. Times count from the start of the run, or of the search that the run is part of. Every thread has
@@ -245,9 +247,4 @@ impl Span {
     pub(super) fn end(&self) -> Nanos {
         Nanos(nanos((self.from_s + self.for_s) * 1e6))
     }
-}
-
-/// Microseconds as nanoseconds.
-pub(super) fn nanos(microseconds: f64) -> u64 {
-    (microseconds * 1e3).round() as u64
 }
