@@ -13,7 +13,7 @@ pub(super) enum Crew {
     /// Each has a thread.
     Threads(Threads),
     /// They take turns in the watcher's thread.
-    Simulated(Simulated),
+    Simulated(Box<Simulated>),
 }
 
 impl Crew {

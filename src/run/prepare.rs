@@ -45,7 +45,7 @@ pub struct BadSource {
 ///
 /// # Errors
 ///
-/// [`NotStarted`], or what is wrong with a file that the plan names: a scenario, certificates, keys.
+/// [`NotStarted`](super::NotStarted), or what is wrong with a file that the plan names: a scenario, certificates, keys.
 pub fn prepare(
     plan: &Plan,
     addresses: &Addresses,
@@ -83,7 +83,7 @@ pub fn prepare(
     let crew = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?.share(load.threads, plan.seed)?;
-            Crew::Simulated(Simulated::new(workers, scenario, Arc::clone(&control)))
+            Crew::Simulated(Box::new(Simulated::new(workers, scenario, Arc::clone(&control))))
         }
         _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, load, move |settings| {
             Uring::new(settings.max_inflight, clock, dialer(settings)?)

@@ -236,7 +236,7 @@ fn a_run_that_is_interrupted_keeps_its_samples(context: &Context) {
     let output = finish(child);
     assert_eq!(output.code, 0, "{output:?}");
     let kept = samples(&path).len();
-    assert!(kept >= 2 && kept % 2 == 0, "{kept}");
+    assert!(kept >= 2 && kept.is_multiple_of(2), "{kept}");
 }
 
 fn a_file_that_takes_no_more_is_named(context: &Context) {

@@ -71,6 +71,6 @@ mod tests {
             [b"ab".as_slice(), b"bc", b"x"].into_iter().flat_map(|what| -> Vec<_> { of(what) }).collect()
         };
         assert_eq!(search(b"x-%61b%63x%7", find), [0..1, 2..9, 9..12]);
-        assert_eq!(search(b"abc", find), [0..3]);
+        assert_eq!(search(b"abcx", find), [0..3, 3..4]);
     }
 }
