@@ -17,8 +17,8 @@ usage: cargo xtask TASK
   tidy  name every place that breaks a house rule
   pictures
         run what the pictures in docs/pictures show, and redraw them
-  bench [ROWS=small,big] [PEERS=wrk] [ROUNDS=21] [SAVE=1]
-        compare load generators
+  bench [ROWS=small,big] [PEERS=wrk] [AGAINST=FILE] [ROUNDS=21] [SAVE=1]
+        compare load generators, or two builds of onrush
 ";
 
 fn main() -> ExitCode {

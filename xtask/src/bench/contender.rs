@@ -1,23 +1,26 @@
-//! The contenders, with the command line of each for the same work.
+//! The contenders: a program each, with its command line for the same work.
 
-use super::load::{Load, RESULT};
 use super::outputs::Format;
+use super::work::Work;
 
-/// A generator, or a target that onrush measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Contender {
-    /// onrush on io_uring.
-    Uring,
-    /// onrush on epoll.
-    Epoll,
-    /// onrush on io_uring, without the feature that the row is about.
-    Without,
-    /// onrush on io_uring, holding the rate of the load.
-    Paced(&'static Paced),
-    /// Another build of onrush, on io_uring.
-    Before,
-    /// The same build, on epoll.
-    EpollBefore,
+/// A program, and what it does differently from the work of the row.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender {
+    /// Its name in tables; a name stands for one contender only.
+    pub name: &'static str,
+    /// The program that generates the load.
+    pub program: Program,
+    /// The row's work as this contender does it.
+    pub change: fn(Work) -> Work,
+    /// Whether the program is that of the other build of onrush.
+    pub is_before: bool,
+}
+
+/// A program that generates load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// onrush, with this value of `--io`.
+    Onrush(&'static str),
     /// wrk, from Debian.
     Wrk,
     /// wrk2, if there is one.
@@ -28,80 +31,76 @@ pub enum Contender {
     Shb,
     /// oha, from crates.io.
     Oha,
-    /// The bare loop on io_uring.
-    BareUring,
-    /// The bare loop on io_uring, busy-polling.
-    BareSpin,
-    /// The bare loop on epoll.
-    BareEpoll,
-    /// The bare loop of non-blocking receive on one connection.
-    BarePoll,
-    /// The bare loop that discards large bodies.
-    BareDiscard,
-    /// The bare loop of connects.
-    BareStorm,
-    /// onrush on io_uring with a thousand connections instead of many.
-    Thousand,
-    /// `onrush serve` as the target of onrush.
-    Serve,
-    /// The bare server as the target of onrush.
-    BareServer,
+    /// A bare loop of this name, in `benches`.
+    Bare(&'static str),
 }
 
-/// A way to hold a rate.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Paced {
-    /// Its name in tables.
-    pub name: &'static str,
-    /// Further options of onrush.
-    pub options: &'static [&'static str],
+/// onrush on io_uring.
+pub const ONRUSH: Contender = contender("onrush", Program::Onrush("uring"));
+/// onrush on epoll.
+pub const EPOLL: Contender = contender("onrush (epoll)", Program::Onrush("epoll"));
+/// wrk.
+pub const WRK: Contender = contender("wrk", Program::Wrk);
+/// wrk2.
+pub const WRK2: Contender = contender("wrk2", Program::Wrk2);
+/// h2load, on HTTP/1.1.
+pub const H2LOAD: Contender = contender("h2load", Program::H2load);
+/// shb.
+pub const SHB: Contender = contender("shb", Program::Shb);
+/// oha.
+pub const OHA: Contender = contender("oha", Program::Oha);
+
+/// The peers that `PEERS=` can choose.
+pub const PEERS: &[Program] = &[Program::Wrk, Program::Wrk2, Program::H2load, Program::Shb, Program::Oha];
+
+/// A contender that does exactly the work of the row.
+pub const fn contender(name: &'static str, program: Program) -> Contender {
+    Contender { name, program, change: |work| work, is_before: false }
+}
+
+impl PartialEq for Contender {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name, self.is_before) == (other.name, other.is_before)
+    }
 }
 
 impl Contender {
-    /// The peers that `PEERS=` can choose.
-    pub const PEERS: &[Self] = &[Self::Wrk, Self::Wrk2, Self::H2load, Self::Shb, Self::Oha];
+    /// onrush, with a difference.
+    pub const fn onrush(name: &'static str, change: fn(Work) -> Work) -> Self {
+        Self { name, change, ..ONRUSH }
+    }
 
-    /// Its name in tables.
+    /// The same contender in the other build. `None`: it is not onrush.
+    pub fn before(self) -> Option<Self> {
+        self.program.is_onrush().then_some(Self { is_before: true, ..self })
+    }
+
+    /// Its name, and which build it is.
+    pub fn title(&self) -> String {
+        format!("{}{}", self.name, if self.is_before { " before" } else { "" })
+    }
+}
+
+impl Program {
+    /// The name of its file.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Uring => "onrush",
-            Self::Epoll => "onrush (epoll)",
-            Self::Without => "onrush without",
-            Self::Paced(paced) => paced.name,
-            Self::Before => "onrush before",
-            Self::EpollBefore => "onrush before (epoll)",
+            Self::Onrush(_) => "onrush",
             Self::Wrk => "wrk",
             Self::Wrk2 => "wrk2",
             Self::H2load => "h2load",
             Self::Shb => "shb",
             Self::Oha => "oha",
-            Self::BareUring => "bare io_uring",
-            Self::BareSpin => "bare io_uring, busy-polling",
-            Self::BareEpoll => "bare epoll",
-            Self::BarePoll => "bare receive",
-            Self::BareDiscard => "bare discard",
-            Self::BareStorm => "bare connects",
-            Self::Thousand => "onrush with 1,000",
-            Self::Serve => "onrush serve",
-            Self::BareServer => "bare server",
+            Self::Bare(name) => name,
         }
     }
 
-    /// The program that generates the load.
-    pub fn program(self) -> &'static str {
-        match self {
-            Self::Uring | Self::Epoll | Self::Before | Self::EpollBefore => "onrush",
-            Self::Without | Self::Paced(_) | Self::Thousand | Self::Serve | Self::BareServer => "onrush",
-            Self::BareUring | Self::BareSpin => "bare-uring",
-            Self::BareEpoll => "bare-epoll",
-            Self::BarePoll => "bare-poll",
-            Self::BareDiscard => "bare-discard",
-            Self::BareStorm => "bare-storm",
-            peer => peer.name(),
-        }
+    /// Whether it is onrush.
+    pub fn is_onrush(self) -> bool {
+        matches!(self, Self::Onrush(_))
     }
 
-    /// How the program writes its report.
+    /// How it writes its report.
     pub fn format(self) -> Format {
         match self {
             Self::H2load => Format::H2load,
@@ -111,107 +110,65 @@ impl Contender {
         }
     }
 
-    /// The same contender in the other build, if it is compared with one.
-    pub fn before(self) -> Option<Self> {
-        match self {
-            Self::Uring => Some(Self::Before),
-            Self::Epoll => Some(Self::EpollBefore),
-            _ => None,
-        }
-    }
-
-    /// The arguments that make the program put `load` on the target at `origin`: scheme, host and port.
-    pub fn arguments(self, load: &Load, origin: &str) -> Vec<String> {
-        let Load { path, threads, connections, rate, seconds, .. } = load;
+    /// The arguments that make it do `work` to the target at `origin`: scheme, host and port.
+    pub fn arguments(self, work: &Work, origin: &str) -> Vec<String> {
+        let &Work { path, threads, connections, rate, seconds, requests, .. } = work;
         let line = match self {
-            Self::Uring | Self::Before | Self::Without | Self::Thousand | Self::Serve | Self::BareServer => {
-                format!("-t{threads} -c{connections} -d{seconds}s --io uring")
+            Self::Onrush(io) => {
+                let end = if requests > 0 { format!("-n{requests}") } else { format!("-d{seconds}s") };
+                let rate = if rate > 0 { format!(" -R{rate}") } else { String::new() };
+                // The certificate is self-signed; the peers never check it.
+                let unchecked = if origin.starts_with("https") { " -k" } else { "" };
+                format!("-t{threads} -c{connections} {end} --io {io}{rate}{unchecked}")
             }
-            Self::Epoll | Self::EpollBefore => format!("-t{threads} -c{connections} -d{seconds}s --io epoll"),
-            Self::Paced(_) => format!("-t{threads} -c{connections} -d{seconds}s --io uring -R{rate} -o {RESULT}"),
             Self::Wrk => format!("-t{threads} -c{connections} -d{seconds}s"),
             Self::Wrk2 => format!("-t{threads} -c{connections} -d{seconds}s -R{rate}"),
             Self::H2load => format!("--h1 -t{threads} -c{connections} -D{seconds}"),
             Self::Shb => format!("-t {threads} -c {connections} -z {seconds}s"),
             // It starts a thread for every processor that it is pinned to.
             Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
-            Self::BareUring
-            | Self::BareSpin
-            | Self::BareEpoll
-            | Self::BarePoll
-            | Self::BareDiscard
-            | Self::BareStorm => {
-                let (_, address) = origin.split_once("://").unwrap_or(("", origin));
-                let spin = (self == Self::BareSpin).then(|| "spin".to_owned());
-                let words = [address.to_owned(), connections.to_string(), seconds.to_string()];
-                return words.into_iter().chain(spin).collect();
+            Self::Bare(_) => {
+                let address = origin.rsplit('/').next().unwrap_or(origin);
+                format!("{address} {connections} {seconds}")
             }
         };
-        // The certificate is self-signed; the peers never check it.
-        let unchecked = (self.program() == "onrush" && origin.starts_with("https")).then_some("-k");
-        let url = format!("{origin}{path}");
-        line.split(' ')
-            .chain(unchecked)
-            .chain(self.options(load).iter().copied())
-            .map(str::to_owned)
-            .chain([url])
-            .collect()
-    }
-
-    /// Its further options.
-    pub fn options(self, load: &Load) -> &'static [&'static str] {
-        match self {
-            Self::Uring | Self::Epoll | Self::Before | Self::EpollBefore | Self::Wrk => load.options,
-            Self::Without => load.without,
-            Self::Paced(paced) => paced.options,
-            _ => &[],
-        }
+        let takes_options = matches!(self, Self::Onrush(_) | Self::Wrk | Self::Bare(_));
+        let options = if takes_options { work.options } else { &[] };
+        let url = (!matches!(self, Self::Bare(_))).then(|| format!("{origin}{path}"));
+        line.split(' ').chain(options.iter().copied()).map(str::to_owned).chain(url).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::load::Target;
+    use super::super::rows::ROWS;
     use super::*;
 
     #[test]
-    fn every_generator_is_told_the_same_work() {
-        let load = Load {
-            target: Target::Bare,
-            path: "/a",
-            options: &["-s", "a b.lua"],
-            without: &["-X", "PUT"],
-            body_bytes: 13,
-            threads: 1,
-            connections: 100,
-            rate: 1_000,
-            seconds: 2,
-            pinned: true,
-        };
-        for (contender, expected) in [
-            (Contender::Uring, "-t1|-c100|-d2s|--io|uring|-s|a b.lua|http://h:1/a"),
-            (Contender::Epoll, "-t1|-c100|-d2s|--io|epoll|-s|a b.lua|http://h:1/a"),
-            (Contender::Without, "-t1|-c100|-d2s|--io|uring|-X|PUT|http://h:1/a"),
-            (Contender::Before, "-t1|-c100|-d2s|--io|uring|-s|a b.lua|http://h:1/a"),
-            (
-                Contender::Paced(&Paced { name: "", options: &["--spin", "off"] }),
-                "-t1|-c100|-d2s|--io|uring|-R1000|-o|target/bench/result.json|--spin|off|http://h:1/a",
-            ),
-            (Contender::Wrk, "-t1|-c100|-d2s|-s|a b.lua|http://h:1/a"),
-            (Contender::Wrk2, "-t1|-c100|-d2s|-R1000|http://h:1/a"),
-            (Contender::H2load, "--h1|-t1|-c100|-D2|http://h:1/a"),
-            (Contender::Shb, "-t|1|-c|100|-z|2s|http://h:1/a"),
-            (Contender::Oha, "--no-tui|--output-format|json|-c|100|-z|2s|http://h:1/a"),
-            (Contender::BareEpoll, "h:1|100|2"),
-            (Contender::BareSpin, "h:1|100|2|spin"),
+    fn every_program_is_told_the_same_work() {
+        let work =
+            Work { path: "/a", options: &["-s", "a b.lua"], connections: 100, rate: 1_000, seconds: 2, ..ROWS[0].work };
+        for (program, expected) in [
+            (Program::Onrush("epoll"), "-t1|-c100|-d2s|--io|epoll|-R1000|-s|a b.lua|http://h:1/a"),
+            (Program::Wrk, "-t1|-c100|-d2s|-s|a b.lua|http://h:1/a"),
+            (Program::Wrk2, "-t1|-c100|-d2s|-R1000|http://h:1/a"),
+            (Program::H2load, "--h1|-t1|-c100|-D2|http://h:1/a"),
+            (Program::Shb, "-t|1|-c|100|-z|2s|http://h:1/a"),
+            (Program::Oha, "--no-tui|--output-format|json|-c|100|-z|2s|http://h:1/a"),
+            (Program::Bare("bare-epoll"), "h:1|100|2|-s|a b.lua"),
         ] {
-            assert_eq!(contender.arguments(&load, "http://h:1").join("|"), expected);
+            assert_eq!(program.arguments(&work, "http://h:1").join("|"), expected);
         }
-        for (contender, expected) in [
-            (Contender::Epoll, "-t1|-c100|-d2s|--io|epoll|-k|-s|a b.lua|https://h:1/a"),
-            (Contender::Wrk, "-t1|-c100|-d2s|-s|a b.lua|https://h:1/a"),
-        ] {
-            assert_eq!(contender.arguments(&load, "https://h:1").join("|"), expected);
-        }
+        let work = Work { requests: 9, rate: 0, options: &[], ..work };
+        let uring = Program::Onrush("uring");
+        assert_eq!(uring.arguments(&work, "https://h:1").join("|"), "-t1|-c100|-n9|--io|uring|-k|https://h:1/a");
+        assert_eq!(Program::Wrk.arguments(&work, "https://h:1").join("|"), "-t1|-c100|-d2s|https://h:1/a");
+    }
+
+    #[test]
+    fn only_onrush_has_another_build() {
+        assert_eq!(EPOLL.before().unwrap().title(), "onrush (epoll) before");
+        assert_ne!(EPOLL.before(), Some(EPOLL));
+        assert_eq!(WRK.before(), None);
     }
 }

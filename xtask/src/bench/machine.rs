@@ -9,8 +9,6 @@ use std::process::Command;
 pub struct Machine {
     /// One line: processor, number of processors, kernel, compiler, load.
     pub about: String,
-    /// The compiler that builds onrush.
-    pub compiler: String,
     /// The processor of the generator in pinned rows.
     pub generator: String,
     /// The processor of the target in pinned rows.
@@ -40,13 +38,14 @@ impl Machine {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
         let load = fs::read_to_string("/proc/loadavg")?;
         let load = load.split(' ').next().unwrap_or_default();
-        let (count, compiler) = (allowed.len(), rustc()?);
+        let count = allowed.len();
         let about = format!(
-            "{model}{place}, {count} processors, Linux {}, {compiler}, load average {load} before the start",
-            kernel.trim()
+            "{model}{place}, {count} processors, Linux {}, {}, load average {load} before the start",
+            kernel.trim(),
+            rustc()?
         );
         let all: Vec<String> = allowed.iter().map(u32::to_string).collect();
-        Ok(Self { about, compiler, generator: first.to_string(), target: second.to_string(), all: all.join(",") })
+        Ok(Self { about, generator: first.to_string(), target: second.to_string(), all: all.join(",") })
     }
 }
 

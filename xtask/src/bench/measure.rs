@@ -1,70 +1,183 @@
-//! Measures the rounds of a row: every contender once per round, in turns, and the figures that follow.
+//! What can be measured of some work: figures of timed rounds, and counts, which need no rounds.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::io::{self, Write};
+use serde_json::Value;
 
 use super::contender::Contender;
-use super::experiment::{Comparison, Experiment, Limit, Measure, Sample, Summary};
-use super::load::Target;
-use super::median::{Estimate, ratios};
-use super::options::Options;
-use super::process::{Server, Stage};
+use super::median::Estimate;
+use super::work::Work;
 
-/// One line of the table: a comparison, and its figures or why there are none.
-#[derive(Debug)]
-pub struct Line {
-    /// The row it belongs to.
-    pub row: &'static str,
-    /// The work, in words.
-    pub work: &'static str,
-    /// The unit of the values.
+/// Something to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// The unit of its values; a unit stands for one measure only.
     pub unit: &'static str,
-    /// Who is compared with whom.
-    pub comparison: Comparison,
-    /// The outcome.
-    pub outcome: Outcome,
+    /// Where its values come from.
+    pub how: How,
+    /// The limit of the ratio of two builds of onrush. `None`: such a ratio says nothing.
+    pub between_builds: Option<Limit>,
 }
 
-/// Figures, or why there are none.
-pub type Outcome = Result<Figures, String>;
-
-/// A contender that fails this often in one round is excluded from the rest.
-const ATTEMPTS: u32 = 3;
-
-/// The figures of one comparison.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figures {
-    /// Ours.
-    pub ours: Series,
-    /// The other's; empty if there is no other.
-    pub others: Series,
-    /// The ratios of the rounds, or our values if there is no other.
-    pub estimate: Estimate,
-    /// How many runs of the two failed and were repeated.
-    pub repeated: usize,
-    /// Which of the rounds the estimate is of.
-    pub summary: Summary,
+/// Where values come from.
+#[derive(Clone, Copy, Debug)]
+pub enum How {
+    /// The value of each round; the median counts.
+    Median(fn(&Sample, &Work) -> Option<f64>),
+    /// The value of each round. Where nothing is compared, the lowest counts: other load on the machine only adds.
+    Lowest(fn(&Sample, &Work) -> Option<f64>),
+    /// A count, which hardly differs from run to run.
+    Counted(Counter),
 }
 
-/// What one side did, round by round.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series {
-    /// What counts.
-    pub values: Vec<f64>,
-    /// Requests per second; empty if nothing was timed. Processor time that is saved by sending fewer requests is no
-    /// gain.
-    pub rates: Vec<f64>,
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Instructions of the workers in user space.
+    Instructions,
+    /// System calls of the workers.
+    SystemCalls,
+    /// Those in which a worker reads its account and the state of its connections; requests need none of them.
+    Evidence,
 }
 
-impl Series {
-    fn of(samples: &[Sample], measure: Measure, experiment: &Experiment) -> Self {
-        let values = samples.iter().map(|sample| measure.value(sample, &experiment.load)).collect();
-        Self { values, rates: samples.iter().map(|sample| sample.per_second).collect() }
+/// The result of one round of one contender.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// Requests that got a response, as the generator reports.
+    pub requests: f64,
+    /// Requests per second, as the generator reports.
+    pub per_second: f64,
+    /// How long the generator ran.
+    pub elapsed_s: f64,
+    /// Processor time of the generator.
+    pub cpu_us: f64,
+    /// The generator's peak memory.
+    pub memory_bytes: f64,
+    /// Processor time of the target during the round.
+    pub target_cpu_us: f64,
+    /// onrush's result file, if it was told to write one.
+    pub result: Value,
+}
+
+/// Less of it is better.
+const fn less(unit: &'static str, figure: fn(&Sample, &Work) -> Option<f64>) -> Measure {
+    Measure { unit, how: How::Median(figure), between_builds: Some(Limit::AtMost(1.0)) }
+}
+
+/// More of it is better.
+const fn more(unit: &'static str, figure: fn(&Sample, &Work) -> Option<f64>) -> Measure {
+    Measure { unit, how: How::Median(figure), between_builds: Some(Limit::AtLeast(1.0)) }
+}
+
+/// A count, which must not grow. Two counts of one program differ by less than the limit allows.
+const fn counted(unit: &'static str, counter: Counter) -> Measure {
+    Measure { unit, how: How::Counted(counter), between_builds: Some(Limit::AtMost(1.005)) }
+}
+
+/// Processor time of the generator, user and system.
+pub const CPU: Measure = less("µs CPU/request", |sample, _| Some(sample.cpu_us / sample.requests));
+/// Bytes of bodies for the generator's processor time.
+pub const BYTES: Measure =
+    more("GB/CPU-second", |sample, work| Some(sample.requests * work.body_bytes as f64 / sample.cpu_us / 1e3));
+/// The generator's peak memory.
+pub const MEMORY: Measure = less("MB peak memory", |sample, _| Some(sample.memory_bytes / 1e6));
+/// Requests per second, by the clock.
+pub const RATE: Measure = more("requests/s", |sample, _| Some(sample.per_second));
+/// How long the generator ran, where each connection sends one request and all are answered at the end.
+pub const ELAPSED: Measure = less("s until all are open", |sample, _| Some(sample.elapsed_s));
+/// Processor time of the target.
+pub const TARGET_CPU: Measure =
+    less("µs CPU/request of the target", |sample, _| Some(sample.target_cpu_us / sample.requests));
+/// The median time between a request being due and being sent.
+pub const LATENESS_50: Measure =
+    Measure { how: How::Lowest(|sample, _| sample.lateness("50")), ..less("µs late at the median", |_, _| None) };
+/// The 99th percentile of that time.
+pub const LATENESS_99: Measure = Measure {
+    how: How::Lowest(|sample, _| sample.lateness("99")),
+    ..less("µs late at the 99th percentile", |_, _| None)
+};
+/// How much the rate differs from the requested one.
+pub const RATE_ERROR: Measure = Measure {
+    between_builds: None,
+    ..less("% off the requested rate", |sample, work| {
+        Some((sample.per_second / f64::from(work.rate) - 1.0).abs() * 100.0)
+    })
+};
+/// What is left of the rate after fifteen seconds.
+pub const KEPT: Measure = more("of the first 5 s' rate in the last 5 s", |sample, _| sample.kept());
+/// What is done beside the requests: watching the target and the machine, starting, adding up, reporting.
+pub const BESIDE: Measure = less("% of the CPU time outside the workers", |sample, _| {
+    let workers = sample.result.get("threads")?.as_array()?.iter().map(|thread| thread.get("cpu_s")?.as_f64());
+    Some((1.0 - workers.sum::<Option<f64>>()? * 1e6 / sample.cpu_us) * 100.0)
+});
+/// Instructions for a request to a simulated server, including those of that server.
+pub const INSTRUCTIONS: Measure = counted("instructions/request, simulated", Counter::Instructions);
+/// Instructions for a request where the target cannot be simulated. With several connections their number depends on
+/// how many responses the kernel hands over at once.
+pub const INSTRUCTIONS_ALONE: Measure = counted("instructions/request, one connection", Counter::Instructions);
+/// System calls for a request on epoll, where each needs its own. With io_uring one call serves as many requests as are
+/// ready.
+pub const SYSTEM_CALLS: Measure = counted("system calls/request, epoll", Counter::SystemCalls);
+/// System calls for accounts and `TCP_INFO`. Their number depends on time.
+pub const EVIDENCE: Measure =
+    Measure { between_builds: None, ..counted("calls/request for evidence, epoll", Counter::Evidence) };
+
+impl PartialEq for Measure {
+    fn eq(&self, other: &Self) -> bool {
+        self.unit == other.unit
     }
 }
 
-/// How the rounds compare with a limit.
+impl Counter {
+    /// The program that counts.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Instructions => "valgrind",
+            Self::SystemCalls | Self::Evidence => "strace",
+        }
+    }
+}
+
+impl Sample {
+    /// A percentile of lateness, in microseconds.
+    fn lateness(&self, percentile: &str) -> Option<f64> {
+        self.result["open_loop"]["lateness"]["percentiles_us"][percentile].as_f64()
+    }
+
+    /// The rate of the seconds 15 to 20 divided by that of the first five.
+    fn kept(&self) -> Option<f64> {
+        let rows = self.result.get("timeline")?.as_array()?;
+        let completed = |from: f64| -> Option<f64> {
+            let start = |row: &Value| row.get("start_s").and_then(Value::as_f64);
+            let rows = rows.iter().filter(|row| start(row).is_some_and(|start| (from..from + 4.9).contains(&start)));
+            rows.map(|row| row.get("completed")?.as_f64()).sum()
+        };
+        Some(completed(15.0)? / completed(0.0)?)
+    }
+}
+
+/// A measure of a contender, compared with another's or for itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// What is measured.
+    pub measure: Measure,
+    /// Whose value counts: the numerator.
+    pub ours: Contender,
+    /// The denominator; none if the value itself counts.
+    pub other: Option<Contender>,
+    /// The limit, if there is one.
+    pub limit: Option<Limit>,
+}
+
+/// A limit of a ratio or value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// No more than this.
+    AtMost(f64),
+    /// No less than this.
+    AtLeast(f64),
+}
+
+/// How an estimate compares with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The median is within it.
@@ -73,6 +186,22 @@ pub enum Verdict {
     WithinNoise,
     /// All of the interval is beyond it.
     Missed,
+}
+
+impl Limit {
+    /// How an estimate compares with it.
+    pub fn judge(self, estimate: &Estimate) -> Verdict {
+        let &Estimate { median, low, high, .. } = estimate;
+        let (is_median_within, is_touched) = match self {
+            Self::AtMost(limit) => (median <= limit, low <= limit),
+            Self::AtLeast(limit) => (median >= limit, high >= limit),
+        };
+        match (is_median_within, is_touched) {
+            (true, _) => Verdict::Reached,
+            (false, true) => Verdict::WithinNoise,
+            (false, false) => Verdict::Missed,
+        }
+    }
 }
 
 impl Verdict {
@@ -86,252 +215,69 @@ impl Verdict {
     }
 }
 
-impl Line {
-    /// How the rounds compare with the limit. `None` without a limit or without figures.
-    pub fn verdict(&self) -> Option<Verdict> {
-        let Estimate { median, low, high, .. } = self.outcome.as_ref().ok()?.estimate;
-        let (is_median_within, is_touched) = match self.comparison.limit? {
-            Limit::AtMost(limit) => (median <= limit, low <= limit),
-            Limit::AtLeast(limit) => (median >= limit, high >= limit),
-        };
-        Some(match (is_median_within, is_touched) {
-            (true, _) => Verdict::Reached,
-            (false, true) => Verdict::WithinNoise,
-            (false, false) => Verdict::Missed,
-        })
-    }
-}
-
-/// The contenders that have not been excluded, and the rounds of all so far.
-struct Field {
-    contenders: Vec<Contender>,
-    samples: HashMap<Contender, Vec<Sample>>,
-    failures: HashMap<Contender, String>,
-    /// The contenders of failed runs that were repeated with success, one entry for each run.
-    repeated: Vec<Contender>,
-}
-
-/// Measures the chosen comparisons of an experiment; returns the unit and the figures of each.
-///
-/// # Errors
-/// A target or a meter that cannot be started.
-pub fn run(
-    stage: &Stage<'_>,
-    experiment: &Experiment,
-    options: &Options,
-) -> io::Result<Vec<(&'static str, Comparison, Outcome)>> {
-    let comparisons = options.comparisons(experiment);
-    let mut field = Field::new(&comparisons, |contender| {
-        let target = experiment.target(contender).missing();
-        target.or_else(|| stage.programs.missing(contender).map(str::to_owned))
-    });
-    let mut servers: HashMap<Target, Server> = HashMap::new();
-    for target in field.contenders.iter().map(|contender| experiment.target(*contender)) {
-        if let Entry::Vacant(place) = servers.entry(target) {
-            place.insert(stage.target(target, experiment.load.pinned)?);
-        }
-    }
-    for round in 0..options.rounds.min(experiment.rounds_max) {
-        print!(".");
-        io::stdout().flush()?;
-        for contender in field.order(round) {
-            let server = &servers[&experiment.target(contender)];
-            let mut sample = stage.round(contender, &experiment.load, server)?;
-            for _ in 1..ATTEMPTS {
-                let Err(why) = &sample else { break };
-                println!("  {}: {why}; running it again", contender.name());
-                field.repeated.push(contender);
-                sample = stage.round(contender, &experiment.load, server)?;
-            }
-            field.take(contender, sample);
-        }
-    }
-    println!();
-    let outcome =
-        |comparison| (experiment.measure(&comparison).unit(), comparison, field.figures(&comparison, experiment));
-    Ok(comparisons.into_iter().map(outcome).collect())
-}
-
-/// Every contender of the comparisons, once.
-pub fn contenders(comparisons: &[Comparison]) -> Vec<Contender> {
-    let mut contenders = Vec::new();
-    for contender in comparisons.iter().flat_map(|comparison| [Some(comparison.ours), comparison.other]).flatten() {
-        if !contenders.contains(&contender) {
-            contenders.push(contender);
-        }
-    }
-    contenders
-}
-
-impl Field {
-    /// Every contender of the comparisons, once; `missing` says why one cannot take part.
-    fn new(comparisons: &[Comparison], missing: impl Fn(Contender) -> Option<String>) -> Self {
-        let mut field =
-            Self { contenders: Vec::new(), samples: HashMap::new(), failures: HashMap::new(), repeated: Vec::new() };
-        for contender in contenders(comparisons) {
-            match missing(contender) {
-                Some(why) => drop(field.failures.insert(contender, why)),
-                None => field.contenders.push(contender),
-            }
-        }
-        field
-    }
-
-    /// The order of a round: each round begins with the next contender; once every contender was first, the order is
-    /// reversed.
-    fn order(&self, round: usize) -> Vec<Contender> {
-        let mut order: Vec<Contender> =
-            self.contenders.iter().filter(|one| !self.failures.contains_key(one)).copied().collect();
-        let count = order.len().max(1);
-        order.rotate_left(round % count);
-        if round / count % 2 == 1 {
-            order.reverse();
-        }
-        order
-    }
-
-    /// Records a round. A contender that failed in it is excluded from the rest.
-    fn take(&mut self, contender: Contender, sample: Result<Sample, String>) {
-        match sample {
-            Ok(sample) => self.samples.entry(contender).or_default().push(sample),
-            Err(why) => drop(self.failures.insert(contender, format!("{}: {why}", contender.name()))),
-        }
-    }
-
-    fn figures(&self, comparison: &Comparison, experiment: &Experiment) -> Outcome {
-        let measure = experiment.measure(comparison);
-        let series = |contender: Contender| match self.failures.get(&contender) {
-            Some(why) => Err(why.clone()),
-            None => Ok(self.samples.get(&contender).map(|samples| Series::of(samples, measure, experiment))),
-        };
-        let ours = series(comparison.ours)?.unwrap_or_default();
-        let others = comparison.other.map_or(Ok(None), series)?.unwrap_or_default();
-        let is_compared = comparison.other.is_some();
-        let compared = if is_compared { ratios(&ours.values, &others.values) } else { ours.values.clone() };
-        let estimate = match experiment.summary {
-            Summary::Median => Estimate::of(&compared),
-            Summary::Lowest => compared.iter().copied().min_by(f64::total_cmp).map(Estimate::exact),
-        };
-        let estimate = estimate.ok_or("no round was measured")?;
-        let is_of_these = |one: &&Contender| **one == comparison.ours || Some(**one) == comparison.other;
-        let repeated = self.repeated.iter().filter(is_of_these).count();
-        Ok(Figures { ours, others, estimate, repeated, summary: experiment.summary })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::experiment::Kind;
+    use serde_json::json;
+
     use super::super::rows::ROWS;
     use super::*;
 
-    fn small() -> &'static Experiment {
-        let Kind::Rounds(small) = &ROWS[0].kind else { panic!("small is measured in rounds") };
-        small
-    }
-
-    /// A round that took this much processor time, at this rate.
-    fn sample(cpu_us: f64, per_second: f64) -> Sample {
-        Sample { requests: 1, per_second, cpu_us, memory_bytes: 0.0, target_cpu_us: 0.0, lateness_us: [0.0; 2] }
-    }
-
-    fn field(missing: Option<Contender>) -> Field {
-        let comparisons = Options::parse(&["PEERS=wrk,shb"]).unwrap().comparisons(small());
-        Field::new(&comparisons, |contender| (Some(contender) == missing).then(|| "not had".to_owned()))
-    }
-
     #[test]
-    fn everybody_has_one_turn_in_every_round_and_every_place_in_turn() {
-        let field = field(None);
-        let orders: Vec<Vec<Contender>> = (0..8).map(|round| field.order(round)).collect();
-        for place in 0..4 {
-            for contender in [Contender::Uring, Contender::Wrk, Contender::Shb, Contender::Epoll] {
-                let times = orders.iter().filter(|order| order[place] == contender).count();
-                assert_eq!(times, 2, "{contender:?} at {place} in {orders:?}");
-            }
+    fn values_follow_from_what_a_round_gave() {
+        let row = |second: u32| json!({"start_s": f64::from(second), "completed": if second < 15 { 10 } else { 9 }});
+        let sample = Sample {
+            requests: 1_000.0,
+            per_second: 990.0,
+            elapsed_s: 1.5,
+            cpu_us: 4_000.0,
+            memory_bytes: 2e7,
+            target_cpu_us: 3_000.0,
+            result: json!({
+                "threads": [{"cpu_s": 0.003}, {"cpu_s": 0.0009}],
+                "open_loop": {"lateness": {"percentiles_us": {"50": 2.5, "75": 3, "99": 48}}},
+                "timeline": (0..20).map(row).collect::<Vec<_>>(),
+            }),
+        };
+        let work = Work { body_bytes: 1 << 20, rate: 1_000, ..ROWS[0].work };
+        let value = |measure: Measure, sample: &Sample| match measure.how {
+            How::Median(figure) | How::Lowest(figure) => figure(sample, &work),
+            How::Counted(_) => None,
+        };
+        for (measure, expected) in [
+            (CPU, 4.0),
+            (BYTES, 262.144),
+            (MEMORY, 20.0),
+            (RATE, 990.0),
+            (ELAPSED, 1.5),
+            (TARGET_CPU, 3.0),
+            (LATENESS_50, 2.5),
+            (LATENESS_99, 48.0),
+            (RATE_ERROR, 1.0),
+            (KEPT, 0.9),
+            (BESIDE, 2.5),
+        ] {
+            let value = value(measure, &sample).unwrap();
+            assert!((value - expected).abs() < 1e-9, "{}: {value}", measure.unit);
         }
-    }
-
-    #[test]
-    fn rounds_are_paired() {
-        let mut field = field(None);
-        for (ours, other) in [(1.0, 2.0), (3.0, 4.0), (2.0, 8.0)] {
-            field.take(Contender::Uring, Ok(sample(ours, 100.0)));
-            field.take(Contender::Wrk, Ok(sample(other, 50.0)));
+        for measure in [LATENESS_50, KEPT, BESIDE] {
+            assert_eq!(value(measure, &Sample::default()), None, "{}", measure.unit);
         }
-        field.repeated = vec![Contender::Wrk, Contender::Shb, Contender::Wrk];
-        let figures = field.figures(&small().comparisons[0], small()).unwrap();
-        assert_eq!(figures.repeated, 2);
-        assert_eq!(
-            (&figures.ours.values[..], &figures.others.values[..]),
-            (&[1.0, 3.0, 2.0][..], &[2.0, 4.0, 8.0][..])
-        );
-        assert_eq!((figures.ours.rates, figures.others.rates), (vec![100.0; 3], vec![50.0; 3]));
-        assert_eq!((figures.estimate.low, figures.estimate.median, figures.estimate.high), (0.25, 0.5, 0.75));
-    }
-
-    #[test]
-    fn where_neighbours_can_only_add_the_lowest_round_counts() {
-        let experiment = Experiment { summary: Summary::Lowest, ..*small() };
-        let mut field = field(None);
-        for cpu_us in [3.0, 1.5, 2.0] {
-            field.take(Contender::Uring, Ok(sample(cpu_us, 1.0)));
-        }
-        let comparison = Comparison { other: None, ..experiment.comparisons[0] };
-        assert_eq!(field.figures(&comparison, &experiment).unwrap().estimate, Estimate::exact(1.5));
-    }
-
-    #[test]
-    fn a_comparison_may_be_of_something_else_than_counts_in_the_row() {
-        let mut field = field(None);
-        field.take(Contender::Uring, Ok(sample(1.0, 30.0)));
-        field.take(Contender::Wrk, Ok(sample(2.0, 40.0)));
-        let comparison = Comparison { measure: Some(Measure::Rate), ..small().comparisons[0] };
-        let figures = field.figures(&comparison, small()).unwrap();
-        assert_eq!((figures.ours.values, figures.others.values), (vec![30.0], vec![40.0]));
-    }
-
-    #[test]
-    fn who_fails_takes_no_further_part_and_the_others_go_on() {
-        let mut field = field(Some(Contender::Shb));
-        field.take(Contender::Epoll, Err("no report: x".to_owned()));
-        field.take(Contender::Uring, Ok(sample(1.0, 1.0)));
-        field.take(Contender::Wrk, Ok(sample(2.0, 1.0)));
-        assert_eq!(field.order(0), [Contender::Uring, Contender::Wrk]);
-        let outcome = |comparison| field.figures(comparison, small());
-        let outcomes: Vec<_> = small().comparisons[..3].iter().map(outcome).collect();
-        assert!(outcomes[0].is_ok());
-        assert_eq!(outcomes[1], Err("not had".to_owned()));
-        assert_eq!(outcomes[2], Err("onrush (epoll): no report: x".to_owned()));
     }
 
     #[test]
     fn a_limit_is_reached_where_the_median_is_within_it_and_otherwise_at_most_touched() {
         use Verdict::{Missed, Reached, WithinNoise};
-        let line = |limit, low, median, high| Line {
-            row: "small",
-            work: "",
-            unit: "",
-            comparison: Comparison { limit, ..small().comparisons[0] },
-            outcome: Ok(Figures {
-                ours: Series::default(),
-                others: Series::default(),
-                estimate: Estimate { median, low, high, confidence: 0.97 },
-                repeated: 0,
-                summary: Summary::Median,
-            }),
-        };
-        let (at_most, at_least) = (Some(Limit::AtMost(0.76)), Some(Limit::AtLeast(3.3)));
+        let (at_most, at_least) = (Limit::AtMost(0.76), Limit::AtLeast(3.3));
         for (limit, low, median, high, expected) in [
-            (at_most, 0.70, 0.76, 0.80, Some(Reached)),
-            (at_most, 0.76, 0.77, 0.80, Some(WithinNoise)),
-            (at_most, 0.77, 0.78, 0.80, Some(Missed)),
-            (at_least, 3.1, 3.3, 3.5, Some(Reached)),
-            (at_least, 3.1, 3.2, 3.3, Some(WithinNoise)),
-            (at_least, 3.0, 3.1, 3.2, Some(Missed)),
-            (None, 1.0, 1.5, 2.0, None),
+            (at_most, 0.70, 0.76, 0.80, Reached),
+            (at_most, 0.76, 0.77, 0.80, WithinNoise),
+            (at_most, 0.77, 0.78, 0.80, Missed),
+            (at_least, 3.1, 3.3, 3.5, Reached),
+            (at_least, 3.1, 3.2, 3.3, WithinNoise),
+            (at_least, 3.0, 3.1, 3.2, Missed),
         ] {
-            assert_eq!(line(limit, low, median, high).verdict(), expected, "{limit:?} {low} {median} {high}");
+            let estimate = Estimate { median, low, high, confidence: 0.97 };
+            assert_eq!(limit.judge(&estimate), expected, "{limit:?} {low} {median} {high}");
         }
     }
 }

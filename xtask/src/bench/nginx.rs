@@ -9,8 +9,6 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::tools;
-
 /// The programs that it needs.
 pub const PROGRAMS: [&str; 2] = ["nginx", "openssl"];
 
@@ -50,12 +48,6 @@ http {
     }
 }
 "#;
-
-/// Why it is not available, if so.
-pub fn missing() -> Option<String> {
-    let program = PROGRAMS.into_iter().find(|program| !tools::has(program))?;
-    Some(format!("skipped: {program} is not installed"))
-}
 
 /// Adds to `command` the arguments that start it in its own directory below `directory`; returns where it will listen.
 ///

@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::contender::Contender;
-use super::counter::Counter;
-use super::experiment::{Comparison, Experiment, Kind};
-use super::load::Target;
+use super::contender::{Contender, PEERS, Program};
+use super::measure::{Comparison, How};
 use super::nginx;
 use super::rows::{ROWS, Row};
+use super::work::Target;
 
 /// How many paired rounds a figure needs.
-pub const ROUNDS: usize = 21;
+const ROUNDS: usize = 21;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub struct Options {
     /// The rows to measure, in the order of the table.
     pub rows: Vec<&'static Row>,
     /// The peers to compare with.
-    pub peers: Vec<Contender>,
+    peers: Vec<Program>,
     /// Another build of onrush; this one is then compared only with it.
     pub against: Option<PathBuf>,
     /// How many paired rounds.
@@ -33,78 +32,81 @@ impl Options {
     /// # Errors
     /// What is wrong, and what is allowed.
     pub fn parse(words: &[&str]) -> Result<Self, String> {
-        let all = || ROWS.iter().collect();
-        let peers = Contender::PEERS.to_vec();
-        let mut options = Self { rows: all(), peers, against: None, rounds: ROUNDS, save: false };
+        let (rows, peers) = (ROWS.iter().collect(), PEERS.to_vec());
+        let mut options = Self { rows, peers, against: None, rounds: ROUNDS, save: false };
         for word in words {
             match word.split_once('=') {
                 Some((_, "")) => {}
-                Some(("ROWS", names)) => options.rows = rows(names)?,
-                Some(("PEERS", names)) => options.peers = names.split(',').map(peer).collect::<Result<_, _>>()?,
+                Some(("ROWS", names)) => {
+                    let chosen = chosen("ROWS", names, ROWS, |row| row.name)?;
+                    options.rows = ROWS.iter().filter(|row| chosen.iter().any(|one| one.name == row.name)).collect();
+                }
+                Some(("PEERS", names)) => {
+                    options.peers = chosen("PEERS", names, PEERS, |peer| peer.name())?.into_iter().copied().collect();
+                }
                 Some(("AGAINST", path)) => options.against = Some(build(path)?),
                 Some(("ROUNDS", number)) => options.rounds = rounds(number)?,
                 Some(("SAVE", value)) => options.save = value != "0",
                 _ => return Err(format!("{word}: known are ROWS=, PEERS=, AGAINST=, ROUNDS= and SAVE=1")),
             }
         }
-        let is_whole = options.rows.len() == ROWS.len() && options.peers.len() == Contender::PEERS.len();
-        let is_whole = is_whole && options.against.is_none();
-        if options.save && !is_whole && !options.is_only_instructions() {
-            let why = "SAVE=1 writes the whole document: leave ROWS, PEERS and AGAINST out, or ROWS=instructions";
-            return Err(why.to_owned());
+        let is_whole = options.rows.len() == ROWS.len() && options.peers.len() == PEERS.len();
+        if options.save && !(is_whole && options.against.is_none()) {
+            return Err("SAVE=1 writes the whole document: leave ROWS, PEERS and AGAINST out".to_owned());
         }
-        if options.against.is_some() {
-            let has_before =
-                |row: &&Row| matches!(&row.kind, Kind::Rounds(experiment) if !experiment.before().is_empty());
-            options.rows.retain(has_before);
-            options.peers.clear();
-        }
-        let is_compared = |peer: &Contender| options.rows.iter().any(|row| row.compares_with(*peer));
-        options.peers.retain(is_compared);
         Ok(options)
     }
 
-    /// What is compared in an experiment.
-    pub fn comparisons(&self, experiment: &Experiment) -> Vec<Comparison> {
+    /// What is compared in a row.
+    pub fn comparisons(&self, row: &Row) -> Vec<Comparison> {
         if self.against.is_some() {
-            return experiment.before();
+            return row.between_builds();
         }
-        let is_wanted = |peer: Contender| !Contender::PEERS.contains(&peer) || self.peers.contains(&peer);
-        experiment.comparisons.iter().filter(|comparison| comparison.other.is_none_or(is_wanted)).copied().collect()
+        let is_wanted = |other: Contender| !PEERS.contains(&other.program) || self.peers.contains(&other.program);
+        row.comparisons.iter().filter(|comparison| comparison.other.is_none_or(is_wanted)).copied().collect()
     }
 
-    /// Whether another program is needed: a peer, a target, or a counter.
-    pub fn needs(&self, program: &str) -> bool {
-        let takes_part = |row: &Row| match &row.kind {
-            Kind::Rounds(experiment) => experiment.load.target == Target::Tls && nginx::PROGRAMS.contains(&program),
-            Kind::Counted(_) => [Counter::Instructions, Counter::SystemCalls].map(Counter::program).contains(&program),
-            Kind::Evidence(_) => Counter::SystemCalls.program() == program,
-            Kind::Storm | Kind::Steady => false,
-            Kind::Instructions => Counter::Instructions.program() == program,
-        };
-        self.peers.iter().any(|peer| peer.name() == program) || self.rows.iter().any(|row| takes_part(row))
+    /// The peers that take part.
+    pub fn peers(&self) -> Vec<Program> {
+        let compared: Vec<Program> =
+            self.all().filter_map(|(_, comparison)| comparison.other).map(|other| other.program).collect();
+        PEERS.iter().filter(|peer| compared.contains(peer)).copied().collect()
     }
 
-    /// Whether only instructions are counted, without any load.
-    pub fn is_only_instructions(&self) -> bool {
-        self.rows.iter().all(|row| matches!(row.kind, Kind::Instructions))
+    /// Every program that is needed and not our own: peers, targets and counters.
+    pub fn needed(&self) -> Vec<&'static str> {
+        let mut needed: Vec<&str> = self.peers().into_iter().map(Program::name).collect();
+        for (row, comparison) in self.all() {
+            if row.work.target == Target::Tls {
+                needed.extend(nginx::PROGRAMS);
+            }
+            if let How::Counted(counter) = comparison.measure.how {
+                needed.push(counter.program());
+            }
+        }
+        needed
+    }
+
+    /// Everything that is compared.
+    fn all(&self) -> impl Iterator<Item = (&Row, Comparison)> {
+        self.rows.iter().flat_map(|row| self.comparisons(row).into_iter().map(|comparison| (*row, comparison)))
     }
 }
 
-/// The named rows.
-fn rows(names: &str) -> Result<Vec<&'static Row>, String> {
-    let names: Vec<&str> = names.split(',').collect();
-    let known: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
-        return Err(format!("ROWS={unknown}: known are {}", known.join(",")));
-    }
-    Ok(ROWS.iter().filter(|row| names.contains(&row.name)).collect())
-}
-
-fn peer(name: &str) -> Result<Contender, String> {
-    let known: Vec<&str> = Contender::PEERS.iter().map(|peer| peer.name()).collect();
-    let found = Contender::PEERS.iter().find(|peer| peer.name() == name);
-    found.copied().ok_or_else(|| format!("PEERS={name}: known are {}", known.join(",")))
+/// The ones that are named in a list.
+fn chosen<'a, T>(
+    option: &str,
+    names: &str,
+    all: &'a [T],
+    name: impl Fn(&T) -> &'static str,
+) -> Result<Vec<&'a T>, String> {
+    let find = |wanted| {
+        all.iter().find(|one| name(one) == wanted).ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(&name).collect();
+            format!("{option}={wanted}: known are {}", known.join(","))
+        })
+    };
+    names.split(',').map(find).collect()
 }
 
 fn build(path: &str) -> Result<PathBuf, String> {
@@ -123,7 +125,6 @@ fn rounds(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiment::{Limit, Measure};
     use super::*;
 
     fn names(options: &Options) -> Vec<&str> {
@@ -134,7 +135,7 @@ mod tests {
     fn without_values_everything_is_measured_and_nothing_saved() {
         let options = Options::parse(&["ROWS=", "PEERS=", "ROUNDS=", "SAVE="]).unwrap();
         assert_eq!(options.rows.len(), ROWS.len());
-        assert_eq!(options.peers, Contender::PEERS);
+        assert_eq!(options.peers(), PEERS);
         assert_eq!((options.rounds, options.save), (21, false));
     }
 
@@ -142,7 +143,7 @@ mod tests {
     fn a_part_is_measured_in_the_order_of_the_table() {
         let options = Options::parse(&["ROWS=big,small", "PEERS=wrk", "ROUNDS=5"]).unwrap();
         assert_eq!(names(&options), ["small", "big"]);
-        assert_eq!(options.peers, [Contender::Wrk]);
+        assert_eq!(options.peers(), [Program::Wrk]);
         assert_eq!(options.rounds, 5);
     }
 
@@ -156,9 +157,10 @@ mod tests {
             (&["ROWS=tls", "PEERS=wrk"], &["wrk", "nginx", "openssl"]),
             (&["ROWS=script-static"], &["valgrind", "strace"]),
             (&["ROWS=instructions"], &["valgrind"]),
+            (&["ROWS=tls", "AGAINST=Cargo.toml"], &["nginx", "openssl", "valgrind", "strace"]),
         ] {
-            let options = Options::parse(words).unwrap();
-            let needed = PROGRAMS.into_iter().filter(|program| options.needs(program));
+            let needed = Options::parse(words).unwrap().needed();
+            let needed = PROGRAMS.into_iter().filter(|program| needed.contains(program));
             assert_eq!(needed.collect::<Vec<_>>(), expected, "{words:?}");
         }
     }
@@ -179,25 +181,8 @@ mod tests {
     }
 
     #[test]
-    fn against_another_build_only_onrush_is_measured() {
-        let options = Options::parse(&["AGAINST=Cargo.toml", "ROWS=small,mixed,storm,limit,instructions"]).unwrap();
-        assert_eq!(names(&options), ["small", "mixed", "limit"]);
-        assert!(options.peers.is_empty() && !options.needs("wrk"));
-        let Kind::Rounds(mixed) = &options.rows[1].kind else { panic!("mixed is measured in rounds") };
-        let shown = |comparison: Comparison| (comparison.ours, comparison.other, comparison.limit, comparison.measure);
-        let (uring, epoll) = ((Contender::Uring, Contender::Before), (Contender::Epoll, Contender::EpollBefore));
-        let (no_less, no_more) = (Some(Limit::AtLeast(1.0)), Some(Limit::AtMost(1.0)));
-        let expected = [(uring, Measure::Rate, no_less), (epoll, Measure::Rate, no_less)]
-            .into_iter()
-            .chain([(uring, Measure::CpuPerRequest, no_more), (epoll, Measure::CpuPerRequest, no_more)])
-            .map(|((ours, other), measure, limit)| (ours, Some(other), limit, Some(measure)));
-        assert!(options.comparisons(mixed).into_iter().map(shown).eq(expected));
-    }
-
-    #[test]
     fn a_part_of_the_document_is_never_saved() {
         assert!(Options::parse(&["SAVE=1"]).unwrap().save);
-        assert!(Options::parse(&["ROWS=instructions", "SAVE=1"]).unwrap().save);
         for part in ["ROWS=small", "PEERS=wrk", "AGAINST=Cargo.toml"] {
             assert!(Options::parse(&[part, "SAVE=1"]).unwrap_err().starts_with("SAVE=1 writes the whole document"));
         }

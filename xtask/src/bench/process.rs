@@ -1,47 +1,66 @@
 //! Starts targets and generators through the meter, and reads what they used.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use serde_json::Value;
 
 use super::contender::Contender;
-use super::experiment::Sample;
-use super::load::{Load, RESULT, Target};
 use super::machine::Machine;
+use super::measure::Sample;
 use super::nginx;
 use super::outputs;
-use super::programs::Programs;
+use super::programs::{self, Programs};
+use super::work::{RESULT, Target, Work};
 
 /// A generator that has not ended after this many seconds hangs.
-const PATIENCE_S: &str = "60";
+const PATIENCE_S: &str = "300";
 
-/// Everything a round needs other than its load.
+/// Everything a run needs other than its work.
 #[derive(Debug)]
 pub struct Stage<'a> {
     /// The processors.
     pub machine: &'a Machine,
     /// The programs.
     pub programs: &'a Programs,
-    /// Where the meter writes.
+    /// Where the meter and the counters write.
     pub directory: &'a Path,
 }
 
 impl Stage<'_> {
-    /// Starts a target, pinned to its processor or not.
+    /// Why a contender cannot do this work here, if so.
+    pub fn missing(&self, contender: &Contender, work: &Work) -> Option<String> {
+        let target = (contender.change)(*work).target;
+        let needed = if target == Target::Tls { &nginx::PROGRAMS[..] } else { &[] };
+        let missing = needed.iter().find_map(|program| programs::lacking(program));
+        missing.or_else(|| self.programs.missing(contender.program).map(str::to_owned))
+    }
+
+    /// What tells the target of some work from others.
+    pub fn place(contender: &Contender, work: &Work) -> (Target, bool) {
+        (work.target, work.target == Target::Subject && contender.is_before)
+    }
+
+    /// Starts the target of some work, pinned to its processor or not.
     ///
     /// # Errors
     /// A target that cannot be started, or does not say where it listens.
-    pub fn target(&self, target: Target, pinned: bool) -> io::Result<Server> {
-        let cpus = if pinned { &self.machine.target } else { &self.machine.all };
+    pub fn target(&self, contender: &Contender, work: &Work) -> io::Result<Server> {
+        let cpus = if work.pinned { &self.machine.target } else { &self.machine.all };
         let mut command = Command::new(self.programs.own("meter"));
         command.args(["hold", cpus]);
-        match target {
+        let onrush = match work.target {
+            Target::Subject => self.programs.of(contender),
+            _ => self.programs.own("onrush"),
+        };
+        match work.target {
             Target::Bare => command.arg(self.programs.own("bare-server")),
             Target::Gate(connections) => command.arg(self.programs.own("bare-gate")).arg(connections.to_string()),
-            Target::Serve => command.arg(self.programs.own("onrush")).args(["serve", "--addr", "127.0.0.1:0"]),
+            Target::Serve | Target::Subject => command.arg(onrush).args(["serve", "--addr", "127.0.0.1:0"]),
             Target::Tls => {
                 let origin = nginx::prepare(&mut command, self.directory)?;
                 let server = Server { process: command.spawn()?, origin };
@@ -52,66 +71,68 @@ impl Stage<'_> {
         Server::start(&mut command)
     }
 
-    /// Makes a contender put its load on a target once. The inner error says what was wrong with the measurement.
+    /// A command that starts the program given by its next arguments through the meter, on the generator's processor
+    /// or not, and ends it if it hangs.
+    pub fn metered(&self, meter: &[&OsStr], work: &Work) -> Command {
+        let mut command = Command::new("timeout");
+        command.current_dir(crate::root());
+        command.args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter")).args(meter);
+        command.arg(if work.pinned { &self.machine.generator } else { &self.machine.all });
+        command
+    }
+
+    /// Makes a contender do its work to a target once. The inner error says what was wrong with the measurement.
     ///
     /// # Errors
     /// A meter that cannot be started.
-    pub fn round(&self, contender: Contender, load: &Load, server: &Server) -> io::Result<Result<Sample, String>> {
+    pub fn round(&self, contender: &Contender, work: &Work, server: &Server) -> io::Result<Result<Sample, String>> {
         let usage = self.directory.join("usage");
-        let cpus = if load.pinned { &self.machine.generator } else { &self.machine.all };
-        let mut command = Command::new("timeout");
-        command.current_dir(crate::root());
-        command.args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter"));
-        command.arg("run").arg(&usage).arg(cpus).arg(self.programs.of(contender));
-        command.args(contender.arguments(load, &server.origin));
+        let mut command = self.metered(&[OsStr::new("run"), usage.as_os_str()], work);
+        command.arg(self.programs.of(contender)).args(contender.program.arguments(work, &server.origin));
         let before = server.cpu_us()?;
+        let began = Instant::now();
         let output = command.output()?;
+        let elapsed_s = began.elapsed().as_secs_f64();
         let target_cpu_us = server.cpu_us()? - before;
         let text = String::from_utf8_lossy(&output.stdout);
-        let Some(counted) = outputs::read(contender.format(), &text) else {
+        let Some(counted) = outputs::read(contender.program.format(), &text) else {
             let words = String::from_utf8_lossy(&output.stderr);
             let first = words.lines().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
             return Ok(Err(format!("no report: {}", first.trim())));
         };
-        if let Some(why) = doubt(&counted, load) {
+        if let Some(why) = doubt(&counted, work) {
             return Ok(Err(why));
         }
         let usage = fs::read_to_string(&usage)?;
         let (cpu_us, memory_bytes) =
             used(&usage).ok_or_else(|| io::Error::other(format!("the meter wrote {usage:?}")))?;
-        let outputs::Counted { requests, per_second, .. } = counted;
-        let lateness_us = if matches!(contender, Contender::Paced(_)) {
-            let result = fs::read_to_string(crate::root().join(RESULT))?;
-            lateness_us(&result).ok_or_else(|| io::Error::other(format!("{RESULT} has no lateness")))?
+        let result = if work.options.contains(&RESULT) {
+            serde_json::from_slice(&fs::read(crate::root().join(RESULT))?)?
         } else {
-            [0.0; 2]
+            Value::Null
         };
-        Ok(Ok(Sample { requests, per_second, cpu_us, memory_bytes, target_cpu_us, lateness_us }))
+        let outputs::Counted { requests, per_second, .. } = counted;
+        let requests = requests as f64;
+        Ok(Ok(Sample { requests, per_second, elapsed_s, cpu_us, memory_bytes, target_cpu_us, result }))
     }
 }
 
 /// Why a report gives no figure, if so: at most one request in a thousand may fail, and every connection must be
 /// established.
-fn doubt(counted: &outputs::Counted, load: &Load) -> Option<String> {
+fn doubt(counted: &outputs::Counted, work: &Work) -> Option<String> {
     let &outputs::Counted { requests, errors, .. } = counted;
     if errors * 1000 > requests {
         return Some(format!("{errors} errors beside {requests} answers"));
     }
-    let connections = load.connections;
-    (requests < u64::from(connections)).then(|| format!("{requests} answers on {connections} connections"))
+    let connections = work.connections;
+    let is_short = work.all_answer && requests < u64::from(connections);
+    is_short.then(|| format!("{requests} answers on {connections} connections"))
 }
 
 /// The processor time in microseconds and the memory in bytes, from what the meter writes: `CPU_US RSS_KIB`.
 fn used(text: &str) -> Option<(f64, f64)> {
     let (cpu_us, memory_kib) = text.trim().split_once(' ')?;
     Some((cpu_us.parse().ok()?, memory_kib.parse::<f64>().ok()? * 1024.0))
-}
-
-/// The median and the 99th percentile of lateness in microseconds, from a result file.
-fn lateness_us(result: &str) -> Option<[f64; 2]> {
-    let result: Value = serde_json::from_str(result).ok()?;
-    let percentiles = &result["open_loop"]["lateness"]["percentiles_us"];
-    Some([percentiles["50"].as_f64()?, percentiles["99"].as_f64()?])
 }
 
 /// A target in its own process, which is ended when this is dropped.
@@ -165,7 +186,6 @@ fn origin(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiment::Kind;
     use super::super::rows::ROWS;
     use super::*;
 
@@ -184,16 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn lateness_is_read_from_the_result_file() {
-        let result = r#"{"open_loop": {"lateness": {"percentiles_us": {"50": 2.5, "75": 3, "99": 48}}}}"#;
-        assert_eq!(lateness_us(result), Some([2.5, 48.0]));
-        assert_eq!(lateness_us("{}"), None);
-    }
-
-    #[test]
     fn failed_requests_and_missing_connections_are_no_measurement() {
-        let Kind::Rounds(small) = &ROWS[0].kind else { panic!("small is measured in rounds") };
-        let judge = |requests, errors| doubt(&outputs::Counted { requests, errors, per_second: 1.0 }, &small.load);
+        let judge = |requests, errors| doubt(&outputs::Counted { requests, errors, per_second: 1.0 }, &ROWS[0].work);
         assert_eq!(judge(50_000, 50), None);
         assert_eq!(judge(50_000, 51).as_deref(), Some("51 errors beside 50000 answers"));
         assert_eq!(judge(99, 0).as_deref(), Some("99 answers on 100 connections"));

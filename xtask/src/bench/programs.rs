@@ -1,19 +1,14 @@
-//! Provides the programs of the benchmarks: builds our own, finds or installs peers, and reads all versions.
+//! Provides the programs of the benchmarks: builds our own, finds or installs the others, and reads all versions.
 
-use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::contender::Contender;
-use super::options::Options;
+use super::contender::{Contender, Program};
 use crate::tools;
 
-/// What Debian has of the programs that rows need.
-const PACKAGED: [&str; 6] = ["wrk", "h2load", "nginx", "openssl", "valgrind", "strace"];
-
 /// Peers from crates.io, and their pinned versions.
-const CRATES: &[(Contender, &str)] = &[(Contender::Shb, "0.6.0"), (Contender::Oha, "1.16.0")];
+const CRATES: &[(Program, &str)] = &[(Program::Shb, "0.6.0"), (Program::Oha, "1.16.0")];
 
 /// Where the programs are.
 #[derive(Debug)]
@@ -24,38 +19,36 @@ pub struct Programs {
     peers: PathBuf,
     /// Another build of onrush.
     against: Option<PathBuf>,
-    /// Why a peer is not available.
-    missing: HashMap<Contender, String>,
+    /// The peers that are not available, and why.
+    missing: Vec<(Program, String)>,
 }
 
 impl Programs {
-    /// Builds and installs what `options` need; crates are installed into `directory`.
+    /// Builds our own, installs what `peers` need from crates.io into `directory`, and says what is not there.
     ///
     /// # Errors
     /// A build that fails. A peer that is not available is no error.
-    pub fn provide(options: &Options, directory: &Path) -> io::Result<Self> {
-        tools::provide(PACKAGED.into_iter().filter(|program| options.needs(program)))?;
-        for package in [&["onrush", "--bin", "onrush"][..], &["onrush-benches", "--bins"]] {
+    pub fn provide(peers: &[Program], against: Option<PathBuf>, directory: &Path) -> io::Result<Self> {
+        for package in [&["onrush", "--bin", "onrush"][..], &["onrush-benches", "--bins", "--examples"]] {
             if !crate::cargo().args(["build", "--release", "--package"]).args(package).status()?.success() {
                 return Err(io::Error::other(format!("{} cannot be built", package[0])));
             }
         }
         let built = crate::target()?.join("release");
-        let against = options.against.clone();
-        let mut programs = Self { built, peers: directory.join("peers"), against, missing: HashMap::new() };
-        for &peer in &options.peers {
+        let mut programs = Self { built, peers: directory.join("peers"), against, missing: Vec::new() };
+        for &peer in peers {
             if let Some(why) = programs.lacks(peer)? {
-                programs.missing.insert(peer, why);
+                programs.missing.push((peer, why));
             }
         }
         Ok(programs)
     }
 
     /// Why a peer is not available, if so; one from crates.io is installed if it is missing.
-    fn lacks(&self, peer: Contender) -> io::Result<Option<String>> {
+    fn lacks(&self, peer: Program) -> io::Result<Option<String>> {
         let name = peer.name();
         let Some((_, version)) = CRATES.iter().find(|(known, _)| *known == peer) else {
-            return Ok((!tools::has(name)).then(|| format!("skipped: {name} is not installed")));
+            return Ok(lacking(name));
         };
         let list = crate::cargo().args(["install", "--list", "--root"]).arg(&self.peers).output()?;
         if is_listed(&String::from_utf8_lossy(&list.stdout), name, version) {
@@ -68,22 +61,20 @@ impl Programs {
         Ok((!is_good).then(|| format!("skipped: {name} {version} cannot be installed")))
     }
 
-    /// Why this contender cannot run here, if so.
-    pub fn missing(&self, contender: Contender) -> Option<&str> {
-        self.missing.get(&contender).map(String::as_str)
+    /// Why this program cannot run here, if so.
+    pub fn missing(&self, program: Program) -> Option<&str> {
+        let missing = self.missing.iter().find(|(known, _)| *known == program);
+        missing.map(|(_, why)| why.as_str())
     }
 
-    /// The program to start for a contender.
-    pub fn of(&self, contender: Contender) -> PathBuf {
-        if let (Contender::Before | Contender::EpollBefore, Some(build)) = (contender, &self.against) {
-            return build.clone();
-        }
-        if CRATES.iter().any(|(known, _)| *known == contender) {
-            self.peers.join("bin").join(contender.program())
-        } else if Contender::PEERS.contains(&contender) {
-            contender.program().into()
-        } else {
-            self.own(contender.program())
+    /// The file to start for a contender.
+    pub fn of(&self, contender: &Contender) -> PathBuf {
+        let program = contender.program;
+        match (&self.against, program) {
+            (Some(build), Program::Onrush(_)) if contender.is_before => build.clone(),
+            (_, Program::Shb | Program::Oha) => self.peers.join("bin").join(program.name()),
+            (_, Program::Onrush(_) | Program::Bare(_)) => self.own(program.name()),
+            _ => program.name().into(),
         }
     }
 
@@ -96,19 +87,24 @@ impl Programs {
     ///
     /// # Errors
     /// A program that cannot be started.
-    pub fn versions(&self, peers: &[Contender]) -> io::Result<String> {
+    pub fn versions(&self, peers: &[Program]) -> io::Result<String> {
         let mut versions = vec![format!("onrush {} ({})", env!("CARGO_PKG_VERSION"), commit()?)];
         if let Some(build) = &self.against {
             versions.push(format!("before: {}", installed(build.clone(), "onrush")?));
         }
-        for peer in peers.iter().filter(|peer| self.missing(**peer).is_none()) {
-            versions.push(match CRATES.iter().find(|(known, _)| known == peer) {
+        for &peer in peers.iter().filter(|peer| self.missing(**peer).is_none()) {
+            versions.push(match CRATES.iter().find(|(known, _)| *known == peer) {
                 Some((_, version)) => format!("{} {version}", peer.name()),
-                None => installed(self.of(*peer), peer.name())?,
+                None => installed(peer.name().into(), peer.name())?,
             });
         }
         Ok(versions.join(", "))
     }
+}
+
+/// Why a program from Debian cannot be used, if it is missing.
+pub fn lacking(program: &str) -> Option<String> {
+    (!tools::has(program)).then(|| format!("skipped: {program} is not installed"))
 }
 
 /// The commit that is checked out, and whether files were changed since.
@@ -154,5 +150,11 @@ mod tests {
         assert_eq!(version("wrk debian/4.1.0-3+b2 [epoll] Copyright (C)\nUsage", "wrk"), "wrk debian/4.1.0-3+b2");
         assert_eq!(version("h2load nghttp2/1.52.0\n", "h2load"), "h2load nghttp2/1.52.0");
         assert_eq!(version("", "h2load"), "h2load of an unknown version");
+    }
+
+    #[test]
+    fn a_missing_program_is_skipped_by_name() {
+        assert_eq!(lacking("sh"), None);
+        assert_eq!(lacking("no-such-program").as_deref(), Some("skipped: no-such-program is not installed"));
     }
 }

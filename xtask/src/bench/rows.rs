@@ -1,383 +1,479 @@
-//! The table as data: what is measured, against what, and the limits.
+//! The table as data: the work of each row, what is measured of it, against whom, and the limits.
 
-use super::contender::Contender::{self, *};
-use super::contender::Paced;
-use super::experiment::{Comparison, Experiment, Kind, Limit, Measure, Overhead, Summary};
-use super::load::{Load, RESULT, Target};
+use super::contender::{Contender, EPOLL, H2LOAD, OHA, ONRUSH, Program, SHB, WRK, WRK2, contender};
+use super::measure::{
+    BESIDE, BYTES, CPU, Comparison, ELAPSED, EVIDENCE, INSTRUCTIONS, INSTRUCTIONS_ALONE, KEPT, LATENESS_50,
+    LATENESS_99, Limit, MEMORY, Measure, RATE, RATE_ERROR, SYSTEM_CALLS, TARGET_CPU,
+};
+use super::work::{RESULT, Target, Work};
 
-/// One row of the table: one kind of work.
+/// One row of the table: some work, and what is measured of it.
 #[derive(Debug)]
 pub struct Row {
     /// Its name in `ROWS=`.
     pub name: &'static str,
     /// The work, in words.
-    pub work: &'static str,
-    /// How it is measured.
-    pub kind: Kind,
+    pub sentence: &'static str,
+    /// The work.
+    pub work: Work,
+    /// What is measured.
+    pub comparisons: &'static [Comparison],
+    /// More rounds than this tell nothing more.
+    pub rounds_max: usize,
 }
 
 impl Row {
-    /// Whether it compares another contender with `contender`.
-    pub fn compares_with(&self, contender: Contender) -> bool {
-        match &self.kind {
-            Kind::Rounds(experiment) => experiment.comparisons.iter().any(|pair| pair.other == Some(contender)),
-            Kind::Storm => contender == Wrk,
-            Kind::Counted(_) | Kind::Evidence(_) | Kind::Steady | Kind::Instructions => false,
+    /// Every contender of onrush here, once for each measure, compared with another build of it; and, unless they are
+    /// among them, the instructions and system calls of the first.
+    pub fn between_builds(&self) -> Vec<Comparison> {
+        let mut all: Vec<Comparison> = Vec::new();
+        let mut add = |measure: Measure, ours: Contender, is_new: fn(&Comparison, &Comparison) -> bool| {
+            let Some((limit, before)) = measure.between_builds.zip(ours.before()) else { return };
+            let limit = (measure != SYSTEM_CALLS || !self.work.calls_vary).then_some(limit);
+            let comparison = Comparison { measure, ours, other: Some(before), limit };
+            if all.iter().all(|known| is_new(known, &comparison)) {
+                all.push(comparison);
+            }
+        };
+        for comparison in self.comparisons {
+            add(comparison.measure, comparison.ours, |known, new| known != new);
         }
+        let first = self.comparisons.iter().map(|comparison| comparison.ours).find(|ours| ours.program.is_onrush());
+        let simulated = self.work.scenario.is_some();
+        for measure in [if simulated { INSTRUCTIONS } else { INSTRUCTIONS_ALONE }, SYSTEM_CALLS] {
+            add(measure, first.unwrap_or(ONRUSH), |known, new| known.measure != new.measure);
+        }
+        all
     }
 }
 
-const fn at_most(ours: Contender, other: Contender, limit: f64) -> Comparison {
-    Comparison { limit: Some(Limit::AtMost(limit)), ..beside(ours, other) }
+const fn at_most(limit: f64, measure: Measure, ours: Contender, other: Contender) -> Comparison {
+    Comparison { limit: Some(Limit::AtMost(limit)), ..beside(measure, ours, other) }
 }
 
-const fn at_least(ours: Contender, other: Contender, limit: f64) -> Comparison {
-    Comparison { limit: Some(Limit::AtLeast(limit)), ..beside(ours, other) }
+const fn at_least(limit: f64, measure: Measure, ours: Contender, other: Contender) -> Comparison {
+    Comparison { limit: Some(Limit::AtLeast(limit)), ..beside(measure, ours, other) }
+}
+
+const fn beside(measure: Measure, ours: Contender, other: Contender) -> Comparison {
+    Comparison { measure, ours, other: Some(other), limit: None }
 }
 
 /// A value that is compared with nothing.
-const fn value(ours: Contender, at_most: f64) -> Comparison {
-    Comparison { ours, other: None, limit: Some(Limit::AtMost(at_most)), measure: None }
+const fn value(limit: Option<Limit>, measure: Measure, ours: Contender) -> Comparison {
+    Comparison { measure, ours, other: None, limit }
 }
 
-const fn beside(ours: Contender, other: Contender) -> Comparison {
-    Comparison { ours, other: Some(other), limit: None, measure: None }
+const fn below(limit: f64, measure: Measure, ours: Contender) -> Comparison {
+    value(Some(Limit::AtMost(limit)), measure, ours)
 }
 
-const SMALL: Load = Load {
+/// A row of as many rounds as requested.
+const fn row(name: &'static str, sentence: &'static str, work: Work, comparisons: &'static [Comparison]) -> Row {
+    Row { name, sentence, work, comparisons, rounds_max: usize::MAX }
+}
+
+const SMALL: Work = Work {
     target: Target::Bare,
     path: "/",
     options: &[],
-    without: &[],
+    scenario: Some(""),
     body_bytes: 13,
     threads: 1,
     connections: 100,
     rate: 0,
     seconds: 1,
+    requests: 0,
+    all_answer: true,
     pinned: true,
+    calls_vary: false,
+    counted: 20_000,
 };
 
-/// The same work over TLS.
-const TLS: Load = Load { target: Target::Tls, connections: 50, ..SMALL };
+const BIG: Work =
+    Work { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, counted: 200, ..SMALL };
 
 /// Requests with bodies, whose length is in the path; the target reads them.
-const UPLOAD: Load = Load { target: Target::Serve, options: &["-s", "benches/scripts/upload.lua"], ..SMALL };
+const UPLOAD: Work =
+    Work { target: Target::Serve, options: &["-s", "benches/scripts/upload.lua"], counted: 2_000, ..SMALL };
 
-const ANY: usize = usize::MAX;
+/// The target closes each connection after its response.
+const CLOSE: Work = Work {
+    target: Target::Serve,
+    path: "/close",
+    scenario: Some(
+        r#"close = true
+answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 13\r\n\r\nHello, World!""#,
+    ),
+    counted: 5_000,
+    ..SMALL
+};
 
-/// A row of as many rounds as requested.
-const fn rounds(load: Load, measure: Measure, comparisons: &'static [Comparison]) -> Kind {
-    Kind::Rounds(Experiment { load, measure, rounds_max: ANY, summary: Summary::Median, comparisons })
-}
+const TLS: Work = Work { target: Target::Tls, scenario: None, connections: 50, counted: 5_000, ..SMALL };
 
-/// Ten connections on which requests are sent at a rate: other load on the machine can only make them later.
-const fn held(rate: u32, seconds: u32, comparisons: &'static [Comparison]) -> Kind {
-    Kind::Rounds(Experiment {
-        load: Load { connections: 10, rate, seconds, ..SMALL },
-        measure: Measure::Lateness50,
-        rounds_max: 3,
-        summary: Summary::Lowest,
-        comparisons,
-    })
-}
+/// A new connection for every request, over TLS.
+const TLS_CLOSE: Work = Work { path: "/close", counted: 500, ..TLS };
 
-/// Each request is sent when it is due.
-const EXACT: Contender = Paced(&Paced { name: "onrush -R, busy-polling", options: &[] });
-/// The same, woken by the kernel.
-const ASLEEP: Contender = Paced(&Paced { name: "onrush -R --spin off", options: &["--spin", "off"] });
-/// Requests are sent together, at the ends of slices.
-const SLICED: Contender =
-    Paced(&Paced { name: "onrush -R --send-slice 200us", options: &["--spin", "off", "--send-slice", "200us"] });
-/// The same, as coarse as wrk2's timers.
-const COARSE: Contender =
-    Paced(&Paced { name: "onrush -R --send-slice 1ms", options: &["--spin", "off", "--send-slice", "1ms"] });
+/// Ten connections on which requests are sent at a rate.
+const PACED: Work = Work { connections: 10, options: &["-o", RESULT], ..SMALL };
 
 /// The work of `small`, done by a script.
-const fn script(options: &'static [&'static str], comparisons: &'static [Comparison]) -> Kind {
-    rounds(Load { options, ..SMALL }, Measure::CpuPerRequest, comparisons)
+const fn script(options: &'static [&'static str]) -> Work {
+    Work { options, ..SMALL }
 }
+
+/// The same work without the feature that the row is about.
+const NO_SCRIPT: Contender = Contender::onrush("onrush without", |work| Work {
+    options: &["-X", "POST", "--body", "name=x&size=3", "-H", "Content-Type: application/x-www-form-urlencoded"],
+    ..work
+});
+const NO_PHASES: Contender = Contender::onrush("onrush without", |work| Work { options: &[], ..work });
+const NO_RESUMPTION: Contender =
+    Contender::onrush("onrush without", |work| Work { options: &["--tls-resume", "off"], ..work });
+
+/// Each request is sent when it is due.
+const EXACT: Contender = contender("onrush -R, busy-polling", ONRUSH.program);
+/// The same, woken by the kernel.
+const ASLEEP: Contender =
+    Contender::onrush("onrush -R --spin off", |work| Work { options: &["--spin", "off", "-o", RESULT], ..work });
+/// Requests are sent together, at the ends of slices.
+const SLICED: Contender = Contender::onrush("onrush -R --send-slice 200us", |work| Work {
+    options: &["--spin", "off", "--send-slice", "200us"],
+    ..work
+});
+/// The same, as coarse as wrk2's timers.
+const COARSE: Contender = Contender::onrush("onrush -R --send-slice 1ms", |work| Work {
+    options: &["--spin", "off", "--send-slice", "1ms"],
+    ..work
+});
+const UNPACED: Contender = Contender::onrush("onrush", |work| Work { rate: 0, ..work });
+
+/// As many connections as the target's backlog holds: no storm.
+const FEWER: Contender = Contender::onrush("onrush with 4,000", |work| work.of_requests(4_000));
+/// wrk opens all connections before it checks the time, so that a run of a second lasts as long as that takes. It
+/// hardly gets a response.
+const WRK_OPENING: Contender =
+    Contender { change: |work| Work { target: Target::Bare, seconds: 1, all_answer: false, ..work }, ..WRK };
+
+const BARE_URING: Contender = contender("bare io_uring", Program::Bare("bare-uring"));
+const BARE_SPIN: Contender = Contender {
+    change: |work| Work { options: &["spin"], ..work },
+    ..contender("bare io_uring, busy-polling", BARE_URING.program)
+};
+const BARE_EPOLL: Contender = contender("bare epoll", Program::Bare("bare-epoll"));
+const BARE_RECEIVE: Contender = contender("bare receive", Program::Bare("bare-poll"));
+const BARE_DISCARD: Contender = contender("bare discard", Program::Bare("bare-discard"));
+const BARE_CONNECTS: Contender = contender("bare connects", Program::Bare("bare-storm"));
+const SERVE: Contender = Contender::onrush("onrush serve", |work| Work { target: Target::Subject, ..work });
+const BARE_SERVER: Contender = contender("bare server", ONRUSH.program);
+
+/// Responses that are more work to read.
+const NGINX_HEAD: Contender = Contender::onrush("onrush, a head of nginx's", |work| Work {
+    scenario: Some(
+        r#"answer = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: 13\r\nLast-Modified: Fri, 20 Nov 2026 12:00:00 GMT\r\nConnection: keep-alive\r\nETag: \"655b4c80-d\"\r\nAccept-Ranges: bytes\r\n\r\nHello, World!""#,
+    ),
+    ..work
+});
+const CHUNKED: Contender = Contender::onrush("onrush, a chunked body", |work| Work {
+    scenario: Some(
+        r#"answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n8\r\n, World!\r\n0\r\n\r\n""#,
+    ),
+    ..work
+});
+const IN_PIECES: Contender =
+    Contender::onrush("onrush, a head in two pieces", |work| Work { scenario: Some("split = 50"), ..work });
 
 /// The table.
 pub const ROWS: &[Row] = &[
+    row(
+        "small",
+        "keep-alive, 13-byte body, 100 connections",
+        SMALL,
+        &[
+            at_most(0.76, CPU, ONRUSH, WRK),
+            at_most(1.03, CPU, ONRUSH, SHB),
+            at_most(0.80, CPU, EPOLL, WRK),
+            beside(CPU, ONRUSH, H2LOAD),
+            beside(CPU, ONRUSH, OHA),
+        ],
+    ),
+    row(
+        "thousand",
+        "the same, 1,000 connections",
+        Work { connections: 1_000, ..SMALL },
+        &[at_most(0.80, CPU, ONRUSH, WRK), at_most(1.03, CPU, ONRUSH, SHB)],
+    ),
+    row(
+        "pipelined",
+        "16 requests per batch, which a script returns as one string",
+        script(&["-s", "benches/scripts/pipeline.lua"]),
+        &[at_most(0.70, CPU, ONRUSH, WRK)],
+    ),
+    row(
+        "script-format",
+        "request() puts path and header into wrk.format",
+        script(&["-s", "benches/scripts/format.lua"]),
+        &[at_most(0.80, CPU, ONRUSH, WRK)],
+    ),
+    row(
+        "script-string",
+        "request() returns the same string each time",
+        script(&["-s", "benches/scripts/string.lua"]),
+        &[at_most(0.78, CPU, ONRUSH, WRK)],
+    ),
+    row(
+        "script-response",
+        "response() reads status, headers and body",
+        script(&["-s", "benches/scripts/response.lua"]),
+        &[at_most(0.80, CPU, ONRUSH, WRK)],
+    ),
+    row(
+        "script-static",
+        "a script that only sets method, body and headers; without: -X, --body, -H",
+        script(&["-s", "benches/scripts/static.lua"]),
+        &[
+            at_most(1.02, INSTRUCTIONS, ONRUSH, NO_SCRIPT),
+            at_most(1.02, SYSTEM_CALLS, ONRUSH, NO_SCRIPT),
+            beside(CPU, ONRUSH, NO_SCRIPT),
+        ],
+    ),
+    row(
+        "big",
+        "1 MiB bodies, 10 connections",
+        BIG,
+        &[
+            at_least(3.3, BYTES, ONRUSH, WRK),
+            at_least(1.5, BYTES, ONRUSH, SHB),
+            beside(BYTES, ONRUSH, H2LOAD),
+            beside(BYTES, ONRUSH, OHA),
+        ],
+    ),
+    row(
+        "upload",
+        "10 KiB in every request, 100 connections",
+        Work { path: "/sink?10240", ..UPLOAD },
+        &[at_most(0.80, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
+    ),
+    row(
+        "upload-big",
+        "1 MiB in every request, 10 connections",
+        Work { path: "/sink?1048576", connections: 10, calls_vary: true, counted: 200, ..UPLOAD },
+        &[at_most(1.0, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
+    ),
+    row(
+        "mixed",
+        "10 of 100 connections get responses after 0.1 ms, the others after a second",
+        Work {
+            target: Target::Serve,
+            path: "/mixed",
+            scenario: Some("latency_us = 100.0\njitter_us = 999900.0"),
+            seconds: 2,
+            calls_vary: true,
+            ..SMALL
+        },
+        &[
+            at_least(0.98, RATE, ONRUSH, WRK),
+            at_least(0.98, RATE, EPOLL, WRK),
+            beside(CPU, ONRUSH, WRK),
+            beside(CPU, EPOLL, WRK),
+        ],
+    ),
     Row {
-        name: "small",
-        work: "keep-alive, 13-byte body, 100 connections",
-        kind: rounds(
-            SMALL,
-            Measure::CpuPerRequest,
-            &[
-                at_most(Uring, Wrk, 0.76),
-                at_most(Uring, Shb, 1.03),
-                at_most(Epoll, Wrk, 0.80),
-                beside(Uring, H2load),
-                beside(Uring, Oha),
-            ],
-        ),
-    },
-    Row {
-        name: "thousand",
-        work: "the same, 1,000 connections",
-        kind: rounds(
-            Load { connections: 1_000, ..SMALL },
-            Measure::CpuPerRequest,
-            &[at_most(Uring, Wrk, 0.80), at_most(Uring, Shb, 1.03)],
-        ),
-    },
-    Row {
-        name: "pipelined",
-        work: "16 requests per batch, which a script returns as one string",
-        kind: script(&["-s", "benches/scripts/pipeline.lua"], &[at_most(Uring, Wrk, 0.70)]),
-    },
-    Row {
-        name: "script-format",
-        work: "request() puts path and header into wrk.format",
-        kind: script(&["-s", "benches/scripts/format.lua"], &[at_most(Uring, Wrk, 0.80)]),
-    },
-    Row {
-        name: "script-string",
-        work: "request() returns the same string each time",
-        kind: script(&["-s", "benches/scripts/string.lua"], &[at_most(Uring, Wrk, 0.78)]),
-    },
-    Row {
-        name: "script-response",
-        work: "response() reads status, headers and body",
-        kind: script(&["-s", "benches/scripts/response.lua"], &[at_most(Uring, Wrk, 0.80)]),
-    },
-    Row {
-        name: "script-static",
-        work: "a script that only sets method, body and headers; without: -X, --body, -H",
-        kind: Kind::Counted(Overhead {
-            load: Load {
-                options: &["-s", "benches/scripts/static.lua"],
-                without: &[
-                    "-X",
-                    "POST",
-                    "--body",
-                    "name=x&size=3",
-                    "-H",
-                    "Content-Type: application/x-www-form-urlencoded",
-                ],
+        // Memory differs by pages from run to run, and a round takes four seconds.
+        rounds_max: 7,
+        ..row(
+            "idle",
+            "10,000 connections, responses after a second",
+            Work {
+                target: Target::Serve,
+                path: "/delay/1000",
+                scenario: Some("latency_us = 1e6"),
+                connections: 10_000,
+                seconds: 4,
+                calls_vary: true,
                 ..SMALL
             },
-            limit: 1.02,
-        }),
-    },
-    Row {
-        name: "big",
-        work: "1 MiB bodies, 10 connections",
-        kind: rounds(
-            Load { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..SMALL },
-            Measure::BytesPerCpu,
-            &[at_least(Uring, Wrk, 3.3), at_least(Uring, Shb, 1.5), beside(Uring, H2load), beside(Uring, Oha)],
-        ),
-    },
-    Row {
-        name: "upload",
-        work: "10 KiB in every request, 100 connections",
-        kind: rounds(
-            Load { path: "/sink?10240", ..UPLOAD },
-            Measure::CpuPerRequest,
-            &[at_most(Uring, Wrk, 0.80), beside(Epoll, Wrk)],
-        ),
-    },
-    Row {
-        name: "upload-big",
-        work: "1 MiB in every request, 10 connections",
-        kind: rounds(
-            Load { path: "/sink?1048576", connections: 10, ..UPLOAD },
-            Measure::CpuPerRequest,
-            &[at_most(Uring, Wrk, 1.0), beside(Epoll, Wrk)],
-        ),
-    },
-    Row {
-        name: "mixed",
-        work: "10 of 100 connections get responses after 0.1 ms, the others after a second",
-        kind: rounds(
-            Load { target: Target::Serve, path: "/mixed", seconds: 2, ..SMALL },
-            Measure::Rate,
             &[
-                at_least(Uring, Wrk, 0.98),
-                at_least(Epoll, Wrk, 0.98),
-                beside(Uring, Wrk).of(Measure::CpuPerRequest),
-                beside(Epoll, Wrk).of(Measure::CpuPerRequest),
+                below(20.0, MEMORY, ONRUSH),
+                beside(MEMORY, ONRUSH, WRK),
+                beside(MEMORY, ONRUSH, SHB),
+                beside(MEMORY, ONRUSH, H2LOAD),
+                beside(MEMORY, ONRUSH, OHA),
             ],
-        ),
+        )
     },
+    row(
+        "reconnect",
+        "new connection per request, 100 at a time",
+        CLOSE,
+        &[at_most(0.88, CPU, ONRUSH, WRK), at_most(1.0, CPU, ONRUSH, SHB), at_most(0.92, CPU, EPOLL, WRK)],
+    ),
     Row {
-        name: "idle",
-        work: "10,000 connections, responses after a second",
-        kind: Kind::Rounds(Experiment {
-            load: Load { target: Target::Serve, path: "/delay/1000", connections: 10_000, seconds: 4, ..SMALL },
-            measure: Measure::Memory,
-            // Memory differs by pages from run to run, and a round takes four seconds.
-            rounds_max: 7,
-            summary: Summary::Median,
-            comparisons: &[
-                value(Uring, 20.0),
-                beside(Uring, Wrk),
-                beside(Uring, Shb),
-                beside(Uring, H2load),
-                beside(Uring, Oha),
-            ],
-        }),
-    },
-    Row {
-        name: "reconnect",
-        work: "new connection per request, 100 at a time",
-        kind: rounds(
-            Load { target: Target::Serve, path: "/close", ..SMALL },
-            Measure::CpuPerRequest,
-            &[at_most(Uring, Wrk, 0.88), at_most(Uring, Shb, 1.0), at_most(Epoll, Wrk, 0.92)],
-        ),
-    },
-    Row { name: "storm", work: "19,000 connections with one request each", kind: Kind::Storm },
-    Row { name: "reconnect-long", work: "new connection per request, 20 seconds", kind: Kind::Steady },
-    Row {
-        name: "tls",
-        work: "TLS, keep-alive, small responses, 50 connections",
-        kind: rounds(
-            TLS,
-            Measure::CpuPerRequest,
-            &[at_most(Uring, Wrk, 0.85), at_most(Uring, Shb, 1.05), beside(Epoll, Wrk)],
-        ),
-    },
-    Row {
-        name: "tls-resumed",
-        work: "TLS, new connection per request, sessions resumed",
-        kind: rounds(Load { path: "/close", ..TLS }, Measure::CpuPerRequest, &[at_most(Uring, Wrk, 0.90)]),
-    },
-    Row {
-        name: "tls-full",
-        work: "TLS, new connection per request, full handshakes",
-        kind: rounds(
-            Load { path: "/close", without: &["--tls-resume", "off"], ..TLS },
-            Measure::CpuPerRequest,
-            &[at_most(Without, Shb, 1.0)],
-        ),
-    },
-    Row {
-        name: "tls-big",
-        work: "TLS, 1 MiB bodies, 10 connections",
-        kind: rounds(
-            Load { path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..TLS },
-            Measure::BytesPerCpu,
-            &[at_least(Uring, Wrk, 1.2), beside(Epoll, Wrk), beside(Uring, Shb)],
-        ),
-    },
-    Row {
-        name: "tls-memory",
-        work: "TLS, keep-alive, 5,000 connections",
-        kind: Kind::Rounds(Experiment {
-            load: Load { connections: 5_000, seconds: 6, ..TLS },
-            measure: Measure::Memory,
-            rounds_max: 5,
-            summary: Summary::Median,
-            comparisons: &[at_most(Uring, Wrk, 1.0), beside(Uring, Shb)],
-        }),
-    },
-    Row {
-        name: "phases",
-        work: "phases and a JSON file; without: neither",
-        kind: Kind::Counted(Overhead {
-            load: Load { options: &["--breakout=all", "-o", RESULT], ..SMALL },
-            limit: 1.03,
-        }),
-    },
-    Row {
-        name: "evidence",
-        work: "the evidence for the verdict, as a share of the run",
-        kind: Kind::Evidence(Load { target: Target::Serve, seconds: 5, ..SMALL }),
-    },
-    Row {
-        name: "one",
-        work: "one connection, one thread, a core to itself",
-        kind: rounds(
-            Load { connections: 1, ..SMALL },
-            Measure::Rate,
+        // Each round has thousands of connections.
+        rounds_max: 11,
+        ..row(
+            "storm",
+            "19,000 connections with one request each",
+            Work { target: Target::Gate(19_000), seconds: 30, counted: 18_000, ..SMALL }.of_requests(19_000),
             &[
-                at_least(Uring, Wrk, 1.0),
-                at_least(Uring, BarePoll, 0.95),
-                at_least(Uring, BareSpin, 0.95),
-                beside(BareSpin, BarePoll),
+                at_most(2.0, ELAPSED, ONRUSH, BARE_CONNECTS),
+                at_most(1.3, CPU, ONRUSH, FEWER),
+                beside(ELAPSED, ONRUSH, WRK_OPENING),
             ],
-        ),
+        )
     },
     Row {
-        name: "two",
-        work: "two threads, 200 connections, unpinned",
-        kind: rounds(
-            Load { threads: 2, connections: 200, pinned: false, ..SMALL },
-            Measure::CpuPerRequest,
-            &[at_most(Uring, Wrk, 0.80)],
-        ),
+        rounds_max: 3,
+        ..row(
+            "reconnect-long",
+            "new connection per request, 20 seconds",
+            Work { options: &["-o", RESULT], seconds: 20, ..CLOSE },
+            &[value(Some(Limit::AtLeast(0.9)), KEPT, ONRUSH)],
+        )
     },
+    row(
+        "tls",
+        "TLS, keep-alive, small responses, 50 connections",
+        TLS,
+        &[at_most(0.85, CPU, ONRUSH, WRK), at_most(1.05, CPU, ONRUSH, SHB), beside(CPU, EPOLL, WRK)],
+    ),
+    row(
+        "tls-resumed",
+        "TLS, new connection per request, sessions resumed",
+        TLS_CLOSE,
+        &[at_most(0.90, CPU, ONRUSH, WRK)],
+    ),
+    row(
+        "tls-full",
+        "TLS, new connection per request, full handshakes",
+        TLS_CLOSE,
+        &[at_most(1.0, CPU, NO_RESUMPTION, SHB)],
+    ),
+    row(
+        "tls-big",
+        "TLS, 1 MiB bodies, 10 connections",
+        Work { path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, calls_vary: true, counted: 100, ..TLS },
+        &[at_least(1.2, BYTES, ONRUSH, WRK), beside(BYTES, EPOLL, WRK), beside(BYTES, ONRUSH, SHB)],
+    ),
     Row {
-        name: "rate-1k",
-        work: "1,000 requests/s for ten seconds, 10 connections",
-        kind: held(
-            1_000,
-            10,
+        rounds_max: 5,
+        ..row(
+            "tls-memory",
+            "TLS, keep-alive, 5,000 connections",
+            Work { connections: 5_000, seconds: 6, ..TLS },
+            &[at_most(1.0, MEMORY, ONRUSH, WRK), beside(MEMORY, ONRUSH, SHB)],
+        )
+    },
+    row(
+        "phases",
+        "phases and a JSON file; without: neither",
+        Work { options: &["--breakout=all", "-o", RESULT], ..SMALL },
+        &[
+            at_most(1.03, INSTRUCTIONS, ONRUSH, NO_PHASES),
+            at_most(1.03, SYSTEM_CALLS, ONRUSH, NO_PHASES),
+            beside(CPU, ONRUSH, NO_PHASES),
+        ],
+    ),
+    Row {
+        rounds_max: 7,
+        ..row(
+            "evidence",
+            "the evidence for the verdict, in runs of five seconds",
+            Work { target: Target::Serve, options: &["-o", RESULT], seconds: 5, ..SMALL },
+            &[below(1.0, BESIDE, ONRUSH), below(0.02, EVIDENCE, EPOLL)],
+        )
+    },
+    row(
+        "one",
+        "one connection, one thread, a core to itself",
+        Work { connections: 1, ..SMALL },
+        &[
+            at_least(1.0, RATE, ONRUSH, WRK),
+            at_least(0.95, RATE, ONRUSH, BARE_RECEIVE),
+            at_least(0.95, RATE, ONRUSH, BARE_SPIN),
+            beside(RATE, BARE_SPIN, BARE_RECEIVE),
+        ],
+    ),
+    row(
+        "two",
+        "two threads, 200 connections, unpinned",
+        Work { threads: 2, connections: 200, pinned: false, ..SMALL },
+        &[at_most(0.80, CPU, ONRUSH, WRK)],
+    ),
+    Row {
+        rounds_max: 3,
+        ..row(
+            "rate-1k",
+            "1,000 requests/s for ten seconds, 10 connections",
+            Work { rate: 1_000, seconds: 10, counted: 2_000, ..PACED },
             &[
-                value(EXACT, 2.0),
-                value(EXACT, 50.0).of(Measure::Lateness99),
-                value(ASLEEP, 40.0),
-                value(ASLEEP, 300.0).of(Measure::Lateness99),
-                value(EXACT, 0.1).of(Measure::RateError),
+                below(2.0, LATENESS_50, EXACT),
+                below(50.0, LATENESS_99, EXACT),
+                below(40.0, LATENESS_50, ASLEEP),
+                below(300.0, LATENESS_99, ASLEEP),
+                below(0.1, RATE_ERROR, EXACT),
             ],
-        ),
+        )
     },
     Row {
-        name: "rate-10k",
-        work: "10,000 requests/s, 10 connections",
-        kind: held(10_000, 2, &[value(EXACT, 0.1).of(Measure::RateError)]),
+        rounds_max: 3,
+        ..row(
+            "rate-10k",
+            "10,000 requests/s, 10 connections",
+            Work { rate: 10_000, seconds: 2, ..PACED },
+            &[below(0.1, RATE_ERROR, EXACT)],
+        )
     },
-    Row {
-        name: "rate-50k",
-        work: "50,000 requests/s, 100 connections; onrush: as fast as possible",
-        kind: rounds(
-            Load { rate: 50_000, seconds: 2, ..SMALL },
-            Measure::CpuPerRequest,
-            &[
-                at_most(ASLEEP, Uring, 3.2),
-                at_most(SLICED, Uring, 1.25),
-                at_most(COARSE, Wrk2, 0.75),
-                value(ASLEEP, 100.0).of(Measure::Lateness99),
-                value(ASLEEP, 0.1).of(Measure::RateError),
-            ],
-        ),
-    },
-    Row {
-        name: "target",
-        work: "onrush serve for /, 100 connections",
-        kind: rounds(SMALL, Measure::TargetCpuPerRequest, &[at_most(Serve, BareServer, 1.1)]),
-    },
-    Row {
-        name: "limit",
-        work: "the limit itself: as small, bare loops",
-        kind: rounds(
-            SMALL,
-            Measure::CpuPerRequest,
-            &[beside(BareUring, Wrk), beside(BareEpoll, Wrk), beside(Uring, BareUring), beside(Epoll, BareEpoll)],
-        ),
-    },
-    Row {
-        name: "discard",
-        work: "the limit itself: as big, a bare loop",
-        kind: rounds(
-            Load { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, ..SMALL },
-            Measure::BytesPerCpu,
-            &[beside(BareDiscard, Wrk), beside(Uring, BareDiscard)],
-        ),
-    },
-    Row { name: "instructions", work: "instructions of proto and stats", kind: Kind::Instructions },
+    row(
+        "rate-50k",
+        "50,000 requests/s, 100 connections; onrush: as fast as possible",
+        Work { rate: 50_000, seconds: 2, ..SMALL },
+        &[
+            at_most(3.2, CPU, ASLEEP, UNPACED),
+            at_most(1.25, CPU, SLICED, UNPACED),
+            at_most(0.75, CPU, COARSE, WRK2),
+            below(100.0, LATENESS_99, ASLEEP),
+            below(0.1, RATE_ERROR, ASLEEP),
+        ],
+    ),
+    row("target", "onrush serve for /, 100 connections", SMALL, &[at_most(1.1, TARGET_CPU, SERVE, BARE_SERVER)]),
+    row(
+        "limit",
+        "the limit itself: as small, bare loops",
+        SMALL,
+        &[
+            beside(CPU, BARE_URING, WRK),
+            beside(CPU, BARE_EPOLL, WRK),
+            beside(CPU, ONRUSH, BARE_URING),
+            beside(CPU, EPOLL, BARE_EPOLL),
+        ],
+    ),
+    row(
+        "discard",
+        "the limit itself: as big, a bare loop",
+        BIG,
+        &[beside(BYTES, BARE_DISCARD, WRK), beside(BYTES, ONRUSH, BARE_DISCARD)],
+    ),
+    row(
+        "instructions",
+        "instructions for responses that differ in form",
+        SMALL,
+        &[
+            value(None, INSTRUCTIONS, ONRUSH),
+            value(None, INSTRUCTIONS, NGINX_HEAD),
+            value(None, INSTRUCTIONS, CHUNKED),
+            value(None, INSTRUCTIONS, IN_PIECES),
+        ],
+    ),
 ];
 
 #[cfg(test)]
 mod tests {
+    use super::super::measure::How;
     use super::*;
 
     #[test]
-    fn rows_have_names_of_their_own() {
+    fn rows_have_names_of_their_own_and_so_have_the_contenders_of_a_row() {
         for (at, row) in ROWS.iter().enumerate() {
             assert!(ROWS[..at].iter().all(|earlier| earlier.name != row.name), "{}", row.name);
         }
@@ -386,19 +482,40 @@ mod tests {
     #[test]
     fn options_are_given_only_to_those_who_take_them_and_name_files_that_are_there() {
         for row in ROWS {
-            let (load, comparisons) = match &row.kind {
-                Kind::Rounds(experiment) => (experiment.load, experiment.comparisons),
-                Kind::Counted(overhead) => (overhead.load, &[][..]),
-                Kind::Evidence(load) => (*load, &[][..]),
-                Kind::Storm | Kind::Steady | Kind::Instructions => continue,
-            };
-            for pair in load.options.windows(2).filter(|pair| pair[0] == "-s") {
+            for pair in row.work.options.windows(2).filter(|pair| pair[0] == "-s") {
                 assert!(crate::root().join(pair[1]).is_file(), "{}", pair[1]);
             }
-            let takers = [Uring, Epoll, Wrk, Without].map(Some);
-            let asked = comparisons.iter().flat_map(|pair| [Some(pair.ours), pair.other.or(Some(pair.ours))]);
-            let is_understood = load.options.is_empty() || asked.into_iter().all(|one| takers.contains(&one));
-            assert!(is_understood, "{}", row.name);
+            for contender in row.comparisons.iter().flat_map(|one| [Some(one.ours), one.other]).flatten() {
+                let options = (contender.change)(row.work).options;
+                let takes = match contender.program {
+                    Program::Onrush(_) => true,
+                    Program::Wrk => options.iter().all(|option| !option.starts_with("-o")),
+                    Program::Bare(_) => options == ["spin"] || options.is_empty(),
+                    _ => options.is_empty(),
+                };
+                assert!(takes, "{}: {} with {options:?}", row.name, contender.name);
+            }
+        }
+    }
+
+    #[test]
+    fn against_another_build_every_row_is_counted_and_onrush_is_timed_once() {
+        let row = |name| ROWS.iter().find(|row| row.name == name).unwrap();
+        let shown = |name| -> Vec<(&str, &str)> {
+            let comparisons: Vec<Comparison> = row(name).between_builds();
+            assert!(comparisons.iter().all(|one| one.other == one.ours.before()));
+            comparisons.iter().map(|one| (one.ours.name, one.measure.unit)).collect()
+        };
+        let counted = |ours| [(ours, INSTRUCTIONS.unit), (ours, SYSTEM_CALLS.unit)];
+        let timed = [RATE, CPU].map(|measure| [("onrush", measure.unit), ("onrush (epoll)", measure.unit)]);
+        assert_eq!(shown("mixed"), [timed.concat(), counted("onrush").to_vec()].concat());
+        assert_eq!(shown("phases"), [counted("onrush").to_vec(), vec![("onrush", CPU.unit)]].concat());
+        assert_eq!(shown("rate-10k"), counted("onrush -R, busy-polling"));
+        assert_eq!(shown("tls")[2..], [("onrush", INSTRUCTIONS_ALONE.unit), ("onrush", SYSTEM_CALLS.unit)]);
+        for row in ROWS {
+            let comparisons = row.between_builds();
+            let counts = comparisons.iter().filter(|one| matches!(one.measure.how, How::Counted(_)));
+            assert!(counts.count() >= 2, "{}", row.name);
         }
     }
 }

@@ -2,35 +2,50 @@
 
 use serde_json::{Value, json};
 
-use super::experiment::{Limit, Summary};
-use super::instructions::Count;
-use super::measure::{Figures, Line, Series, Verdict};
+use super::measure::{Comparison, How, Limit, Verdict};
 use super::median::Estimate;
+use super::rounds::{Figures, Outcome, Series};
+use super::rows::Row;
 
-/// The heading of the table of comparisons.
+/// The heading.
 const HEADING: [&str; 9] =
     ["row", "work", "measured", "requests/s", "compared", "limit", "median", "interval", "verdict"];
-/// The heading of the table of instructions.
-const HEADING_INSTRUCTIONS: [&str; 4] = ["operation", "instructions", "reference", "verdict"];
+/// One line of the table.
+#[derive(Debug)]
+pub struct Line {
+    /// The row it belongs to.
+    pub row: &'static Row,
+    /// What is compared.
+    pub comparison: Comparison,
+    /// The figures, or why there are none.
+    pub outcome: Outcome,
+}
+
+impl Line {
+    /// How the figures compare with the limit. `None` without a limit or without figures.
+    fn verdict(&self) -> Option<Verdict> {
+        Some(self.comparison.limit?.judge(&self.outcome.as_ref().ok()?.estimate))
+    }
+
+    /// Whether it is of something that is counted, not timed.
+    fn is_counted(&self) -> bool {
+        matches!(self.comparison.measure.how, How::Counted(_))
+    }
+
+    /// Whether a count is beyond its limit: that is no noise.
+    pub fn is_broken(&self) -> bool {
+        self.is_counted() && self.verdict() == Some(Verdict::Missed)
+    }
+}
 
 /// A table, its heading first.
 #[derive(Debug)]
 pub struct Table(Vec<Vec<String>>);
 
 impl Table {
-    /// The table of comparisons.
-    pub fn of_lines(lines: &[Line]) -> Self {
+    /// The table of some lines.
+    pub fn of(lines: &[Line]) -> Self {
         Self([HEADING.map(str::to_owned).to_vec()].into_iter().chain(lines.iter().map(cells)).collect())
-    }
-
-    /// The table of instructions.
-    pub fn of_counts(counts: &[Count]) -> Self {
-        let cells = |count: &Count| {
-            let reference = count.reference.map_or("–".to_owned(), |reference| format!("{reference:.1}"));
-            vec![count.operation.clone(), format!("{:.1}", count.instructions), reference, count.verdict().to_owned()]
-        };
-        let heading = HEADING_INSTRUCTIONS.map(str::to_owned).to_vec();
-        Self([heading].into_iter().chain(counts.iter().map(cells)).collect())
     }
 
     /// Aligned columns.
@@ -55,31 +70,34 @@ impl Table {
 }
 
 fn cells(line: &Line) -> Vec<String> {
-    let ours = line.comparison.ours.name();
-    let compared = line.comparison.other.map_or(ours.to_owned(), |other| format!("{ours} ÷ {}", other.name()));
-    let limit = match line.comparison.limit {
-        Some(Limit::AtMost(limit)) => format!("≤ {limit:.2}"),
-        Some(Limit::AtLeast(limit)) => format!("≥ {limit:.2}"),
-        None => "–".to_owned(),
-    };
+    let Comparison { measure, ours, other, limit } = &line.comparison;
+    let compared = other.map_or(ours.title(), |other| format!("{} ÷ {}", ours.title(), other.title()));
     let none = || "–".to_owned();
+    let limit = match limit {
+        Some(Limit::AtMost(limit)) => format!("≤ {limit}"),
+        Some(Limit::AtLeast(limit)) => format!("≥ {limit}"),
+        None => none(),
+    };
     let (measured, rates, median, interval) = match &line.outcome {
-        Err(_) => (line.unit.to_owned(), none(), none(), none()),
+        Err(_) => (measure.unit.to_owned(), none(), none(), none()),
         Ok(figures) => {
-            let measured = format!("{} {}", medians(figures, |side| &side.values).unwrap_or_else(none), line.unit);
-            let rates = medians(figures, |side| &side.rates).unwrap_or_else(none);
+            let digits = if line.is_counted() { 5 } else { 3 };
+            let measured = medians(figures, digits, |side| &side.values).unwrap_or_else(none);
+            let rates = medians(figures, 1, |side| &side.rates).unwrap_or_else(none);
             let Estimate { median, low, high, .. } = figures.estimate;
-            let which = if figures.summary == Summary::Lowest { " (best round)" } else { "" };
-            (measured, rates, format!("{median:.3}{which}"), format!("{low:.3}–{high:.3}"))
+            let which = if matches!(measure.how, How::Lowest(_)) && other.is_none() { " (best round)" } else { "" };
+            let interval = if low < high { format!("{low:.3}–{high:.3}") } else { none() };
+            (format!("{measured} {}", measure.unit), rates, significant(median, 4) + which, interval)
         }
     };
-    vec![line.row.to_owned(), line.work.to_owned(), measured, rates, compared, limit, median, interval, verdict(line)]
+    let (name, work) = (line.row.name.to_owned(), line.row.sentence.to_owned());
+    vec![name, work, measured, rates, compared, limit, median, interval, verdict(line)]
 }
 
 /// The medians of a series of both sides, or of one if there is no other; `None` if neither has values.
-fn medians(figures: &Figures, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
+fn medians(figures: &Figures, digits: i32, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
     let estimates = [&figures.ours, &figures.others].into_iter().filter_map(|side| Estimate::of(of(side)));
-    let medians: Vec<String> = estimates.map(|estimate| short(estimate.median)).collect();
+    let medians: Vec<String> = estimates.map(|estimate| significant(estimate.median, digits)).collect();
     (!medians.is_empty()).then(|| medians.join(" ÷ "))
 }
 
@@ -99,26 +117,25 @@ fn verdict(line: &Line) -> String {
     verdict
 }
 
-/// A value with three significant digits, or more before the point.
-fn short(value: f64) -> String {
-    match value {
-        ..10.0 => format!("{value:.2}"),
-        ..100.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
+/// A value with that many significant digits, or more before the point.
+fn significant(value: f64, digits: i32) -> String {
+    let before_the_point = if value < 1.0 { 1 } else { value.log10() as i32 + 1 };
+    let decimals = usize::try_from(digits - before_the_point).unwrap_or(0);
+    format!("{value:.decimals$}")
 }
 
 /// Everything that was measured, including the values of each round, for programs.
-pub fn json(about: &[String], lines: &[Line], counts: &[Count]) -> Value {
+pub fn json(about: &[String], lines: &[Line]) -> Value {
     let lines = lines.iter().map(|line| {
-        let limit = match line.comparison.limit {
+        let Comparison { measure, ours, other, limit } = &line.comparison;
+        let limit = match limit {
             Some(Limit::AtMost(limit)) => json!({"at_most": limit}),
             Some(Limit::AtLeast(limit)) => json!({"at_least": limit}),
             None => Value::Null,
         };
         let mut entry = json!({
-            "row": line.row, "work": line.work, "unit": line.unit, "ours": line.comparison.ours.name(),
-            "other": line.comparison.other.map(|other| other.name()), "limit": limit, "verdict": line.verdict().map(Verdict::name),
+            "row": line.row.name, "work": line.row.sentence, "unit": measure.unit, "ours": ours.title(),
+            "other": other.map(|other| other.title()), "limit": limit, "verdict": line.verdict().map(Verdict::name),
         });
         match &line.outcome {
             Err(why) => entry["failure"] = json!(why),
@@ -134,25 +151,20 @@ pub fn json(about: &[String], lines: &[Line], counts: &[Count]) -> Value {
         }
         entry
     });
-    let counts = counts.iter().map(
-        |count| json!({"operation": count.operation, "instructions": count.instructions, "reference": count.reference}),
-    );
-    json!({"about": about, "comparisons": lines.collect::<Vec<_>>(), "instructions": counts.collect::<Vec<_>>()})
+    json!({"about": about, "comparisons": lines.collect::<Vec<_>>()})
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::contender::Contender;
-    use super::super::experiment::Comparison;
-    use super::super::measure::Figures;
+    use super::super::contender::{ONRUSH, SHB, WRK};
+    use super::super::measure::{CPU, INSTRUCTIONS, MEMORY};
+    use super::super::rows::ROWS;
     use super::*;
 
     fn lines() -> [Line; 4] {
-        let line = |other, limit, outcome| Line {
-            row: "small",
-            work: "13 bytes",
-            unit: "µs",
-            comparison: Comparison { ours: Contender::Uring, other, limit, measure: None },
+        let line = |measure, other, limit, outcome| Line {
+            row: &ROWS[0],
+            comparison: Comparison { measure, ours: ONRUSH, other, limit: Some(limit) },
             outcome,
         };
         let figures = |ours: &[f64], others: &[f64], median| Figures {
@@ -160,54 +172,53 @@ mod tests {
             others: Series { values: others.to_vec(), rates: vec![49_876.0; others.len()] },
             estimate: Estimate { median, low: median - 0.25, high: median + 0.25, confidence: 0.973 },
             repeated: 0,
-            summary: Summary::Median,
         };
-        let limit = Some(Limit::AtMost(0.76));
         let mut doubtful = figures(&[120.0], &[], 120.0);
         (doubtful.estimate.confidence, doubtful.repeated) = (0.5, 2);
-        let mut counted = figures(&[3.0], &[3.0], 1.0);
+        let mut counted = figures(&[4_206.5], &[4_180.25], 1.00628);
         (counted.ours.rates, counted.others.rates) = (Vec::new(), Vec::new());
+        counted.estimate = Estimate::exact(1.00628);
+        let limit = Limit::AtMost(0.76);
         [
-            line(Some(Contender::Wrk), limit, Ok(figures(&[3.0, 4.0, 5.0], &[8.0, 80.0, 10.0], 0.5))),
-            line(None, Some(Limit::AtMost(20.0)), Ok(doubtful)),
-            line(Some(Contender::Without), limit, Ok(counted)),
-            line(Some(Contender::Shb), limit, Err("not had: no network".to_owned())),
+            line(CPU, Some(WRK), limit, Ok(figures(&[3.0, 4.0, 5.0], &[8.0, 80.0, 10.0], 0.5))),
+            line(MEMORY, None, Limit::AtMost(20.0), Ok(doubtful)),
+            line(INSTRUCTIONS, ONRUSH.before(), Limit::AtMost(1.005), Ok(counted)),
+            line(CPU, Some(SHB), limit, Err("not had: no network".to_owned())),
         ]
     }
 
     #[test]
     fn the_text_is_aligned_and_has_the_rates_of_both_sides() {
         let expected = "\
-row    work      measured        requests/s     compared                 limit    median   interval         verdict
-small  13 bytes  4.00 ÷ 10.0 µs  51234 ÷ 49876  onrush ÷ wrk             ≤ 0.76   0.500    0.250–0.750      reached
-small  13 bytes  120 µs          51234          onrush                   ≤ 20.00  120.000  119.750–120.250  missed, too few rounds, failed runs repeated: 2
-small  13 bytes  3.00 ÷ 3.00 µs  –              onrush ÷ onrush without  ≤ 0.76   1.000    0.750–1.250      within noise
-small  13 bytes  µs              –              onrush ÷ shb             ≤ 0.76   –        –                not had: no network
+row    work                                       measured                                         requests/s     compared                limit    median  interval         verdict
+small  keep-alive, 13-byte body, 100 connections  4.00 ÷ 10.0 µs CPU/request                       51234 ÷ 49876  onrush ÷ wrk            ≤ 0.76   0.500   0.250–0.750      reached
+small  keep-alive, 13-byte body, 100 connections  120 MB peak memory                               51234          onrush                  ≤ 20     120.0   119.750–120.250  missed, too few rounds, failed runs repeated: 2
+small  keep-alive, 13-byte body, 100 connections  4206.5 ÷ 4180.2 instructions/request, simulated  –              onrush ÷ onrush before  ≤ 1.005  1.006   –                missed
+small  keep-alive, 13-byte body, 100 connections  µs CPU/request                                   –              onrush ÷ shb            ≤ 0.76   –       –                not had: no network
 ";
-        assert_eq!(Table::of_lines(&lines()).text(), expected);
+        assert_eq!(Table::of(&lines()).text(), expected);
     }
 
     #[test]
     fn the_document_has_the_same_cells() {
-        let count = Count { operation: "parse".to_owned(), instructions: 812.04, reference: Some(800.0) };
-        let expected = "\
-| operation | instructions | reference | verdict |
-| --- | --- | --- | --- |
-| parse | 812.0 | 800.0 | as before |
-";
-        assert_eq!(Table::of_counts(&[count]).markdown(), expected);
+        let text = Table::of(&lines()[3..]).markdown();
+        let last = "| small | keep-alive, 13-byte body, 100 connections | µs CPU/request | – | onrush ÷ shb | ≤ 0.76 | – | – | not had: no network |";
+        assert_eq!(text.lines().nth(1), Some("| --- | --- | --- | --- | --- | --- | --- | --- | --- |"));
+        assert_eq!(text.lines().last(), Some(last));
+    }
+
+    #[test]
+    fn only_a_count_beyond_its_limit_is_a_failure() {
+        assert_eq!(lines().map(|line| line.is_broken()), [false, false, true, false]);
     }
 
     #[test]
     fn programs_get_the_value_of_every_round() {
-        let json = json(&["a machine".to_owned()], &lines(), &[]);
-        assert_eq!(json["comparisons"][0]["values_other"], serde_json::json!([8.0, 80.0, 10.0]));
-        assert_eq!(json["comparisons"][0]["limit"], serde_json::json!({"at_most": 0.76}));
+        let json = json(&["a machine".to_owned()], &lines());
+        assert_eq!(json["comparisons"][0]["values_other"], json!([8.0, 80.0, 10.0]));
+        assert_eq!(json["comparisons"][0]["limit"], json!({"at_most": 0.76}));
         assert_eq!(json["comparisons"][1]["other"], Value::Null);
-        assert_eq!(
-            json["comparisons"][0]["requests_per_second_ours"],
-            serde_json::json!([51_234.0, 51_234.0, 51_234.0])
-        );
+        assert_eq!(json["comparisons"][0]["requests_per_second_ours"], json!([51_234.0, 51_234.0, 51_234.0]));
         assert_eq!(json["comparisons"][0]["verdict"], "reached");
         assert_eq!(json["comparisons"][3]["failure"], "not had: no network");
     }

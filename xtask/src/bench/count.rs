@@ -1,0 +1,169 @@
+//! Counts what onrush does for a request: instructions, with callgrind, and system calls, with strace. Processor time
+//! differs from run to run by more than a careless change costs; counts hardly differ.
+//!
+//! A count is the difference between two runs of different length, so that starting costs nothing, and of the workers
+//! only: what the other threads do depends on time.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::contender::{Contender, Program};
+use super::measure::{Comparison, Counter};
+use super::median::Estimate;
+use super::outputs;
+use super::process::Stage;
+use super::programs;
+use super::rounds::{Figures, Outcome, Series};
+use super::work::{Target, Work};
+
+/// How often a run with a real target is repeated. The lowest count is taken: each tenth of a second that a run takes
+/// longer adds some instructions and calls.
+const TIMES: u32 = 5;
+/// The scenario of simulated runs, from the root of the repository, and the backend that reads it.
+const SCENARIO: &str = "target/bench/scenario.toml";
+const SIMULATED: Program = Program::Onrush("sim:target/bench/scenario.toml");
+/// The calls of [`Counter::Evidence`].
+const EVIDENCE: &str = "--trace=getsockopt,pread64,clock_gettime,getrusage";
+/// Calls for evidence depend on time: they are counted at full speed, for this many times as many requests.
+const EVIDENCE_FOR: u32 = 25;
+
+/// Counts for both sides of a comparison.
+///
+/// # Errors
+/// Why nothing was counted, for the table.
+pub fn compare(stage: &Stage<'_>, work: &Work, comparison: &Comparison, counter: Counter) -> Outcome {
+    let missing = programs::lacking(counter.program());
+    let count = |contender: Contender| match missing.clone().or_else(|| stage.missing(&contender, work)) {
+        Some(why) => Err(why),
+        None => count(stage, work, &contender, counter).map_err(|error| error.to_string()),
+    };
+    let ours = count(comparison.ours)?;
+    let other = comparison.other.map(count).transpose()?;
+    let series = |value: Option<f64>| Series { values: value.into_iter().collect(), rates: Vec::new() };
+    let estimate = Estimate::exact(ours / other.unwrap_or(1.0));
+    Ok(Figures { ours: series(Some(ours)), others: series(other), estimate, repeated: 0 })
+}
+
+/// What a contender does for one request.
+fn count(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter) -> io::Result<f64> {
+    let work = (contender.change)(*work);
+    if work.target == Target::Subject {
+        return Err(io::Error::other("not countable: onrush is the target here, not the generator"));
+    }
+    let (program, work) = match (counter, work.simulation()) {
+        (Counter::Instructions, Some(scenario)) => {
+            fs::write(crate::root().join(SCENARIO), scenario)?;
+            (SIMULATED, work)
+        }
+        // valgrind 3.19 does not know the call with which onrush waits on epoll.
+        (Counter::Instructions, None) => (Program::Onrush("uring"), Work { connections: 1, ..work }),
+        (Counter::SystemCalls, _) => (Program::Onrush("epoll"), work),
+        (Counter::Evidence, _) => (Program::Onrush("epoll"), Work { counted: work.counted * EVIDENCE_FOR, ..work }),
+    };
+    let contender = Contender { program, ..*contender };
+    let few = match work.target {
+        Target::Gate(_) => work.counted / 10,
+        _ => work.connections.max(work.counted / 10),
+    };
+    let run = |requests| lowest(stage, &work.of_requests(requests), &contender, counter);
+    let (few, many) = (run(few)?, run(few + work.counted)?);
+    let mut growth: Vec<f64> = many.iter().zip(&few).map(|(many, few)| many - few).collect();
+    // The workers are the threads that have done most in addition.
+    growth.sort_by(|one, other| other.total_cmp(one));
+    Ok(growth.iter().take(work.threads as usize).sum::<f64>() / f64::from(work.counted))
+}
+
+/// The lowest counts of some runs, for each thread.
+fn lowest(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter) -> io::Result<Vec<f64>> {
+    let is_simulated = contender.program == SIMULATED;
+    let server = if is_simulated { None } else { Some(stage.target(contender, work)?) };
+    let origin = server.as_ref().map_or("http://127.0.0.1", |server| &server.origin);
+    let times = if is_simulated { 1 } else { TIMES };
+    let mut lowest = run(stage, work, contender, counter, origin)?;
+    for _ in 1..times {
+        let again = run(stage, work, contender, counter, origin)?;
+        lowest = lowest.iter().zip(again).map(|(one, other)| one.min(other)).collect();
+    }
+    Ok(lowest)
+}
+
+/// Runs onrush and counts: instructions for each thread, or calls for all workers.
+fn run(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter, origin: &str) -> io::Result<Vec<f64>> {
+    let directory = stage.directory.join("count");
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
+    }
+    fs::create_dir(&directory)?;
+    let file = directory.join("threads");
+    let (words, output) = match counter {
+        Counter::Instructions => {
+            (&["valgrind", "--tool=callgrind", "--separate-threads=yes"][..], "callgrind-out-file")
+        }
+        Counter::SystemCalls => (&["strace", "--follow-forks", "--decode-pids=comm"][..], "output"),
+        Counter::Evidence => {
+            (&["strace", "--follow-forks", "--decode-pids=comm", "--seccomp-bpf", EVIDENCE][..], "output")
+        }
+    };
+    let mut command = stage.metered(&[OsStr::new("hold")], work);
+    command.args(words).arg(format!("--{output}={}", file.display())).arg(stage.programs.of(contender));
+    // A script's instructions depend on random numbers.
+    command.env("LD_PRELOAD", stage.programs.own("examples/libunvaried.so"));
+    // How often it polls while it waits depends on time.
+    command.args(["--spin", "off"]).args(contender.program.arguments(work, origin));
+    let output = command.output()?;
+    let report = outputs::read(contender.program.format(), &String::from_utf8_lossy(&output.stdout));
+    if report.is_none_or(|report| report.requests < u64::from(work.requests) || report.errors > 0) {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let first = words.lines().find(|line| !line.is_empty() && !line.starts_with(['=', '-'])).unwrap_or_default();
+        return Err(io::Error::other(format!("{} did not count: {first}", counter.program())));
+    }
+    if counter == Counter::Instructions {
+        instructions(&directory)
+    } else {
+        Ok(vec![calls(&fs::read_to_string(file)?)])
+    }
+}
+
+/// The instructions of every thread, from callgrind's files, one for each.
+fn instructions(directory: &Path) -> io::Result<Vec<f64>> {
+    let mut files: Vec<_> = fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    files.sort();
+    // The first file is of no thread.
+    files.iter().map(|file| Ok(total(&fs::read_to_string(file)?).unwrap_or_default())).collect()
+}
+
+/// The number of instructions in a file of callgrind's.
+fn total(text: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix("totals:"))?.trim().parse().ok()
+}
+
+/// The calls of the workers in what strace writes. A call that is interrupted by another thread's has two lines.
+fn calls(log: &str) -> f64 {
+    let is_call = |line: &&str| line.contains("<worker") && !line.contains(" resumed>");
+    log.lines().filter(is_call).count() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callgrinds_number_is_read() {
+        assert_eq!(total("events: Ir\nsummary: 5\n\nfn=(1)\ntotals: 387947\n"), Some(387_947.0));
+        assert_eq!(total("desc: no thread\n"), None);
+    }
+
+    #[test]
+    fn calls_of_workers_are_counted_once() {
+        let log = "\
+7<onrush> read(3, \"\", 1) = 0
+9<worker-0> epoll_pwait2(4,  <unfinished ...>
+8<sight> read(3, \"\", 1) = 0
+9<worker-0> <... epoll_pwait2 resumed>[], 512, NULL, NULL, 8) = 1
+9<worker-0> recvfrom(6, \"\", 65536, 0, NULL, NULL) = 78
+";
+        assert_eq!(calls(log), 2.0);
+    }
+}

@@ -1,0 +1,251 @@
+//! The rounds of a row: every contender once per round, in turns, and the figures that follow.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::{self, Write};
+
+use super::contender::Contender;
+use super::measure::{Comparison, How, Sample};
+use super::median::{Estimate, ratios};
+use super::process::Stage;
+use super::rows::Row;
+
+/// Figures, or why there are none.
+pub type Outcome = Result<Figures, String>;
+
+/// A contender that fails this often in one round is excluded from the rest.
+const ATTEMPTS: u32 = 3;
+
+/// The figures of one comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// Ours.
+    pub ours: Series,
+    /// The other's; empty if there is no other.
+    pub others: Series,
+    /// The ratios of the rounds, or our values if there is no other.
+    pub estimate: Estimate,
+    /// How many runs of the two failed and were repeated.
+    pub repeated: usize,
+}
+
+/// What one side did, round by round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// What counts.
+    pub values: Vec<f64>,
+    /// Requests per second; empty if nothing was timed. Processor time that is saved by sending fewer requests is no
+    /// gain.
+    pub rates: Vec<f64>,
+}
+
+/// The contenders of a row, with what they have done so far.
+#[derive(Debug)]
+pub struct Rounds<'a> {
+    row: &'a Row,
+    entrants: Vec<Entrant>,
+}
+
+/// A contender, its rounds, and why it takes no further part, if so.
+#[derive(Debug)]
+struct Entrant {
+    contender: Contender,
+    samples: Vec<Sample>,
+    failure: Option<String>,
+    repeated: usize,
+}
+
+impl<'a> Rounds<'a> {
+    /// Measures everybody who is timed in these comparisons.
+    ///
+    /// # Errors
+    /// A target or a meter that cannot be started.
+    pub fn run(stage: &Stage<'_>, row: &'a Row, comparisons: &[Comparison], rounds: usize) -> io::Result<Self> {
+        let mut all = Self::new(row, comparisons, |contender| stage.missing(contender, &row.work));
+        let mut servers = HashMap::new();
+        for contender in all.order(0).into_iter().map(|place| all.entrants[place].contender) {
+            let work = (contender.change)(row.work);
+            if let Entry::Vacant(place) = servers.entry(Stage::place(&contender, &work)) {
+                place.insert(stage.target(&contender, &work)?);
+            }
+        }
+        if servers.is_empty() {
+            return Ok(all);
+        }
+        for round in 0..rounds.min(row.rounds_max) {
+            print!(".");
+            io::stdout().flush()?;
+            for place in all.order(round) {
+                let entrant = &mut all.entrants[place];
+                let work = (entrant.contender.change)(row.work);
+                let server = &servers[&Stage::place(&entrant.contender, &work)];
+                let mut sample = stage.round(&entrant.contender, &work, server)?;
+                for _ in 1..ATTEMPTS {
+                    let Err(why) = &sample else { break };
+                    println!("  {}: {why}; running it again", entrant.contender.title());
+                    entrant.repeated += 1;
+                    sample = stage.round(&entrant.contender, &work, server)?;
+                }
+                entrant.take(sample);
+            }
+        }
+        println!();
+        Ok(all)
+    }
+
+    /// Everybody once; `missing` says why one cannot take part.
+    fn new(row: &'a Row, comparisons: &[Comparison], missing: impl Fn(&Contender) -> Option<String>) -> Self {
+        let mut entrants: Vec<Entrant> = Vec::new();
+        for Comparison { measure, ours, other, .. } in comparisons {
+            for contender in [Some(*ours), *other].into_iter().flatten() {
+                let is_timed = !matches!(measure.how, How::Counted(_));
+                if is_timed && entrants.iter().all(|known| known.contender != contender) {
+                    let failure = missing(&contender);
+                    entrants.push(Entrant { contender, samples: Vec::new(), failure, repeated: 0 });
+                }
+            }
+        }
+        Self { row, entrants }
+    }
+
+    /// The order of a round, as places in the list of entrants: each round begins with the next contender; once
+    /// everybody was first, the order is reversed.
+    fn order(&self, round: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.entrants.len()).collect();
+        order.retain(|&place| self.entrants[place].failure.is_none());
+        let count = order.len().max(1);
+        order.rotate_left(round % count);
+        if round / count % 2 == 1 {
+            order.reverse();
+        }
+        order
+    }
+
+    /// The figures of a comparison that is timed.
+    ///
+    /// # Errors
+    /// Why there are none, for the table.
+    pub fn figures(&self, comparison: &Comparison) -> Outcome {
+        let (figure, is_lowest) = match comparison.measure.how {
+            How::Median(figure) => (figure, false),
+            How::Lowest(figure) => (figure, comparison.other.is_none()),
+            How::Counted(_) => return Err("counted, not timed".to_owned()),
+        };
+        let mut repeated = 0;
+        let mut series = |contender: &Contender| -> Result<Series, String> {
+            let entrant = self.entrants.iter().find(|entrant| entrant.contender == *contender);
+            let entrant = entrant.ok_or("no round was measured")?;
+            repeated += entrant.repeated;
+            if let Some(why) = &entrant.failure {
+                return Err(why.clone());
+            }
+            let work = (contender.change)(self.row.work);
+            let values = entrant.samples.iter().map(|sample| figure(sample, &work)).collect::<Option<_>>();
+            let rates = entrant.samples.iter().map(|sample| sample.per_second).collect();
+            Ok(Series { values: values.ok_or_else(|| format!("{} did not report it", contender.title()))?, rates })
+        };
+        let ours = series(&comparison.ours)?;
+        let others = comparison.other.as_ref().map_or(Ok(Series::default()), series)?;
+        let is_compared = comparison.other.is_some();
+        let compared = if is_compared { ratios(&ours.values, &others.values) } else { ours.values.clone() };
+        let lowest = || compared.iter().copied().min_by(f64::total_cmp).map(Estimate::exact);
+        let estimate = if is_lowest { lowest() } else { Estimate::of(&compared) };
+        Ok(Figures { ours, others, estimate: estimate.ok_or("no round was measured")?, repeated })
+    }
+}
+
+impl Entrant {
+    /// Records a round. Who failed in it takes no further part.
+    fn take(&mut self, sample: Result<Sample, String>) {
+        match sample {
+            Ok(sample) => self.samples.push(sample),
+            Err(why) => self.failure = Some(format!("{}: {why}", self.contender.title())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contender::{EPOLL, ONRUSH, SHB, WRK};
+    use super::super::measure::{CPU, INSTRUCTIONS, LATENESS_50, RATE};
+    use super::super::rows::ROWS;
+    use super::*;
+
+    const fn beside(ours: Contender, other: Option<Contender>) -> Comparison {
+        Comparison { measure: CPU, ours, other, limit: None }
+    }
+
+    /// onrush, shb, wrk and onrush on epoll; one of them may be missing.
+    fn rounds(missing: Option<Contender>) -> Rounds<'static> {
+        let comparisons = [
+            beside(ONRUSH, Some(SHB)),
+            beside(WRK, Some(ONRUSH)),
+            beside(EPOLL, None),
+            Comparison { measure: INSTRUCTIONS, ..beside(ONRUSH, ONRUSH.before()) },
+        ];
+        Rounds::new(&ROWS[0], &comparisons, |one| (Some(*one) == missing).then(|| "not had".to_owned()))
+    }
+
+    impl Rounds<'_> {
+        fn take(&mut self, contender: Contender, sample: Result<(f64, f64), &str>) {
+            let sample = sample.map(|(cpu_us, per_second)| Sample {
+                requests: 1.0,
+                per_second,
+                cpu_us,
+                result: serde_json::json!({"open_loop": {"lateness": {"percentiles_us": {"50": cpu_us}}}}),
+                ..Sample::default()
+            });
+            let entrant = self.entrants.iter_mut().find(|entrant| entrant.contender == contender).unwrap();
+            entrant.take(sample.map_err(str::to_owned));
+        }
+    }
+
+    #[test]
+    fn everybody_who_is_timed_has_one_turn_in_every_round_and_every_place_in_turn() {
+        let orders: Vec<Vec<usize>> = (0..8).map(|round| rounds(None).order(round)).collect();
+        for place in 0..4 {
+            for entrant in 0..4 {
+                let times = orders.iter().filter(|order| order[place] == entrant).count();
+                assert_eq!(times, 2, "{entrant} at {place} in {orders:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rounds_are_paired_and_may_be_compared_in_several_measures() {
+        let mut rounds = rounds(None);
+        for (ours, other) in [(1.0, 2.0), (3.0, 4.0), (2.0, 8.0)] {
+            rounds.take(ONRUSH, Ok((ours, 100.0)));
+            rounds.take(WRK, Ok((other, 50.0)));
+        }
+        let figures = rounds.figures(&beside(ONRUSH, Some(WRK))).unwrap();
+        assert_eq!((figures.ours.values, figures.others.values), (vec![1.0, 3.0, 2.0], vec![2.0, 4.0, 8.0]));
+        assert_eq!((figures.ours.rates, figures.others.rates), (vec![100.0; 3], vec![50.0; 3]));
+        assert_eq!((figures.estimate.low, figures.estimate.median, figures.estimate.high), (0.25, 0.5, 0.75));
+        let figures = rounds.figures(&Comparison { measure: RATE, ..beside(ONRUSH, Some(WRK)) }).unwrap();
+        assert_eq!((figures.ours.values, figures.estimate.median), (vec![100.0; 3], 2.0));
+    }
+
+    #[test]
+    fn where_other_load_can_only_add_the_lowest_round_counts() {
+        let mut rounds = rounds(None);
+        for value in [3.0, 1.5, 2.0] {
+            rounds.take(ONRUSH, Ok((value, 1.0)));
+        }
+        let lateness = Comparison { measure: LATENESS_50, ..beside(ONRUSH, None) };
+        assert_eq!(rounds.figures(&lateness).unwrap().estimate, Estimate::exact(1.5));
+    }
+
+    #[test]
+    fn who_fails_takes_no_further_part_and_the_others_go_on() {
+        let mut rounds = rounds(Some(SHB));
+        rounds.take(EPOLL, Err("no report: x"));
+        rounds.take(ONRUSH, Ok((1.0, 1.0)));
+        rounds.take(WRK, Ok((2.0, 1.0)));
+        let left: Vec<&str> = rounds.order(0).iter().map(|&place| rounds.entrants[place].contender.name).collect();
+        assert_eq!(left, ["onrush", "wrk"]);
+        assert!(rounds.figures(&beside(ONRUSH, Some(WRK))).is_ok());
+        assert_eq!(rounds.figures(&beside(ONRUSH, Some(SHB))), Err("not had".to_owned()));
+        assert_eq!(rounds.figures(&beside(EPOLL, Some(WRK))), Err("onrush (epoll): no report: x".to_owned()));
+    }
+}

@@ -1,0 +1,99 @@
+//! The work of a row: what a generator is to do, the target that it does it to, and that target in simulation.
+
+/// Where onrush writes a result file, from the root of the repository.
+pub const RESULT: &str = "target/bench/result.json";
+
+/// Work for a generator.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// The target.
+    pub target: Target,
+    /// The path.
+    pub path: &'static str,
+    /// Further options of onrush and wrk, such as a script, or of a bare loop. Paths of files start at the root of the
+    /// repository.
+    pub options: &'static [&'static str],
+    /// The target as a scenario of `--io sim:FILE`. Unless it says otherwise, a response is short but for its body.
+    /// `None`: it cannot be simulated.
+    pub scenario: Option<&'static str>,
+    /// The length of the response bodies.
+    pub body_bytes: usize,
+    /// Threads of the generator.
+    pub threads: u32,
+    /// Connections, all threads together.
+    pub connections: u32,
+    /// Requests per second, for generators that hold a rate; zero: as many as possible.
+    pub rate: u32,
+    /// How long a round lasts.
+    pub seconds: u32,
+    /// How many requests onrush sends instead, however long that takes; zero: until the time is up.
+    pub requests: u32,
+    /// Whether a round counts only if there were as many responses as connections.
+    pub all_answer: bool,
+    /// Whether generator and target have a processor each.
+    pub pinned: bool,
+    /// Whether the kernel decides how many system calls a request takes: in how many pieces a body moves, or for how many
+    /// responses it wakes the generator once.
+    pub calls_vary: bool,
+    /// For how many requests instructions and system calls are counted.
+    pub counted: u32,
+}
+
+impl Work {
+    /// The same, for this number of requests. At a gate each connection sends one.
+    pub const fn of_requests(self, requests: u32) -> Self {
+        match self.target {
+            Target::Gate(_) => Self { target: Target::Gate(requests), connections: requests, requests, ..self },
+            _ => Self { requests, ..self },
+        }
+    }
+
+    /// The text of the scenario, with its response.
+    pub fn simulation(&self) -> Option<String> {
+        let scenario = self.scenario?;
+        if scenario.contains("answer") {
+            return Some(scenario.to_owned());
+        }
+        let (length, body) = (self.body_bytes, "x".repeat(self.body_bytes));
+        let head = format!(r"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n");
+        Some(format!("{scenario}\nanswer = \"{head}{body}\"\n"))
+    }
+}
+
+/// The target of some work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// The bare server: as fast as possible, and never changed by work on onrush.
+    Bare,
+    /// `onrush serve` of this build.
+    Serve,
+    /// `onrush serve` of the contender's build: it is the target that is measured.
+    Subject,
+    /// nginx, over TLS.
+    Tls,
+    /// A target that responds once that many connections have sent a request.
+    Gate(u32),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::ROWS;
+    use super::*;
+
+    #[test]
+    fn a_scenario_has_the_body_of_the_work_unless_it_has_its_own() {
+        let text = |scenario| Work { scenario, body_bytes: 3, ..ROWS[0].work }.simulation();
+        let plain = r#"answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nxxx""#;
+        assert_eq!(text(Some("split = 9")), Some(format!("split = 9\n{plain}\n")));
+        assert_eq!(text(Some("answer = \"\"")).as_deref(), Some("answer = \"\""));
+        assert_eq!(text(None), None);
+    }
+
+    #[test]
+    fn at_a_gate_there_are_as_many_connections_as_requests() {
+        let work = ROWS[0].work.of_requests(7);
+        assert_eq!((work.target, work.connections, work.requests), (Target::Bare, 100, 7));
+        let work = Work { target: Target::Gate(9), ..work }.of_requests(5);
+        assert_eq!((work.target, work.connections, work.requests), (Target::Gate(5), 5, 5));
+    }
+}
