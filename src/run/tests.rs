@@ -1,6 +1,7 @@
 //! Runs in which a thread panics, or does not return from its script. The threads are real, their network is not.
 
 mod random;
+mod simulated;
 
 use std::iter;
 use std::sync::Arc;
@@ -11,11 +12,12 @@ use std::time::Instant;
 use super::crew::Crew;
 use super::prepare::{settings, workers};
 use super::threads::Threads;
+use super::worker::Worker;
 use super::*;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Sim};
 use crate::cli::{self, Invocation};
-use crate::engine::{Callback, Callbacks, MakeCallbacks, OnResponse, Response, Settings, WorkerLink};
+use crate::engine::{Callback, Callbacks, Control, MakeCallbacks, OnResponse, Response, Settings, WorkerLink};
 use crate::plan::{Io, Plan};
 use crate::random::Random;
 
@@ -36,21 +38,30 @@ struct Silent;
 
 impl Observer for Silent {}
 
-/// Sets up a run whose first threads have these scripts.
-fn set_up(words: &str, scripts: Vec<MakeCallbacks>) -> (Box<Plan>, Prepared) {
+/// Sets up a run whose first workers have these scripts, and whose workers become this crew.
+fn set_up(
+    words: &str,
+    scripts: Vec<MakeCallbacks>,
+    crew: impl FnOnce(&Plan, Vec<Worker>, &Arc<Control>) -> Crew,
+) -> (Box<Plan>, Prepared) {
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
     let settings = |index| settings(&plan, &addresses, None, false, index);
+    let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());
+    let workers = workers(&plan, &parts, settings, None, scripts, None, &control);
+    let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
+    let crew = crew(&plan, workers, &control);
+    let prepared = Prepared { backend: Sim::NAME, descriptors: None, control, links, crew, sight: None, sockets: None };
+    (plan, prepared)
+}
+
+/// Threads in which only the network is simulated.
+fn threads(plan: &Plan, workers: Vec<Worker>, _: &Arc<Control>) -> Crew {
     let make = |settings: &Settings| {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(settings.max_inflight, scenario.network(settings.seed)))
     };
-    let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());
-    let workers = workers(&plan, &parts, settings, None, scripts, None, &control);
-    let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
-    let crew = Crew::Threads(Threads::spawn(workers, &plan.load, make).unwrap());
-    let prepared = Prepared { backend: Sim::NAME, descriptors: None, control, links, crew, sight: None, sockets: None };
-    (plan, prepared)
+    Crew::Threads(Threads::spawn(workers, &plan.load, make).unwrap())
 }
 
 /// Runs it from this moment on by the machine's clock: each thread has a virtual time of its own.
@@ -67,7 +78,7 @@ fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
     };
     let began = Instant::now();
     let words = "onrush -t2 -c2 -d 1000000s --io sim:unused http://127.0.0.1/";
-    let (plan, prepared) = set_up(words, vec![does(falls)]);
+    let (plan, prepared) = set_up(words, vec![does(falls)], threads);
     let outcome = run(&plan, prepared, Instant::now());
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
     assert!(began.elapsed() < Duration::from_secs(20), "the other one does not run to the end");
@@ -81,7 +92,7 @@ fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile(
     let (give, links) = mpsc::channel();
     let stuck = |give: Sender<Vec<Arc<WorkerLink>>>| {
         let scripts = (0..4).map(|_| does(stays)).collect();
-        let (plan, prepared) = set_up("onrush -t4 -c4 -d1s --io sim:unused http://127.0.0.1/", scripts);
+        let (plan, prepared) = set_up("onrush -t4 -c4 -d1s --io sim:unused http://127.0.0.1/", scripts, threads);
         give.send(prepared.links.clone()).unwrap();
         drop(give);
         run(&plan, prepared, Instant::now()).stuck
@@ -105,11 +116,11 @@ fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile(
 
 #[test]
 fn a_run_begins_at_the_moment_that_was_agreed_upon_and_not_if_it_was_stopped_before() {
-    let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new());
+    let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new(), threads);
     let start = Instant::now() + Duration::from_millis(100);
     let outcome = run(&plan, prepared, start);
     assert!(Instant::now() >= start && outcome.totals.counters.completed == 4);
-    let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new());
+    let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new(), threads);
     prepared.control.stop();
     let began = Instant::now();
     let outcome = run(&plan, prepared, began + Duration::from_secs(3600));

@@ -1,7 +1,8 @@
 //! What a simulated server does, as a file: `--io sim:FILE` runs any command line against it.
 //!
 //! ```toml
-//! latency_us = 1000.0            # how long after a request its response arrives
+//! latency_us = 1000.0            # how long after a request its response arrives, at least
+//! signal_s = 45.0                # when the run is interrupted, as if by Ctrl-C
 //!
 //! [capacity]                     # two requests are worked on at a time, for 4 ms on average, and at most 100 wait
 //! workers = 2
@@ -9,7 +10,7 @@
 //! spread = "exponential"
 //! queue = 100
 //! noise = 0.05                   # up to 5 % more or less in each second
-//! cliff = { waiting = 50, slower = 3.0 }
+//! cliff = { waiting = 50, slower = 3.0 }   # with more than 50 waiting, everything takes three times as long
 //!
 //! [[stall]]                      # no responses in these seconds; those that are due arrive at their end
 //! from_s = 20.0

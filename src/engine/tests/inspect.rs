@@ -1,8 +1,6 @@
 //! Inspects an engine between two turns of its loop, for runs that are drawn at random: whether anything waits without
 //! end, and whether anything is kept that is not needed.
 
-use std::time::Instant;
-
 use super::*;
 use crate::engine::end::End;
 use crate::engine::slot::{Pause, Slot};
@@ -33,11 +31,6 @@ pub struct Seen {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Begins, as [`Engine::run`] does.
-    pub(crate) fn step_in(&mut self) {
-        self.begin(Instant::now());
-    }
-
     /// Takes one turn; returns how the run ended, if it has.
     pub(crate) fn step(&mut self) -> Option<Over> {
         self.turn().map(Over)

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use onrush_proto::Nanos;
 
@@ -154,7 +155,7 @@ impl Run {
                 link: Arc::clone(&self.links[index as usize]),
             };
             let mut engine = worker.engine(backend).without_account();
-            engine.step_in();
+            engine.begin(Instant::now());
             let moment = (Nanos::default(), 0);
             Running {
                 index: index as usize,

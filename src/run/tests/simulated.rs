@@ -1,0 +1,168 @@
+//! Runs in virtual time: what the watcher tells and when, and what the clock shows afterwards.
+
+use super::*;
+use crate::run::simulated::Simulated;
+
+/// A response a millisecond after each request.
+const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
+
+/// What an observer is told.
+#[derive(Default)]
+struct Recorder {
+    progress: Vec<Progress>,
+    rows: Vec<TimelineRow>,
+    waited: Vec<Waiting>,
+}
+
+impl Observer for Recorder {
+    fn progress(&mut self, progress: &Progress) {
+        self.progress.push(*progress);
+    }
+
+    fn second(&mut self, row: &TimelineRow) {
+        self.rows.push(row.clone());
+    }
+
+    fn waiting(&mut self, waiting: &Waiting) {
+        self.waited.push(*waiting);
+    }
+}
+
+/// A clock at the beginning of virtual time.
+fn virtual_clock() -> Clock {
+    Clock::of(&Io::Sim("unused".into()))
+}
+
+/// Runs a command line in a scenario.
+fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrupt) -> (Outcome, Recorder) {
+    let words = format!("onrush {words} --io sim:unused http://127.0.0.1/");
+    let scenario: Scenario = toml::from_str(scenario).unwrap();
+    let (plan, prepared) = set_up(&words, Vec::new(), |plan, workers, control| {
+        let scenario = scenario.share(plan.load.threads, plan.seed).unwrap();
+        Crew::Simulated(Box::new(Simulated::new(workers, scenario, Arc::clone(control))))
+    });
+    let mut recorder = Recorder::default();
+    let outcome = prepared.run(&plan, clock.now(), clock, interrupt, &mut recorder);
+    (outcome, recorder)
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+#[test]
+fn a_run_takes_the_time_of_its_clock_and_the_next_one_begins_where_it_ended() {
+    let mut clock = virtual_clock();
+    let began = clock.now();
+    let (first, _) = simulate("-t2 -c2 -d10s --warmup 500ms", QUICK, &mut clock, &Interrupt::default());
+    assert_eq!((first.elapsed, first.totals.counters.completed), (ms(10_000), 2 * 10_000));
+    assert_eq!((first.started_at, first.ended, first.suspended), (ms(500), Ended::Duration, Duration::ZERO));
+    let passed = clock.now() - began;
+    assert!((ms(10_500)..=ms(10_520)).contains(&passed), "{passed:?}");
+    clock.sleep(ms(480));
+    let (second, _) = simulate("-t1 -c1 -n100", QUICK, &mut clock, &Interrupt::default());
+    assert_eq!((second.elapsed, second.started_at, second.ended), (ms(100), passed + ms(480), Ended::Requests));
+    assert!((ms(11_080)..=ms(11_120)).contains(&(clock.now() - began)), "{clock:?}");
+}
+
+#[test]
+fn times_of_a_scenario_count_from_the_beginning_of_its_clock() {
+    let refuses = format!("{QUICK}[[refuse]]\nfrom_s = 5.0\nfor_s = 5.0");
+    let mut clock = virtual_clock();
+    let mut ended = |pause_ms| {
+        clock.sleep(ms(pause_ms));
+        simulate("-t2 -c2 -d1s", &refuses, &mut clock, &Interrupt::default()).0.ended
+    };
+    assert_eq!(ended(0), Ended::Duration);
+    assert!(matches!(ended(4_000), Ended::Refused { .. }));
+    assert_eq!(ended(5_000), Ended::Duration);
+}
+
+#[test]
+fn the_observer_is_told_at_the_times_of_the_clock() {
+    let (_, told) = simulate("-t2 -c2 -d10s", QUICK, &mut virtual_clock(), &Interrupt::default());
+    let times: Vec<Duration> = told.progress.iter().map(|progress| progress.elapsed).collect();
+    assert_eq!(times, (1..=50).map(|n| ms(200 * n)).collect::<Vec<_>>());
+    let last = told.progress.last().unwrap();
+    // The last hand-over was a tenth of a second earlier.
+    assert_eq!((last.requests, last.requests_per_s), (2 * 9_900, 2_000.0));
+    let rows: Vec<(u64, u64)> = told.rows.iter().map(|row| (row.until_ns, row.figures.completed)).collect();
+    let expected: Vec<(u64, u64)> = (1..=10).map(|n| (n * 1_000_000_000, 2_000)).collect();
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn who_waits_for_the_target_says_so_once_and_gives_up_in_time() {
+    let away = "[[refuse]]\nfrom_s = 0.0\nfor_s = 1000.0";
+    let (outcome, told) = simulate("-t2 -c4 -n100 --give-up 3s", away, &mut virtual_clock(), &Interrupt::default());
+    assert_eq!(outcome.ended, Ended::StayedAway);
+    assert_eq!(told.waited.iter().map(|waiting| waiting.limit).collect::<Vec<_>>(), [ms(3_000)]);
+    // It is looked at every tenth of a second.
+    assert!((ms(3_000)..=ms(3_100)).contains(&outcome.elapsed), "{:?}", outcome.elapsed);
+    let (outcome, told) = simulate("-t2 -c4 -d1h", away, &mut virtual_clock(), &Interrupt::default());
+    assert!(matches!(outcome.ended, Ended::Refused { .. }) && told.waited.is_empty());
+}
+
+#[test]
+fn a_simulated_signal_ends_the_run_as_a_real_one_would() {
+    let interrupt = Interrupt::default();
+    let (outcome, _) = simulate("-t2 -c2 -d1h", &format!("signal_s = 3.21\n{QUICK}"), &mut virtual_clock(), &interrupt);
+    assert!(interrupt.is_asked() && outcome.ended == Ended::Signal);
+    // Watched every 20 ms, and noticed with the next response.
+    assert_eq!(outcome.elapsed, ms(3_221));
+}
+
+#[test]
+fn a_stop_rule_ends_a_run_when_a_second_is_over() {
+    let (outcome, _) = simulate("-t2 -c2 -d1h --until mean±1%", QUICK, &mut virtual_clock(), &Interrupt::default());
+    assert!(outcome.until.as_ref().is_some_and(|until| until.reached && until.at == ms(20_000)));
+    // Every thread must have handed over something of the next second.
+    assert_eq!(outcome.elapsed, ms(20_101));
+}
+
+#[test]
+fn a_simulated_thread_that_falls_ends_the_run_and_the_other_one_is_reported() {
+    let falls = format!("{QUICK}[[fault]]\nevery = 5000\nwhat = 'bug'");
+    let (outcome, _) = simulate("-t2 -c2 -d1h", &falls, &mut virtual_clock(), &Interrupt::default());
+    assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
+    // Its last tenth of a second is lost.
+    let completed = outcome.totals.counters.completed;
+    assert!((4_900..=5_000).contains(&(completed - 4_900)), "{completed}");
+}
+
+#[test]
+fn nothing_that_only_the_kernel_knows_is_counted() {
+    let (outcome, _) = simulate("-t1 -c1 -d1s", QUICK, &mut virtual_clock(), &Interrupt::default());
+    let evidence = outcome.totals.evidence;
+    assert_eq!((evidence.wall_ns, evidence.cpu_ns(), evidence.queued_ns, evidence.script_ns), (0, 0, None, 0));
+}
+
+#[test]
+fn a_server_is_shared_equally_among_threads_that_can_share_it() {
+    let busy = |workers, threads| {
+        let text = format!("{QUICK}[capacity]\nworkers = {workers}\nservice_us = 10000.0");
+        let scenario: Scenario = toml::from_str(&text).unwrap();
+        scenario.share(threads, 1).is_ok()
+    };
+    assert_eq!(
+        [(4, 2), (3, 3), (3, 2), (1, 2), (0, 1)].map(|(workers, threads)| busy(workers, threads)),
+        [true, true, false, false, false]
+    );
+    let four = format!("{QUICK}[capacity]\nworkers = 4\nservice_us = 10000.0");
+    for words in ["-t1 -c8 --warmup 1s -d5s", "-t4 -c8 --warmup 1s -d5s"] {
+        let (outcome, _) = simulate(words, &four, &mut virtual_clock(), &Interrupt::default());
+        assert_eq!(outcome.totals.counters.completed, 4 * 500, "{words}");
+    }
+}
+
+#[test]
+fn the_clock_of_other_runs_is_the_machine_s() {
+    let mut clock = Clock::of(&Io::Auto);
+    let (before, later) = (Instant::now(), Instant::now() + ms(3_600_000));
+    clock.sleep(ms(2));
+    assert!(clock.now() >= before + ms(2) && clock.at(later) == later);
+    let an_hour_ahead = clock.date(later).abs_diff(clock.date(Instant::now()) + ms(3_600_000));
+    assert!(an_hour_ahead < ms(60_000), "{an_hour_ahead:?}");
+    let simulated = virtual_clock();
+    assert!(simulated.at(later) < later && simulated.date(simulated.now()) == Duration::ZERO);
+}
