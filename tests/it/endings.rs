@@ -1,5 +1,7 @@
 //! No matter how a run ends: exit code 0 means that every output file is new and complete. With any other, each is new
 //! and complete, or as it was before, and standard error says which.
+//!
+//! Runs of five seconds or more end before: by a signal or by their script.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;

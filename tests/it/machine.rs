@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use onrush::verdict::Target;
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::evidence::{processor_times, unaccounted_s};
 use crate::harness::{Context, Scratch, cases, finish, signal, target, url, wait_for_load};
@@ -62,7 +63,14 @@ fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
 // Verdicts: each rule is in `each_situation_has_its_verdict` (src/verdict/tests.rs), and those that need neither processor
 // time nor a network are in `what_limited_a_run_is_known_in_virtual_time_too` (simulation.rs).
 
-/// Covered by `each_situation_has_its_verdict`; that the processor time is seen, by `sight`.
+/// Prints a verdict and checks it.
+fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
+    println!("limited by {limited_by}: {}", verdict["reason"]);
+    assert_limited(verdict, limited_by, findings);
+}
+
+/// Covered by `each_situation_has_its_verdict`; that the processor time is seen, by
+/// `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/sight/watcher.rs).
 fn a_target_without_processor_time_is_the_limit(context: &Context) {
     let script = "
 def work(peer):
@@ -72,7 +80,7 @@ def work(peer):
 listener = listen(64)
 while True: threading.Thread(target=work, args=listener.accept()[:1], daemon=True).start()";
     let server = Python::start(script);
-    assert_limited(&verdict(context.onrush().words("-t1 -c8 -d2s").word(server.url())), "target", &[]);
+    limited(&verdict(context.onrush().words("-t1 -c8 -d2s").word(server.url())), "target", &[]);
 }
 
 /// Covered by `each_situation_has_its_verdict`; that the time in which a thread waits is known, by `evidence`.
@@ -82,7 +90,7 @@ fn a_generator_that_shares_its_processor_is_the_limit(context: &Context) {
     let hog = "taskset -p -c 0 $$ >/dev/null; hog() { while :; do :; done; }; hog & a=$!; hog & b=$!; hog & c=$!
                nice -n 19 \"$0\" \"$@\"; code=$?; kill $a $b $c; exit $code";
     let program = context.after(hog).words("-t1 -c64 -d2s --spin off").word(url(&server, "/"));
-    assert_limited(&verdict(program), "generator_cpu", &[]);
+    limited(&verdict(program), "generator_cpu", &[]);
 }
 
 /// Covered by `strict_runs_fail_where_onrush_was_the_limit`, but for its share of the time.
@@ -90,14 +98,14 @@ fn a_script_that_takes_all_the_time_is_the_limit(context: &Context) {
     let server = target();
     let script = "function request() x = 0; for i = 1, 300000 do x = (x * 7 + i) % 1000 end; return wrk.format() end";
     let program = context.onrush().lua(script).words("-t1 -c4 -d1s").word(url(&server, "/"));
-    assert_limited(&verdict(program), "generator_script", &[]);
+    limited(&verdict(program), "generator_script", &[]);
 }
 
 /// Covered by `what_limited_a_run_is_known_in_virtual_time_too`.
 fn a_single_connection_is_the_limit(context: &Context) {
     let server = target();
     let verdict = verdict(context.onrush().words("-t1 -c1 -d2s").word(url(&server, "/delay/20")));
-    assert_limited(&verdict, "connections", &[]);
+    limited(&verdict, "connections", &[]);
 }
 
 /// Covered by `each_situation_has_its_verdict`, and the target that stops as a whole by
@@ -105,16 +113,16 @@ fn a_single_connection_is_the_limit(context: &Context) {
 fn a_few_slow_responses_make_the_connections_the_limit(context: &Context) {
     let server = target();
     let of = |path: &str| verdict(context.onrush().words("-t1 -c10 -d2s").word(url(&server, path)));
-    assert_limited(&of("/stall?every=20&ms=20"), "connections", &[]);
+    limited(&of("/stall?every=20&ms=20"), "connections", &[]);
     // A target that stops as a whole holds any number of connections.
-    assert_limited(&of("/freeze?every=600ms&ms=400"), "target", &[]);
+    limited(&of("/freeze?every=600ms&ms=400"), "target", &[]);
 }
 
 /// Covered by `each_situation_has_its_verdict`.
 fn a_slow_link_is_the_limit(context: &Context) {
     let prepare = "tc qdisc add dev lo root tbf rate 20mbit burst 70kb latency 2s";
     let verdict = alone(context, prepare, "-t1 -c10 -d3s http://127.0.0.1:8080/bytes/20000");
-    assert_limited(&verdict, "network", &[]);
+    limited(&verdict, "network", &[]);
 }
 
 /// Covered by `each_situation_has_its_verdict`.
@@ -122,7 +130,7 @@ fn a_link_that_loses_segments_is_the_limit(context: &Context) {
     // Packets that do not fit into its short queue are lost.
     let prepare = "tc qdisc add dev lo root tbf rate 20mbit burst 70kb limit 20kb";
     let verdict = alone(context, prepare, "-t1 -c10 -d3s http://127.0.0.1:8080/bytes/20000");
-    assert_limited(&verdict, "network", &[]);
+    limited(&verdict, "network", &[]);
 }
 
 /// Covered by `each_situation_has_its_verdict`.
@@ -137,7 +145,7 @@ listener = listen(64)
 while True: threading.Thread(target=halves, args=listener.accept()[:1], daemon=True).start()";
     let server = Python::start(script);
     let verdict = verdict(context.onrush().words("-t1 -c4 -d3s").word(server.url()));
-    assert_limited(&verdict, "target", &["delayed_ack"]);
+    limited(&verdict, "target", &["delayed_ack"]);
 }
 
 /// Covered by `each_situation_has_its_verdict`; that the queue is seen, by `a_listening_queue_that_overflows_is_seen`
@@ -150,21 +158,21 @@ while True:
     time.sleep(0.3)";
     let server = Python::start(script);
     let verdict = verdict(context.onrush().words("-t1 -c40 -d3s").word(server.url()));
-    assert_limited(&verdict, "target", &["listen_queue"]);
+    limited(&verdict, "target", &["listen_queue"]);
 }
 
 /// Covered by `a_target_that_dies_is_found`, and in virtual time.
 fn a_target_that_dies_is_the_limit(context: &Context) {
     let server = Python::start("afterwards(listen(64), 1, lambda: os._exit(1))");
     let verdict = verdict(context.onrush().words("-t1 -c4 -d3s").word(server.url()));
-    assert_limited(&verdict, "target", &["target_died"]);
+    limited(&verdict, "target", &["target_died"]);
 }
 
 /// Covered by `what_limited_a_run_is_known_in_virtual_time_too`.
 fn a_rate_that_is_reached_is_the_limit(context: &Context) {
     let server = target();
     let verdict = verdict(context.onrush().words("-t1 -c10 -R200 -d2s").word(url(&server, "/")));
-    assert_limited(&verdict, "schedule", &[]);
+    limited(&verdict, "schedule", &[]);
 }
 
 // Targets: what is seen of them does not depend on the backend.
@@ -172,8 +180,8 @@ fn a_rate_that_is_reached_is_the_limit(context: &Context) {
 /// What was seen of the target of a run.
 fn seen(context: &Context, words: &str) -> Target {
     let seen = run(context, words).seen.expect("the target was watched");
-    let why = format!("{words}: {:?}", seen.unseen);
-    seen.target.expect(&why)
+    println!("seen: {seen:?}");
+    seen.target.expect("the target was seen")
 }
 
 /// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/sight/watcher.rs) and

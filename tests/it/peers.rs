@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
@@ -103,21 +102,6 @@ pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'stati
         }
     });
     address
-}
-
-/// A server that responds to every request after ten milliseconds, and tells when it has received one.
-pub fn telling() -> (SocketAddr, Receiver<()>) {
-    let (tell, told) = mpsc::channel();
-    let address = server(move |stream| {
-        let mut stream = BufReader::new(stream);
-        loop {
-            read_head(&mut stream)?;
-            let _ = tell.send(());
-            thread::sleep(Duration::from_millis(10));
-            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
-        }
-    });
-    (address, told)
 }
 
 /// A server on a Unix socket that responds to every request with `hi`; it runs as long as the process.

@@ -320,6 +320,7 @@ fn nothing_half_written_is_left_behind(context: &Context) {
         names
     };
     let old = scratch.file("old.json", "untouched");
+    // It never ends by itself.
     let words = format!("-c2 -d 20s -o {}", old.display());
     // Killed in the middle of the run, so that nothing is written.
     let mut child = context.onrush().words(&words).word(url(&server, "/delay/5")).spawn();
@@ -344,6 +345,7 @@ fn nothing_half_written_is_left_behind(context: &Context) {
 fn lines_are_written_while_the_test_runs(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("lines"));
     let path = scratch.path().join("r.ndjson");
+    // Until a signal ends it.
     let program = context.onrush().words("-c2 -d20s -o").word(&path);
     let mut child = program.word(url(&server, "/delay/5")).spawn();
     let read = || fs::read_to_string(&path).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! Kernel settings that an experiment changes: in the test's own network namespace they are really changed, and must be
-//! restored no matter how the experiment ends.
+//! restored no matter how the experiment ends. Runs of a minute end by a signal.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Terminals, pipes and signals: what a user sees, and what a script gets.
+//! Terminals, pipes and signals: what a user sees, and what a script gets. Runs of more than a second end by a signal.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};

@@ -9,8 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, Scratch, cases, finish, signal, target, url};
-use crate::peers::telling;
+use crate::harness::{Context, Onrush, Scratch, cases, finish, signal, target, url, wait_for_load};
 use crate::results::document;
 use crate::sight::Python;
 use crate::simulation::simulate;
@@ -70,11 +69,11 @@ fn a_target_that_dies_is_found(context: &Context) {
 }
 
 fn a_generator_that_is_stopped_is_the_limit(context: &Context) {
-    let ((address, told), scratch) = (telling(), Scratch::new("stopped"));
+    let (server, scratch) = (target(), Scratch::new("stopped"));
     let file = scratch.path().join("result.json");
     let program = context.onrush().words("-t1 -c4 -d1s --io").word(context.backend).word("-o").word(&file);
-    let child = program.word(format!("http://{address}/")).spawn();
-    told.recv().expect("it sends a request");
+    let child = program.word(url(&server, "/delay/10")).spawn();
+    wait_for_load(&server);
     signal(&child, Signal::STOP);
     // At least a fifth of a second after the next timer, of which there are ten a second.
     thread::sleep(Duration::from_millis(400));

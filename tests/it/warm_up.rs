@@ -5,8 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Scratch, cases, finish, signal, target, url};
-use crate::peers::telling;
+use crate::harness::{Context, Scratch, cases, finish, signal, target, url, wait_for_load};
 use crate::results::{document, number};
 use crate::tls_peers::{TlsServer, self_signed};
 
@@ -40,11 +39,11 @@ fn a_warm_up_measures_nothing(context: &Context) {
 }
 
 fn a_signal_in_the_warm_up_ends_a_test_that_measured_nothing(context: &Context) {
-    let ((address, told), scratch) = (telling(), Scratch::new("early"));
+    let (server, scratch) = (target(), Scratch::new("early"));
     let path = scratch.path().join("r.json");
     let program = context.onrush().words("--warmup 30s -d 1s --io").word(context.backend).word("-o").word(&path);
-    let child = program.word(format!("http://{address}/")).spawn();
-    told.recv().expect("it sends a request");
+    let child = program.word(url(&server, "/delay/10")).spawn();
+    wait_for_load(&server);
     signal(&child, Signal::INT);
     let output = finish(child);
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
