@@ -100,6 +100,6 @@ fn timers_allow_no_further_busy_polling() {
     assert_eq!((counters.started, counters.late), (1, 1));
     // A millisecond for the connect and one for the request, and nothing for each sweep.
     let evidence = ran.totals.evidence;
-    assert!((1..20 * MS).contains(&evidence.spun_ns), "{evidence:?}");
+    assert!(evidence.spun_ns < 20 * MS, "{evidence:?}");
     assert!(evidence.spun_ns <= evidence.cpu_ns(), "{evidence:?}");
 }
