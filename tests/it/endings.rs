@@ -425,14 +425,18 @@ fn a_limit_on_the_size_of_files_is_an_error_like_others(context: &Context) {
 
 fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("hidden"));
-    let script = "local n = 0 function response()
-                    n = n + 1
-                    if n > 20 and wrk.thread.id == 1 then while true do end end
-                    if n > 200 and wrk.thread.id == 2 then os.exit(0) end
-                  end";
+    let stuck = scratch.path().join("stuck");
+    let script = format!(
+        "local n = 0 function response()
+           n = n + 1
+           if n > 20 and wrk.thread.id == 1 then io.open('{0}', 'w'):close() while true do end end
+           if wrk.thread.id == 2 and io.open('{0}') then os.exit(0) end
+         end",
+        stuck.display()
+    );
     let path = scratch.path().join("r.json");
     // The script ends it.
-    let onrush = context.onrush().words("-t2 -c2 -d10s -o").word(&path).lua(script).word(url(&server, "/"));
+    let onrush = context.onrush().words("-t2 -c2 -d10s -o").word(&path).lua(&script).word(url(&server, "/"));
     let output = onrush.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     output.note("thread 1 is still in the script's response()");
