@@ -11,6 +11,7 @@ use rustls::{ConnectionTrafficSecrets, ServerConfig, ServerConnection};
 
 use super::*;
 use crate::plan::Tls;
+use crate::plan::material::Material;
 use crate::plan::tls::Version;
 use crate::stats::TlsFailure;
 
@@ -30,7 +31,10 @@ fn tls(newest: Version) -> Tls {
 }
 
 fn server() -> Arc<ServerConfig> {
-    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    server_with(&rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap())
+}
+
+fn server_with(certified: &rcgen::CertifiedKey<rcgen::KeyPair>) -> Arc<ServerConfig> {
     let certificate = CertificateDer::from_pem_slice(certified.cert.pem().as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(certified.signing_key.serialize_pem().as_bytes()).unwrap();
     let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
@@ -89,6 +93,23 @@ fn the_same_bytes_come_out_however_they_are_split() {
             assert_eq!(down(&mut server, &mut link, size), Ok(Vec::new()));
             assert!(link.is_closed());
         }
+    }
+}
+
+#[test]
+fn a_server_is_trusted_if_its_certificate_is_named_and_not_otherwise() {
+    let [own, other] = [(); 2].map(|()| rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap());
+    for version in [Version::V12, Version::V13] {
+        let checked = |certified: &rcgen::CertifiedKey<rcgen::KeyPair>| {
+            let roots = Some(Material::of("roots.pem", certified.cert.pem().into_bytes()));
+            Config::new(&Tls { check: true, roots, ..tls(version) }).unwrap().link()
+        };
+        let mut server = ServerConnection::new(server_with(&own)).unwrap();
+        shake_hands(&mut checked(&own), &mut server, usize::MAX);
+        let (mut link, mut server) = (checked(&other), ServerConnection::new(server_with(&own)).unwrap());
+        link.begin().unwrap();
+        up(&mut link, &mut server);
+        down(&mut server, &mut link, usize::MAX).unwrap_err();
     }
 }
 

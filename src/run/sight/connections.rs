@@ -167,4 +167,17 @@ mod tests {
         assert_eq!((connections.sums().readings, connections.sums().segments_received), (8, 0));
         assert!(!connections.are_forwarded());
     }
+
+    #[test]
+    fn connections_are_looked_for_at_either_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let ends = || {
+            let local = any(&[address], diag::ESTABLISHED, [address.port(), 0], |socket| socket.local).unwrap();
+            (local, any(&[address], diag::ESTABLISHED, [0, address.port()], |socket| socket.peer).unwrap())
+        };
+        assert_eq!(ends(), (false, false));
+        let _pair = (TcpStream::connect(address).unwrap(), listener.accept().unwrap());
+        assert_eq!(ends(), (true, true));
+    }
 }

@@ -200,4 +200,21 @@ mod tests {
         go.send(()).unwrap();
         thread.join().unwrap();
     }
+
+    #[test]
+    fn the_processors_that_a_process_may_run_on_are_counted() {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let id = rustix::process::Pid::from_child(&child);
+        let all = sched_getaffinity(Some(id)).unwrap();
+        let first = (0..CpuSet::MAX_CPU).find(|&processor| all.is_set(processor)).unwrap();
+        let mut one = CpuSet::new();
+        one.set(first);
+        sched_setaffinity(Some(id), &one).unwrap();
+        let mut processes = Processes::default();
+        processes.add(child.id());
+        processes.look(&|| false);
+        assert_eq!(processes.processors(), 1);
+        child.kill().and_then(|()| child.wait()).unwrap();
+    }
 }

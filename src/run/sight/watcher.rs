@@ -362,10 +362,12 @@ mod tests {
         // The kernel lets one more connection wait than the backlog, and drops the packets of a third.
         let _waiting = [(); 2].map(|()| TcpStream::connect(address).unwrap());
         TcpStream::connect_timeout(&address, Duration::from_millis(50)).unwrap_err();
-        let target = watcher.end(LONG).target.unwrap();
+        let seen = watcher.end(LONG);
+        let target = seen.target.unwrap();
         let listening = target.listening.unwrap();
         assert_eq!((listening.waiting_max, listening.limit), (2, 1), "{target:?}");
         assert!(listening.overflows.unwrap() >= 1, "{target:?}");
+        assert!(!seen.unseen.contains(&Unseen::Overflows), "{:?}", seen.unseen);
         shell.end();
     }
 
