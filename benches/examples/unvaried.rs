@@ -1,18 +1,19 @@
-//! A library that makes the kernel's random numbers the same in each run of a program that preloads it. LuaJIT decides
-//! by them what it compiles, so that the instructions of a script would differ by half a per cent from run to run.
+//! A library to preload that makes a program get the same random numbers from the kernel in every run. LuaJIT uses them
+//! to decide what to compile; without this, a script's instruction count varies by half a per cent from run to run.
 
 use std::mem;
 
 use libc::{c_long, c_void};
 
-/// The function of the C library with this name, which this one stands in front of: it has as many arguments as the
-/// call that needs most.
+/// The C library's `syscall`, which the function below overrides and calls. It passes on six arguments, the most that a
+/// system call takes.
 type Syscall = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> c_long;
 
-/// Fills the buffer of `getrandom` with one value, and makes every other call.
+/// Fills the buffer of `getrandom` with a constant, and passes every other call on.
 ///
 /// # Safety
-/// That of the call.
+///
+/// The same as for the system call itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(
     number: c_long,
