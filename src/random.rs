@@ -1,4 +1,6 @@
-//! A small repeatable random sequence, for jitter and simulated faults, never for secrets.
+//! A small repeatable random sequence, for arrivals, jitter and simulated servers, never for secrets.
+
+use std::f64::consts::TAU;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): one chain of multiplications per number; any seed works.
 #[derive(Clone, Debug)]
@@ -21,5 +23,20 @@ impl Random {
     /// The next number, from `0..bound`; zero if the bound is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// The next number, above 0 and up to 1, with the resolution of the mantissa: all of them have a logarithm.
+    pub fn uniform(&mut self) -> f64 {
+        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A number from the exponential distribution with the mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -self.uniform().ln()
+    }
+
+    /// A number from the standard normal distribution (Box and Muller 1958).
+    pub fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
     }
 }

@@ -31,20 +31,13 @@ const RUN: f64 = 0.03;
 /// The deviation of the rounds of an experiment: what changes on the machines over time.
 const ROUND: f64 = 0.05;
 
-/// A normal deviate, by Box and Muller.
-fn normal(random: &mut Random) -> f64 {
-    let mut uniform = || (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
-    let (radius, angle) = ((-2.0 * (1.0 - uniform()).ln()).sqrt(), std::f64::consts::TAU * uniform());
-    radius * angle.cos()
-}
-
 /// The mean of the deviations of the seconds of a run.
 fn seconds(random: &mut Random) -> f64 {
-    let mut deviation = normal(random);
+    let mut deviation = random.normal();
     let mut sum = 0.0;
     for _ in 0..SECONDS {
         sum += deviation;
-        deviation = CORRELATION * deviation + (1.0 - CORRELATION * CORRELATION).sqrt() * normal(random);
+        deviation = CORRELATION * deviation + (1.0 - CORRELATION * CORRELATION).sqrt() * random.normal();
     }
     SECOND * sum / SECONDS as f64
 }
@@ -61,9 +54,9 @@ fn rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64
     let effect = (RUN * RUN - seconds_variance()).sqrt();
     let mut sides = [Vec::new(), Vec::new()];
     for _ in 0..rounds {
-        let round = round * normal(random);
+        let round = round * random.normal();
         for (side, base) in sides.iter_mut().zip([10_000.0, 10_000.0 * ratio]) {
-            let run = effect * normal(random) + seconds(random);
+            let run = effect * random.normal() + seconds(random);
             side.push(base * (round + run).exp());
         }
     }
@@ -136,7 +129,7 @@ fn several_levels_are_together_as_seldom_called_different_as_one() {
         let mut runs = Vec::new();
         for round in 1..=5 {
             for level in 1..=7 {
-                let rate = 10_000.0 * (effect * normal(&mut random) + seconds(&mut random)).exp();
+                let rate = 10_000.0 * (effect * random.normal() + seconds(&mut random)).exp();
                 runs.push(fixtures::placed(rate, round, vec![fixtures::level(&level.to_string(), level)]));
             }
         }

@@ -52,14 +52,9 @@ struct Target {
 }
 
 impl Target {
-    fn normal(&mut self) -> f64 {
-        // The sum of twelve uniform numbers is nearly normal, and needs no logarithm.
-        (0..12).map(|_| self.random.below(1 << 32) as f64 / (1u64 << 32) as f64).sum::<f64>() - 6.0
-    }
-
     fn service_s(&mut self) -> f64 {
         let variance = (1.0 + self.spread * self.spread).ln();
-        (variance.sqrt() * self.normal() - variance / 2.0).exp() / self.per_s
+        (variance.sqrt() * self.random.normal() - variance / 2.0).exp() / self.per_s
     }
 
     /// A run with a warm-up of half a second.

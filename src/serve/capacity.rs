@@ -55,15 +55,8 @@ impl Service {
             return self.mean_s;
         }
         let variance = self.spread.mul_add(self.spread, 1.0).ln();
-        self.mean_s * (variance.sqrt() * normal(random) - variance / 2.0).exp()
+        self.mean_s * (variance.sqrt() * random.normal() - variance / 2.0).exp()
     }
-}
-
-/// A random number from the standard normal distribution (Box and Muller 1958).
-fn normal(random: &mut Random) -> f64 {
-    // Never zero, because zero has no logarithm.
-    let mut unit = || (random.below(1 << 53) + 1) as f64 / (1u64 << 53) as f64;
-    (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos()
 }
 
 #[cfg(test)]

@@ -144,13 +144,6 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// A normal deviate, by Box and Muller.
-    fn normal(random: &mut Random) -> f64 {
-        let mut uniform = || (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        let (radius, angle) = ((-2.0 * (1.0 - uniform()).ln()).sqrt(), std::f64::consts::TAU * uniform());
-        radius * angle.cos()
-    }
-
     /// Latencies around 1,000,000 with a deviation of 100,000, of which neighbours have this correlation.
     struct Series {
         random: Random,
@@ -162,14 +155,14 @@ mod tests {
     impl Series {
         fn new(seed: u64, correlation: f64) -> Self {
             let mut random = Random::new(seed);
-            let deviation = normal(&mut random);
+            let deviation = random.normal();
             Self { random, correlation, deviation, latency: Distribution::new() }
         }
 
         fn second(&mut self, batches: &mut Batches, requests: u64) {
             self.latency.clear();
             for _ in 0..requests {
-                let noise = (1.0 - self.correlation * self.correlation).sqrt() * normal(&mut self.random);
+                let noise = (1.0 - self.correlation * self.correlation).sqrt() * self.random.normal();
                 self.deviation = self.correlation * self.deviation + noise;
                 self.latency.record((1e6 + 1e5 * self.deviation) as u64);
             }

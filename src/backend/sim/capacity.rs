@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::f64::consts::TAU;
 
 use anyhow::ensure;
 use onrush_proto::Nanos;
@@ -81,14 +80,14 @@ impl Capacity {
     fn service_ns(&self, now: Nanos, waiting: usize, random: &mut Random) -> u64 {
         let drawn = match self.spread {
             Spread::Constant => 1.0,
-            Spread::Exponential => -uniform(random).ln(),
+            Spread::Exponential => random.exponential(),
             Spread::LogNormal(spread) => {
                 let variance = (1.0 + spread * spread).ln();
-                (variance.sqrt() * normal(random) - variance / 2.0).exp()
+                (variance.sqrt() * random.normal() - variance / 2.0).exp()
             }
         };
         let second = now.0 / 1_000_000_000;
-        let noise = self.noise * (2.0 * uniform(&mut Random::new(self.seed ^ second)) - 1.0);
+        let noise = self.noise * (2.0 * Random::new(self.seed ^ second).uniform() - 1.0);
         let slower = self.cliff.filter(|cliff| waiting > cliff.waiting as usize).map_or(1.0, |cliff| cliff.slower);
         nanos(self.service_us * drawn * (1.0 + noise) * slower)
     }
@@ -129,14 +128,4 @@ impl Workers {
         self.free_at.push(Reverse(done_at));
         Some(done_at)
     }
-}
-
-/// A number above 0 and up to 1.
-fn uniform(random: &mut Random) -> f64 {
-    ((random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-}
-
-/// A number of the standard normal distribution.
-fn normal(random: &mut Random) -> f64 {
-    (-2.0 * uniform(random).ln()).sqrt() * (TAU * uniform(random)).cos()
 }

@@ -139,7 +139,7 @@ impl Stream {
                 // The grains of one request of this part, whose rate is that of the whole divided by the number of
                 // parts.
                 let scale = part.of as f64 * Stage::GRAINS as f64;
-                *grains += (0..requests).map(|_| (exponential(random) * scale) as u128).sum::<u128>();
+                *grains += (0..requests).map(|_| (random.exponential() * scale) as u128).sum::<u128>();
             }
         }
     }
@@ -151,11 +151,4 @@ impl Stream {
             Self::Drawn { grains, .. } => *grains,
         }
     }
-}
-
-/// A random number from the exponential distribution with the mean 1.
-fn exponential(random: &mut Random) -> f64 {
-    // More than 0 and at most 1, with the resolution of the mantissa.
-    let uniform = ((random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    -uniform.ln()
 }
