@@ -14,6 +14,7 @@
 //! end, cuts this short; the line about the files is printed then as well.
 
 mod ask;
+mod exit;
 mod lab;
 mod restore;
 mod screen;
@@ -41,23 +42,14 @@ use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
 use crate::verdict::Verdict;
 use crate::{cli, report};
+pub use exit::EXIT_WRONG;
+use exit::{EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost};
 pub use lab::lab;
 pub use restore::restore;
 use screen::has_colours;
 pub use screen::{Screen, say};
 pub use search::search;
 use signals::Signals;
-
-/// A bad option, URL or file, an unresolvable host, a failed script or write; in compatible runs, any failure.
-pub const EXIT_WRONG: u8 = 1;
-/// The run could not start.
-const EXIT_NOT_STARTED: u8 = 2;
-/// A gate is broken (`--fail-if`).
-const EXIT_BROKEN: u8 = 3;
-/// onrush itself limited the run (`--strict`).
-const EXIT_OUR_FAULT: u8 = 4;
-/// The run ended without a single response, or its target was unreachable.
-const EXIT_NOTHING_COMPLETED: u8 = 5;
 
 /// How long the report waits for the files. Those on a disk are complete by then.
 const GRACE: Duration = Duration::from_millis(500);
@@ -117,6 +109,7 @@ fn steps(plan: &mut Plan) -> u8 {
         said: Vec::new(),
         broken: Vec::new(),
         our_fault: None,
+        undecided: Vec::new(),
         code: 0,
         was_written: false,
     };
@@ -229,6 +222,8 @@ struct Ending<'a> {
     broken: Vec<Gate>,
     /// The verdict, where `--strict` makes it a failure.
     our_fault: Option<Verdict>,
+    /// The options whose question a signal left open.
+    undecided: Vec<&'static str>,
     code: u8,
     /// Whether the files were to be written.
     was_written: bool,
@@ -246,6 +241,9 @@ impl Ending<'_> {
         self.broken = report::gates(self.plan, &outcome).into_iter().filter(|gate| gate.broken).collect();
         let verdict = report::verdict(self.plan, &outcome).filter(|verdict| verdict.limited_by.is_our_fault());
         self.our_fault = verdict.filter(|_| self.plan.show.is_strict);
+        if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
+            self.undecided = questions(self.plan);
+        }
         let opening = watcher.opening();
         let plan = self.plan;
         let interrupt = self.interrupt.clone();
@@ -336,14 +334,19 @@ impl Ending<'_> {
         if self.code == 0 && (!said.is_empty() || is_short) || self.code == EXIT_NOTHING_COMPLETED && !said.is_empty() {
             self.code = EXIT_WRONG;
         }
-        if self.code == 0 && !self.broken.is_empty() {
-            self.code = EXIT_BROKEN;
-        }
-        if self.code == 0 && self.our_fault.is_some() {
-            self.code = EXIT_OUR_FAULT;
+        if self.code == 0 {
+            let codes = [
+                (EXIT_BROKEN, !self.broken.is_empty()),
+                (EXIT_OUR_FAULT, self.our_fault.is_some()),
+                (EXIT_INTERRUPTED, !self.undecided.is_empty()),
+            ];
+            self.code = foremost(ORDER, &codes);
         }
         said.extend(self.our_fault.iter().map(strict));
         said.extend(self.broken.iter().map(broken));
+        if self.code == EXIT_INTERRUPTED {
+            said.push(format!("onrush: a signal ended the run early, so {} cannot pass", self.undecided.join(", ")));
+        }
         if ![0, EXIT_BROKEN, EXIT_OUR_FAULT].contains(&self.code) {
             said.extend(self.fates.account().map(|account| format!("onrush: {account}")));
         }
@@ -354,6 +357,16 @@ impl Ending<'_> {
         }
         self.code
     }
+}
+
+/// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.
+fn questions(plan: &Plan) -> Vec<&'static str> {
+    let asked = [
+        ("--fail-if", !plan.show.gates.is_empty()),
+        ("--strict", plan.show.is_strict),
+        ("--until", !plan.until.is_empty()),
+    ];
+    asked.into_iter().filter_map(|(option, is_asked)| is_asked.then_some(option)).collect()
 }
 
 /// The line on the verdict that `--strict` makes a failure.

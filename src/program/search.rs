@@ -9,9 +9,10 @@ use thiserror::Error;
 
 use super::ask;
 use super::{
-    EXIT_BROKEN, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin, guard,
-    print_notes, say, verbose, with_stack,
+    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin,
+    foremost, guard, print_notes, say, verbose, with_stack,
 };
+use super::exit::{EXIT_INCONCLUSIVE, SEARCH_ORDER};
 use crate::engine::Spare;
 use crate::live::ProgressLine;
 use crate::plan::search::Over;
@@ -42,7 +43,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 const ENOUGH: f64 = 0.9;
 
 /// The line if nothing was found, because a signal came at once.
-const INTERRUPTED: &str = "onrush: a signal ended the search before its first run";
+const INTERRUPTED: &str = "onrush: interrupted before the first run of the search was over: there is no result";
 
 /// Carries out a search, from the first run to the exit code.
 pub fn search(search: &mut Search) -> u8 {
@@ -112,7 +113,7 @@ impl Found {
             drop(files);
             say(INTERRUPTED);
             account(&fates);
-            return EXIT_NOTHING_COMPLETED;
+            return EXIT_INTERRUPTED;
         };
         let document = Document::of(search, &self.points, self.ended, [first, last], self.elapsed.as_secs_f64());
         let line = words::result(search, &self.points, self.ended);
@@ -145,13 +146,17 @@ impl Found {
 
     /// The exit code of what was found.
     fn code(&self, search: &Search) -> u8 {
-        match self.ended {
-            Ended::Died => EXIT_NOTHING_COMPLETED,
-            Ended::Limited(limit) if limit.is_our_fault() && search.plan.show.is_strict => EXIT_OUR_FAULT,
-            _ if self.points.is_empty() => EXIT_NOTHING_COMPLETED,
-            _ if Bracket::of(&self.points).holds.is_none() => EXIT_BROKEN,
-            _ => 0,
-        }
+        let is_interrupted = self.ended == Ended::Signal;
+        let is_our_fault = matches!(self.ended, Ended::Limited(limit) if limit.is_our_fault());
+        let bracket = Bracket::of(&self.points);
+        let codes = [
+            (EXIT_NOTHING_COMPLETED, self.ended == Ended::Died),
+            (EXIT_OUR_FAULT, is_our_fault && search.plan.show.is_strict),
+            (EXIT_BROKEN, bracket.holds.is_none() && bracket.fails.is_some()),
+            (EXIT_INCONCLUSIVE, search::is_inconclusive(&self.points, self.ended)),
+            (EXIT_INTERRUPTED, is_interrupted),
+        ];
+        foremost(SEARCH_ORDER, &codes)
     }
 }
 

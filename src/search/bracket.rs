@@ -75,6 +75,11 @@ impl Bracket {
     }
 }
 
+/// The lowest load above this one that failed, though not often enough to be believed.
+pub fn doubted(points: &[Point], holds: u64) -> Option<u64> {
+    points.iter().filter(|point| point.is_clean() && !point.holds() && point.load > holds).map(|point| point.load).min()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,8 @@
 //! Computes the 95 % interval of the limit: a logistic curve for the probability that a run holds, over the logarithm
 //! of the load, and a bootstrap of it.
 
-use super::{Bracket, Point};
+use super::bracket::doubted;
+use super::{Bracket, Ended, Point};
 use crate::random::Random;
 
 /// Points further from the limit than this factor say nothing about where it is.
@@ -16,7 +17,7 @@ const FAR: f64 = 1.02;
 const STEPS_MIN: f64 = 3.0;
 
 /// One run may have been disturbed; with more that contradict the limit, there is no interval.
-const AGAINST_MAX: usize = 2;
+pub const AGAINST_MAX: usize = 2;
 
 /// The number of bootstrap samples.
 const DRAWS: usize = 200;
@@ -78,6 +79,21 @@ fn against(points: &[Point], low: Option<f64>, high: Option<f64>) -> Vec<&Point>
         }
     };
     points.iter().filter(|point| point.is_clean()).filter(contradicts).collect()
+}
+
+/// Whether the limit is still unknown, although no signal cut the search short.
+pub fn is_inconclusive(points: &[Point], ended: Ended) -> bool {
+    let bracket = Bracket::of(points);
+    let is_contradicted =
+        interval(points, bracket).is_none() && contradicting(points, bracket).len() >= AGAINST_MAX;
+    let is_open = bracket.fails.is_none() && doubted(points, bracket.holds.unwrap_or(0)).is_some();
+    match ended {
+        Ended::Died => false,
+        Ended::Limited(_) => true,
+        Ended::Signal => is_contradicted,
+        Ended::Time => is_contradicted || bracket.fails.is_none(),
+        Ended::Done => is_contradicted || is_open || bracket == Bracket::default(),
+    }
 }
 
 /// The logarithm of the load at which a run holds as often as not, by the curve that makes these runs most likely. A

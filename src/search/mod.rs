@@ -16,9 +16,9 @@ mod simulation;
 mod strategy;
 pub mod words;
 
-pub use bracket::Bracket;
+pub use bracket::{Bracket, doubted};
 pub use document::{Document, Ended};
-pub use fit::{contradicting, interval};
+pub use fit::{AGAINST_MAX, contradicting, interval, is_inconclusive};
 pub use length::{length, needed, warm_up};
 pub use limit::Limit;
 pub use point::{Fault, Measured, Point, WINDOWS, Window};

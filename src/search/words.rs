@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Bracket, Ended, Fault, Limit, Point, contradicting, interval};
+use super::{AGAINST_MAX, Bracket, Ended, Fault, Limit, Point, contradicting, doubted, interval};
+
 use crate::plan::search::{Over, Search};
 use crate::report::result::NO_RESPONSE;
 use crate::report::{Judged, units};
@@ -120,7 +121,7 @@ pub fn result(search: &Search, points: &[Point], ended: Ended) -> String {
         (Some(holds), Some(fails), None) => {
             let (sure, few) = match interval(points, bracket) {
                 Some(ends) => (sure(*over, ends), ""),
-                None if contradicting(points, bracket).len() > 1 => {
+                None if contradicting(points, bracket).len() >= AGAINST_MAX => {
                     (String::new(), "; the runs contradict one another too much for an interval")
                 }
                 None => (String::new(), too_few(*over, ended)),
@@ -189,11 +190,6 @@ pub fn contradicted(over: Over, points: &[Point]) -> Option<String> {
 
 /// How many contradicting runs a note names.
 const SHOWN_MAX: usize = 3;
-
-/// The lowest load above this one that failed, though not often enough to be believed.
-fn doubted(points: &[Point], holds: u64) -> Option<u64> {
-    points.iter().filter(|point| point.is_clean() && !point.holds() && point.load > holds).map(|point| point.load).min()
-}
 
 /// A load with its unit.
 pub fn load(over: Over, load: u64) -> String {

@@ -13,7 +13,10 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::signals::Signals;
-use super::{EXIT_BROKEN, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, guard, say, with_stack};
+use super::{
+    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen, foremost, guard,
+    say, with_stack,
+};
 use crate::cli::Lab;
 use crate::compare;
 use crate::lab::{self, Folder, Host, Made, words};
@@ -25,9 +28,6 @@ use crate::report::result::Document;
 use crate::tables::{self, Form, Table};
 use around::Around;
 use runner::Runner;
-
-/// The exit code of an experiment that a signal ended.
-const EXIT_INTERRUPTED: u8 = 130;
 
 /// Carries out an experiment, or shows its plan.
 pub fn lab(lab: Lab) -> u8 {
@@ -104,15 +104,17 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
     let is_shown = sum.measured == 0 || show(experiment, &folder);
     say(&closing(experiment, sum, &path));
-    Ok(match sum {
-        Sum { is_interrupted: true, .. } => EXIT_INTERRUPTED,
-        _ if failure.is_some() => EXIT_WRONG,
-        Sum { measured: 0, .. } => EXIT_NOTHING_COMPLETED,
-        _ if sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown => EXIT_WRONG,
-        _ if sum.broken > 0 => EXIT_BROKEN,
-        Sum { is_our_fault: true, .. } => EXIT_OUR_FAULT,
-        _ => 0,
-    })
+    let has_nothing = sum.measured == 0 && !sum.is_interrupted;
+    let has_failed = sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown;
+    let codes = [
+        // Where every run failed, that nothing was measured says more.
+        (EXIT_WRONG, failure.is_some() || has_failed && !has_nothing),
+        (EXIT_NOTHING_COMPLETED, has_nothing),
+        (EXIT_BROKEN, sum.broken > 0),
+        (EXIT_OUR_FAULT, sum.is_our_fault),
+        (EXIT_INTERRUPTED, sum.is_interrupted),
+    ];
+    Ok(foremost(ORDER, &codes))
 }
 
 /// The last line: how many runs were measured, and how to continue.

@@ -1,0 +1,59 @@
+//! Exit codes, and which of several counts. docs/command-line.md has them as a table.
+
+/// A bad option, URL or file, an unresolvable host, a failed script or write; in compatible runs, any failure.
+pub const EXIT_WRONG: u8 = 1;
+/// The run could not start.
+pub(super) const EXIT_NOT_STARTED: u8 = 2;
+/// A gate is broken (`--fail-if`), or no load of a search holds.
+pub(super) const EXIT_BROKEN: u8 = 3;
+/// onrush itself limited the run (`--strict`).
+pub(super) const EXIT_OUR_FAULT: u8 = 4;
+/// The run ended without a single response, or its target was unreachable.
+pub(super) const EXIT_NOTHING_COMPLETED: u8 = 5;
+/// What was to be found out is still unknown, although nothing cut it short.
+pub(super) const EXIT_INCONCLUSIVE: u8 = 6;
+/// A first signal came before all that was to be decided was decided, or a second signal quit.
+pub(super) const EXIT_INTERRUPTED: u8 = 130;
+
+/// The codes of runs and experiments, the most important first.
+pub(super) const ORDER: [u8; 7] = [
+    EXIT_WRONG,
+    EXIT_NOT_STARTED,
+    EXIT_NOTHING_COMPLETED,
+    EXIT_BROKEN,
+    EXIT_OUR_FAULT,
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERRUPTED,
+];
+
+/// Those of searches: a load that onrush could not generate is no load at which the objective fails.
+pub(super) const SEARCH_ORDER: [u8; 7] = [
+    EXIT_WRONG,
+    EXIT_NOT_STARTED,
+    EXIT_NOTHING_COMPLETED,
+    EXIT_OUR_FAULT,
+    EXIT_BROKEN,
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERRUPTED,
+];
+
+/// Of the codes that apply, the first in this order; 0: none does.
+pub(super) fn foremost(order: [u8; 7], codes: &[(u8, bool)]) -> u8 {
+    let applies = |code: &u8| codes.iter().any(|(known, applies)| known == code && *applies);
+    order.into_iter().find(applies).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_important_of_several_codes_counts() {
+        let all = |codes: &[u8]| codes.iter().map(|code| (*code, true)).collect::<Vec<_>>();
+        assert_eq!(foremost(ORDER, &[]), 0);
+        assert_eq!(foremost(ORDER, &all(&[130, 4, 3])), 3);
+        assert_eq!(foremost(SEARCH_ORDER, &all(&[130, 4, 3])), 4);
+        assert_eq!(foremost(ORDER, &all(&[3, 5, 2, 1])), 1);
+        assert_eq!(foremost(ORDER, &[(3, false), (130, true)]), 130);
+    }
+}
