@@ -28,5 +28,6 @@ pub mod tables;
 pub mod verdict;
 
 mod digits;
+mod proc;
 mod random;
 mod reason;

@@ -2,12 +2,17 @@
 //! to decide what to compile; without this, a script's instruction count varies by half a per cent from run to run.
 
 use std::mem;
+use std::process;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{c_long, c_void};
 
 /// The C library's `syscall`, which the function below overrides and calls. It passes on six arguments, the most that a
 /// system call takes.
 type Syscall = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> c_long;
+
+/// That function, once it has been looked up: a look-up for each call would be counted.
+static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Fills the buffer of `getrandom` with a constant, and passes every other call on.
 ///
@@ -29,8 +34,15 @@ pub unsafe extern "C" fn syscall(
         unsafe { (one as *mut u8).write_bytes(7, two as usize) };
         return two;
     }
-    // SAFETY: the name ends in a zero.
-    let next: *mut c_void = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
-    // SAFETY: the C library has this function, and arguments that a call does not use are ignored.
+    let mut next = NEXT.load(Ordering::Relaxed);
+    if next.is_null() {
+        // SAFETY: the name ends in a zero.
+        next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
+        if next.is_null() {
+            process::abort();
+        }
+        NEXT.store(next, Ordering::Relaxed);
+    }
+    // SAFETY: that is the C library's function, and arguments that a call does not use are ignored.
     unsafe { mem::transmute::<*mut c_void, Syscall>(next)(number, one, two, three, four, five, six) }
 }

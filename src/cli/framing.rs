@@ -14,13 +14,10 @@ pub(super) fn contradiction(request: &Request, body: Option<&Material>, once: bo
     let of = |wanted: &'static str| request.headers.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
     let is_chunked = of("Transfer-Encoding").next().is_some();
     // In chunks, a body ends with an empty line, after trailers or without.
-    let wrong_coding = of("Transfer-Encoding").find(|_| !body.ends_with(b"\r\n\r\n"));
-    let wrong_length = of("Content-Length").find(|(_, value)| is_chunked || length(value) != Some(body.len()));
-    let (name, value) = wrong_coding.or(wrong_length)?;
-    let is_too_small = length(value).is_some_and(|length| length < body.len());
-    if !once && !is_too_small {
-        return None;
-    }
+    let wrong_coding = of("Transfer-Encoding").filter(|_| !body.ends_with(b"\r\n\r\n"));
+    let wrong_length = || of("Content-Length").filter(|(_, value)| is_chunked || length(value) != Some(body.len()));
+    let too_small = || wrong_length().find(|(_, value)| length(value).is_some_and(|length| length < body.len()));
+    let (name, value) = if once { wrong_coding.chain(wrong_length()).next()? } else { too_small()? };
     Some(format!(
         "'{name}: {value}' does not fit the body, which has {}, but is sent as typed: a server may respond with 400, \
          wait for more, or take a part for another request",
@@ -72,5 +69,7 @@ mod tests {
             assert!(line.starts_with(named), "{headers:?} {body:?}: {line}");
             assert_eq!(said(headers, body, false).is_some(), named.contains("'Content-Length: 3'"), "{line}");
         }
+        let line = said(&[(LENGTH, "7"), (LENGTH, "3")], "hello", false);
+        assert!(line.is_some_and(|line| line.starts_with("'Content-Length: 3' does")), "the dangerous one");
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process_group, test_kill_process_group};
 
-use crate::run::sight::proc;
+use crate::proc;
 
 /// The process groups that exist now. Clones share one list.
 #[derive(Clone, Debug)]

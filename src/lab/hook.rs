@@ -88,7 +88,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::run::sight::proc;
+    use crate::proc;
 
     /// Runs a hook; returns how it ended and what it wrote.
     fn run(command: &str, timeout: Duration, interrupt: &Interrupt) -> (HookEnded, String) {

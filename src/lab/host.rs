@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::proc::members;
 use crate::run::host::{self, file};
-use crate::run::sight::proc::members;
 
 /// The machine.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -4,19 +4,20 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use thiserror::Error;
 
 use super::ask;
+use super::exit::{EXIT_INCONCLUSIVE, SEARCH_ORDER};
 use super::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin,
     foremost, guard, print_notes, say, verbose, with_stack,
 };
-use super::exit::{EXIT_INCONCLUSIVE, SEARCH_ORDER};
+use crate::backend::sim::Scenario;
 use crate::engine::Spare;
 use crate::live::ProgressLine;
 use crate::plan::search::Over;
-use crate::plan::{Addresses, Format, Plan, Search};
+use crate::plan::{Addresses, Format, Io, Plan, Search};
 use crate::reason::reason;
 use crate::report::Note;
 use crate::report::files::{self, Fates, Files};
@@ -65,6 +66,7 @@ fn steps(search: &mut Search) -> u8 {
     let read = interrupt.unheard(|| search.plan.read_materials());
     let found = guard(|| {
         read?;
+        check(search)?;
         Runs::new(search, &interrupt).all()
     });
     match found.and_then(|found| found) {
@@ -76,6 +78,19 @@ fn steps(search: &mut Search) -> u8 {
             exit_code(&error)
         }
     }
+}
+
+/// Checks that every run of a search can begin: one that cannot would lose all those before it.
+fn check(search: &Search) -> anyhow::Result<()> {
+    if let (Io::Sim(path), Over::Threads) = (&search.plan.io, search.over)
+        && Scenario::read(path)?.capacity.is_some()
+    {
+        bail!(
+            "--over threads: the scenario's capacity is divided among the threads, and not every number of them divides it; \
+             search --over connections"
+        );
+    }
+    Ok(())
 }
 
 /// The exit code of a search that found nothing because of this error.

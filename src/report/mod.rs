@@ -66,7 +66,8 @@ const NS_PER_US: f64 = 1000.0;
 pub fn opening(plan: &Plan) -> String {
     // Reports are passed around like files; wrk's shows the URL as typed.
     let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
-    let url = if keeps_url { plan.target.typed.clone() } else { secrets::url(&plan.target.typed) };
+    let hidden = || secrets::Known::of(plan).hide_in(&secrets::url(&plan.target.typed));
+    let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(result::Schedule::of);
     first_lines(plan.stop, &url, plan.load.threads, plan.load.connections) + &due(schedule.as_ref())
 }

@@ -1,4 +1,4 @@
-//! The workers of a run as their watcher sees them: threads, or engines in virtual time.
+//! The workers of a run as their watcher sees them: by the machine's clock, or in virtual time.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::engine::WorkerEnd;
 
 /// The workers of a run.
 pub(super) enum Crew {
-    /// Each has a thread.
+    /// They run at the same time.
     Threads(Threads),
-    /// They take turns in the watcher's thread.
-    Simulated(Box<Simulated>),
+    /// They take turns, and run while their watcher waits.
+    Simulated(Simulated),
 }
 
 impl Crew {
@@ -21,11 +21,11 @@ impl Crew {
     pub fn release(&mut self, start: Instant, clock: &Clock) {
         match self {
             Self::Threads(threads) => threads.release(start),
-            Self::Simulated(simulated) => simulated.release(clock.passed()),
+            Self::Simulated(simulated) => simulated.advance(clock.passed()),
         }
     }
 
-    /// Waits for this long, in which the workers run, or until one of them has ended.
+    /// Waits for this long, in which the workers run; by the machine's clock only until one of them has ended.
     pub fn wait(&mut self, length: Duration, clock: &mut Clock) {
         match self {
             Self::Threads(_) => thread::park_timeout(length),

@@ -83,7 +83,7 @@ pub fn prepare(
     let crew = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?.share(load.threads, plan.seed)?;
-            Crew::Simulated(Box::new(Simulated::new(workers, scenario, Arc::clone(&control))))
+            Crew::Simulated(Simulated::spawn(workers, scenario)?)
         }
         _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, load, move |settings| {
             Uring::new(settings.max_inflight, clock, dialer(settings)?)

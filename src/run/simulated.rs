@@ -1,59 +1,73 @@
-//! Workers in virtual time, which take turns in one thread: whatever the machine does meanwhile, a run goes the same
-//! way.
+//! Workers in virtual time, which take turns: whatever the machine does meanwhile, a run goes the same way.
+//!
+//! Each has a thread of its own, so that a script that never returns costs one worker and not the watcher.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
 
 use onrush_proto::Nanos;
 
+use super::threads::{self, NotStarted};
 use super::worker::Worker;
 use crate::backend::Sim;
 use crate::backend::sim::Scenario;
-use crate::engine::{Control, Engine, WorkerEnd};
+use crate::engine::{WorkerEnd, WorkerLink};
+
+/// A worker whose script has not returned for this long, by the machine's clock, is not waited for any longer. It is far
+/// more than any callback takes, so that what is lost does not depend on how busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The workers of a simulated run.
 pub(super) struct Simulated {
-    scenario: Scenario,
-    control: Arc<Control>,
-    /// The workers until the run begins.
-    waiting: Vec<Worker>,
-    at_work: Vec<Option<Box<Engine<Sim>>>>,
-    ended: Vec<Option<WorkerEnd>>,
+    scenario: Box<Scenario>,
+    workers: Vec<Place>,
+}
+
+/// A worker as the others see it.
+struct Place {
+    link: Arc<WorkerLink>,
+    /// How far it is to run.
+    orders: Sender<Nanos>,
+    /// What became of each order: the results, if the run has ended.
+    turns: Receiver<Option<Box<WorkerEnd>>>,
+    state: State,
+}
+
+enum State {
+    /// It waits for an order.
+    Waiting,
+    /// Its script did not return from the last one.
+    Lost,
+    /// It has ended; one that panicked leaves nothing.
+    Ended(Option<Box<WorkerEnd>>),
 }
 
 impl Simulated {
     /// Workers that wait to be released, each with its part of the server.
-    pub fn new(workers: Vec<Worker>, scenario: Scenario, control: Arc<Control>) -> Self {
-        let ended = workers.iter().map(|_| None).collect();
-        Self { scenario, control, waiting: workers, at_work: Vec::new(), ended }
-    }
-
-    /// Releases the workers at this time of the scenario.
-    pub fn release(&mut self, now: Nanos) {
-        let begin = |worker: Worker| {
-            let settings = &worker.settings;
-            // The runs of a search are not all alike.
-            let network = self.scenario.clone().network(settings.seed.wrapping_add(now.0));
-            let backend = Sim::new(settings.max_inflight, network).starting_at(now);
-            let mut engine = Box::new(worker.engine(backend).without_account());
-            engine.begin(Instant::now());
-            Some(engine)
+    ///
+    /// # Errors
+    ///
+    /// If a thread could not be created.
+    pub fn spawn(workers: Vec<Worker>, scenario: Scenario) -> Result<Self, NotStarted> {
+        let spawn = |(index, worker): (usize, Worker)| {
+            let (orders, ordered) = mpsc::channel();
+            let (turned, turns) = mpsc::channel();
+            let (link, thread, scenario) =
+                (Arc::clone(&worker.link), threads::builder(index, &worker), scenario.clone());
+            let thread = thread.spawn(move || work(worker, scenario, ordered, &turned));
+            thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?;
+            Ok(Place { link, orders, turns, state: State::Waiting })
         };
-        self.at_work = self.waiting.drain(..).map(begin).collect();
+        let workers = workers.into_iter().enumerate().map(spawn).collect::<Result<_, _>>()?;
+        Ok(Self { scenario: Box::new(scenario), workers })
     }
 
-    /// Lets each worker run up to this moment, or a little further, to the next event after it.
+    /// Lets each worker in turn run up to this moment, or a little further, to the next event after it; the first time,
+    /// lets it begin there.
     pub fn advance(&mut self, until: Nanos) {
-        for (place, ended) in self.at_work.iter_mut().zip(&mut self.ended) {
-            let Some(engine) = place.take() else { continue };
-            match catch_unwind(AssertUnwindSafe(|| engine.run_past(until))) {
-                Ok(Ok(end)) => *ended = Some(end),
-                Ok(Err(engine)) => *place = Some(engine),
-                // It panicked: the others end, too.
-                Err(_) => self.control.stop(),
-            }
-        }
+        self.workers.iter_mut().for_each(|worker| worker.advance(until));
     }
 
     /// Whether the scenario has interrupted the run by then.
@@ -63,11 +77,61 @@ impl Simulated {
 
     /// Whether worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
-        self.at_work[index].is_some()
+        !matches!(self.workers[index].state, State::Ended(_))
     }
 
     /// The results of worker `index`, once, if it has ended.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
-        self.ended[index].take()
+        match &mut self.workers[index].state {
+            State::Ended(end) => end.take().map(|end| *end),
+            State::Waiting | State::Lost => None,
+        }
+    }
+}
+
+impl Place {
+    fn advance(&mut self, until: Nanos) {
+        if !matches!(self.state, State::Waiting) {
+            return;
+        }
+        // A worker that is gone is found below.
+        let _ = self.orders.send(until);
+        self.state = loop {
+            match self.turns.recv_timeout(PATIENCE) {
+                Ok(None) => break State::Waiting,
+                Ok(end) => break State::Ended(end),
+                Err(RecvTimeoutError::Disconnected) => break State::Ended(None),
+                Err(RecvTimeoutError::Timeout) if self.link.callback().name().is_some() => break State::Lost,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        };
+    }
+}
+
+/// Carries out a worker's part, one order after the other.
+fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Option<Box<WorkerEnd>>>) {
+    let control = Arc::clone(&worker.control);
+    if catch_unwind(AssertUnwindSafe(|| turns(worker, scenario, ordered, turned))).is_err() {
+        // The others end, too.
+        control.stop();
+    }
+}
+
+fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Option<Box<WorkerEnd>>>) {
+    // A run that could not begin, or that has ended without this worker, has no use for what it might still say.
+    let tell = |end| drop(turned.send(end));
+    let Ok(begin) = ordered.recv() else { return };
+    // The runs of a search are not all alike.
+    let network = scenario.network(worker.settings.seed.wrapping_add(begin.0));
+    let backend = Sim::new(worker.settings.max_inflight, network).starting_at(begin);
+    let mut engine = Box::new(worker.engine(backend).without_account());
+    engine.begin(Instant::now());
+    tell(None);
+    for until in ordered {
+        engine = match engine.run_past(until) {
+            Ok(end) => return tell(Some(Box::new(end))),
+            Err(engine) => engine,
+        };
+        tell(None);
     }
 }

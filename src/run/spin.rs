@@ -8,6 +8,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 
 use crate::plan::{Io, Plan, Spin};
+use crate::proc;
 
 /// What was decided, and why, for `-v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub fn decide(plan: &Plan, addresses: &[SocketAddr]) -> Decision {
         return Decision { spins: false, reason: "the run is simulated" };
     }
     let allowed = thread::available_parallelism().map_or(1, |processors| processors.get());
-    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| count(&text));
+    let online = proc::online().and_then(|list| proc::members(&list)).map(|all| all.len());
     let is_local = plan.way.unix.is_some() || addresses.iter().any(|&address| is_here(address));
     judge(plan.spin, plan.load.threads as usize, allowed, online.unwrap_or(allowed), is_local)
 }
@@ -46,15 +47,6 @@ fn judge(asked: Spin, threads: usize, allowed: usize, online: usize, is_local: b
 pub(super) fn is_here(mut address: SocketAddr) -> bool {
     address.set_port(0);
     UdpSocket::bind(address).is_ok()
-}
-
-/// The number of processors in a list of the kernel's, such as `0-3,8`.
-fn count(list: &str) -> Option<usize> {
-    let size = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(last.parse::<usize>().ok()?.checked_sub(first.parse().ok()?)? + 1)
-    };
-    list.trim().split(',').map(size).sum()
 }
 
 #[cfg(test)]
@@ -86,10 +78,5 @@ mod tests {
             let own = socket.local_addr().unwrap();
             assert!(!own.ip().is_loopback() && is_here(own), "{own}");
         }
-    }
-
-    #[test]
-    fn lists_of_processors_are_counted() {
-        assert_eq!([count("0-1\n"), count("0"), count("0-3,8,10-11"), count("?")], [Some(2), Some(1), Some(7), None]);
     }
 }

@@ -17,7 +17,7 @@ use super::*;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Sim};
 use crate::cli::{self, Invocation};
-use crate::engine::{Callback, Callbacks, Control, MakeCallbacks, OnResponse, Response, Settings, WorkerLink};
+use crate::engine::{Callback, Callbacks, MakeCallbacks, OnResponse, Response, Settings, WorkerLink};
 use crate::plan::{Io, Plan};
 use crate::random::Random;
 
@@ -42,7 +42,7 @@ impl Observer for Silent {}
 fn set_up(
     words: &str,
     scripts: Vec<MakeCallbacks>,
-    crew: impl FnOnce(&Plan, Vec<Worker>, &Arc<Control>) -> Crew,
+    crew: impl FnOnce(&Plan, Vec<Worker>) -> Crew,
 ) -> (Box<Plan>, Prepared) {
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
@@ -50,13 +50,13 @@ fn set_up(
     let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());
     let workers = workers(&plan, &parts, settings, None, scripts, None, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
-    let crew = crew(&plan, workers, &control);
+    let crew = crew(&plan, workers);
     let prepared = Prepared { backend: Sim::NAME, descriptors: None, control, links, crew, sight: None, sockets: None };
     (plan, prepared)
 }
 
 /// Threads in which only the network is simulated.
-fn threads(plan: &Plan, workers: Vec<Worker>, _: &Arc<Control>) -> Crew {
+fn threads(plan: &Plan, workers: Vec<Worker>) -> Crew {
     let make = |settings: &Settings| {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(settings.max_inflight, scenario.network(settings.seed)))

@@ -66,8 +66,7 @@ impl Threads {
         let mut threads = Self { gate: Arc::default(), workers: Vec::with_capacity(workers.len()) };
         let (ready, set_up) = mpsc::channel();
         for (index, worker) in workers.into_iter().enumerate() {
-            let thread = thread::Builder::new().name(format!("worker-{index}"));
-            let thread = if worker.callbacks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread };
+            let thread = builder(index, &worker);
             let (make, ready, gate, watcher) =
                 (make.clone(), ready.clone(), Arc::clone(&threads.gate), thread::current());
             let thread = thread.spawn(move || work(worker, make, ready, &gate, &watcher));
@@ -102,6 +101,12 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.gate.open(None);
     }
+}
+
+/// The thread of worker `index`, to be spawned.
+pub(super) fn builder(index: usize, worker: &Worker) -> thread::Builder {
+    let thread = thread::Builder::new().name(format!("worker-{index}"));
+    if worker.callbacks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread }
 }
 
 /// Sets a worker up, reports that, waits to be released and runs it. `None`: it was never released.

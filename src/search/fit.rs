@@ -84,8 +84,7 @@ fn against(points: &[Point], low: Option<f64>, high: Option<f64>) -> Vec<&Point>
 /// Whether the limit is still unknown, although no signal cut the search short.
 pub fn is_inconclusive(points: &[Point], ended: Ended) -> bool {
     let bracket = Bracket::of(points);
-    let is_contradicted =
-        interval(points, bracket).is_none() && contradicting(points, bracket).len() >= AGAINST_MAX;
+    let is_contradicted = interval(points, bracket).is_none() && contradicting(points, bracket).len() >= AGAINST_MAX;
     let is_open = bracket.fails.is_none() && doubted(points, bracket.holds.unwrap_or(0)).is_some();
     match ended {
         Ended::Died => false,

@@ -196,7 +196,12 @@ fn a_signal_ends_the_search_with_what_is_known(context: &Context) {
     assert_eq!((output.code, &output.stdout[..]), (130, line), "{output:?}");
     let output = simulate(context.onrush().words("-t1 --find-max p99<50ms"), "signal_s = 0.4");
     assert_eq!((output.code, &output.stdout[..]), (130, ""), "{output:?}");
-    assert!(output.stderr.ends_with("onrush: interrupted before the first run of the search was over: there is no result\n"), "{output:?}");
+    assert!(
+        output
+            .stderr
+            .ends_with("onrush: interrupted before the first run of the search was over: there is no result\n"),
+        "{output:?}"
+    );
     // A real one, in the closed loop of the first second.
     let server = target();
     let onrush = context.onrush().words("-t1 --find-max p99<50ms").word(url(&server, "/"));

@@ -160,6 +160,7 @@ fn main() {
     }
     let start = Instant::now();
     let mut arguments = Arguments::from_args();
+    let asked = arguments.test_threads;
     let mut conclusions = Vec::new();
     for (how_many, is_alone) in [(AT_ONCE, false), (1, true)] {
         let mut trials = Vec::new();
@@ -170,7 +171,7 @@ fn main() {
                 trials.extend(backends.iter().map(|backend| trial(backend, topic, case)));
             }
         }
-        arguments.test_threads = Some(how_many);
+        arguments.test_threads = Some(asked.unwrap_or(how_many).min(how_many));
         conclusions.push(libtest_mimic::run(&arguments, trials));
     }
     print_slowest(start.elapsed());

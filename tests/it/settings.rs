@@ -315,7 +315,7 @@ tell $? $(cat $core) $(ls /run/onrush)
 said
 "#;
     let lines = lines(context, script);
-    assert_eq!(lines[0], "130 512");
+    assert_eq!(lines[0], "1 512");
     let [left] = &lines[1..] else { panic!("{lines:#?}") };
     assert!(
         left.starts_with("onrush: net.core.somaxconn is \"512\" and was left alone: onrush had set it to "),

@@ -26,6 +26,8 @@ cases! {
     a_server_beyond_its_cliff_does_less (Once);
     a_noisy_server_is_faster_in_some_seconds_than_in_others (Once);
     a_scenario_that_cannot_be_understood_is_refused (Once);
+    a_script_that_never_returns_is_named_in_virtual_time_too (Once);
+    a_search_over_threads_needs_a_target_for_any_number_of_them (Once);
 }
 
 /// One request after the other, a millisecond each, in which nothing is answered from 20 s to 30 s.
@@ -238,7 +240,7 @@ fn the_same_command_line_gives_the_same_bytes(context: &Context) {
     let pauses = "function delay() return math.random(20) end function response() end";
     for (words, more, script, code) in [
         ("-t2 -c10 -n2000 --give-up 3s --latency", "", "", 0),
-        ("-t2 --find-max p90<60ms,errors<5% -d 30s", "", "", 0),
+        ("-t2 -R 200 --find-max p90<60ms,errors<5% -d 30s", "", "", 0),
         ("-t2 -c4 --until rate±5% -d 5m", "", "", 0),
         ("-t2 -c8 -d5s --fail-if errors>0%,p99>1ms --annotate", "", "", 3),
         ("-t2 -c8 -n5000 --give-up 2s", "refuse = [{ from_s = 0.3, for_s = 99.0 }]\nclose = true", "", 5),
@@ -317,8 +319,41 @@ fn a_server_that_stays_away_ends_a_run_of_requests(context: &Context) {
     output.note("the target was unreachable for 5s");
 }
 
+/// Its thread is lost; the other one goes on, and time with it.
+fn a_script_that_never_returns_is_named_in_virtual_time_too(context: &Context) {
+    let script = "function setup(thread) made = (made or 0) + 1 thread:set('id', made) end
+                  function response() while id == 1 do end end";
+    let output = simulate(context.onrush().words("-t2 -c2 -d2s").lua(script), "connect_us = 0.0\nlatency_us = 1000.0");
+    assert_eq!((output.code, output.requests()), (1, 2_000), "{output:?}");
+    assert!(
+        output.stderr.contains("onrush: thread 1 is still in the script's response() more than a second after"),
+        "{output:?}"
+    );
+}
+
+fn a_search_over_threads_needs_a_target_for_any_number_of_them(context: &Context) {
+    let words = "-c4 --find-max errors<1% --over threads -d 8s";
+    let output = simulate(context.onrush().words(words), "[capacity]\nworkers = 4\nservice_us = 1000.0");
+    let line = "onrush: --over threads: the scenario's capacity is divided among the threads, and not every number of them \
+                divides it; search --over connections\n";
+    assert_eq!((output.code, output.stderr.as_str()), (1, line));
+}
+
 fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
-    for scenario in ["latency_us = 'soon'", "latencies = 1.0", "[[fault]]\nevery = 1\nwhat = 'dance'"] {
+    let capacity = |more: &str| format!("[capacity]\nworkers = 1\n{more}");
+    for scenario in [
+        "latency_us = 'soon'",
+        "latencies = 1.0",
+        "[[fault]]\nevery = 1\nwhat = 'dance'",
+        // Virtual time would not go on.
+        "latency_us = -5.0",
+        "[[stall]]\nfrom_s = 1.0\nfor_s = -inf",
+        &capacity("service_us = nan"),
+        &capacity("service_us = 0.0"),
+        &capacity("service_us = 1.0\nnoise = 2.0"),
+        &capacity("service_us = 1.0\ncliff = { waiting = 1, slower = -1.0 }"),
+        &capacity("service_us = 1.0\nspread = { log-normal = -1.0 }"),
+    ] {
         let output = simulate(context.onrush().words("-d1s"), scenario);
         assert_eq!(output.code, 1, "{output:?}");
         assert!(output.stderr.contains("\" is not a valid scenario: "), "{output:?}");
@@ -352,7 +387,7 @@ fn a_server_with_a_limit_refuses_what_it_has_no_room_for(context: &Context) {
         output.note("note: of 36,000 responses, 35,602 were 503 and 398 were 200");
     }
     let output = simulate(context.onrush().words("-t2 -c30 -d10s"), &format!("{scenario} 3"));
-    let line = "onrush: capacity: 3 workers cannot be divided among 2 threads; change workers, or -t\n";
+    let line = "onrush: capacity: workers = 3 cannot be divided among 2 threads; change it, or -t\n";
     assert_eq!((output.code, output.stderr.as_str()), (1, line));
 }
 

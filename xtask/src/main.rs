@@ -1,4 +1,4 @@
-//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `messages`, `pictures` and `bench`.
+//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `pictures` and `bench`.
 //!
 //! None of it is part of the program or needed to build it.
 

@@ -59,18 +59,33 @@ pub struct Cliff {
 }
 
 impl Capacity {
+    /// Checks that a service takes time.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let Self { service_us, noise, .. } = *self;
+        let slower = self.cliff.map_or(1.0, |cliff| cliff.slower);
+        let spread = if let Spread::LogNormal(spread) = self.spread { spread } else { 0.0 };
+        ensure!(service_us.is_finite() && service_us > 0.0, "service_us = {service_us}: a service takes some time");
+        ensure!((0.0..1.0).contains(&noise), "noise = {noise}: a share of the service time, from 0 to less than 1");
+        ensure!(slower.is_finite() && slower > 0.0, "slower = {slower}: a factor above zero");
+        ensure!(spread.is_finite() && spread >= 0.0, "spread = {spread}: a standard deviation, zero or more");
+        Ok(())
+    }
+
     /// The share of each of several threads.
     pub(super) fn share(&self, threads: u32, seed: u64) -> anyhow::Result<Self> {
-        let Self { workers, .. } = *self;
-        ensure!(
-            workers > 0 && workers.is_multiple_of(threads),
-            "capacity: {workers} workers cannot be divided among {threads} threads; change workers, or -t"
-        );
-        let cliff = self.cliff.map(|cliff| Cliff { waiting: cliff.waiting / threads, ..cliff });
+        let share = |name, number: u32| {
+            ensure!(
+                number.is_multiple_of(threads),
+                "capacity: {name} = {number} cannot be divided among {threads} threads; change it, or -t"
+            );
+            Ok(number / threads)
+        };
+        ensure!(self.workers > 0, "capacity: workers = 0; change it");
+        let cliff = self.cliff.map(|cliff| anyhow::Ok(Cliff { waiting: share("waiting", cliff.waiting)?, ..cliff }));
         Ok(Self {
-            workers: workers / threads,
-            queue: self.queue.map(|most| most / threads),
-            cliff,
+            workers: share("workers", self.workers)?,
+            queue: self.queue.map(|most| share("queue", most)).transpose()?,
+            cliff: cliff.transpose()?,
             seed,
             ..self.clone()
         })
@@ -87,7 +102,9 @@ impl Capacity {
             }
         };
         let second = now.0 / 1_000_000_000;
-        let noise = self.noise * (2.0 * Random::new(self.seed ^ second).uniform() - 1.0);
+        // One chain leads from a seed to its seconds: the factors of a seed are not those of another one, rearranged.
+        let mut random = Random::new(Random::new(self.seed).next().wrapping_add(second));
+        let noise = self.noise * (2.0 * random.uniform() - 1.0);
         let slower = self.cliff.filter(|cliff| waiting > cliff.waiting as usize).map_or(1.0, |cliff| cliff.slower);
         nanos(self.service_us * drawn * (1.0 + noise) * slower)
     }
@@ -127,5 +144,25 @@ impl Workers {
         self.free_at.pop();
         self.free_at.push(Reverse(done_at));
         Some(done_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_noise_of_one_seed_is_not_that_of_another_one_rearranged() {
+        let all = |seed| {
+            let text = "workers = 1\nservice_us = 1000.0\nnoise = 0.2";
+            let capacity = toml::from_str::<Capacity>(text).unwrap().share(1, seed).unwrap();
+            let mut random = Random::new(1);
+            (0..64).map(|s| capacity.service_ns(Nanos(s * 1_000_000_000), 0, &mut random)).collect::<HashSet<_>>()
+        };
+        assert!(all(8).is_disjoint(&all(9)) && all(0).is_disjoint(&all(1)));
+        assert!(all(8).iter().all(|ns| (800_000..=1_200_000).contains(ns)));
+        assert_eq!(all(8), all(8));
     }
 }

@@ -36,7 +36,7 @@ use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use onrush_proto::Nanos;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -191,7 +191,29 @@ impl Scenario {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("{path:?} cannot be read"))?;
         let scenario = toml::from_str(&text).map_err(|error| anyhow::anyhow!(error.message().to_owned()));
+        let scenario = scenario.and_then(|scenario: Self| scenario.check().map(|()| scenario));
         scenario.with_context(|| format!("{path:?} is not a valid scenario"))
+    }
+
+    /// Checks that no time is negative: virtual time would never get past it.
+    fn check(&self) -> anyhow::Result<()> {
+        let Self { stall, refuse, backlog, generator_stall, connection_fault, .. } = self;
+        let times = [
+            ("connect_us", self.connect_us),
+            ("latency_us", self.latency_us),
+            ("jitter_us", self.jitter_us),
+            ("split_pause_us", self.split_pause_us),
+            ("window_pause_us", self.window_pause_us),
+            ("idle_us", self.idle_us),
+            ("signal_s", self.signal_s.unwrap_or_default()),
+        ];
+        let spans = [stall, refuse, backlog, generator_stall].into_iter().flatten();
+        let spans = spans.flat_map(|span| [("from_s", span.from_s), ("for_s", span.for_s)]);
+        let faults = connection_fault.iter().map(|fault| ("after_us", fault.after_us));
+        for (name, value) in times.into_iter().chain(spans).chain(faults) {
+            ensure!(value.is_finite() && value >= 0.0, "{name} = {value}: a time is a number, zero or more");
+        }
+        self.capacity.as_ref().map_or(Ok(()), Capacity::check)
     }
 
     /// The server of each of the threads of a run. `seed` is that of the run.

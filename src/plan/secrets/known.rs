@@ -45,12 +45,13 @@ impl Known {
         let mut texts: Vec<Vec<u8>> = urls.map(|url| format!("://{url}").into_bytes()).collect();
         texts.extend(plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}").into_bytes()));
         texts.extend(args.map(|arg| arg.clone().into_bytes()));
-        texts.push(start(plan.body().unwrap_or_default()));
         let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref()));
         let mut secrets: Vec<Vec<u8>> = logins.cloned().chain(hidden_args(plan)).map(String::into_bytes).collect();
         secrets.extend(texts.iter().flat_map(|text| values(text, |_| true)));
         // In a script, what is not in quotes is the name of a variable.
         secrets.extend(values(&script, |place| is_quoted(&script, place)));
+        // The last, because it may have any number of them.
+        secrets.extend(values(&start(plan.body().unwrap_or_default()), |_| true));
         let pieces: Vec<Vec<u8>> = secrets.iter().flat_map(|secret| pieces(secret)).take(MOST).collect();
         Self { spellings: pieces.iter().flat_map(|piece| spellings(piece)).collect() }
     }

@@ -309,6 +309,10 @@ mod tests {
         assert_eq!(text(&form("")), form(""));
         let other = |value: &str| form(value).replace("\"my-password\"", "my-pass%77ord");
         assert_eq!(text(&other("a b")), other(REDACTED));
+        // With bare line feeds, and with a blank line of the other kind in the value.
+        let bare = |value: &str| form("VALUE").replace("\r\n", "\n").replace("VALUE", value);
+        assert_eq!(text(&bare("a\n-b\n\r\nc")), bare(REDACTED));
+        assert_eq!(text(&bare("")), bare(""));
     }
 
     #[test]

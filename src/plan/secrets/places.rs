@@ -112,7 +112,9 @@ impl Finder<'_> {
         let head_end = self.end(named_end, is_quote);
         let head = &self.bytes[head_end..self.bytes.len().min(head_end + PART_HEAD_MAX)];
         self.has_one_of(head_end, b";\r\n").then_some(())?;
-        let start = head_end + memmem::find(head, b"\n\r\n").map(|at| at + 3).or(memmem::find(head, b"\n\n"))?;
+        let blank_lines = [&b"\n\r\n"[..], b"\n\n"];
+        let ends = blank_lines.into_iter().filter_map(|blank| Some(memmem::find(head, blank)? + blank.len()));
+        let start = head_end + ends.min()?;
         let end = memmem::find(&self.bytes[start..], b"\n--").map_or(self.bytes.len(), |length| start + length);
         Some(start..self.without_returns(start, end))
     }

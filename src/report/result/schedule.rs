@@ -42,9 +42,12 @@ impl Schedule {
     /// The rate over time in the syntax of `--stages`, or without a length in that of `--rate`.
     pub fn asked(&self) -> String {
         let stage = |stage: &Stage| {
+            // One a minute is 0.016667 a second, and not sixteen digits.
+            let short = |number: f64| (number * 1e6).round() / 1e6;
             let length = stage.length_s.map_or(String::new(), |seconds| format!("{seconds}s:"));
-            let end = if stage.from_per_s == stage.to_per_s { String::new() } else { format!("..{}", stage.to_per_s) };
-            format!("{length}{}{end}", stage.from_per_s)
+            let (from, to) = (short(stage.from_per_s), short(stage.to_per_s));
+            let end = if from == to { String::new() } else { format!("..{to}") };
+            format!("{length}{from}{end}")
         };
         self.stages.iter().map(stage).collect::<Vec<_>>().join(",")
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::proc;
+use crate::proc;
 
 /// A search for the processes that hold sockets, which can be continued.
 #[derive(Debug, Default)]

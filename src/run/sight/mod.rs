@@ -10,7 +10,6 @@ mod groups;
 mod holders;
 mod listeners;
 mod machine;
-pub mod proc;
 mod processes;
 mod unseen;
 mod watcher;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::proc::{self, Stat, members};
 use crate::backend::{monotonic_ns, suspended_ns};
+use crate::proc::{self, Stat, members};
 
 /// How many threads of a process are read when there is no time for all.
 const THREADS: usize = 4;

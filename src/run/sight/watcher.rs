@@ -226,9 +226,9 @@ mod tests {
 
     use rustix::net::listen;
 
-    use super::super::proc;
     use super::*;
     use crate::plan::Addresses;
+    use crate::proc;
 
     /// Time for everything.
     const LONG: Duration = Duration::from_secs(3_600);

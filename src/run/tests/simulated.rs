@@ -37,9 +37,9 @@ fn virtual_clock() -> Clock {
 fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrupt) -> (Outcome, Recorder) {
     let words = format!("onrush {words} --io sim:unused http://127.0.0.1/");
     let scenario: Scenario = toml::from_str(scenario).unwrap();
-    let (plan, prepared) = set_up(&words, Vec::new(), |plan, workers, control| {
+    let (plan, prepared) = set_up(&words, Vec::new(), |plan, workers| {
         let scenario = scenario.share(plan.load.threads, plan.seed).unwrap();
-        Crew::Simulated(Box::new(Simulated::new(workers, scenario, Arc::clone(control))))
+        Crew::Simulated(Simulated::spawn(workers, scenario).unwrap())
     });
     let mut recorder = Recorder::default();
     let outcome = prepared.run(&plan, clock.now(), clock, interrupt, &mut recorder);
