@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 
 use crate::live::ProgressLine;
+use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Plan};
 use crate::reason::reason;
 use crate::report::Gate;
@@ -293,7 +294,7 @@ impl Ending<'_> {
         }
         let not_started = error.is::<NotStarted>() || error.is::<Unavailable>();
         self.code = if not_started { EXIT_NOT_STARTED } else { EXIT_WRONG };
-        self.said.push(format!("{}{error:#}", speaker(self.plan)));
+        self.said.push(hidden(self.plan, &format!("{}{error:#}", speaker(self.plan))));
     }
 
     /// Notes why a run broke off, if it did.
@@ -357,6 +358,11 @@ impl Ending<'_> {
         }
         self.code
     }
+}
+
+/// A line without the secrets of the plan, which a script may have in its messages.
+fn hidden(plan: &Plan, line: &str) -> String {
+    if plan.show.keeps_secrets { line.to_owned() } else { Known::of(plan).hide_in(line) }
 }
 
 /// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.

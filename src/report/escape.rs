@@ -31,12 +31,14 @@ pub fn escape(bytes: &[u8]) -> String {
 
 /// A text in which only characters that move the cursor or change the writing direction are escaped.
 pub fn printable(text: &str) -> String {
-    let is_order = |c: char| {
-        let is_invisible =
-            matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        c.is_control() || is_invisible
-    };
-    text.chars().flat_map(|c| if is_order(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
+    text.chars().flat_map(|c| if misleads(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
+}
+
+/// Whether a character moves the cursor, changes the writing direction or cannot be seen.
+pub fn misleads(c: char) -> bool {
+    let is_invisible =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    c.is_control() || is_invisible
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use onrush_proto::Nanos;
 
+use super::escape::misleads;
 use super::{tls, units};
 use crate::run::Outcome;
 use crate::stats::Transcript;
@@ -72,12 +73,12 @@ fn marked(mark: char, bytes: &[u8], text: &mut String) {
     }
 }
 
-/// Text with plain line ends; control bytes that could move a terminal's cursor, and invalid UTF-8, become `\xNN`.
+/// Text with plain line ends; characters that would mislead a reader of the terminal, and invalid UTF-8, become `\xNN`.
 fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().replace("\r\n", "\n").chars() {
-            if character.is_control() && !matches!(character, '\n' | '\t') {
+            if misleads(character) && !matches!(character, '\n' | '\t') {
                 character.to_string().bytes().for_each(|byte| push_escaped(byte, &mut text));
             } else {
                 text.push(character);
@@ -95,6 +96,13 @@ fn push_escaped(byte: u8, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_that_would_mislead_a_reader_are_escaped() {
+        let shown = printable("a\u{202e}b\u{200b}c\u{feff}\x1b[m\u{9b}1m ü\ttab\r\nnext".as_bytes());
+        let escaped = "a\\xe2\\x80\\xaeb\\xe2\\x80\\x8bc\\xef\\xbb\\xbf\\x1b[m\\xc2\\x9b1m ü\ttab\nnext";
+        assert_eq!(shown, escaped);
+    }
 
     #[test]
     fn the_request_the_answer_and_the_timings_are_shown() {

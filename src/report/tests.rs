@@ -28,6 +28,13 @@ fn stalled_once() -> Outcome {
 }
 
 #[test]
+fn the_first_line_hides_what_is_known_as_secret_wherever_the_url_has_it() {
+    let mut plan = plan(Dialect::Native, "http://h/a/hunter-22", 1, 1, 1);
+    plan.request.headers = vec![("Cookie".to_owned(), "sid=hunter-22".to_owned())];
+    assert!(opening(&plan).contains(" @ http://h/a/REDACTED\n"), "{}", opening(&plan));
+}
+
+#[test]
 fn a_short_run_looks_as_wrk_prints_it() {
     let plan = plan(Dialect::Native, "http://127.0.0.1:18080/", 1, 1, 2);
     let mut outcome = outcome(1_001_860, counters(8_376, 8_376 * 70));

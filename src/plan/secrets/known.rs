@@ -107,7 +107,11 @@ fn pieces(secret: &[u8]) -> Vec<Vec<u8>> {
         piece.len() >= PIECE_MIN && !SCHEMES.iter().any(|name| piece.eq_ignore_ascii_case(name.as_bytes()))
     };
     let mut all = Vec::new();
-    for whole in [secret.trim_ascii(), &decoded(secret).0] {
+    // A typed `Basic` header has the login in base64.
+    let login = secret.split_at_checked(6).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"basic "));
+    let login = login.and_then(|(_, digits)| STANDARD_NO_PAD.decode(without_padding(digits.trim_ascii())).ok());
+    let login = login.unwrap_or_default();
+    for whole in [secret.trim_ascii(), &decoded(secret).0, &login] {
         let password = memchr::memchr(b':', whole).map(|colon| whole[colon + 1..].trim_ascii());
         all.extend(
             [whole].into_iter().chain(password).chain(whole.split(is_border).filter(is_piece)).map(<[u8]>::to_vec),
@@ -115,6 +119,11 @@ fn pieces(secret: &[u8]) -> Vec<Vec<u8>> {
     }
     all.retain(|piece| piece.len() >= LENGTH_MIN);
     all
+}
+
+fn without_padding(digits: &[u8]) -> &[u8] {
+    let padding = digits.iter().rev().take_while(|digit| **digit == b'=').count();
+    &digits[..digits.len() - padding]
 }
 
 /// The spellings of a secret in which a server may send it back: as it is, in hexadecimal and in base64, folded.
@@ -185,6 +194,16 @@ mod tests {
         }
         assert_eq!(known.hide_in("this is in-a-scr"), "this is REDACTED");
         assert_eq!(known.hide_in("this is in-"), "this is in-");
+    }
+
+    #[test]
+    fn the_login_of_a_typed_basic_header_is_known() {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        for login in ["me:hunter-2", "someone:hunter-2"] {
+            let value = format!("basic {}", base64::engine::general_purpose::STANDARD.encode(login));
+            plan.request.headers = vec![("Authorization".to_owned(), value)];
+            assert_eq!(Known::of(&plan).hide_in("as hunter-2 you may"), "as REDACTED you may", "{login}");
+        }
     }
 
     #[test]

@@ -186,7 +186,11 @@ impl Plan {
 
     /// All of them.
     pub fn differences(&self, other: &Self) -> Vec<Different> {
-        let value = |plan: &Self| serde_json::to_value(plan.compared()).unwrap_or_default();
+        let value = |plan: &Self| {
+            let mut value = serde_json::to_value(plan.compared()).unwrap_or_default();
+            value["headers"] = plan.compared().named_headers();
+            value
+        };
         let mut found = Vec::new();
         find_differences("", &value(self), &value(other), &mut found);
         let rates = self.constant_rate().zip(other.constant_rate());
@@ -195,7 +199,32 @@ impl Plan {
             found.retain(|it| !is_rate(it));
             found.insert(at, Different { name: RATE.to_owned(), is: plain(is), was: plain(was) });
         }
+        // A closed loop and a schedule differ in the option that was typed for one of them.
+        for it in found.iter_mut().filter(|it| it.name == "schedule") {
+            let schedule = |plan: &Self| plan.schedule.as_ref().map_or(Value::Null, |it| Value::from(it.asked()));
+            let rate = |plan: &Self| plan.constant_rate().map_or(Value::Null, plain);
+            *it = match self.constant_rate().or(other.constant_rate()) {
+                Some(_) => Different { name: RATE.to_owned(), is: rate(other), was: rate(self) },
+                None => Different { name: STAGES.to_owned(), is: schedule(other), was: schedule(self) },
+            };
+        }
         found
+    }
+
+    /// The values of the headers by name. A `Host` that follows from the URL differs wherever that does.
+    fn named_headers(&self) -> Value {
+        let after_scheme = self.url.split_once("://").map_or(&self.url[..], |(_, rest)| rest);
+        let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        let follows = |it: &&Header| it.name.eq_ignore_ascii_case("Host") && it.value.eq_ignore_ascii_case(host);
+        let mut names = serde_json::Map::new();
+        for Header { name, value } in self.headers.iter().filter(|it| !follows(it)) {
+            let before = names.remove(name);
+            let value =
+                before.map_or(value.clone(), |before| format!("{}, {value}", before.as_str().unwrap_or_default()));
+            names.insert(name.clone(), Value::from(value));
+        }
+        names.into()
     }
 
     /// The rate, if it is the same from the beginning to the end of the run.
@@ -248,6 +277,8 @@ pub struct Different {
 
 /// The name of a difference between two constant rates.
 const RATE: &str = "-R";
+/// That of a difference between schedules of which one is none.
+const STAGES: &str = "--stages";
 
 /// A number, without a fraction if it is whole.
 fn plain(number: f64) -> Value {
@@ -266,7 +297,10 @@ fn shown(value: &Value) -> String {
 impl Different {
     /// The key of the plan in which it is.
     pub fn key(&self) -> &str {
-        if self.name == RATE { "schedule" } else { self.name.split(['.', '[']).next().unwrap_or_default() }
+        if [RATE, STAGES].contains(&&self.name[..]) {
+            return "schedule";
+        }
+        self.name.split(['.', '[']).next().unwrap_or_default()
     }
 }
 

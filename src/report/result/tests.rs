@@ -193,6 +193,22 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
     let rate =
         |per_s| move |plan: &mut crate::plan::Plan| plan.schedule = Some(crate::report::fixtures::schedule(per_s));
     assert_eq!(difference(rate(1_000), rate(3_500)), "-R is 3500 instead of 1000");
+    assert_eq!(difference(|_| {}, rate(500)), "-R is 500 instead of nothing");
+    let at = |port: u16, more: &str| {
+        let headers = vec![("Host".to_owned(), format!("h:{port}")), ("X-A".to_owned(), more.to_owned())];
+        move |plan: &mut crate::plan::Plan| {
+            (plan.target.typed, plan.request.headers) = (format!("http://me:pw@h:{port}/a"), headers.clone());
+        }
+    };
+    assert_eq!(difference(at(8_000, "1"), at(8_000, "2")), "headers.X-A is \"2\" instead of \"1\"");
+    let url = "url is \"http://REDACTED@h:8001/a\" instead of \"http://REDACTED@h:8000/a\"";
+    assert_eq!(difference(at(8_000, "1"), at(8_001, "1")), url);
+    let plans = [at(8_000, "1"), at(8_001, "1")].map(|change| {
+        let mut plan = plan(Dialect::Native);
+        change(&mut plan);
+        Document::of(&plan, &outcome([5])).plan
+    });
+    assert_eq!(plans[0].differences(&plans[1]).len(), 1, "a Host that follows from the URL is no second difference");
     let secret = |kept: bool| {
         difference(
             |plan| (plan.request.headers, plan.target.typed) = (header("a"), "http://h/?token=1".to_owned()),
