@@ -49,7 +49,8 @@ An experiment file with every key (name and [run] are required):
 A level may also set \"sysctl.net.ipv4.tcp_rmem\" or another host setting, and
 \"target.command\". Exit codes: 0 all runs were measured, 1 the plan is wrong
 or a run failed, 3 a gate (fail-if) broke, 4 onrush was the limit (strict),
-5 nothing was measured, 130 interrupted.
+5 nothing was measured, 130 interrupted: the first of 1, 5, 3, 4 and 130 that
+applies.
 ";
 
 pub(crate) const SWEEP: &str = "\
