@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bracket, Fault, Limit, Point, contradicting, interval};
+use super::{Bracket, Ended, Fault, Point, contradicting, interval};
 use crate::plan::Search;
 use crate::report::Judged;
 use crate::report::result::{self, Host, Moment, SCHEMA, Tool};
@@ -107,33 +107,6 @@ pub struct Run {
     pub terms: Vec<Judged>,
 }
 
-/// Why a search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// There was nothing left to find out.
-    Done,
-    /// Its time was over.
-    Time,
-    /// A signal ended it.
-    Signal,
-    /// The target stopped responding.
-    Died,
-    /// Something other than the target was the limit.
-    Limited(Limit),
-}
-
-impl Ended {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Time => "time",
-            Self::Signal => "signal",
-            Self::Died => "died",
-            Self::Limited(_) => "limited",
-        }
-    }
-}
-
 impl Document {
     /// The document of a search that took `duration_s` seconds; `runs` are the documents of its first and its last run.
     pub fn of(search: &Search, points: &[Point], ended: Ended, runs: [&result::Document; 2], duration_s: f64) -> Self {
@@ -206,6 +179,7 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Limit;
     use super::*;
     use crate::plan::search::Over;
     use crate::report::{fixtures, result::schema};

@@ -7,6 +7,7 @@
 
 mod bracket;
 mod document;
+mod ended;
 mod fit;
 mod length;
 mod limit;
@@ -17,7 +18,8 @@ mod strategy;
 pub mod words;
 
 pub use bracket::{Bracket, doubted};
-pub use document::{Document, Ended};
+pub use document::Document;
+pub use ended::Ended;
 pub use fit::{AGAINST_MAX, contradicting, interval, is_inconclusive};
 pub use length::{length, needed, warm_up};
 pub use limit::Limit;

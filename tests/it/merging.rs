@@ -175,8 +175,8 @@ fn runs_that_differ_in_one_option_are_not_added_up(context: &Context) {
         ("-k --connect-to 127.0.0.1", "way is {\"connect_to\":\"127.0.0.1\"} instead of nothing"),
         ("-k --resolve localhost:127.0.0.1", "way is {\"resolve\":[\"127.0.0.1\"]} instead of nothing"),
         ("-k -4", "way is {\"family\":\"IPv4\"} instead of nothing"),
-        ("-k --basic-auth me:pw", "\"Authorization\""),
-        ("-k --disable-keepalive", "\"Connection\""),
+        ("-k --basic-auth me:pw", "headers.Authorization is \"REDACTED\" instead of nothing"),
+        ("-k --disable-keepalive", "headers.Connection is \"close\" instead of nothing"),
     ];
     run("-k", "plain.json");
     for (words, expected) in table {

@@ -1,0 +1,31 @@
+//! How a search ended.
+
+use super::Limit;
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// There was nothing left to find out.
+    Done,
+    /// Its time was over.
+    Time,
+    /// A signal ended it.
+    Signal,
+    /// The target stopped responding.
+    Died,
+    /// Something other than the target was the limit.
+    Limited(Limit),
+}
+
+impl Ended {
+    /// Its name in documents.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Time => "time",
+            Self::Signal => "signal",
+            Self::Died => "died",
+            Self::Limited(_) => "limited",
+        }
+    }
+}
