@@ -48,7 +48,7 @@ pub use moments::{Moments, sample_stdev};
 pub use occupancy::Occupancy;
 pub use open_loop::OpenLoop;
 pub use phases::Phases;
-pub use rank::{hdr_rank, rank};
+pub use rank::{has_enough_beyond, hdr_rank, rank};
 pub use silences::{Gap, Silences};
 pub use sockets::Sockets;
 pub use spread::Spread;
