@@ -21,8 +21,8 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Its value in a run: responses per second, or microseconds. `None`: it is unknown, or too few values are beyond
-    /// it.
+    /// Its value in a run: responses per second, or microseconds. `None`: it is unknown, too few values are beyond it, or
+    /// too many requests that were due have no response.
     pub fn of(self, run: &Measured) -> Option<f64> {
         let figures = &run.figures;
         let value = match self {
@@ -30,7 +30,8 @@ impl Metric {
             Self::Mean => figures.mean_us,
             Self::Percentile(percent) => {
                 let beyond = values(run)? as f64 * (100.0 - percent.value()) / 100.0;
-                figures.percentiles_us.get(&percent).copied().filter(|_| beyond >= BEYOND_MIN)
+                let value = figures.percentiles_us.get(&percent).copied();
+                value.filter(|_| beyond >= BEYOND_MIN && !has_no_bound(run, percent))
             }
         };
         value.filter(|value| *value > 0.0)
@@ -40,6 +41,13 @@ impl Metric {
     pub fn is_latency(self) -> bool {
         self != Self::Rate
     }
+}
+
+/// Whether a percentile over all requests that were due may be of any size.
+fn has_no_bound(run: &Measured, percent: Percent) -> bool {
+    let open_loop = run.document.as_deref().and_then(|document| document.bounded());
+    let between = open_loop.and_then(|open_loop| open_loop.percentiles_us.get(&percent));
+    between.is_some_and(|between| between.upper.is_none())
 }
 
 /// The number of latencies that the percentiles of a run are computed from.

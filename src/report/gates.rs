@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, Missing};
 use super::gate::{Gate, Judged};
 use super::rate::{counted, rate};
 use super::{Latency, NS_PER_US, units, verdict};
@@ -48,6 +48,9 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
         let holds = limited_by.is_some_and(|was| (was == expected) == (term.comparison == Comparison::Equal));
         return Judged { term: term.text.clone(), was: limited_by.map(|was| was.name().to_owned()), holds };
     }
+    if let Some(judged) = percentile(term, plan, outcome) {
+        return judged;
+    }
     let figure = figure(term.metric, plan, outcome);
     let total = total(outcome);
     let is_count = !matches!(term.metric, Metric::Latency(..) | Metric::Rate | Metric::Errors);
@@ -69,6 +72,28 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
     });
     let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
     Judged { term: term.text.clone(), was, holds }
+}
+
+/// Judges a percentile of the latency since requests were due, by its upper bound over all that were due: a latency
+/// that may be too long is too long. `None`: the term is about something else, or nothing was measured.
+fn percentile(term: &Term, plan: &Plan, outcome: &Outcome) -> Option<Judged> {
+    let Metric::Latency(view @ (View::Shown | View::Scheduled), statistic @ Statistic::Percentile(percent)) =
+        term.metric
+    else {
+        return None;
+    };
+    let Value::Time(limit) = term.value else { return None };
+    let bounds = Bounds::of(plan, outcome)?;
+    let mut between = bounds.percentile(percent.value())?;
+    if view == View::Shown && plan.dialect.is_compat() {
+        // What the imitated tool prints is of complete responses.
+        between.lower_ns = latency(view, statistic, plan, outcome)? as u64;
+        between.upper_ns = between.upper_ns.map(|upper_ns| upper_ns.max(between.lower_ns));
+    }
+    let figure = between.upper_ns.map_or(f64::INFINITY, |upper_ns| upper_ns as f64);
+    let was = Some(between.because(Missing::of(plan, outcome, &bounds)));
+    let holds = term.comparison.holds(figure, limit.as_nanos() as f64);
+    Some(Judged { term: term.text.clone(), was, holds })
 }
 
 /// A figure of a run: a latency in nanoseconds, a rate per second, a share, or a count; `None` if it does not exist.
@@ -117,20 +142,22 @@ fn asked_per_s(plan: &Plan, outcome: &Outcome) -> f64 {
     plan.schedule.as_ref().map_or(0.0, |schedule| schedule.per_second_between(Duration::ZERO, outcome.elapsed))
 }
 
-/// A latency in nanoseconds. Percentiles since requests were due are lower bounds where the text shows lower bounds.
+/// A latency in nanoseconds, of complete responses.
 fn latency(view: View, statistic: Statistic, plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let totals = &outcome.totals;
-    let of = |all: &Distribution<u64>, complete: &Distribution<u64>| {
+    let of = |complete: &Distribution<u64>| {
         let ns = match statistic {
-            Statistic::Least => all.min()? as f64,
-            Statistic::Percentile(percent) => (all.count() > 0).then(|| all.percentile(percent.value()))? as f64,
+            Statistic::Least => complete.min()? as f64,
+            Statistic::Percentile(percent) => {
+                (complete.count() > 0).then(|| complete.percentile(percent.value()))? as f64
+            }
             Statistic::Mean => complete.mean()?,
             Statistic::Max => complete.max()? as f64,
         };
         Some(ns)
     };
     match (view, totals.open_loop.as_deref()) {
-        (View::Service, _) => of(&totals.latency, &totals.latency),
+        (View::Service, _) => of(&totals.latency),
         (View::Scheduled, None) => None,
         (View::Shown, open_loop) if plan.dialect.is_compat() || open_loop.is_none() => {
             let shown = Latency::of(plan, outcome);
@@ -144,10 +171,7 @@ fn latency(view: View, statistic: Statistic, plan: &Plan, outcome: &Outcome) -> 
             };
             Some(us * NS_PER_US)
         }
-        (_, Some(open_loop)) => {
-            let bounds = Bounds::new(&open_loop.scheduled, &open_loop.censored);
-            of(bounds.least(), &open_loop.scheduled)
-        }
+        (_, Some(open_loop)) => of(&open_loop.scheduled),
         (View::Shown, None) => None,
     }
 }
@@ -219,7 +243,7 @@ mod tests {
         let zero = Value::Time(Duration::ZERO);
         for (metric, value, was) in [
             (Metric::Latency(View::Shown, p("50")), zero, "5.00ms"),
-            (Metric::Latency(View::Scheduled, p("100")), zero, "40.00ms"),
+            (Metric::Latency(View::Scheduled, p("100")), zero, "between 40.00ms and unknown: 6 % dropped, 4 % unsent"),
             (Metric::Latency(View::Shown, Statistic::Max), zero, "5.00ms"),
             (Metric::Latency(View::Service, p("99")), zero, "1.00ms"),
             (Metric::Late, Value::Number(0.0), "300"),
@@ -234,6 +258,46 @@ mod tests {
         outcome.totals.open_loop.as_mut().unwrap().due = 900;
         let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
         assert_eq!(slow, (Some("900.00 of 1000.00".to_owned()), false));
+    }
+
+    #[test]
+    fn a_percentile_breaks_its_gate_unless_the_upper_bound_over_all_that_were_due_keeps_it() {
+        let mut plan = plan(Dialect::Native, URL, 5, 1, 1);
+        plan.schedule = Some(schedule(200));
+        // Of 1,000 requests that were due, this many failed, and one is in flight.
+        let outcome = |failed: u64| {
+            let mut outcome = flawless(999 - failed, 1);
+            outcome.totals.counters.failed = failed;
+            outcome.totals.counters.open_at_end = 1;
+            let open_loop = outcome.totals.open_loop.get_or_insert_default();
+            open_loop.scheduled.record_many(2_000_000, 999 - failed);
+            open_loop.censored.record(200_000);
+            open_loop.in_flight.get_or_insert_default().record(200_000);
+            open_loop.due = 1_000;
+            outcome
+        };
+        let limit = Value::Time(Duration::from_millis(50));
+        let metric = |view, percent: &str| Metric::Latency(view, Statistic::Percentile(percent.parse().unwrap()));
+        for (failed, view, percent, was, breaks) in [
+            (0, View::Shown, "99", "2.00ms", false),
+            (0, View::Shown, "99.99", "2.00ms", false),
+            (9, View::Shown, "99", "2.00ms", false),
+            (10, View::Shown, "99", "between 2.00ms and unknown: 1 % failed", true),
+            (100, View::Shown, "99", "between 2.00ms and unknown: 10 % failed", true),
+            (100, View::Scheduled, "95", "between 2.00ms and unknown: 10 % failed", true),
+            (100, View::Scheduled, "89", "2.00ms", false),
+            // Of requests that were sent and answered.
+            (100, View::Service, "99", "1.00ms", false),
+        ] {
+            let judged = asked(&plan, &outcome(failed), metric(view, percent), limit);
+            assert_eq!(judged, (Some(was.to_owned()), breaks), "{failed} {view:?} p{percent}");
+            // A term that must hold, as in a search, does not hold either.
+            let held = judge(&term(metric(view, percent), Comparison::Less, limit), &plan, &outcome(failed)).holds;
+            assert_eq!(held, !breaks, "{failed} {view:?} p{percent}");
+        }
+        plan.dialect = Dialect::Wrk2;
+        let judged = asked(&plan, &outcome(100), metric(View::Shown, "99"), limit);
+        assert_eq!(judged, (Some("between 2.00ms and unknown: 10 % failed".to_owned()), true));
     }
 
     #[test]

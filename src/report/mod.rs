@@ -95,11 +95,9 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     let latency = Latency::of(plan, outcome);
     let percentiles = match &outcome.totals.open_loop {
         _ if !plan.show.percentiles => String::new(),
-        Some(open_loop) if plan.show.spectrum || plan.show.u_latency => {
-            blocks(plan, &outcome.totals.latency, open_loop)
-        }
+        Some(open_loop) if plan.show.spectrum || plan.show.u_latency => blocks(plan, outcome, open_loop),
         Some(open_loop) => {
-            let recorded = recorded(open_loop);
+            let recorded = recorded(outcome, open_loop);
             layout.percentiles(plan.show.percents.as_deref(), |percent| recorded.percentile_us(percent))
         }
         None => layout.percentiles(plan.show.percents.as_deref(), |percent| latency.percentile_us(percent)),
@@ -128,25 +126,25 @@ fn rates(plan: &Plan, rates: &Distribution<u64>) -> Figures {
 
 /// wrk2's blocks, or without the spectrum only their lists: the latency since requests were due and, if requested, the
 /// service latency.
-fn blocks(plan: &Plan, service: &Distribution<u64>, open_loop: &OpenLoop<u64>) -> String {
+fn blocks(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> String {
     let asked = plan.show.percents.as_deref();
     let block = if plan.show.spectrum { Spectrum::block } else { Spectrum::list };
-    let text = block(&recorded(open_loop), spectrum::RECORDED, asked);
+    let text = block(&recorded(outcome, open_loop), spectrum::RECORDED, asked);
     if !plan.show.u_latency {
         return text;
     }
     let uncorrected = match &open_loop.wrk2 {
         Some(wrk2) => Spectrum::of_wrk2(&wrk2.uncorrected),
-        None => Spectrum::measured(service, &Distribution::new()),
+        None => Spectrum::measured(&outcome.totals.latency, &Distribution::new(), 0),
     };
     text + "\n" + &block(&uncorrected, spectrum::UNCORRECTED, asked)
 }
 
 /// The latency since requests were due.
-fn recorded(OpenLoop { scheduled, censored, wrk2, .. }: &OpenLoop<u64>) -> Spectrum {
+fn recorded(outcome: &Outcome, OpenLoop { scheduled, censored, wrk2, .. }: &OpenLoop<u64>) -> Spectrum {
     match wrk2 {
         Some(wrk2) => Spectrum::of_wrk2(&wrk2.recorded),
-        None => Spectrum::measured(scheduled, censored),
+        None => Spectrum::measured(scheduled, censored, outcome.totals.counters.failed),
     }
 }
 

@@ -6,7 +6,6 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::bounds::Bounds;
 use super::result::{self, Distribution, Document, Latency, Phases, Shown};
 use super::spectrum::{self, Spectrum};
 use super::table::{Figures, Layout};
@@ -132,7 +131,7 @@ fn closing(document: &Document, form: Form, percentiles: bool) -> Result<Text, C
     };
     let is_native = form == Form::Report && own == Dialect::Native.name();
     let latency = document.shown_latency().values()?;
-    let all = all(document, &latency)?;
+    let all = document.least()?;
     let has_percentiles = percentiles || form != Form::Report || known.percentiles;
     let is_open = form == Form::Report && document.open_loop.is_some();
     let has_blocks = form == Form::Wrk2 || is_open && (known.spectrum || known.service_latency);
@@ -160,12 +159,6 @@ fn closing(document: &Document, form: Form, percentiles: bool) -> Result<Text, C
     })
 }
 
-/// The latencies to compute percentiles from; where those are lower bounds, the ages of requests without a response are
-/// included.
-fn all(document: &Document, latency: &Values<u64>) -> Result<Values<u64>, Corrupt> {
-    Ok(Bounds::new(latency, &censored(document)?).least().clone())
-}
-
 /// The ages of requests without a complete response, where the percentiles contain them.
 fn censored(document: &Document) -> Result<Values<u64>, Corrupt> {
     let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
@@ -188,16 +181,16 @@ fn asked(document: &Document) -> Option<&[Percent]> {
 fn blocks(document: &Document, latency: &Values<u64>, form: Form, known: &Shown) -> Result<String, Corrupt> {
     let is_wrk2 = form == Form::Wrk2 || document.plan.dialect == Dialect::Wrk2.name();
     let censored = censored(document)?;
-    let spectrum = |values: &Values<u64>, censored: &Values<u64>| {
-        if is_wrk2 { Spectrum::of_wrk2(&microseconds(values)) } else { Spectrum::measured(values, censored) }
+    let spectrum = |values: &Values<u64>, censored: &Values<u64>, failed: u64| {
+        if is_wrk2 { Spectrum::of_wrk2(&microseconds(values)) } else { Spectrum::measured(values, censored, failed) }
     };
     let block = if form == Form::Wrk2 || known.spectrum { Spectrum::block } else { Spectrum::list };
-    let text = block(&spectrum(latency, &censored), spectrum::RECORDED, asked(document));
+    let text = block(&spectrum(latency, &censored, document.missing().1), spectrum::RECORDED, asked(document));
     if !known.service_latency {
         return Ok(text);
     }
     let service = document.latency.service.values()?;
-    Ok(text + "\n" + &block(&spectrum(&service, &Values::new()), spectrum::UNCORRECTED, asked(document)))
+    Ok(text + "\n" + &block(&spectrum(&service, &Values::new(), 0), spectrum::UNCORRECTED, asked(document)))
 }
 
 /// Nanoseconds in whole microseconds.
@@ -227,7 +220,7 @@ fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, 
 /// The block that wrk-cmm's script `json.lua` writes, for scripts that read it.
 fn cmm_json(document: &Document) -> Result<String, Corrupt> {
     const PERCENTS: [(&str, f64); 5] = [("50", 50.0), ("75", 75.0), ("90", 90.0), ("99", 99.0), ("99.999", 99.999)];
-    let all = all(document, &document.shown_latency().values()?)?;
+    let all = document.least()?;
     let mut text = String::from("{\n");
     let _ = writeln!(text, "\t\"requests\": {},", document.requests.completed);
     let _ = writeln!(text, "\t\"duration_in_microseconds\": {:.2},", document.duration_s * 1e6);

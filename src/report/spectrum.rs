@@ -1,7 +1,7 @@
 //! wrk2's block of latencies: percentiles, their detailed spectrum, and the figures below it.
 
 use super::NS_PER_US;
-use super::bounds::Bounds;
+use super::bounds::{Bounds, Due};
 use super::table::cell;
 use super::units::time_us;
 use crate::plan::Percent;
@@ -34,12 +34,14 @@ pub struct Spectrum {
     count: u64,
     /// The number of further values in the percentiles, each with its lower bound.
     censored: u64,
+    /// The number of failed requests, which are in no figure.
+    failed: u64,
 }
 
 impl Spectrum {
     /// From measured values in nanoseconds: percentiles are lower bounds, the other figures cover complete responses.
-    pub fn measured(completed: &Distribution<u64>, censored: &Distribution<u64>) -> Self {
-        let all = Bounds::new(completed, censored).least().clone();
+    pub fn measured(completed: &Distribution<u64>, censored: &Distribution<u64>, failed: u64) -> Self {
+        let all = Bounds::new(Due { completed, censored, in_flight: None, failed }).least().clone();
         let greatest = all.max().unwrap_or(0);
         let mut steps = all.binned().spectrum(TICKS);
         steps.iter_mut().for_each(|step| step.value = step.value.min(greatest));
@@ -52,6 +54,7 @@ impl Spectrum {
             max_us: completed.max().unwrap_or(0) as f64 / NS_PER_US,
             count: completed.count(),
             censored: censored.count(),
+            failed,
         }
     }
 
@@ -66,6 +69,7 @@ impl Spectrum {
             max_us: binned.max() as f64,
             count: recorded.count(),
             censored: 0,
+            failed: 0,
             percentile_us: Box::new(move |percent| recorded.binned().percentile(percent) as f64),
         }
     }
@@ -97,21 +101,24 @@ impl Spectrum {
             let value_ms = value as f64 * self.step_us / 1e3;
             text += &format!("{value_ms:12.3} {share:12.6} {count:12} {:12.2}\n", 1.0 / (1.0 - share));
         }
-        let Self { count, censored, .. } = *self;
+        let Self { count, censored, failed, .. } = *self;
         let [mean, stdev, max] = [self.mean_us, self.stdev_us, self.max_us].map(ms);
         text += &format!("#[Mean    = {mean}, StdDeviation   = {stdev}]\n");
         text += &format!("#[Max     = {max}, Total count    = {count:12}]\n");
-        if censored > 0 {
-            text += &format!("{}\n", censored_line(censored));
-        }
+        text += &missing_lines(censored, failed);
         text += &format!("#[Buckets = {BUCKETS:12}, SubBuckets     = {SUB_BUCKETS:12}]\n");
         text + "----------------------------------------------------------\n"
     }
 }
 
-/// The line with the number of requests without a complete response in the percentiles.
-pub fn censored_line(censored: u64) -> String {
-    format!("#[Censored= {censored:12} without a response, counted as if answered at the end of the run]")
+/// The lines with the numbers of requests without a complete response: those that the percentiles count with their age,
+/// and those that they leave out because they failed.
+pub fn missing_lines(censored: u64, failed: u64) -> String {
+    let line = |name: &str, count: u64, how: &str| match count {
+        0 => String::new(),
+        _ => format!("#[{name:<8}= {count:12} without a response, {how}]\n"),
+    };
+    line("Censored", censored, "counted as if answered at the end of the run") + &line("Failed", failed, "left out")
 }
 
 /// Microseconds as milliseconds; NaN as C prints it.
@@ -252,7 +259,7 @@ mod tests {
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);
         let (spectrum, asked) =
-            (Spectrum::measured(&completed, &censored), ["50", "99.5"].map(|percent| percent.parse().unwrap()));
+            (Spectrum::measured(&completed, &censored, 3), ["50", "99.5"].map(|percent| percent.parse().unwrap()));
         let block = spectrum.block(RECORDED, Some(&asked));
         let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%    5.00s \n";
         assert_eq!(spectrum.list(RECORDED, Some(&asked)), list);
@@ -264,8 +271,9 @@ mod tests {
             "#[Mean    =        1.000, StdDeviation   =        0.000]",
             "#[Max     =        1.000, Total count    =           99]",
             "#[Censored=            1 without a response, counted as if answered at the end of the run]",
+            "#[Failed  =            3 without a response, left out]",
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
-        assert_eq!(lines[lines.len() - 6..lines.len() - 1], below);
+        assert_eq!(lines[lines.len() - 7..lines.len() - 1], below);
     }
 }

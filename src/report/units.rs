@@ -9,6 +9,8 @@ pub use crate::digits::thousands;
 
 /// The fraction of the next unit from which that unit is used.
 const THRESHOLD: f64 = 0.85;
+/// Of fewer values a part is a count: a percentage would claim to be more precise than they are.
+const PERCENT_MIN: u64 = 100;
 
 /// A time in microseconds: `23.54us`, `1.30ms`, `10.00s`, `1.00m`.
 pub fn time_us(us: f64) -> String {
@@ -50,6 +52,25 @@ pub fn spaced(duration: Duration) -> String {
 /// A count and what is counted: `1 request`, `1,029 requests`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
+}
+
+/// A part of a whole: `10 %`, `0.25 %`; where there are few values, or very few of many, in counts: `5 of 14`,
+/// `3 of 1,000,000`.
+pub fn share(part: u64, whole: u64) -> String {
+    percent(part, whole).unwrap_or_else(|| format!("{} of {}", thousands(part), thousands(whole)))
+}
+
+/// The same, with what is counted: `10 % of 1,000 requests`, `5 of 14 requests`.
+pub fn share_of(part: u64, whole: u64, noun: &str) -> String {
+    format!("{} of {}", percent(part, whole).unwrap_or_else(|| thousands(part)), counted(whole, noun))
+}
+
+/// A part in per cent, with at most two decimals; `None`: counts say it better.
+fn percent(part: u64, whole: u64) -> Option<String> {
+    let percent = part as f64 / whole.max(1) as f64 * 100.0;
+    let text = format!("{percent:.2}");
+    let is_percentage = whole >= PERCENT_MIN && (part == 0 || percent >= 0.005);
+    is_percentage.then(|| format!("{} %", text.trim_end_matches('0').trim_end_matches('.')))
 }
 
 /// Divides by `scale` while there is a next unit and the value is large enough for it.
@@ -155,6 +176,30 @@ mod tests {
             assert_eq!(exact(Duration::from_nanos(ns)), text, "{ns}");
         }
         assert_eq!([30_000, 1_500, 500].map(|ms| spaced(Duration::from_millis(ms))), ["30 s", "1.5 s", "500 ms"]);
+    }
+
+    #[test]
+    fn a_part_of_few_values_is_a_count_and_of_many_a_percentage() {
+        let table = [
+            (5, 14, "5 of 14"),
+            (0, 99, "0 of 99"),
+            (5, 100, "5 %"),
+            (0, 100, "0 %"),
+            (100, 1_000, "10 %"),
+            (978, 101_000, "0.97 %"),
+            (1, 400, "0.25 %"),
+            (1, 20_000, "0.01 %"),
+            (4, 100_000, "4 of 100,000"),
+            (0, 0, "0 of 0"),
+        ];
+        for (part, whole, text) in table {
+            assert_eq!(share(part, whole), text, "{part} of {whole}");
+        }
+        assert_eq!(share_of(978, 101_000, "request"), "0.97 % of 101,000 requests");
+        assert_eq!(
+            (share_of(1, 1, "request"), share_of(5, 14, "request")),
+            ("1 of 1 request".into(), "5 of 14 requests".into())
+        );
     }
 
     #[test]

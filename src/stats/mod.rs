@@ -186,6 +186,7 @@ mod tests {
         open_loop.scheduled.record(value * 5);
         open_loop.lateness.record(value * 6);
         open_loop.censored.record(value * 7);
+        open_loop.in_flight.get_or_insert_default().record(value * 7);
         (open_loop.due, open_loop.carried, open_loop.late) = (5, 4, 3);
         (open_loop.dropped, open_loop.unsent) = (2, 1);
         open_loop.wrk2.get_or_insert_default().record(value * 8_000, value * 9_000);

@@ -12,9 +12,11 @@ pub struct OpenLoop<C: Count> {
     /// From when a request was due to when its first byte was handed to the kernel, in nanoseconds. One for each
     /// request.
     pub lateness: Distribution<C>,
-    /// How long before the end, in nanoseconds, requests were due that have no complete response: they were abandoned
-    /// or dropped, or were in flight or unsent at the end. Each would have taken at least that long.
+    /// How long before the end, in nanoseconds, requests were due that were abandoned or dropped, or were in flight or
+    /// unsent at the end. Each would have taken at least that long. Those that failed are in no distribution.
     pub censored: Distribution<C>,
+    /// Of these, the ages of requests in flight at the end. `None`: there are none.
+    pub in_flight: Option<Box<Distribution<C>>>,
     /// The latencies as wrk2 records them. `None` unless it is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,
     /// Requests that were due since measuring began.
@@ -61,6 +63,9 @@ impl<C: Count> OpenLoop<C> {
         self.scheduled.clear();
         self.lateness.clear();
         self.censored.clear();
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.clear();
+        }
         if let Some(wrk2) = &mut self.wrk2 {
             wrk2.clear();
         }
@@ -76,6 +81,7 @@ impl<C: Count> Default for OpenLoop<C> {
             scheduled: Distribution::default(),
             lateness: Distribution::default(),
             censored: Distribution::default(),
+            in_flight: None,
             wrk2: None,
             due: 0,
             carried: 0,
@@ -98,6 +104,9 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.scheduled += &other.scheduled;
         self.lateness += &other.lateness;
         self.censored += &other.censored;
+        if let Some(in_flight) = other.in_flight.as_deref() {
+            **self.in_flight.get_or_insert_default() += in_flight;
+        }
         if let Some(wrk2) = other.wrk2.as_deref() {
             **self.wrk2.get_or_insert_default() += wrk2;
         }

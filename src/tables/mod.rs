@@ -28,6 +28,7 @@ pub use column::is_column;
 pub use measured::{Figures, Measured, Origin};
 pub use read::{Read, all as read};
 
+use crate::plan::Percent;
 use crate::report::printable;
 use crate::report::result::Document;
 use column::{Column, FIELDS, Figure};
@@ -111,6 +112,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
         Form::Csv | Form::Json => {
             let columns = named.unwrap_or_else(|| build::everything(runs, &key));
             said.extend(two_kinds(runs, &columns));
+            said.extend(lower_bounds(runs, &columns));
             let grid = build::wide(&groups, &key, &columns, sort);
             if table.form == Form::Csv { format::csv(&grid) } else { format::json(&grid) }
         }
@@ -119,6 +121,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
             let columns = named.clone().unwrap_or_else(|| build::usual(runs));
             said.extend(mixed(&groups));
             said.extend(two_kinds(runs, &columns));
+            said.extend(lower_bounds(runs, &columns));
             let first = write(&build::runs(&groups, &key, &columns));
             if named.is_some() {
                 return Ok(first);
@@ -181,6 +184,28 @@ fn two_kinds(runs: &[Measured], columns: &[Column]) -> Option<String> {
                  maximum only those with a complete response";
     (has_both && runs.iter().any(is_censored)).then(|| words.to_owned())
 }
+
+/// The line about runs whose percentiles may be of any size, because too many requests that were due have no response.
+fn lower_bounds(runs: &[Measured], columns: &[Column]) -> Option<String> {
+    let shown = |percent: &Percent| {
+        columns.iter().any(|column| matches!(column, Column::Figure(Figure::Percentile(it)) if it == percent))
+    };
+    let first = |run: &Measured| {
+        let open_loop = run.document.as_deref().and_then(Document::bounded)?;
+        let unbounded = open_loop.percentiles_us.iter().filter(|(_, between)| between.upper.is_none());
+        let percent = unbounded.map(|(percent, _)| percent).find(|percent| shown(percent))?;
+        Some(format!("{:?} from p{percent} up", run.origin.file))
+    };
+    let found: Vec<String> = runs.iter().filter_map(first).collect();
+    let named = found[..found.len().min(NAMED_MAX)].join(", ");
+    let more = found.len() - found.len().min(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let words = "percentiles are lower bounds where requests that were due have no response";
+    (!found.is_empty()).then(|| format!("{words}: {named}{more}"))
+}
+
+/// How many runs a line names.
+const NAMED_MAX: usize = 3;
 
 /// The line about percentiles of several runs that cannot be computed.
 fn unmerged(groups: &[group::Group<'_>]) -> Option<String> {

@@ -24,6 +24,7 @@ cases! {
     connections_outlast_the_runs_of_a_search (Once);
     a_real_search_takes_the_time_that_it_says;
     an_objective_that_no_load_meets_exits_with_3 (Once);
+    a_rate_at_which_requests_fail_holds_no_percentile (Once);
     an_objective_that_every_load_meets_is_said_to_be_met (Once);
     a_target_that_dies_ends_the_search_with_what_is_known (Once);
     a_target_that_collapses_is_known_up_to_its_cliff (Once);
@@ -158,6 +159,15 @@ a closed loop on 1 connection reached 49.0/s
            1  fails    50.0/s, p50<5ms: 20.00ms
 ";
     assert_eq!(output.stderr, lines);
+}
+
+/// A tenth of the requests is reset, so that nobody knows the 99th percentile of all, at any rate.
+fn a_rate_at_which_requests_fail_holds_no_percentile(context: &Context) {
+    let scenario = "latency_us = 1000.0\n[[fault]]\nevery = 10\nwhat = 'reset'";
+    let output = simulate(context.onrush().words("-t1 --find-max p99<50ms -R 400 -d 30s"), scenario);
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(output.stdout.starts_with("No rate tried holds p99<50ms, down to "), "{output:?}");
+    assert!(output.stderr.contains("p99<50ms: between 1.00ms and unknown: "), "{output:?}");
 }
 
 fn an_objective_that_every_load_meets_is_said_to_be_met(context: &Context) {

@@ -6,6 +6,7 @@ use crate::simulation::{simulate, simulated_document};
 cases! {
     a_broken_gate_is_named_with_its_value_and_exits_with_3 (Once);
     a_gate_that_holds_nothing_against_a_run_is_silent (Once);
+    a_percentile_that_requests_without_a_response_leave_open_breaks_its_gate (Once);
     a_run_that_a_signal_ended_passes_no_gate (Once);
     gates_are_cases_of_a_test_suite;
     other_failures_come_first (Once);
@@ -34,6 +35,31 @@ fn a_gate_that_holds_nothing_against_a_run_is_silent(context: &Context) {
     let words = "-t1 -c2 -d5s -R 200 --fail-if scheduled.p99.9>1ms --fail-if rate<0.99*asked --fail-if status.5xx>0 --fail-if dropped>0";
     let output = simulate(context.onrush().words(words), EVEN);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+}
+
+/// Of 1,000 requests every tenth is reset as soon as its response would begin. The other 900 take a millisecond, so the
+/// 89th percentile of all is the 891st value, and the 90th is unknown.
+fn a_percentile_that_requests_without_a_response_leave_open_breaks_its_gate(context: &Context) {
+    let scratch = Scratch::new("bounds");
+    let [json, suite] = ["r.json", "r.xml"].map(|name| scratch.path().join(name));
+    let words = "-t1 -c20 -d5s -R200 --annotate --fail-if p89>50ms --fail-if p99>50ms --fail-if service.p99>50ms";
+    let onrush = context.onrush().words(words).word("-o").word(&json).word("-o").word(&suite);
+    let output = simulate(onrush, &format!("{EVEN}\n[[fault]]\nevery = 10\nwhat = 'reset'"));
+    assert_eq!((output.code, output.requests()), (3, 900), "{output:?}");
+    let was = "between 1.00ms and unknown: 10 % failed";
+    output.note(&format!("percentiles from the 90th up are uncertain; the 90th is {was}"));
+    output.note("10 % of 1,000 requests got no complete response: 100 failed");
+    let broken: Vec<&str> = output.stderr.lines().filter(|line| line.contains("--fail-if")).collect();
+    let line = format!("--fail-if p99>50ms: it was {was}");
+    let annotation = format!("::error title=onrush::{}", line.replace('%', "%25"));
+    assert_eq!(broken, [format!("onrush: {line}"), annotation], "{output:?}");
+    let text = std::fs::read_to_string(&suite).unwrap();
+    assert!(text.contains(&format!("<failure message=\"it was {was}\"")), "{text}");
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let was_of = |gate: usize| document["gates"][gate]["terms"][0]["was"].as_str().unwrap().to_owned();
+    assert_eq!([was_of(0), was_of(1), was_of(2)], ["1.00ms", was, "1.00ms"]);
+    let bounds = &document["open_loop"]["percentiles_us"];
+    assert_eq!((bounds["75"]["upper"].as_f64(), bounds["90"].get("upper")), (bounds["75"]["lower"].as_f64(), None));
 }
 
 /// `onrush --fail-if … && deploy` must not deploy after Ctrl-C.

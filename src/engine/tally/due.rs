@@ -39,10 +39,12 @@ impl Tally {
         open_loop.calm_ns += if request.is_calm { latency_ns } else { 0 };
     }
 
-    /// A request that was due at `due` has no complete response at the end of the run.
+    /// A request that was due at `due` is in flight at the end of the run.
     pub(super) fn unanswered(&mut self, due: Nanos, at: Nanos) {
         if self.rules.open_loop.is_some() {
-            self.interval.open_loop.get_or_insert_default().censored.record(at.since(due));
+            let open_loop = self.interval.open_loop.get_or_insert_default();
+            open_loop.censored.record(at.since(due));
+            open_loop.in_flight.get_or_insert_default().record(at.since(due));
         }
     }
 

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use super::super::bounds::Bounds;
 use super::super::result::Document;
-use super::super::spectrum::censored_line;
-use crate::stats::{Corrupt, Distribution, Step};
+use super::super::spectrum::missing_lines;
+use crate::stats::{Corrupt, Step};
 
 /// Rows between two halvings of the distance to 100 %.
 const TICKS: u32 = 5;
@@ -17,10 +16,7 @@ const NS_PER_MS: f64 = 1e6;
 /// responses.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
-    let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
-    let censored = censored.map_or_else(|| Ok(Distribution::new()), |ages| ages.values())?;
-    let bounds = Bounds::new(&latency, &censored);
-    let all = bounds.least();
+    let all = document.least()?;
     let mut text = String::new();
     let [value, share, count, inverse] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
     let _ = writeln!(text, "{value:>12} {share:>14} {count:>10} {inverse:>14}\n");
@@ -38,9 +34,8 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let count = latency.count();
     let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {stdev:12.3}]");
     let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");
-    if censored.count() > 0 {
-        let _ = writeln!(text, "{}", censored_line(censored.count()));
-    }
+    let (censored, failed) = document.missing();
+    text += &missing_lines(censored, failed);
     // The shape of the histogram: a resolution of one part in a thousand, up to an hour in nanoseconds.
     let _ = writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", 32, 2048);
     Ok(text)

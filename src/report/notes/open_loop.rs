@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::bounds::Bounds;
+use super::super::bounds::{Between, Bounds, Missing};
 use super::super::verdict::threads;
 use super::Note;
 use crate::plan::limits::CONNECTIONS_MAX;
@@ -30,13 +30,6 @@ const CROWDED_OF_LATE: f64 = 0.5;
 const SLOWED: f64 = 2.0;
 /// Waiting for a processor is worth a mention from this share of a thread's time.
 const WAITED: f64 = 0.05;
-/// Requests in flight at the end are ordinary up to this multiple of the expected number and of the slowest latency:
-/// when a target cannot keep up, they reach twice the number that its mean latency implies.
-const ORDINARY: f64 = 1.5;
-/// Random variation makes it at most this many more.
-const ORDINARY_FEW: u64 = 10;
-/// A percentile is known when its bounds differ by at most this share.
-const KNOWN: f64 = 0.01;
 
 /// A schedule that was not kept: fewer requests were sent than were due.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -140,12 +133,10 @@ pub enum LateReason {
 pub struct Uncertain {
     /// Which.
     pub percent: Percent,
-    /// The lower bound, in nanoseconds.
-    pub lower_ns: u64,
-    /// The upper bound, in nanoseconds; `None`: there is none.
-    pub upper_ns: Option<u64>,
-    /// How many requests have no complete response.
-    pub incomplete: u64,
+    /// Its bounds.
+    pub between: Between,
+    /// Why there are two.
+    pub missing: Missing,
 }
 
 /// Whether more than a few requests were not sent when they were due.
@@ -175,8 +166,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, more: MoreConnectio
     let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: due + carried, in_percentiles });
     let behind = behind(plan, outcome, open_loop, crowded);
     let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
-    let is_doubtful = !is_ordinary(plan, outcome, open_loop);
-    let uncertain = uncertain(plan, open_loop).filter(|_| is_doubtful).map(Note::Uncertain);
+    let uncertain = uncertain(plan, outcome).map(Note::Uncertain);
     let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
     [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
 }
@@ -317,39 +307,24 @@ fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
     (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
 }
 
-/// Whether the requests without a complete response are only those in flight at any moment: no more than become due
-/// while one is processed, and none older than responses take.
-fn is_ordinary(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> bool {
-    let OpenLoop { scheduled, censored, due, dropped, unsent, .. } = open_loop;
-    let (Some(schedule), Some(mean_ns)) = (plan.schedule.as_ref(), scheduled.mean()) else { return false };
-    let together = match schedule.arrivals {
-        Arrivals::Burst(burst) => burst.get().div_ceil(schedule.part.of),
-        Arrivals::Uniform | Arrivals::Poisson => outcome.batch as u64,
-    };
-    let under_way = schedule.most_per_second() * mean_ns / 1e9;
-    let most = under_way * ORDINARY + (ORDINARY_FEW + together) as f64;
-    let slowest_ns = scheduled.max().unwrap_or(0) as f64;
-    dropped + outcome.totals.counters.abandoned == 0
-        && unsent * 100 <= due * MISSED_PERCENT
-        && censored.count() as f64 <= most
-        && censored.max().unwrap_or(0) as f64 <= slowest_ns * ORDINARY
-}
-
-/// The first percentile that is not known, ignoring those that are simply the largest value.
-fn uncertain(plan: &Plan, open_loop: &OpenLoop<u64>) -> Option<Uncertain> {
-    let OpenLoop { scheduled, censored, .. } = open_loop;
-    if censored.count() == 0 || plan.dialect == Dialect::Wrk2 {
+/// The first percentile that is not known, ignoring those that are simply the largest value. A few requests that were
+/// due in the last instant and had not been sent make none doubtful.
+fn uncertain(plan: &Plan, outcome: &Outcome) -> Option<Uncertain> {
+    if plan.dialect == Dialect::Wrk2 {
         return None;
     }
-    let bounds = Bounds::new(scheduled, censored);
-    let all = bounds.least();
+    let bounds = Bounds::of(plan, outcome)?;
+    let missing = Missing::of(plan, outcome, &bounds);
+    let Missing { due, failed, abandoned, dropped, unsent, hanging } = missing;
+    if failed + abandoned + dropped + hanging == 0 && unsent * 100 <= due * MISSED_PERCENT {
+        return None;
+    }
     let mut percents = Percent::asked_or_usual(plan.show.percents.as_deref());
-    percents.retain(|percent| rank(percent.value(), all.count()) < all.count());
+    percents.retain(|percent| rank(percent.value(), due) < due);
     percents.sort_unstable();
     let uncertain = |percent: Percent| {
-        let (lower_ns, upper_ns) = (all.percentile(percent.value()), bounds.upper_ns(percent.value()));
-        let is_known = upper_ns.is_some_and(|upper_ns| upper_ns as f64 <= lower_ns as f64 * (1.0 + KNOWN));
-        (!is_known).then(|| Uncertain { percent, lower_ns, upper_ns, incomplete: censored.count() })
+        let between = bounds.percentile(percent.value()).filter(|between| !between.is_known())?;
+        Some(Uncertain { percent, between, missing })
     };
     percents.into_iter().find_map(uncertain)
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::super::failure::too_few_files;
-use super::super::units::{counted, exact, spaced, thousands, time_us};
+use super::super::units::{counted, exact, share_of, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
 use super::{
     Behind, Bottleneck, Burst, Capped, Crowded, Flight, Hanging, LateReason, Lost, Note, NothingSent, Places, Remedy,
@@ -60,8 +60,8 @@ impl fmt::Display for Note {
             Self::Uncertain(uncertain) => f.write_str(&uncertain_line(uncertain)),
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Unanswered(lost) => {
-                let share = lost.total() as f64 / lost.started.max(1) as f64 * 100.0;
-                write!(f, "{share:.2} % of {} got no complete response: {lost}", counted(lost.started, "request"))
+                let share = share_of(lost.total(), lost.started, "request");
+                write!(f, "{share} got no complete response: {lost}")
             }
             Self::NothingSent(why) => f.write_str(nothing_sent_line(*why)),
             Self::NothingAnswered(lost) if lost.started > 1 => f.write_str(&nothing_answered_line(lost)),
@@ -485,20 +485,9 @@ fn sliced_line(slice: Duration, mean_ns: f64) -> String {
     )
 }
 
-fn uncertain_line(uncertain: &Uncertain) -> String {
-    let Uncertain { percent, lower_ns, upper_ns, incomplete } = *uncertain;
-    let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
-    let lower = text(lower_ns);
-    let have = if incomplete == 1 { "has" } else { "have" };
+fn uncertain_line(Uncertain { percent, between, missing }: &Uncertain) -> String {
     let nth = ordinal(&percent.to_string());
-    let bounds = match upper_ns {
-        Some(upper_ns) => format!("between {lower} and {}", text(upper_ns)),
-        None => format!("at least {lower}, with no upper bound"),
-    };
-    format!(
-        "percentiles from the {nth} up are uncertain ({nth}: {bounds}), because {} {have} no complete response",
-        counted(incomplete, "request")
-    )
+    format!("percentiles from the {nth} up are uncertain; the {nth} is {}", between.because(*missing))
 }
 
 /// A number with its ending: `1st`, `50th`, `99.9th`.

@@ -80,9 +80,9 @@ impl Document {
                     .and_then(|rewritten| rewritten.mean_us()),
                 wrk: rewritten().filter(|_| plan.dialect.is_compat()).map(|rewritten| view(&rewritten.distribution())),
             },
-            open_loop: open_loop.map(|open_loop| {
+            open_loop: open_loop.and_then(|open_loop| {
                 let rates = (rate(open_loop.due, duration_s), rate(requests.started, duration_s));
-                OpenLoop::of(open_loop, plan.show.percents.as_deref(), rates)
+                OpenLoop::of(plan, outcome, rates)
             }),
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
             censored: censored.as_deref().map(view),
@@ -231,6 +231,11 @@ impl Requests {
             dropped: open_loop.map(|open_loop| open_loop.dropped),
             unsent: open_loop.map(|open_loop| open_loop.unsent),
         }
+    }
+
+    /// Requests that failed.
+    pub fn failed(&self) -> u64 {
+        (self.started + self.carried).saturating_sub(self.completed + self.abandoned + self.open)
     }
 }
 

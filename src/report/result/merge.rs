@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::named::Named;
-use super::open_loop::between;
+use super::open_loop::percentiles_us;
 use super::rate;
 use super::sources::Segment;
 use super::{
@@ -24,7 +24,8 @@ impl Document {
     pub fn check(&self) -> Result<(), Corrupt> {
         let Latency { service, scheduled, batch, wrk, wrk_mean_us: _ } = &self.latency;
         let open_loop = self.open_loop.as_ref();
-        let of_open_loop = open_loop.map(|open_loop| [Some(&open_loop.lateness), open_loop.censored.as_ref()]);
+        let of_open_loop = open_loop
+            .map(|open_loop| [Some(&open_loop.lateness), open_loop.censored.as_ref(), open_loop.in_flight.as_ref()]);
         let phases = self.phases.as_ref();
         let of_phases =
             phases.map(|phases| [Some(&phases.connect), phases.tls.as_ref(), Some(&phases.ttfb), Some(&phases.ttlb)]);
@@ -199,13 +200,17 @@ impl OpenLoop {
         let (Some(parts), Some(scheduled)) = (parts, scheduled) else { return Ok(None) };
         let Some(lateness) = total(parts.iter().map(|part| &part.lateness))? else { return Ok(None) };
         let censored = total(parts.iter().filter_map(|part| part.censored.as_ref()))?;
+        let in_flight = total(parts.iter().filter_map(|part| part.in_flight.as_ref()))?;
         let untimestamped = parts.iter().filter_map(|part| part.untimestamped).reduce(|sum, part| sum + part);
         let mut percents: Vec<_> = parts.iter().flat_map(|part| part.percentiles_us.keys().copied()).collect();
         percents.sort_unstable();
         percents.dedup();
-        let ages = censored.as_ref().map_or_else(|| Ok(Values::new()), Distribution::values)?;
-        let percentiles_us = between(&scheduled.values()?, &ages, percents);
-        Ok(Some(Self { due_per_s: 0.0, sent_per_s: 0.0, lateness, censored, untimestamped, percentiles_us }))
+        let (due_per_s, sent_per_s, none) = (0.0, 0.0, BTreeMap::new());
+        let mut sum =
+            Self { due_per_s, sent_per_s, lateness, censored, in_flight, untimestamped, percentiles_us: none };
+        let failed = documents.iter().map(|document| document.requests.failed()).sum();
+        sum.percentiles_us = percentiles_us(&sum.bounds(&scheduled.values()?, failed)?, percents);
+        Ok(Some(sum))
     }
 }
 

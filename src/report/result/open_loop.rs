@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::NS_PER_US;
-use super::super::bounds::Bounds;
-use super::{Distribution, distribution};
-use crate::plan::Percent;
-use crate::stats;
+use super::super::bounds::{self, Bounds, Due};
+use super::{Distribution, Document, distribution};
+use crate::plan::{Percent, Plan};
+use crate::run::Outcome;
+use crate::stats::{self, Corrupt};
 
 /// What is measured of requests that are due by a schedule, besides their latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,9 +22,13 @@ pub struct OpenLoop {
     /// From the moment at which a request was due to the handover of its first byte to the kernel.
     pub lateness: Distribution,
     /// The time since requests without a complete response were due: those dropped or abandoned, and those in flight or
-    /// unsent at the end. Each would have lasted at least that long.
+    /// unsent at the end. Each would have lasted at least that long. Those that failed are not in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Distribution>,
+    /// Of these, those merely in flight at the end: not much older than the slowest response, and no more than the rate
+    /// and the latencies account for. They count with their age in upper bounds, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<Distribution>,
     /// With `--send-slice`, responses gathered without a usable kernel timestamp: they count as having arrived when
     /// they were noticed, up to a slice later. Left out if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,43 +43,75 @@ pub struct OpenLoop {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Between {
-    /// If every request without a complete response had lasted only as long as its age.
+    /// If failed requests had taken as long as the others, and the others without a complete response only as long as
+    /// their age.
     pub lower: f64,
-    /// If each of them had lasted for ever; left out if the percentile would be infinite, too.
+    /// If each of them had lasted for ever, except those merely in flight at the end; left out if the percentile would
+    /// be infinite, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
 }
 
 impl OpenLoop {
-    /// The figures at these rates, with these percentiles or the default ones.
-    pub fn of(
-        measured: &stats::OpenLoop<u64>,
-        percents: Option<&[Percent]>,
-        (due_per_s, sent_per_s): (f64, f64),
-    ) -> Self {
-        let &stats::OpenLoop { ref scheduled, ref lateness, ref censored, untimestamped, .. } = measured;
-        Self {
+    /// The figures of a run with a schedule, at these rates.
+    pub fn of(plan: &Plan, outcome: &Outcome, (due_per_s, sent_per_s): (f64, f64)) -> Option<Self> {
+        let &stats::OpenLoop { ref lateness, ref censored, untimestamped, .. } = outcome.totals.open_loop.as_deref()?;
+        let percents = plan.show.percents.as_deref();
+        let view = |ages: &stats::Distribution<u64>| (ages.count() > 0).then(|| distribution(ages, percents));
+        let bounds = Bounds::of(plan, outcome)?;
+        Some(Self {
             due_per_s,
             sent_per_s,
             lateness: distribution(lateness, percents),
-            censored: (censored.count() > 0).then(|| distribution(censored, percents)),
+            censored: view(censored),
+            in_flight: bounds::in_flight(plan, outcome).as_ref().and_then(view),
             untimestamped: (untimestamped > 0).then_some(untimestamped),
-            percentiles_us: between(scheduled, censored, Percent::asked_or_usual(percents)),
+            percentiles_us: percentiles_us(&bounds, Percent::asked_or_usual(percents)),
+        })
+    }
+
+    /// The ages of requests without a complete response, and of those merely in flight.
+    fn ages(&self) -> Result<[stats::Distribution<u64>; 2], Corrupt> {
+        let values = |ages: Option<&Distribution>| ages.map_or_else(|| Ok(Default::default()), Distribution::values);
+        Ok([values(self.censored.as_ref())?, values(self.in_flight.as_ref())?])
+    }
+
+    /// The bounds of these latencies' percentiles if this many more requests failed.
+    pub(super) fn bounds(&self, completed: &stats::Distribution<u64>, failed: u64) -> Result<Bounds, Corrupt> {
+        let [censored, in_flight] = self.ages()?;
+        Ok(Bounds::new(Due { completed, censored: &censored, in_flight: Some(&in_flight), failed }))
+    }
+}
+
+impl Document {
+    /// Where the percentiles are lower bounds, the numbers of requests without a complete response that they count with
+    /// their age, and of those that failed, which they leave out.
+    pub fn missing(&self) -> (u64, u64) {
+        let Some(open_loop) = self.bounded() else { return (0, 0) };
+        (open_loop.censored.as_ref().map_or(0, |ages| ages.count), self.requests.failed())
+    }
+
+    /// The latencies to compute percentiles from: where those are lower bounds, the ages of requests without a response
+    /// are included.
+    ///
+    /// # Errors
+    ///
+    /// When a distribution cannot be read.
+    pub fn least(&self) -> Result<stats::Distribution<u64>, Corrupt> {
+        let latency = self.shown_latency().values()?;
+        match self.bounded() {
+            Some(open_loop) => Ok(open_loop.bounds(&latency, 0)?.least().clone()),
+            None => Ok(latency),
         }
     }
 }
 
 /// The bounds of these percentiles; empty if there was no request.
-pub(super) fn between(
-    scheduled: &stats::Distribution<u64>,
-    censored: &stats::Distribution<u64>,
-    percents: Vec<Percent>,
-) -> BTreeMap<Percent, Between> {
-    let bounds = Bounds::new(scheduled, censored);
+pub(super) fn percentiles_us(bounds: &Bounds, percents: Vec<Percent>) -> BTreeMap<Percent, Between> {
     let us = |ns: u64| ns as f64 / NS_PER_US;
     let between = |percent: Percent| {
-        let lower = us(bounds.least().percentile(percent.value()));
-        (percent, Between { lower, upper: bounds.upper_ns(percent.value()).map(us) })
+        let between = bounds.percentile(percent.value())?;
+        Some((percent, Between { lower: us(between.lower_ns), upper: between.upper_ns.map(us) }))
     };
-    percents.into_iter().filter(|_| bounds.least().count() > 0).map(between).collect()
+    percents.into_iter().filter_map(between).collect()
 }

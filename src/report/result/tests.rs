@@ -67,7 +67,9 @@ pub(super) fn scheduled(latencies_us: impl IntoIterator<Item = u64>) -> Document
     }
     open_loop.lateness.record(1_000_000);
     [30_000_000, 1_000_000].into_iter().for_each(|age_ns| open_loop.censored.record(age_ns));
+    open_loop.in_flight.get_or_insert_default().record(30_000_000);
     (open_loop.late, open_loop.unsent) = (3, 1);
+    interval.counters.open_at_end = 1;
     interval.counters.started = interval.counters.completed + 1;
     (open_loop.due, open_loop.carried) = (interval.counters.started, 1);
     interval.counters.idle_closed = 2;

@@ -455,5 +455,24 @@ fn a_mean_and_percentiles_that_are_not_of_the_same_requests_are_named() {
     assert!(matches!(&said(&["mean_us", "p99_us"])[..], [only] if only.contains("mean, deviation")));
     assert_eq!((said(&["mean_us"]), said(&["p99_us", "requests"])), (Vec::new(), Vec::new()));
     let wide = run(&Table { form: Form::Json, ..table(vec![folder.path().to_path_buf()]) });
-    assert_eq!(wide.said.len(), 1);
+    assert_eq!(wide.said.len(), 2);
+}
+
+#[test]
+fn percentiles_without_an_upper_bound_are_named() {
+    let (plan, mut outcome) = with_a_rate();
+    let folder = TempDir::new().unwrap();
+    let mut write = |name: &str, failed| {
+        outcome.totals.counters.failed = failed;
+        outcome.totals.counters.started = 1_000 + failed;
+        fs::write(folder.path().join(name), Document::of(&plan, &outcome).to_json()).unwrap();
+    };
+    write("a.json", 100);
+    write("b.json", 2);
+    let said =
+        |columns: &[&str]| run(&Table { columns: names(columns), ..table(vec![folder.path().to_path_buf()]) }).said;
+    let [only] = &said(&["p50_us", "p99_us"])[..] else { panic!("one line") };
+    let words = "percentiles are lower bounds where requests that were due have no response: ";
+    assert!(only.starts_with(words) && only.ends_with("a.json\" from p99 up"), "{only}");
+    assert_eq!((said(&["p50_us"]), said(&["requests"])), (Vec::new(), Vec::new()));
 }

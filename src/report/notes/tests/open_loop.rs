@@ -434,53 +434,84 @@ fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
 
 #[test]
 fn the_first_percentile_that_is_not_known_is_named() {
-    let with = |ages: &[(u64, u64)]| {
-        changed(|open_loop| ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count)))
+    let dropped = |ages: &[(u64, u64)]| {
+        changed(|open_loop| {
+            ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count));
+            open_loop.dropped = open_loop.censored.count();
+        })
     };
+    let said = |outcome: &Outcome| {
+        let said = said(outcome);
+        said.into_iter().find_map(|words| Some(words.split_once("percentiles from ")?.1.to_owned()))
+    };
+    let words = |words: &str| Some(words.to_owned());
     // All others are known: the 99.999th percentile of so few values is the largest one.
-    assert_eq!(said(&with(&[(MS, 1)])), Vec::<String>::new());
-    let words = "percentiles from the 99.9th up are uncertain (99.9th: at least 1.00ms, with no upper bound), because 11 requests have no \
-                 complete response";
-    assert_eq!(said(&with(&[(MS, 11)])), [words]);
-    let words = "percentiles from the 50th up are uncertain (50th: at least 5.00ms, with no upper bound), because 20,000 requests have no \
-                 complete response";
-    assert_eq!(said(&with(&[(5 * MS, 20_000)])), [words]);
-    let between = changed(|open_loop| {
-        open_loop.scheduled.record_many(3 * MS, 100);
-        open_loop.censored.record_many(2 * MS, 60);
-    });
-    let words = "percentiles from the 99th up are uncertain (99th: between 2.00ms and 3.00ms), because 60 requests have no \
-                 complete response";
-    assert_eq!(said(&between), [words]);
+    assert_eq!(said(&dropped(&[(MS, 1)])), None);
+    assert_eq!(
+        said(&dropped(&[(MS, 11)])),
+        words("the 99.9th up are uncertain; the 99.9th is between 1.00ms and unknown: 0.11 % dropped")
+    );
+    assert_eq!(
+        said(&dropped(&[(5 * MS, 20_000)])),
+        words("the 50th up are uncertain; the 50th is between 5.00ms and unknown: 66.67 % dropped")
+    );
+    let mut between = dropped(&[(2 * MS, 60)]);
+    between.totals.open_loop.as_mut().unwrap().scheduled.record_many(3 * MS, 100);
+    assert_eq!(
+        said(&between),
+        words("the 99th up are uncertain; the 99th is between 2.00ms and 3.00ms: 0.59 % dropped")
+    );
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
-    assert_eq!(said_of(&wrk2, &with(&[(5 * MS, 20_000)])), Vec::<String>::new(), "wrk2 does not know of them");
+    let all = said_of(&wrk2, &dropped(&[(5 * MS, 20_000)])).concat();
+    assert!(!all.contains("percentiles from"), "wrk2 does not know of them: {all}");
+    // Failed requests have no age.
+    let mut failed = changed(|_| ());
+    failed.totals.counters.failed = 1_000;
+    assert_eq!(
+        said(&failed),
+        words("the 95th up are uncertain; the 95th is between 1.00ms and unknown: 9.09 % failed")
+    );
 }
 
 #[test]
 fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
     let said = |ages: &[(u64, u64)], change: &dyn Fn(&mut OpenLoop<u64>)| {
-        let outcome = changed(|open_loop| {
+        let mut outcome = changed(|open_loop| {
             open_loop.scheduled.clear();
             open_loop.scheduled.record_many(100 * MS, 9_900);
-            ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count));
+            for &(ns, count) in ages {
+                open_loop.censored.record_many(ns, count);
+                open_loop.in_flight.get_or_insert_default().record_many(ns, count);
+            }
             change(open_loop);
         });
+        outcome.totals.counters.open_at_end =
+            outcome.totals.open_loop.as_deref().and_then(|it| it.in_flight.as_deref()).map_or(0, |ages| ages.count());
         let said = said_of(&with_rate(1_000), &outcome);
-        said.into_iter().find_map(|words| Some(words.split_once("no upper bound), because ")?.1.to_owned()))
+        said.into_iter().find_map(|words| Some(words.split_once("and unknown: ")?.1.to_owned()))
     };
-    let words = |count: &str| Some(format!("{count} requests have no complete response"));
+    let words = |words: &str| Some(words.to_owned());
     let ordinary = [(20 * MS, 50), (100 * MS, 50)];
+    let dropped = |open_loop: &mut OpenLoop<u64>| {
+        open_loop.dropped = 200;
+        open_loop.censored.record_many(MS, 200);
+    };
+    let unsent = |open_loop: &mut OpenLoop<u64>| {
+        open_loop.unsent = 200;
+        open_loop.censored.record_many(MS, 200);
+    };
     assert_eq!(said(&ordinary, &|_| ()), None);
-    // Too old, too many, or dropped for good.
-    assert_eq!(said(&[(20 * MS, 90), (200 * MS, 10)], &|_| ()), words("100"));
-    assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("200"));
-    assert_eq!(said(&ordinary, &|open_loop| open_loop.dropped = 1), words("100"));
-    assert_eq!(said(&ordinary, &|open_loop| open_loop.unsent = 101), words("100"));
+    // Too old, too many, or never sent.
+    assert_eq!(said(&[(20 * MS, 90), (200 * MS, 10)], &|_| ()), words("0.1 % still without a response at the end"));
+    assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("1.98 % still without a response at the end"));
+    assert_eq!(said(&ordinary, &dropped), words("1.96 % dropped"));
+    assert_eq!(said(&ordinary, &unsent), words("1.96 % unsent"));
     // The backlog of a target that cannot keep up grows until the end.
     let behind = |open_loop: &mut OpenLoop<u64>| {
         open_loop.scheduled.clear();
         (0..5_000).for_each(|ms| open_loop.scheduled.record(ms * MS));
         (0..5_000).for_each(|ms| open_loop.censored.record(ms * MS));
+        (0..5_000).for_each(|ms| open_loop.in_flight.get_or_insert_default().record(ms * MS));
     };
-    assert_eq!(said(&[], &behind), words("5,000"));
+    assert_eq!(said(&[], &behind), words("50 % still without a response at the end"));
 }

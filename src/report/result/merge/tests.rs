@@ -82,6 +82,12 @@ fn a_sum_of_parts_with_a_schedule_has_all_that_was_due() {
     assert_eq!((last.lower, last.upper), (30_000.0, None));
     assert_eq!(parts.check(), Ok(()));
     assert_eq!(sum(&[scheduled([5])]).open_loop, scheduled([5]).open_loop);
+    // A twentieth of all that was due failed: the 99th percentile of the sum has no upper bound.
+    let mut failing = scheduled(1..=1_000);
+    failing.requests.started += 100;
+    let both = sum(&[scheduled(1_001..=2_000), failing]);
+    let upper = |percent: &str| both.open_loop.as_ref().unwrap().percentiles_us[&percent.parse().unwrap()].upper;
+    assert!(upper("90").is_some() && upper("99").is_none(), "{:?}", both.open_loop);
     let mixed = sum(&[scheduled([5]), document([5])]);
     assert!(mixed.open_loop.is_none() && mixed.latency.scheduled.is_none(), "some would be left out");
     assert_eq!(mixed.requests.due, Some(2));

@@ -40,6 +40,8 @@ fn accounted(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
     let recorded = [&open_loop.lateness, &open_loop.scheduled, &open_loop.censored].map(Distribution::count);
     let unanswered = counters.abandoned + counters.open_at_end + dropped + unsent;
     ensure!(recorded == [counters.started, counters.completed, unanswered], recorded, dropped, unsent, counters);
+    let in_flight = open_loop.in_flight.as_deref().map_or(0, Distribution::count);
+    ensure!(in_flight == counters.open_at_end, in_flight, counters);
     ensure!(late <= counters.started, late, counters);
     Ok(())
 }
