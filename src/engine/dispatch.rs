@@ -103,7 +103,7 @@ impl<B: Backend> Engine<B> {
         // Dropping very many takes time, which must not make other requests too late.
         let sent_at = if self.drop_late(now) { self.backend.now() } else { now };
         while self.next_start_at() <= now && !self.is_too_late(now) && self.books.tally.may_start() {
-            if !self.start_batch(conn, sent_at) || !self.has_room(conn) {
+            if !self.start_batch(conn, sent_at, is_first) || !self.has_room(conn) {
                 return;
             }
         }
@@ -233,9 +233,9 @@ impl<B: Backend> Engine<B> {
         slot.pause == Pause::Over
     }
 
-    /// Starts the next batch, or the rest of one, as far as the connection has room. Returns whether anything was
-    /// started.
-    fn start_batch(&mut self, conn: ConnId, now: Nanos) -> bool {
+    /// Starts the next batch, or the rest of one, as far as the connection has room; `waited`: if it was due before, it
+    /// waited for a connection. Returns whether anything was started.
+    fn start_batch(&mut self, conn: ConnId, now: Nanos, waited: bool) -> bool {
         if !self.has_batch() {
             return false;
         }
@@ -243,6 +243,10 @@ impl<B: Backend> Engine<B> {
         let has_passed = !B::GATHERS && self.script.wants.any();
         let sent_at = if has_passed { self.backend.now() } else { now };
         let is_calm = self.is_calm();
+        // Each connection of wrk2 counts what it may send, at twice the rate, from the first request that left late since
+        // it was on pace. If the target made it late, that is the request which met the stall: after S seconds at a rate
+        // R, 2·S·R requests may leave at once, and the backlog is only S·R. A limit is left where we were stalled.
+        let is_excused = waited && self.settings.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
         let Dispatch { batch, started, pacer, .. } = &mut self.dispatch;
         let rest = &batch[*started..];
         let slot = &mut self.slots[conn.index()];
@@ -262,7 +266,7 @@ impl<B: Backend> Engine<B> {
         let count = allowed.min(live.protocol.capacity()).min(ready);
         // Returned requests are sent first, and keep the time at which they were due.
         let again = self.books.tally.take_returned(count);
-        let due = if again.len() < count { pacer.take((count - again.len()) as u64, now) } else { now };
+        let due = if again.len() < count { pacer.take((count - again.len()) as u64, now, is_excused) } else { now };
         if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
             self.turn.gathered.push(conn);
         }

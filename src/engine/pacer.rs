@@ -57,12 +57,12 @@ impl Pacer {
         }
     }
 
-    /// Starts a batch of this many requests, of which the first may start; returns when that was due, at `now` or
-    /// before.
-    pub fn take(&mut self, requests: u64, now: Nanos) -> Nanos {
+    /// Starts a batch of this many requests, of which the first may start; `is_excused`: if it is late, the pace at which
+    /// late requests are made up for does not count from it. Returns when it was due, at `now` or before.
+    pub fn take(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         match self {
             Self::Closed => now,
-            Self::Scheduled(schedule) => schedule.take(requests, now),
+            Self::Scheduled(schedule) => schedule.take(requests, now, is_excused),
         }
     }
 }

@@ -109,10 +109,11 @@ impl Scheduled {
         before + 1
     }
 
-    /// Starts this many requests, of which the first may start; returns when that was due.
-    pub fn take(&mut self, requests: u64, now: Nanos) -> Nanos {
+    /// Starts this many requests, of which the first may start; `is_excused`: if it is late, the pace at which late
+    /// requests are made up for does not count from it. Returns when it was due.
+    pub fn take(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         let due = self.due_at();
-        if now.since(self.next_at) > STALL_NS {
+        if now.since(self.next_at) > STALL_NS && !is_excused {
             self.resumed = Some(Resumed { at: now, due_ns: self.dues.next_ns() });
         }
         self.dues.take(requests);

@@ -3,6 +3,7 @@
 //! `make check-machine` runs them one after the other, before a release and whenever their subject changes. Each names
 //! what covers it in `make test`.
 
+use std::process::Command;
 use std::time::Duration;
 
 use onrush::verdict::Target;
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::evidence::{processor_times, unaccounted_s};
 use crate::harness::{Context, Scratch, cases, finish, signal, target, url, wait_for_load};
+use crate::rates::percentile_us;
 use crate::servers::Server;
 use crate::sight::{Python, run};
 use crate::verdict::{alone, assert_limited, verdict};
@@ -36,6 +38,26 @@ cases! {
     the_target_at_a_unix_socket_is_seen (Once) needs "python3";
     processor_time_of_the_threads_is_that_of_the_process;
     one_signal_brings_the_report_within_300_ms;
+    after_a_freeze_the_percentiles_are_wrk2s needs "wrk2";
+}
+
+/// In virtual time, and with computed figures, `rates` shows it in `make test`. wrk2's own timers end in whole
+/// milliseconds, which makes nearly each of its requests up to a millisecond later than ours.
+fn after_a_freeze_the_percentiles_are_wrk2s(context: &Context) {
+    const WORDS: &str = "-t1 -c20 -d10s -R500 -L";
+    const TIMERS_US: f64 = 1_000.0;
+    // It freezes once in each run, and forgets a server that nobody uses for a second.
+    let path = "/freeze?every=5s&ms=2000";
+    let ours = context.called("wrk2").words(WORDS).word(url(&target(), path)).run().stdout;
+    let theirs = Command::new("wrk2").args(WORDS.split(' ')).arg(url(&target(), path)).output().expect("it runs");
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    let of = |percent: &str| [&ours, &theirs].map(|text| percentile_us(text, percent));
+    let [p75, p90, p99] = ["75.000%", "90.000%", "99.000%"].map(of);
+    println!("after a freeze, ours and wrk2's, in us [{}]: {p75:?}, {p90:?}, {p99:?}", context.backend);
+    assert!((p75[0] - p75[1]).abs() <= 1_000.0 + TIMERS_US, "{ours}\n{theirs}");
+    for [ours_us, theirs_us] in [p90, p99] {
+        assert!((ours_us / theirs_us - 1.0).abs() <= 0.05, "{ours}\n{theirs}");
+    }
 }
 
 /// That one signal brings it at all, `terminal` shows in `make test`.

@@ -15,6 +15,7 @@ cases! {
     a_server_that_closes_between_requests_is_connected_to_again;
     a_low_rate_has_no_timeouts_and_ends_in_time (Once);
     a_freeze_is_in_the_latency_of_what_was_due_meanwhile (Once);
+    as_wrk2_the_backlog_of_a_freeze_leaves_at_once (Once);
     every_request_that_was_due_is_accounted_for;
     stages_follow_one_another (Once);
     requests_of_a_slice_leave_together_at_its_end;
@@ -119,6 +120,33 @@ fn a_low_rate_has_no_timeouts_and_ends_in_time(context: &Context) {
     let output = wrk2(context, "-t1 -c10 -d3 -R2", QUICK);
     assert_eq!((output.requests(), output.line("  Socket errors:")), (6, None), "{output:?}");
     assert_eq!(output.elapsed_ms(), 3_000.0, "{output:?}");
+}
+
+/// A target that freezes for 2 s at 500 requests/s, over 20 connections. Of the 5,000 requests, the 1,000 that are due in
+/// the freeze wait for its end, and then leave 20 at a time, every millisecond: the j-th after about j/20 ms, 2 ms · j
+/// nearer to the end than the first. So it has lasted 2 s - 1.95 ms · j. wrk2's 75th percentile is the 3,750th value, a
+/// millisecond; its 90th the 4,500th, j = 501: 1.02 s; its 99th the 4,950th, j = 51: 1.90 s. (A real wrk2 printed 1.55 ms,
+/// 1.01 s and 1.91 s.) Sent at twice the rate, the backlog would last for two seconds more.
+fn as_wrk2_the_backlog_of_a_freeze_leaves_at_once(context: &Context) {
+    let output = wrk2(context, "-t1 -c20 -d10s -R500 -L", &format!("{QUICK}[[stall]]\nfrom_s = 4.0\nfor_s = 2.0"));
+    assert_eq!(output.requests(), 5_000, "{output:?}");
+    let [p75_us, p90_us, p99_us] = ["75.000%", "90.000%", "99.000%"].map(|it| percentile_us(&output.stdout, it));
+    assert_eq!(p75_us, 1_000.0, "{output:?}");
+    assert!((p90_us - 1.02e6).abs() <= 10e3 && (p99_us - 1.90e6).abs() <= 10e3, "{output:?}");
+}
+
+/// A percentile in wrk2's list, in microseconds.
+pub fn percentile_us(text: &str, percent: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(percent));
+    let cell = line.unwrap_or_else(|| panic!("no {percent}: {text}")).trim();
+    let (number, unit) = cell.split_at(cell.find(char::is_alphabetic).expect("a unit"));
+    let scale = match unit {
+        "us" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        _ => panic!("{cell}"),
+    };
+    number.parse::<f64>().expect("a number") * scale
 }
 
 fn a_freeze_is_in_the_latency_of_what_was_due_meanwhile(context: &Context) {

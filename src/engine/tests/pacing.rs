@@ -432,7 +432,7 @@ fn slices_begin_with_the_schedule_and_hold_while_late_requests_are_made_up_for()
     let next = |pacer: &Scheduled| (pacer.due_at().since(begin) / MS, pacer.next_at().since(begin) / MS);
     for (expected, now) in [((0, 0), 0), ((1, 4), 30), ((2, 32), 32), ((3, 32), 32), ((4, 32), 32), ((5, 32), 32)] {
         assert_eq!(next(&pacer), expected);
-        pacer.take(1, begin + now * MS);
+        pacer.take(1, begin + now * MS, false);
     }
     assert_eq!(next(&pacer), (6, 36), "30 ms and half of the 5 since then, and that to the end of the slice");
 }
@@ -463,8 +463,27 @@ fn a_stall_while_catching_up_begins_it_anew() {
     ] {
         let begin = Nanos(7 * MS);
         assert_eq!((pacer.due_at(), pacer.next_at()), (begin + due, begin + next));
-        assert_eq!(pacer.take(1, begin + now), begin + due);
+        assert_eq!(pacer.take(1, begin + now, false), begin + due);
     }
+}
+
+#[test]
+fn as_in_wrk2_only_a_stall_of_the_generator_is_caught_up_slowly() {
+    let of = |as_wrk2: bool, scenario: &str| {
+        let pacer = every(10 * MS, Some(CatchUp::DOUBLE));
+        let scenario: Scenario = toml::from_str(&format!("connect_us = 0.0\nlatency_us = 1000.0\n{scenario}")).unwrap();
+        let two_seconds =
+            Settings { duration_ns: Some(1_995 * MS), ..open_loop(OpenLoop { as_wrk2, ..OpenLoop::default() }) };
+        let totals = run_job(two_seconds, scenario.network(1), Job { pacer, ..job(get(), http1(1)) }).totals;
+        totals.open_loop.unwrap().late
+    };
+    let freeze = "[[stall]]\nfrom_s = 0.0\nfor_s = 0.5";
+    // From the response at 500 ms on, a request leaves every millisecond: 10 ms · k is more than a millisecond before
+    // 499 ms + k up to k = 55. At twice the rate, 495 ms + 5 ms · k is that up to k = 98.
+    assert_eq!((of(true, freeze), of(false, freeze)), (55, 98));
+    // From 502.5 ms to 1,002.5 ms: 10 ms · k is before 1,002.5 ms + 5 ms · (k - 51) from k = 51 up to 149.
+    let stall = "[[generator_stall]]\nfrom_s = 0.5025\nfor_s = 0.5";
+    assert_eq!((of(true, stall), of(false, stall)), (99, 99));
 }
 
 #[test]
