@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         }
         Invocation::Lab(lab) => program::lab(lab),
         Invocation::Restore => program::restore(),
-        Invocation::Serve(config) => print("onrush serve", serve::run(&config).map(|()| String::new()), 0),
+        Invocation::Serve(asked) => print("onrush serve", serve::run(&asked).map(|()| String::new()), 0),
         Invocation::Search { mut search, warnings } => {
             warnings.iter().for_each(|line| say(line));
             program::search(&mut search)

@@ -1,7 +1,6 @@
 //! The command line: turns what was typed into a plan, or into a text to print.
 //!
-//! It resolves no name but that of `serve --addr`, opens no socket and starts nothing; it reads only the file of
-//! `--body` and that of an experiment. One parser serves onrush and the tools it imitates: `front` reads options and
+//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body` and that of an experiment. One parser serves onrush and the tools it imitates: `front` reads options and
 //! words, `typed` collects them, `values` reads their values, `decide` makes the plan. Only the texts of a `refusal`
 //! differ: `hints` has the native ones, `compat` those of getopt and wrk. Subcommands have a simpler parser, `arguments`.
 
@@ -86,7 +85,7 @@ pub enum Invocation {
     /// Restore the settings that an experiment left changed.
     Restore,
     /// Run the embedded target.
-    Serve(crate::serve::Config),
+    Serve(crate::serve::Asked),
     /// Print texts and exit: the help, the version, a mistake.
     Print {
         /// What goes to standard output.

@@ -4,23 +4,24 @@ use std::ffi::OsString;
 
 use super::arguments::{Subcommand, text};
 pub(super) use crate::serve::help;
-use crate::serve::{Config, address};
+use crate::serve::{Address, Asked, Config, address};
 
 /// The most threads that make sense; more is a typing error.
 const THREADS_MAX: usize = 1024;
 
-pub(super) const SERVE: Subcommand<Config> = Subcommand {
+pub(super) const SERVE: Subcommand<Asked> = Subcommand {
     name: "serve",
     options: &[
-        text("--addr A", |config, text| address(text).map(|address| config.address = address)),
-        text("--threads N", |config, text| threads(text).map(|threads| config.threads = threads)),
+        text("--addr A", |asked, text| address(text).map(|address| asked.address = address)),
+        text("--threads N", |asked, text| threads(text).map(|threads| asked.threads = threads)),
     ],
     word: |_, word| Err(format!("unexpected argument {word:?}; an address is given with --addr")),
 };
 
 /// Parses the arguments of `serve`; `None` if the help was asked for. The error says what is wrong.
-pub(super) fn parse(args: &[OsString]) -> Result<Option<Config>, String> {
-    SERVE.read(args, Config::default())
+pub(super) fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
+    let Config { address, threads } = Config::default();
+    SERVE.read(args, Asked { address: Address::Numeric(address), threads })
 }
 
 fn threads(text: &str) -> Result<usize, String> {
@@ -34,13 +35,13 @@ fn threads(text: &str) -> Result<usize, String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Option<Config>, String> {
+    fn parsed(line: &str) -> Result<Option<Asked>, String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         parse(&args)
     }
 
-    fn at(address: &str, threads: usize) -> Result<Option<Config>, String> {
-        Ok(Some(Config { address: address.parse().unwrap(), threads }))
+    fn at(address: &str, threads: usize) -> Result<Option<Asked>, String> {
+        Ok(Some(Asked { address: Address::Numeric(address.parse().unwrap()), threads }))
     }
 
     #[test]

@@ -1,19 +1,49 @@
-//! The address of the target, as typed.
+//! The address of the target: as typed, and as the system resolves it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
+use anyhow::{anyhow, bail};
+
 use super::Config;
+use crate::reason::reason;
+
+/// An address as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// In numbers.
+    Numeric(SocketAddr),
+    /// The name of a host, and a port.
+    Named(String, u16),
+}
+
+impl Address {
+    /// The address; the system is asked for that of a name.
+    ///
+    /// # Errors
+    ///
+    /// When the name has none.
+    pub fn resolve(&self) -> anyhow::Result<SocketAddr> {
+        let (host, port) = match self {
+            Self::Numeric(address) => return Ok(*address),
+            Self::Named(host, port) => (host, *port),
+        };
+        let found = (host.as_str(), port).to_socket_addrs();
+        let mut found = found.map_err(|error| anyhow!("--addr: {host:?} cannot be resolved: {}", reason(&error)))?;
+        let Some(address) = found.next() else { bail!("--addr: {host:?} has no address") };
+        Ok(address)
+    }
+}
 
 /// Reads `PORT`, `:PORT`, `HOST:PORT`, `[IPv6]:PORT` or an IP address alone; the default supplies what is missing.
 ///
 /// # Errors
 ///
 /// What is wrong with it, and what would be right.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
+pub fn address(text: &str) -> Result<Address, String> {
     let default = Config::default().address;
     let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(ip) = unbracketed.parse::<IpAddr>() {
-        return Ok(SocketAddr::new(ip, default.port()));
+        return Ok(Address::Numeric(SocketAddr::new(ip, default.port())));
     }
     let (host, port) = if text.bytes().all(|byte| byte.is_ascii_digit()) {
         ("", text)
@@ -22,13 +52,9 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     };
     let port = port.parse().map_err(|_| unusable("the port is not a number from 0 to 65535"))?;
     if host.is_empty() {
-        return Ok(SocketAddr::new(default.ip(), port));
+        return Ok(Address::Numeric(SocketAddr::new(default.ip(), port)));
     }
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    let mut found = (host, port).to_socket_addrs().map_err(|_| unusable("the host cannot be resolved"))?;
-    found.next().ok_or_else(|| unusable("the host has no address"))
+    Ok(text.parse().map_or_else(|_| Address::Named(host.to_owned(), port), Address::Numeric))
 }
 
 fn unusable(why: &str) -> String {
@@ -52,15 +78,19 @@ mod tests {
             ("[::1]", "[::1]:8080"),
             ("::1", "[::1]:8080"),
         ] {
-            assert_eq!(address(text), Ok(expected.parse().unwrap()), "{text}");
+            assert_eq!(address(text), Ok(Address::Numeric(expected.parse().unwrap())), "{text}");
         }
     }
 
     #[test]
     fn a_host_name_is_resolved() {
-        let found = address("localhost:9000").unwrap();
+        let typed = address("localhost:9000").unwrap();
+        assert_eq!(typed, Address::Named("localhost".to_owned(), 9000));
+        let found = typed.resolve().unwrap();
         assert!(found.ip().is_loopback());
         assert_eq!(found.port(), 9000);
+        let unknown = address("no.such.invalid:80").unwrap().resolve().unwrap_err().to_string();
+        assert!(unknown.starts_with("--addr: \"no.such.invalid\" cannot be resolved: "), "{unknown}");
     }
 
     #[test]
@@ -71,7 +101,6 @@ mod tests {
             ("127.0.0.1:x", "the port is not a number from 0 to 65535"),
             ("", "the port is not a number from 0 to 65535"),
             ("example", "there is no port"),
-            ("no.such.invalid:80", "the host cannot be resolved"),
         ] {
             assert_eq!(address(text), Err(format!("{why}; {right}")), "{text}");
         }

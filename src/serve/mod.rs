@@ -45,7 +45,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::reason::reason;
-pub use address::address;
+pub use address::{Address, address};
 pub use routes::help;
 
 use capacity::Capacity;
@@ -53,6 +53,15 @@ use counters::Counters;
 use freeze::Freeze;
 use resources::Resources;
 use worker::Worker;
+
+/// What was asked for: a [`Config`] before its address is resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The address to listen on.
+    pub address: Address,
+    /// The number of threads.
+    pub threads: usize,
+}
 
 /// The address to listen on, and the number of threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,8 +143,9 @@ impl Drop for Server {
 /// Runs the command: prints the address at once, then serves until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// The server cannot start, or standard output cannot be written.
-pub fn run(config: &Config) -> anyhow::Result<()> {
+/// The address cannot be resolved, the server cannot start, or standard output cannot be written.
+pub fn run(asked: &Asked) -> anyhow::Result<()> {
+    let config = Config { address: asked.address.resolve()?, threads: asked.threads };
     let (mut signalled, signal) = UnixStream::pair().context("cannot make a socket pair for signals")?;
     for number in [SIGINT, SIGTERM] {
         let signal = signal.try_clone().context("cannot copy the socket for signals")?;
@@ -144,7 +154,7 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     // Beside a generator of the same name, reports and lists of processes show which is which.
     let _ = rustix::thread::set_name(c"onrush serve");
     raise_descriptor_limit();
-    let server = Server::start(config)?;
+    let server = Server::start(&config)?;
     announce(&server).context("cannot write to standard output")?;
     signalled.read_exact(&mut [0]).context("cannot wait for a signal")?;
     server.stop();
