@@ -201,10 +201,15 @@ fn unknown(name: &str) -> String {
     if let Some((_, known)) = ALIASES.into_iter().find(|(alias, _)| *alias == name) {
         return format!("unknown metric {name:?}; onrush calls it {known}");
     }
+    if matches!(name, "status" | "code" | "statuses" | "codes") || status(name).is_some() {
+        let codes = if status(name).is_some() { name } else { "5xx" };
+        return format!("a status is written with its code or class; write status.{codes}, or for instance status.503");
+    }
     match nearest(name, NAMES.iter().map(|(name, _)| *name).chain(OTHERS)) {
         Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
         None => format!(
-            "unknown metric {name:?}; there are p0 to p100, mean, max, rate, errors, status, late, dropped and verdict"
+            "unknown metric {name:?}; there are p0 to p100, mean, max, rate, errors, status.503, status.5xx, late, dropped \
+             and verdict"
         ),
     }
 }
@@ -350,6 +355,17 @@ mod tests {
             ("p99<\u{1b}5", 4, r#""\u{1b}5" is not a value of this metric"#),
             ("status.\u{1b}>1", 0, r#""status.\u{1b}" is not a status"#),
             ("status.6>1", 0, "\"status.6\" is not a status; write status.503 or status.5xx"),
+            (
+                "status>1%",
+                0,
+                "a status is written with its code or class; write status.5xx, or for instance status.503",
+            ),
+            ("404>1%", 0, "a status is written with its code or class; write status.404, or"),
+            (
+                "latency>1s",
+                0,
+                "unknown metric \"latency\"; there are p0 to p100, mean, max, rate, errors, status.503, status.5xx,",
+            ),
             ("status.5xx>x", 11, "\"x\" is not a value of this metric; try 10 or 1%"),
             ("p99<50", 4, "which unit? write 50ms, 50us or 50s"),
             ("p99< 50 apples", 5, "\"50 apples\" is not a value of this metric; try 50ms"),

@@ -66,6 +66,7 @@ pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let show = show(&mut typed, &way)?;
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
+    typed.warnings.extend(request::miscased(&request.method).filter(|_| script.is_none()));
     // With a script the headers and the body that count are those of the script.
     if script.is_none() {
         typed.warnings.extend(framing::contradiction(&request, body.as_ref(), typed.once));

@@ -14,6 +14,7 @@ pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
         Advice::Spelled(ours) => spelled(typed, ours),
         Advice::NotYet(what) => format!("{typed}: onrush does not support {what} yet"),
         Advice::Needless(why) => format!("{typed}: {why}; leave it out"),
+        Advice::Instead(way) => format!("{typed}: {way}"),
     })
 }
 
@@ -109,6 +110,8 @@ enum Advice {
     NotYet(&'static str),
     /// onrush does not need it, for this reason.
     Needless(&'static str),
+    /// onrush has another way to the same end.
+    Instead(&'static str),
 }
 
 /// Spellings of ab, autocannon, bombardier, curl, h2load, hey, k6, oha, plow and vegeta that onrush does not know.
@@ -168,6 +171,23 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Advice::NotYet("HTTP/2 or HTTP/3")),
     (&["-P", "--pipelining", "--pipeline"], Advice::NotYet("pipelining from the command line")),
     (&["--json", "--output-format"], Advice::Spelled("--format json, or -o FILE.json beside the report")),
+    (&["--junit", "--junit-xml"], Advice::Spelled("-o, for instance -o result.xml")),
+    (
+        &["--threshold", "--thresholds"],
+        Advice::Spelled("--fail-if, for instance --fail-if 'p99>50ms' --fail-if 'errors>1%'"),
+    ),
+    (
+        &["--think-time", "--thinktime"],
+        Advice::Instead(
+            "a script pauses before a request: -s FILE, with function delay() return 100 end for 100 ms; or send at a \
+             fixed rate with -R, for instance -R 100",
+        ),
+    ),
+    (
+        &["--prometheus", "--prometheus-port"],
+        Advice::Instead("there is no endpoint for Prometheus; -o result.ndjson gets a line per second during the run"),
+    ),
+    (&["--plot"], Advice::Spelled("-o, for instance -o result.hgrm for HdrHistogram's plotter")),
     (&["--csv", "--out"], Advice::Spelled("-o, for instance -o result.csv")),
     (&["--ciphers"], Advice::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),
     (&["--skip-verify", "--insecure-skip-tls-verify"], Advice::Spelled("-k (--insecure)")),
@@ -221,6 +241,10 @@ mod tests {
             "--location: redirects are never followed, but count as responses; leave it out"
         );
         assert_eq!(said("--user-agent"), "--user-agent: onrush spells this -H, for instance -H 'User-Agent: X'");
+        assert_eq!(said("--junit"), "--junit: onrush spells this -o, for instance -o result.xml");
+        assert!(said("--threshold").ends_with("--fail-if 'p99>50ms' --fail-if 'errors>1%'"));
+        assert!(said("--think-time").contains("function delay() return 100 end"));
+        assert!(said("--prometheus").ends_with("-o result.ndjson gets a line per second during the run"));
         assert_eq!(said("--no-tui"), "--no-tui: into a pipe only the report is printed; leave it out");
     }
 
@@ -286,8 +310,9 @@ mod tests {
                     None => assert!(flags::by_letter(typed.chars().nth(1).unwrap()).is_none(), "{typed}"),
                 }
             }
-            let Advice::Spelled(ours) = advice else { continue };
-            assert_is_ours(ours);
+            if let Advice::Spelled(ours) | Advice::Instead(ours) = advice {
+                assert_is_ours(ours);
+            }
         }
         for (letter, _, ours) in BY_VALUE {
             assert!(flags::by_letter(letter).is_none(), "-{letter}");

@@ -93,6 +93,9 @@ pub(super) fn command(words: &[OsString], has_script: bool) -> Option<String> {
             "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE URL";
         return Some(format!("{line}; {}", as_host("run/")));
     }
+    if let Some((name, instead)) = FOREIGN.iter().find(|(name, _)| word == name) {
+        return Some(format!("{name:?} is not a command of onrush: {instead}; {}", as_host(&format!("{name}/"))));
+    }
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_bare)?;
     // Short words are all near one another.
@@ -110,6 +113,13 @@ pub(super) fn command(words: &[OsString], has_script: bool) -> Option<String> {
 fn as_host(rest: &str) -> String {
     format!("for a host of that name write http://{rest}")
 }
+
+/// Commands of other tools, and what onrush has instead.
+const FOREIGN: [(&str, &str); 3] = [
+    ("attack", "onrush -R 100 -d 10s URL sends 100 requests per second"),
+    ("plot", "-o result.hgrm is for HdrHistogram's plotter, and -o result.csv has a row per second"),
+    ("report", "onrush show result.json prints a saved result, and onrush table makes a table of several"),
+];
 
 /// The commands, and how each is written.
 const COMMANDS: [(&str, &str); 10] = [
@@ -221,7 +231,16 @@ mod tests {
             let expected = format!("{word:?} {reason}; for a host of that name write http://{word}/");
             assert_eq!(said(word), Some(expected));
         }
+        assert_eq!(
+            said("report").as_deref(),
+            Some(
+                "\"report\" is not a command of onrush: onrush show result.json prints a saved result, and onrush table \
+                 makes a table of several; for a host of that name write http://report/"
+            )
+        );
+        assert!(said("plot").is_some_and(|line| line.contains("-o result.hgrm is for HdrHistogram's plotter")));
         for word in [
+            "plot.local",
             "h",
             "db",
             "lap",

@@ -41,6 +41,15 @@ pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
+/// The methods of RFC 9110 and RFC 5789.
+const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
+
+/// The warning about a method that is one of these in another case.
+pub(super) fn miscased(method: &str) -> Option<String> {
+    let meant = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method) && *known != method)?;
+    Some(format!("the case of a method matters, and servers know {meant}, not {method}; write -X {meant}"))
+}
+
 /// The headers in the order in which they are sent: `Host`, which may be the user's; `Authorization`, if the URL has a
 /// user and there is no such header; then the user's headers in their order.
 pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
@@ -117,6 +126,14 @@ mod tests {
     fn the_urls_user_is_sent_unless_a_header_names_one() {
         assert_eq!(sent(&["A: 1"], "http://u:p@h/"), "Host: h\nAuthorization: Basic dTpw\nA: 1\n");
         assert_eq!(sent(&["authorization: x"], "http://u:p@h/"), "Host: h\nauthorization: x\n");
+    }
+
+    #[test]
+    fn a_method_in_the_wrong_case_gets_a_warning() {
+        let line = "the case of a method matters, and servers know POST, not post; write -X POST";
+        assert_eq!(miscased("post").as_deref(), Some(line));
+        assert!(miscased("Get").is_some_and(|line| line.ends_with("write -X GET")));
+        assert_eq!(["POST", "PURGE", "purge", "query"].map(miscased), [const { None }; 4]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! no path, a user name is kept, a host may contain `_`. Nothing is resolved or normalised here: the path is sent as
 //! typed.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
@@ -172,7 +172,7 @@ fn is_userinfo(character: char) -> bool {
 fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>), String> {
     let authority = &text[start..end];
     if !authority.starts_with('[') && authority.matches(':').count() > 1 {
-        return Err("an IPv6 address is written in brackets; try http://[::1]:8080/".to_owned());
+        return Err(unbracketed(authority));
     }
     let (host, rest) = match authority.strip_prefix('[') {
         Some(inside) => {
@@ -191,6 +191,19 @@ fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>)
         None => return Err("something other than a port follows the address in brackets".to_owned()),
     };
     Ok((host, port))
+}
+
+/// What to write instead of an IPv6 address without brackets, with what follows its last colon as the port if the rest
+/// is an address.
+fn unbracketed(text: &str) -> String {
+    let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
+    let with_port = text.rsplit_once(':').filter(|(address, port)| is_address(address) && port.parse::<u16>().is_ok());
+    let right = match with_port {
+        Some((address, port)) => format!("write [{address}]:{port}"),
+        None if is_address(text) => format!("write [{text}]"),
+        None => "for instance [::1]:8080".to_owned(),
+    };
+    format!("an IPv6 address is written in brackets; {right}")
 }
 
 /// The host in brackets: an address, optionally with a zone after `%` or, as in RFC 6874, `%25`.
