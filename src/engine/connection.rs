@@ -269,8 +269,12 @@ impl Live {
                 kept.head.extend_from_slice(self.protocol.head(input));
             }
         }
-        if tally.wants_location(status) {
-            tally.locate(self.protocol.head(input));
+        if status >= 300 {
+            if tally.wants_location(status) {
+                tally.locate(self.protocol.head(input));
+            } else if status == 400 {
+                tally.refused(input);
+            }
         }
         self.transcribe_head(input, tally);
     }

@@ -35,6 +35,8 @@ pub struct Tally {
     pub silences: Silences,
     /// Whether a `Location` has been kept already.
     located: bool,
+    /// Whether the words of a response with status 400 have been looked at already.
+    is_refused: bool,
     /// When the requests that are to be sent again were due.
     returned: VecDeque<Nanos>,
     /// Whether there is nothing more to send, not even again.
@@ -61,6 +63,7 @@ impl Tally {
             transcript,
             silences: Silences::new(),
             located: false,
+            is_refused: false,
             returned: VecDeque::new(),
             is_exhausted: false,
             due_from: Nanos::default(),
@@ -88,7 +91,7 @@ impl Tally {
         self.warms_up = false;
         (self.start, self.due_from) = (now, planned);
         self.gone.take();
-        self.located = false;
+        (self.located, self.is_refused) = (false, false);
         self.silences.clear();
         self.clear_but_calm();
         self.interval.counters.slots_opened = slots_open;
@@ -211,6 +214,13 @@ impl Tally {
     pub fn locate(&mut self, head: &[u8]) {
         self.interval.location = location(head).map(|value| String::from_utf8_lossy(value).into_owned());
         self.located = true;
+    }
+
+    /// Looks for a hint that the port expects TLS in the first response with status 400: its head and what came with it.
+    pub fn refused(&mut self, response: &[u8]) {
+        if !std::mem::replace(&mut self.is_refused, true) {
+            self.interval.expects_tls = expects_tls(&response[..response.len().min(REFUSAL_BYTES)]);
+        }
     }
 
     /// A request has ended in some way: it was in flight until now.
@@ -445,6 +455,22 @@ impl Tally {
     fn tenth(&self, at: Nanos) -> u32 {
         (at.since(self.start) / 100_000_000) as u32
     }
+}
+
+/// How many bytes of a response with status 400 are looked at: the pages of servers are shorter.
+const REFUSAL_BYTES: usize = 2048;
+
+/// What servers say to a request without TLS at a port that expects it: nginx, Go, Apache, Tomcat.
+const EXPECTS_TLS: [&[u8]; 4] = [
+    b"plain HTTP request was sent to HTTPS port",
+    b"HTTP request to an HTTPS server",
+    b"plain HTTP to an SSL-enabled server port",
+    b"combination of host and port requires TLS",
+];
+
+/// Whether a response says that.
+fn expects_tls(response: &[u8]) -> bool {
+    EXPECTS_TLS.iter().any(|words| response.windows(words.len()).any(|part| part == *words))
 }
 
 /// The value of the `Location` field of a head.

@@ -39,7 +39,7 @@ pub use escape::{escape, printable};
 pub use failure::Failure;
 pub use gate::{Gate, Judged};
 pub use gates::{all_gates, annotation, gates, objective};
-pub use notes::{Flight, Hanging, Lost, Note, Places, notes, print_notes};
+pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places, notes, print_notes};
 pub use once::once;
 pub use told::told;
 pub use verdict::{VERDICT_MIN, verdict};

@@ -100,6 +100,8 @@ pub struct Stats<C: Count> {
     pub sockets: Sockets,
     /// The `Location` of one of the redirects, as the server sent it.
     pub location: Option<String>,
+    /// Whether a response with status 400 said that the port expects TLS.
+    pub expects_tls: bool,
 }
 
 impl<C: Count> Stats<C> {
@@ -139,6 +141,7 @@ impl<C: Count> Stats<C> {
         self.handshakes.clear();
         self.sockets = Sockets::default();
         self.location = None;
+        self.expects_tls = false;
     }
 }
 
@@ -168,6 +171,7 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
         if self.location.is_none() {
             self.location.clone_from(&other.location);
         }
+        self.expects_tls |= other.expects_tls;
     }
 }
 

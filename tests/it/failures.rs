@@ -35,6 +35,7 @@ cases! {
     a_hostile_location_is_escaped_and_cut (Once);
     redirects_are_said_with_their_location (Once);
     a_mixture_of_statuses_is_said (Once);
+    a_bad_request_that_speaks_of_tls_is_told_from_any_other (Once);
     an_early_refusal_of_a_large_body_is_an_answer;
     a_large_body_reaches_a_slow_reader_whole;
     an_address_that_refuses_is_left_out needs "unshare -rm true";
@@ -294,6 +295,17 @@ fn a_mixture_of_statuses_is_said(context: &Context) {
     output.note("of 30 responses, 20 were 200 and 10 were 503");
     assert_eq!(output.line("Non-2xx"), Some("Non-2xx or 3xx responses: 10"));
     assert_eq!(output.line("Socket errors"), None, "a status is a complete answer");
+}
+
+fn a_bad_request_that_speaks_of_tls_is_told_from_any_other(context: &Context) {
+    let said = |body: &str| {
+        let answer = format!("HTTP/1.1 400 Bad Request\\r\\nContent-Length: {}\\r\\n\\r\\n{body}", body.len());
+        simulate(context.onrush().words("-c2 -n20"), &format!("answer = \"{answer}\"\n")).stderr
+    };
+    let go = said("Client sent an HTTP request to an HTTPS server.");
+    assert!(go.contains("all 20 responses were 400: the server expects TLS at this port; write https://"), "{go}");
+    let other = said("{'type': 'https://tools.ietf.org/html/rfc9110#section-15.5.1'}");
+    assert!(other.contains("all 20 responses were 400: --once shows one in full"), "{other}");
 }
 
 fn an_early_refusal_of_a_large_body_is_an_answer(context: &Context) {

@@ -273,6 +273,9 @@ fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     if !(0..10).any(doubtful) {
         return None;
     }
+    if outcome.totals.expects_tls && statuses.iter().all(|(status, _)| status == 400) {
+        return Some(Note::ExpectsTls { answers });
+    }
     let location = outcome.totals.location.clone();
     let mut counts: Vec<(u16, u64)> = statuses.iter().collect();
     if let (true, &[(status, _)]) = (plan.once, &counts[..]) {

@@ -34,6 +34,7 @@ impl Note {
             | Self::NothingAnswered(_)
             | Self::NothingSent(_)
             | Self::NoAnswer(_)
+            | Self::ExpectsTls { .. }
             | Self::Stalled { .. }
             | Self::Suspended { .. } => Weight::Worthless,
             Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
@@ -61,6 +62,11 @@ impl Note {
             | Self::Resumed { .. }
             | Self::Rewritten { .. } => Weight::Hint,
         }
+    }
+
+    /// Whether it puts the result as a whole in doubt; such notes come first.
+    pub fn is_doubt(&self) -> bool {
+        self.weight() == Weight::Worthless
     }
 
     /// An example, where there is one.

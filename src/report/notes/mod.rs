@@ -15,6 +15,7 @@ pub use decide::notes;
 pub use flight::{Flight, Hanging, Places};
 pub use fold::print_notes;
 pub use open_loop::{Behind, Bottleneck, Burst, Crowded, LateReason, Remedy, Uncertain};
+pub use words::EXPECTS_TLS;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -205,6 +206,11 @@ pub enum Note {
         counts: Vec<(u16, u64)>,
         /// The `Location` of one of the redirects, as the server sent it.
         location: Option<String>,
+    },
+    /// All responses say that the port expects TLS.
+    ExpectsTls {
+        /// The number of responses.
+        answers: u64,
     },
     /// Requests were in flight when measuring began.
     Carried {

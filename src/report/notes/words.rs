@@ -79,6 +79,7 @@ impl fmt::Display for Note {
             Self::Statuses { answers, counts, location } => {
                 f.write_str(&statuses_line(*answers, counts, location.as_deref()))
             }
+            Self::ExpectsTls { answers } => write!(f, "{} 400: {EXPECTS_TLS}", all_were(*answers)),
             Self::Carried { carried, answers } => f.write_str(&carried_line(*carried, *answers)),
             Self::Interim { count } => f.write_str(&interim_line(*count)),
             Self::Clamped { count } => {
@@ -143,12 +144,20 @@ fn were(count: u64) -> &'static str {
     if count == 1 { "was" } else { "were" }
 }
 
-fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) -> String {
-    let all = match answers {
+/// What to do about responses which say that the port expects TLS.
+pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
+
+/// The beginning of a sentence about all responses.
+fn all_were(answers: u64) -> String {
+    match answers {
         1 => "the only response was".to_owned(),
         2 => "both responses were".to_owned(),
         _ => format!("all {} responses were", thousands(answers)),
-    };
+    }
+}
+
+fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) -> String {
+    let all = all_were(answers);
     let location = location.map(|location| escape(location.as_bytes()));
     match (counts, location) {
         ([(status @ 300..400, _)], Some(location)) => {
