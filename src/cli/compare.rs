@@ -16,9 +16,10 @@ Usage: onrush compare [options] A B
 
       --fail-if-worse [METRIC:]PCT
                        exit with code 3 if the whole 95 % interval is worse by
-                       more than PCT per cent; may be repeated. METRIC is rate,
-                       mean, p99 or any other percentile; without it, the one
-                       that decides
+                       more than PCT per cent, and with 6 if part of it is or
+                       nothing is known; may be repeated. METRIC is rate, mean,
+                       p99 or any other percentile; without it, the one that
+                       decides
       --force          compare runs of different plans too
       --format FORM    text (the default) or json, with every figure
   -h, --help           print this text

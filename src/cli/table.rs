@@ -4,23 +4,25 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::arguments::{Subcommand, text};
-use crate::tables::{Form, Sort, Table};
+use crate::tables::{Columns, Form, Sort, Table, WRK_CMM};
 
 /// What `onrush table --help` prints.
 pub(super) const HELP: &str = "\
 onrush table makes tables of saved results: the .json files of onrush and
 wrk-cmm, and the text that wrk, wrk-cmm and wrk2 print, with any number of runs
-per file. Runs that differ only in their number are averaged; a second table has
-their median, spread and errors, and percentiles of all their requests together.
+per file. Runs that differ only in their number share a row: the median of their
+rates, how far these are apart, percentiles of all their requests, and errors.
 
 Usage: onrush table [options] FILE|FOLDER...
 
-      --by A,B         average runs that are equal in these fields; by default
-                       the factors in file names and all else that differs
-      --columns A,B    print one table with these columns
+      --by A,B         runs that are equal in these fields belong together; by
+                       default the factors in file names and all else that
+                       differs
+      --columns A,B    print a row for every run, with these columns, and
+                       averages; wrk-cmm: the tables of wrk-cmm's scripts
       --sort COL       sort by a column; COL:desc: the largest first
       --format FORM    md (the default), text, csv or json; the last two have
-                       everything in one table, with a row per run
+                       a row per run, by default with everything
   -h, --help           print this text
 
 Fields: folder, file, line, name, tool, section (the underlined heading above a
@@ -43,7 +45,7 @@ pub(super) const TABLE: Subcommand<Table> = Subcommand {
             Ok(())
         }),
         text("--columns A,B", |table, list| {
-            table.columns = Some(names(list));
+            table.columns = columns(list)?;
             Ok(())
         }),
         text("--sort COL", |table, column| {
@@ -60,7 +62,7 @@ pub(super) const TABLE: Subcommand<Table> = Subcommand {
 
 /// Parses the arguments of `table`; `None` if the help was asked for. The error says what is wrong.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
-    let table = Table { inputs: Vec::new(), by: None, columns: None, sort: None, form: Form::default() };
+    let table = Table { inputs: Vec::new(), by: None, columns: Columns::Short, sort: None, form: Form::default() };
     let table = TABLE.read(args, table)?;
     if table.as_ref().is_some_and(|table| table.inputs.is_empty()) {
         return Err("no file; try onrush table results/".to_owned());
@@ -71,6 +73,17 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
 /// The names between commas; none for an empty text.
 fn names(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn columns(value: &str) -> Result<Columns, String> {
+    let names = names(value);
+    match &names[..] {
+        [only] if only == WRK_CMM => Ok(Columns::WrkCmm),
+        _ if names.iter().any(|name| name == WRK_CMM) => {
+            Err(format!("{WRK_CMM} stands for whole tables; leave out the other columns, or name all of them"))
+        }
+        _ => Ok(Columns::Named(names)),
+    }
 }
 
 fn sort(value: &str) -> Sort {
@@ -106,15 +119,18 @@ mod tests {
         let table = parsed("a --by x,y b.json --sort p99_us:desc --format=csv --columns host -").unwrap().unwrap();
         assert_eq!(table.inputs, ["a", "b.json", "-"].map(PathBuf::from));
         assert_eq!(table.by, Some(vec!["x".to_owned(), "y".to_owned()]));
-        assert_eq!(table.columns, Some(vec!["host".to_owned()]));
+        assert_eq!(table.columns, Columns::Named(vec!["host".to_owned()]));
         assert_eq!(table.sort, Some(Sort { column: "p99_us".to_owned(), descends: true }));
         assert_eq!(table.form, Form::Csv);
         assert!(parsed("a --help").unwrap().is_none());
+        let columns = |line: &str| parsed(line).unwrap().unwrap().columns;
+        assert_eq!((columns("a"), columns("a --columns wrk-cmm")), (Columns::Short, Columns::WrkCmm));
     }
 
     #[test]
     fn mistakes_are_named() {
         for (line, words) in [
+            ("a --columns wrk-cmm,errors", "leave out the other columns"),
             ("", "no file"),
             ("a --format xml", "md, text, csv or json"),
             ("a --sort", "--sort needs a value: --sort COL"),

@@ -17,7 +17,7 @@ pub struct Contest<'a> {
 }
 
 /// Factors with their levels.
-type Levels = Vec<(String, String)>;
+pub type Levels = Vec<(String, String)>;
 
 /// Every level of an experiment against the baseline of its factor, at equal levels of the others.
 ///
@@ -25,6 +25,37 @@ type Levels = Vec<(String, String)>;
 ///
 /// When the runs are not from one experiment.
 pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
+    let factors = varied(runs)?;
+    Ok(factors.iter().flat_map(|factor| against_baseline(runs, factor)).collect())
+}
+
+/// A factor of an experiment.
+#[derive(Debug)]
+pub struct Varied {
+    /// Its name.
+    pub name: String,
+    /// Its levels, in the plan's order.
+    pub levels: Vec<String>,
+    /// The level that the others are compared with.
+    baseline: String,
+    /// Whether it is the only factor.
+    is_alone: bool,
+}
+
+impl Varied {
+    /// A level in words. The URL and the name of a target need no factor before them.
+    fn shown(&self, level: &str) -> String {
+        let is_plain = self.is_alone && ["url", "target"].contains(&self.name.as_str());
+        printable(&if is_plain { level.to_owned() } else { format!("{}={level}", self.name) })
+    }
+}
+
+/// The factors of the experiment that all runs are from.
+///
+/// # Errors
+///
+/// When the runs are not from one experiment.
+pub fn varied(runs: &[Measured]) -> Result<Vec<Varied>, String> {
     let places: Vec<(&Place, &Measured)> = runs.iter().filter_map(|run| Some((run.place.as_ref()?, run))).collect();
     let Some((first, _)) = places.first() else {
         return Err("no run is part of an experiment: name two sides to compare".to_owned());
@@ -35,23 +66,38 @@ pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
             first.name, other.name, run.origin.file
         ));
     }
-    let runs: Vec<&Measured> = places.iter().map(|(_, run)| *run).collect();
-    let mut contests = Vec::new();
-    for (factor, baseline) in baselines(&places) {
-        let of = |level: &String| -> Vec<&Measured> {
-            runs.iter().copied().filter(|run| level_of(run, &factor).as_ref() == Some(level)).collect()
-        };
-        let others = known_levels(&places, &factor).into_iter().filter(|level| *level != baseline);
-        for level in others {
-            // The URL and the name of a target need no factor before them.
-            let is_plain = first.levels.len() == 1 && ["url", "target"].contains(&factor.as_str());
-            let name = |level: &String| printable(&if is_plain { level.clone() } else { format!("{factor}={level}") });
-            let names = [name(&baseline), name(&level)];
-            let separate = std::slice::from_ref(&factor);
-            contests.extend(at_equal_levels(&names, [of(&baseline), of(&level)], separate).0);
+    let is_alone = first.levels.len() == 1;
+    let factor =
+        |(name, baseline): (String, String)| Varied { levels: known_levels(&places, &name), name, baseline, is_alone };
+    Ok(baselines(&places).into_iter().map(factor).collect())
+}
+
+/// Every level of a factor against its baseline, at equal levels of the others.
+pub fn against_baseline<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<Contest<'a>> {
+    let Varied { name, levels, baseline, .. } = factor;
+    let of = |level: &str| -> Vec<&Measured> {
+        let placed = runs.iter().filter(|run| run.place.is_some());
+        placed.filter(|run| level_of(run, name).as_deref() == Some(level)).collect()
+    };
+    let others = levels.iter().filter(|level| *level != baseline);
+    let against = |level: &String| {
+        let names = [factor.shown(baseline), factor.shown(level)];
+        at_equal_levels(&names, [of(baseline), of(level)], std::slice::from_ref(name)).0
+    };
+    others.flat_map(against).collect()
+}
+
+/// The runs of an experiment that have equal levels of all factors but one, with these levels.
+pub fn at_each<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<(Levels, Vec<&'a Measured>)> {
+    let mut groups: Vec<(Levels, Vec<&Measured>)> = Vec::new();
+    for run in runs.iter().filter(|run| run.place.is_some()) {
+        let at: Levels = levels(run).into_iter().filter(|(name, _)| *name != factor.name).collect();
+        match groups.iter_mut().find(|(known, _)| *known == at) {
+            Some((_, members)) => members.push(run),
+            None => groups.push((at, vec![run])),
         }
     }
-    Ok(contests)
+    groups
 }
 
 /// The factors that have a baseline; if none has, all factors with their first level.
@@ -82,7 +128,8 @@ fn known_levels(places: &[(&Place, &Measured)], factor: &str) -> Vec<String> {
     levels.into_iter().map(|(_, level)| level.clone()).collect()
 }
 
-fn level_of(run: &Measured, factor: &str) -> Option<String> {
+/// The level of a factor in a run.
+pub fn level_of(run: &Measured, factor: &str) -> Option<String> {
     levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
 }
 

@@ -2,7 +2,8 @@
 
 use super::comparison::{Comparison, TOO_FEW};
 use super::metric::Metric;
-use super::words::{SINGLE_RUNS, loss, name, percent};
+use super::words::{SINGLE_RUNS, loss, name};
+use crate::report::units::percentage;
 
 /// A limit on how much worse a metric may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +30,10 @@ impl Limit {
     pub fn judge(self, comparison: &Comparison) -> Judged {
         let open = |why: &str| {
             let metric = self.metric.map_or("the metric that decides".to_owned(), name);
-            Judged::Open(format!("cannot tell whether {metric} is worse by more than {}: {why}", percent(self.share)))
+            Judged::Open(format!(
+                "cannot tell whether {metric} is worse by more than {}: {why}",
+                percentage(self.share)
+            ))
         };
         let unknown = "it is unknown for a run";
         let Some(metric) = self.metric.or(comparison.headline) else {
@@ -49,9 +53,9 @@ impl Limit {
             return Judged::Worse(format!(
                 "{} of B is worse by more than {}: by {} to {}",
                 name(metric),
-                percent(self.share),
-                percent(least),
-                percent(most)
+                percentage(self.share),
+                percentage(least),
+                percentage(most)
             ));
         }
         if most > self.share + 1e-9 { open("the interval extends past it: run more rounds") } else { Judged::Kept }

@@ -2,7 +2,8 @@
 //!
 //! `input` reads runs, a `contest` is two groups of them that differ in one thing, and a `comparison` is the result:
 //! pairs of rounds or two groups, one of `student`'s intervals for each `metric`, and `checks` of its fairness. `words`
-//! and `json` write it. Nothing here measures or prints; docs/statistics.md has the formulas.
+//! and `json` write it, and `answer` says what matters of an experiment. Nothing here measures or prints;
+//! docs/statistics.md has the formulas.
 
 mod input;
 
@@ -17,6 +18,7 @@ mod student;
 mod comparison;
 mod contest;
 
+mod answer;
 mod json;
 mod limit;
 mod words;
@@ -43,6 +45,9 @@ const EXIT_NOTHING: u8 = 1;
 
 /// The exit code if something is worse than `--fail-if-worse` allows.
 const EXIT_WORSE: u8 = 3;
+
+/// The exit code if it is unknown whether something is worse than that.
+const EXIT_UNKNOWN: u8 = 6;
 
 /// The line about runs that are no pairs.
 const APART: &str = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and \
@@ -80,6 +85,13 @@ pub struct Printed {
     pub said: Vec<String>,
     /// The exit code.
     pub exit: u8,
+}
+
+/// The answer of the experiment in a folder, in a few lines.
+pub fn answer(path: &Path) -> Printed {
+    let lines = input::side(path, &mut Vec::new()).and_then(|side| answer::lines(&side.runs));
+    let (lines, said) = lines.map_or_else(|why| (Vec::new(), vec![why]), |lines| (lines, Vec::new()));
+    Printed { text: lines.iter().map(|line| format!("{line}\n")).collect(), said, exit: 0 }
 }
 
 /// Every level of the experiment in a folder against its baseline.
@@ -174,7 +186,7 @@ fn of_one(comparison: &Comparison) -> String {
     }
 }
 
-/// Judges comparisons by limits; returns the exit code.
+/// Judges comparisons by limits; returns the exit code. A limit that cannot be decided has not been kept.
 fn judge(comparisons: &[Comparison], limits: &[Limit], said: &mut Vec<String>) -> u8 {
     let mut exit = 0;
     for comparison in comparisons {
@@ -184,7 +196,10 @@ fn judge(comparisons: &[Comparison], limits: &[Limit], said: &mut Vec<String>) -
                     exit = EXIT_WORSE;
                     said.push(of_one(comparison) + &words);
                 }
-                Judged::Open(words) => said.push(of_one(comparison) + &words),
+                Judged::Open(words) => {
+                    exit = if exit == EXIT_WORSE { exit } else { EXIT_UNKNOWN };
+                    said.push(of_one(comparison) + &words);
+                }
                 Judged::Kept => {}
             }
         }

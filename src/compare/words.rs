@@ -5,7 +5,7 @@ use super::comparison::{Comparison, Estimate, Pairing, TOO_FEW};
 use super::contest::shown;
 use super::metric::Metric;
 use crate::report::printable;
-use crate::report::units::{counted, thousands, time_us};
+use crate::report::units::{counted, per_second, percent_decimals, percentage, time_us};
 
 /// Why nothing can be said of two single runs.
 pub const SINGLE_RUNS: &str = "one run per side gives no measure of noise";
@@ -75,9 +75,9 @@ fn brief(comparison: &Comparison) -> String {
 }
 
 /// The line that names A and B.
-fn heading(comparison: &Comparison) -> String {
+pub fn heading(comparison: &Comparison) -> String {
     let [a, b] = &comparison.names;
-    let at = if comparison.at.is_empty() { String::new() } else { format!(", at {}", shown(&comparison.at)) };
+    let at = at(&comparison.at);
     let dropped = |noun: &str| match comparison.dropped {
         0 => String::new(),
         count => format!(", {} left out", counted(count as u64, noun)),
@@ -94,6 +94,11 @@ fn heading(comparison: &Comparison) -> String {
             format!("A = {a} ({}), B = {b} ({}){at}, not in rounds{}", runs(0), runs(1), dropped("run"))
         }
     }
+}
+
+/// The levels of everything else, if there are any.
+pub fn at(levels: &[(String, String)]) -> String {
+    if levels.is_empty() { String::new() } else { format!(", at {}", shown(levels)) }
 }
 
 /// An interval that reaches further than this is too wide for a statement.
@@ -122,12 +127,12 @@ pub fn verdict(comparison: &Comparison) -> String {
         return format!("no difference larger than {bound} was found; {remedy} would show smaller ones");
     }
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
-    format!("{difference} (95 %: {} … {})", percent(least).trim_end_matches(" %"), percent(most))
+    format!("{difference} (95 %: {} … {})", percentage(least).trim_end_matches(" %"), percentage(most))
 }
 
 /// `B is 3.1 % faster`, `p99 of B is 12 % lower`.
 fn difference(estimate: &Estimate) -> String {
-    let by = percent((estimate.ratio - 1.0).abs());
+    let by = percentage((estimate.ratio - 1.0).abs());
     match (estimate.metric, estimate.ratio >= 1.0) {
         (Metric::Rate, true) => format!("B is {by} faster"),
         (Metric::Rate, false) => format!("B is {by} slower"),
@@ -141,25 +146,10 @@ pub fn loss(metric: Metric, ratio: f64) -> f64 {
     if metric.is_latency() { ratio - 1.0 } else { 1.0 - ratio }
 }
 
-/// A part in per cent: `0.31 %`, `3.1 %`, `31 %`.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    let decimals = decimals(percent);
-    format!("{percent:.decimals$} %")
-}
-
-fn decimals(percent: f64) -> usize {
-    match percent.abs() {
-        size if size >= 9.95 => 0,
-        size if size >= 0.995 => 1,
-        _ => 2,
-    }
-}
-
 /// A bound in per cent, rounded up, with at least the digits that the interval has in the table: `12.1 %`, `0.71 %`.
 fn bound(share: f64) -> String {
     let percent = share * 100.0;
-    let scale = 10.0_f64.powi(decimals(percent).max(1) as i32);
+    let scale = 10.0_f64.powi(percent_decimals(percent).max(1) as i32);
     // Rounding errors may carry a figure just above a round one.
     format!("{} %", (percent * scale - 1e-9).max(0.0).ceil() / scale)
 }
@@ -180,8 +170,7 @@ fn times(ratio: f64) -> String {
 
 fn row(estimate: &Estimate) -> [String; 6] {
     let value = |value: f64| match estimate.metric {
-        Metric::Rate if value >= 1_000.0 => thousands(value.round() as u64),
-        Metric::Rate => format!("{value:.2}"),
+        Metric::Rate => per_second(value),
         _ => time_us(value),
     };
     let [a, b] = estimate.means.map(value);

@@ -21,6 +21,10 @@ use crate::report::printable;
 pub const PLAN: &str = "plan.toml";
 const HOST: &str = "host.json";
 const JOURNAL: &str = "journal";
+/// The first responses of the targets.
+pub const TARGETS: &str = "targets.json";
+/// Copies of the files that belong to the experiment.
+const ATTACHED: &str = "attached";
 
 /// How an experiment was begun: what must be the same when it is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,13 +122,12 @@ impl Folder {
         self.write(HOST, &content)?;
         for path in attached {
             let name = path.file_name().ok_or_else(|| anyhow!("attach: {} has no name", path.display()))?;
-            fs::create_dir_all(self.path.join("attached"))
-                .context("the folder for attached files cannot be created")?;
+            fs::create_dir_all(self.path.join(ATTACHED)).context("the folder for attached files cannot be created")?;
             let content = fs::read(path).map_err(|error| unattachable(path, &error))?;
             let name = name.to_string_lossy();
             let names = (1_u32..).map(|number| match number {
-                1 => format!("attached/{name}"),
-                _ => format!("attached/{number}-{name}"),
+                1 => format!("{ATTACHED}/{name}"),
+                _ => format!("{ATTACHED}/{number}-{name}"),
             });
             // Files from different folders may have the same name.
             let vacant = names.into_iter().find(|name| !self.has(name)).unwrap_or_default();
@@ -133,6 +136,17 @@ impl Folder {
         // Written last: this file makes the folder that of an experiment.
         let made = toml::to_string(&Begun { made: made.clone() })?;
         self.write(PLAN, format!("{plan}\n{made}").as_bytes())
+    }
+
+    /// Removes it if it has nothing but what every experiment begins with; returns whether it did.
+    pub fn discard(&self) -> bool {
+        let is_bare = |entry: io::Result<fs::DirEntry>| {
+            entry.is_ok_and(|entry| {
+                [PLAN, HOST, JOURNAL, TARGETS, ATTACHED].iter().any(|name| entry.file_name() == *name)
+            })
+        };
+        let is_bare = fs::read_dir(&self.path).is_ok_and(|mut entries| entries.all(is_bare));
+        is_bare && fs::remove_dir_all(&self.path).is_ok()
     }
 
     /// Whether it has a file with this name.
@@ -212,6 +226,22 @@ pub fn unattachable(path: &Path, error: &io::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_without_a_result_goes_and_one_with_anything_else_stays() {
+        let scratch = tempfile::tempdir().unwrap();
+        let begun = |name: &str| {
+            let folder = Folder::create(&scratch.path().join(name), false).unwrap();
+            [PLAN, HOST, TARGETS].iter().for_each(|name| folder.write(name, b"{}").unwrap());
+            folder
+        };
+        let (bare, kept) = (begun("bare"), begun("kept"));
+        fs::write(kept.output("hook.txt").unwrap(), "why").unwrap();
+        assert!(bare.discard() && !bare.path().exists());
+        assert!(!kept.discard() && kept.has(PLAN));
+        fs::remove_dir_all(kept.path().join("output")).unwrap();
+        assert!(kept.discard() && !kept.path().exists());
+    }
 
     #[test]
     fn a_folder_is_made_once_and_written_by_one_at_a_time() {

@@ -9,7 +9,7 @@ mod order;
 mod target;
 pub mod words;
 
-pub use folder::{Folder, Made, unattachable};
+pub use folder::{Folder, Made, TARGETS, unattachable};
 pub use group::{Groups, ending};
 pub use hook::{Hook, HookEnded};
 pub use host::Host;

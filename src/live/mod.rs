@@ -1,7 +1,7 @@
 //! The progress line on a terminal.
 //!
 //! It shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` makes no difference;
-//! its only escape sequence erases to the end of the line. A terminal that cannot be written to does not end the run.
+//! its only escape sequence erases to the end of the screen. A terminal that cannot be written to does not end the run.
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
@@ -9,8 +9,13 @@ use crate::plan::{Schedule, Stop};
 use crate::report::units::{exact, thousands, time_us};
 use crate::run::Progress;
 
-/// Moves to the beginning of the line and erases it.
-const ERASE: &str = "\r\x1b[K";
+/// Moves to the beginning of the line and erases it and all below it: a terminal that became narrower may have wrapped
+/// it.
+const ERASE: &str = "\r\x1b[J";
+
+/// Where the cursor waits after the line. A terminal that becomes narrower wraps the line and keeps the cursor at the
+/// same character: at its first one, all rows of the line are below the cursor, and [`ERASE`] finds them.
+const HOME: &str = "\r";
 
 /// The assumed width of a terminal that does not report one.
 const USUAL_WIDTH: usize = 80;
@@ -20,27 +25,30 @@ const USUAL_WIDTH: usize = 80;
 pub struct ProgressLine<W: Write = Stderr> {
     out: W,
     width: fn() -> usize,
+    /// What it begins with.
+    words: String,
     stop: Stop,
     schedule: Option<Schedule>,
     drawn: bool,
 }
 
 impl ProgressLine {
-    /// A line on standard error for a run with this end and schedule; `None` if standard error is not a terminal.
-    pub fn on_stderr(stop: Stop, schedule: Option<Schedule>) -> Option<Self> {
-        let out = io::stderr();
-        out.is_terminal().then_some(Self { out, width: stderr_width, stop, schedule, drawn: false })
+    /// A line on standard error that begins with these words, for a run with this end and schedule; `None` if standard
+    /// error is not a terminal.
+    pub fn on_stderr(words: &str, stop: Stop, schedule: Option<Schedule>) -> Option<Self> {
+        let (out, words) = (io::stderr(), words.to_owned());
+        out.is_terminal().then_some(Self { out, width: stderr_width, words, stop, schedule, drawn: false })
     }
 }
 
 impl<W: Write> ProgressLine<W> {
     /// Shows the progress of the run.
     pub fn draw(&mut self, progress: &Progress) {
-        let line = text(self.stop, self.schedule.as_ref(), progress);
+        let line = format!("{}{}", self.words, text(self.stop, self.schedule.as_ref(), progress));
         // Some terminals begin a new line after the last column.
         let room = (self.width)().saturating_sub(1);
         let cut = line.char_indices().nth(room).map_or(line.len(), |(index, _)| index);
-        self.send(&format!("{ERASE}{}", &line[..cut]));
+        self.send(&format!("{ERASE}{}{HOME}", &line[..cut]));
         self.drawn = true;
     }
 
@@ -149,26 +157,29 @@ mod tests {
         assert_eq!(line(200, 1_500), "warming up 0.2 of 1.5 s, 85,894 requests/s");
     }
 
+    fn of_width(out: &mut Vec<u8>, width: fn() -> usize) -> ProgressLine<&mut Vec<u8>> {
+        let words = "run 2: ".to_owned();
+        ProgressLine { out, width, words, stop: stop(Some(10), None), schedule: None, drawn: false }
+    }
+
     #[test]
     fn a_line_is_cut_to_the_terminal_and_gone_at_the_end() {
         let mut written = Vec::new();
-        let mut line =
-            ProgressLine { out: &mut written, width: || 13, stop: stop(Some(10), None), schedule: None, drawn: false };
+        let mut line = of_width(&mut written, || 20);
         line.draw(&PROGRESS);
         drop(line);
-        assert_eq!(String::from_utf8(written).unwrap(), "\r\x1b[K3.2s of 10s,\r\x1b[K");
+        assert_eq!(String::from_utf8(written).unwrap(), "\r\x1b[Jrun 2: 3.2s of 10s,\r\r\x1b[J");
     }
 
     #[test]
     fn clearing_writes_only_what_is_needed() {
         let mut written = Vec::new();
-        let mut line =
-            ProgressLine { out: &mut written, width: || 0, stop: stop(Some(10), None), schedule: None, drawn: false };
+        let mut line = of_width(&mut written, || 0);
         line.clear();
         line.draw(&PROGRESS);
         line.clear();
         line.clear();
         drop(line);
-        assert_eq!(String::from_utf8(written).unwrap(), "\r\x1b[K\r\x1b[K");
+        assert_eq!(String::from_utf8(written).unwrap(), "\r\x1b[J\r\r\x1b[J");
     }
 }

@@ -3,12 +3,18 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
+use thiserror::Error;
 
 use crate::plan::load::Load;
 use crate::plan::{Plan, Stop};
 use crate::report;
 use crate::run::{Ended, Interrupt, Observer, Outcome};
 use crate::session;
+
+/// Every first connection was refused: the text says by whom and why.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(super) struct Refused(String);
 
 struct Silent;
 
@@ -51,7 +57,7 @@ pub(super) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome>
 /// Why a run does not count; `None`: it does.
 pub(super) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
     if let Ended::Refused { address, cause } = outcome.ended {
-        return Some(anyhow!(report::refusal(plan, outcome, address, cause)));
+        return Some(Refused(report::refusal(plan, outcome, address, cause)).into());
     }
     report::incomplete(outcome).map(|why| anyhow!(why))
 }

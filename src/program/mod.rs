@@ -178,7 +178,7 @@ impl Observer for Watcher<'_> {
         self.print(&opening);
         // A script's own output would break the line up.
         self.line = if self.plan.script.is_none() {
-            ProgressLine::on_stderr(self.plan.stop, self.plan.schedule.clone())
+            ProgressLine::on_stderr("", self.plan.stop, self.plan.schedule.clone())
         } else {
             None
         };

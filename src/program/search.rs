@@ -462,7 +462,7 @@ impl Observer for Watcher<'_> {
     fn ready(&mut self) -> Instant {
         // A script's own output would break the line up.
         if self.plan.script.is_none() {
-            self.line = ProgressLine::on_stderr(self.plan.stop, self.plan.schedule.clone());
+            self.line = ProgressLine::on_stderr("", self.plan.stop, self.plan.schedule.clone());
         }
         Instant::now()
     }

@@ -49,6 +49,27 @@ pub fn spaced(duration: Duration) -> String {
     format!("{number} {unit}")
 }
 
+/// A share in per cent, with two digits or more: `0.31 %`, `3.1 %`, `31 %`.
+pub fn percentage(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = percent_decimals(percent);
+    format!("{percent:.decimals$} %")
+}
+
+/// The number of decimals that a percentage is shown with.
+pub fn percent_decimals(percent: f64) -> usize {
+    match percent.abs() {
+        size if size >= 9.95 => 0,
+        size if size >= 0.995 => 1,
+        _ => 2,
+    }
+}
+
+/// A number per second: `84,341`, `12.50`.
+pub fn per_second(rate: f64) -> String {
+    if rate >= 1_000.0 { thousands(rate.round() as u64) } else { format!("{rate:.2}") }
+}
+
 /// A count and what is counted: `1 request`, `1,029 requests`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
@@ -200,6 +221,12 @@ mod tests {
             (share_of(1, 1, "request"), share_of(5, 14, "request")),
             ("1 of 1 request".into(), "5 of 14 requests".into())
         );
+    }
+
+    #[test]
+    fn shares_and_rates_have_the_digits_that_matter() {
+        assert_eq!([0.003_1, 0.031, 0.31, -0.031].map(percentage), ["0.31 %", "3.1 %", "31 %", "-3.1 %"]);
+        assert_eq!([12.5, 999.99, 84_341.4].map(per_second), ["12.50", "999.99", "84,341"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::order;
 /// The name of a row of averages.
 const AVERAGE: &str = "avg";
 
-/// The default columns of the table of runs: those of centminmod's table. If no run has percentiles, the mean latency
+/// The columns of wrk-cmm's table of runs, which centminmod's script makes. If no run has percentiles, the mean latency
 /// replaces them.
 pub fn usual(runs: &[Measured]) -> Vec<Column> {
     let is_known = |figure: Figure| runs.iter().any(|run| figure.of(run).is_some());
@@ -126,7 +126,7 @@ fn row(group: &Group<'_>, key: &[String], name: String, cells: impl Iterator<Ite
 }
 
 /// The cells of a group's key.
-fn levels(group: &Group<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
+pub fn levels(group: &Group<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
     key.iter().zip(&group.key).map(|(name, level)| of_field(name, Some(level.clone())))
 }
 

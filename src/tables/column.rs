@@ -63,6 +63,9 @@ pub const RUN: &str = "run";
 pub const COMPUTED: [&str; 5] =
     ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
 
+/// The rate's heading in the short table.
+pub const PER_SECOND: &str = "requests/s";
+
 /// The figures of centminmod's table, before its percentiles.
 pub const USUAL: [Figure; 5] = [Figure::Requests, Figure::Duration, Figure::Bytes, Figure::Rate, Figure::Transfer];
 
@@ -145,7 +148,9 @@ impl Figure {
         let percent = name.strip_suffix("% latency").or_else(|| name.strip_suffix('%'));
         let percent = percent.or_else(|| name.strip_prefix('p')?.strip_suffix("_us").or(name.strip_prefix('p')));
         let percentile = percent.and_then(|percent| percent.parse().ok()).map(Self::Percentile);
-        percentile.or_else(|| Self::fixed().find(|figure| figure.name() == name || figure.heading() == name))
+        let is_rate = || (name == PER_SECOND).then_some(Self::Rate);
+        let is_fixed = || Self::fixed().find(|figure| figure.name() == name || figure.heading() == name);
+        percentile.or_else(is_rate).or_else(is_fixed)
     }
 
     /// Its name for programs.
@@ -254,6 +259,7 @@ mod tests {
         for name in ["p99.9", "99.9%"] {
             assert_eq!(Column::named(name), Column::Figure(percentile));
         }
+        assert_eq!(Column::named(PER_SECOND), Column::Figure(Figure::Rate));
         for name in ["rmem_max", "host", "p", "path", "0%"] {
             assert_eq!(Column::named(name), Column::Field(name.to_owned()));
         }

@@ -38,6 +38,8 @@ pub enum Cell {
         /// Whether it is shown as a whole number.
         is_whole: bool,
     },
+    /// A figure with its unit, or with its digits in groups.
+    Shown(String),
 }
 
 impl Grid {
@@ -87,11 +89,17 @@ impl Cell {
         number.map_or(Self::Empty, |number| Self::Number { number, is_whole })
     }
 
+    /// A figure as it is shown, if there is one.
+    pub fn shown_as(text: Option<String>) -> Self {
+        text.map_or(Self::Empty, Self::Shown)
+    }
+
     /// Its text, with control characters escaped.
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => String::new(),
             Self::Text(text) => printable(text),
+            Self::Shown(text) => text.clone(),
             Self::Number { number, is_whole } => number.text(*is_whole),
         }
     }

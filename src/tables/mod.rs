@@ -1,7 +1,7 @@
 //! `onrush table`: makes tables of saved results of onrush, wrk and its forks.
 //!
 //! `read` turns files into [`Measured`] runs; those with the same key form a `group`; `build` makes tables of groups,
-//! and `format` writes them. Nothing here measures, prints, or changes a file.
+//! `short` the one for people, and `format` writes them. Nothing here measures, prints, or changes a file.
 
 mod measured;
 mod read;
@@ -14,6 +14,7 @@ mod group;
 
 mod build;
 mod grid;
+mod short;
 
 mod format;
 
@@ -40,23 +41,40 @@ pub struct Table {
     pub inputs: Vec<PathBuf>,
     /// The fields that averaged runs share; `None`: all in which runs differ.
     pub by: Option<Vec<String>>,
-    /// The columns; `None`: the usual ones.
-    pub columns: Option<Vec<String>>,
+    /// The columns.
+    pub columns: Columns,
     /// How rows are sorted; `None`: in order of appearance.
     pub sort: Option<Sort>,
     /// The form of the tables.
     pub form: Form,
 }
 
+/// The columns of tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Columns {
+    /// For people: a row for each group of runs, with the figures that decide. In [`Form::Csv`] and [`Form::Json`]
+    /// everything.
+    #[default]
+    Short,
+    /// Those that centminmod's script makes of wrk-cmm's results: every run with averages, and in a second table what
+    /// averages hide.
+    WrkCmm,
+    /// Fields and figures with these names, for every run.
+    Named(Vec<String>),
+}
+
+/// The name of [`Columns::WrkCmm`].
+pub const WRK_CMM: &str = "wrk-cmm";
+
 /// The form of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Two tables in Markdown: every run with averages, and what averages hide.
+    /// In Markdown.
     #[default]
     Markdown,
-    /// The same, for a terminal.
+    /// For a terminal.
     Text,
-    /// One table with a row for each run and everything that is known about it.
+    /// One table with a row for each run.
     Csv,
     /// The same, as a list of objects.
     Json,
@@ -90,8 +108,10 @@ pub fn run(table: &Table) -> Printed {
 
 fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<String, String> {
     let key = table.by.clone().unwrap_or_else(|| usual_key(runs));
-    let named: Option<Vec<Column>> =
-        table.columns.as_ref().map(|names| names.iter().map(|name| Column::named(name)).collect());
+    let named: Option<Vec<Column>> = match &table.columns {
+        Columns::Named(names) => Some(names.iter().map(|name| Column::named(name)).collect()),
+        Columns::Short | Columns::WrkCmm => None,
+    };
     let sort = table.sort.as_ref();
     let fields = named.iter().flatten().filter_map(|column| match column {
         Column::Field(name) => Some(name.as_str()),
@@ -110,7 +130,10 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     }
     Ok(match table.form {
         Form::Csv | Form::Json => {
-            let columns = named.unwrap_or_else(|| build::everything(runs, &key));
+            let columns = named.unwrap_or_else(|| match table.columns {
+                Columns::WrkCmm => build::usual(runs),
+                _ => build::everything(runs, &key),
+            });
             said.extend(two_kinds(runs, &columns));
             said.extend(lower_bounds(runs, &columns));
             let grid = build::wide(&groups, &key, &columns, sort);
@@ -118,8 +141,14 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
         }
         Form::Markdown | Form::Text => {
             let write = if table.form == Form::Text { format::text } else { format::markdown };
-            let columns = named.clone().unwrap_or_else(|| build::usual(runs));
             said.extend(mixed(&groups));
+            if table.columns == Columns::Short {
+                said.extend(medians(&groups));
+                let columns: Vec<Column> = short::latencies(&groups).into_iter().map(Column::Figure).collect();
+                said.extend(lower_bounds(runs, &columns));
+                return Ok(write(&short::short(&groups, &key)));
+            }
+            let columns = named.clone().unwrap_or_else(|| build::usual(runs));
             said.extend(two_kinds(runs, &columns));
             said.extend(lower_bounds(runs, &columns));
             let first = write(&build::runs(&groups, &key, &columns));
@@ -209,10 +238,23 @@ const NAMED_MAX: usize = 3;
 
 /// The line about percentiles of several runs that cannot be computed.
 fn unmerged(groups: &[group::Group<'_>]) -> Option<String> {
-    let is_without =
-        |group: &&group::Group<'_>| group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none());
     let words = "the second table has no percentiles of runs without a histogram: only result files of onrush have one";
-    groups.iter().find(is_without).map(|_| words.to_owned())
+    groups.iter().any(lacks_histograms).then(|| words.to_owned())
+}
+
+/// The line about percentiles of several runs that are not those of all their requests.
+fn medians(groups: &[group::Group<'_>]) -> Option<String> {
+    let words = "percentiles of several runs without histograms are medians over the runs: only result files of onrush \
+                 have histograms";
+    let are_shown = |group: &group::Group<'_>| {
+        lacks_histograms(group) && group.counted().any(|run| !run.figures.percentiles_us.is_empty())
+    };
+    groups.iter().any(are_shown).then(|| words.to_owned())
+}
+
+/// Whether a group has several runs, and one of them has no histogram.
+fn lacks_histograms(group: &group::Group<'_>) -> bool {
+    group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none())
 }
 
 /// The line about groups that mix two kinds of latency.

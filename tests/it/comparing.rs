@@ -80,6 +80,12 @@ fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
     output.note("requests/s of B is worse by more than 10 %");
     assert!(!output.stderr.contains("p50 of B is worse"), "{output:?}");
     assert_eq!(compared(context, "--fail-if-worse 99.9", &[&folder]).code, 0);
+    // The figure is known to be worse by one limit, and not known to be kept within another.
+    let output = compared(context, "--fail-if-worse p42:5 --fail-if-worse 10 --fail-if-worse p42:5", &[&folder]);
+    assert_eq!(output.code, 3, "{output:?}");
+    let output = compared(context, "--fail-if-worse 99.9 --fail-if-worse p42:5", &[&folder]);
+    assert_eq!(output.code, 6, "{output:?}");
+    output.note("cannot tell whether p42 is worse by more than 5.0 %");
 }
 
 fn single_results_and_texts_have_a_difference_and_no_verdict(context: &Context) {
@@ -92,6 +98,9 @@ fn single_results_and_texts_have_a_difference_and_no_verdict(context: &Context) 
         let verdict = "no verdict: B is 90 % slower, but one run per side gives no measure of noise";
         assert_eq!(output.line("no verdict: "), Some(verdict), "{output:?}");
     }
+    let judged = compared(context, "--fail-if-worse 95", &[&a, &b]);
+    assert_eq!(judged.code, 6, "{judged:?}");
+    judged.note("cannot tell whether the metric that decides is worse by more than 95 %: one run per side");
     let piped = context.onrush().word("compare").word(&a).word("-").stdin(&fs::read(&b).unwrap()).run_plain();
     assert!(piped.code == 0 && piped.stdout.contains("requests/s "), "{piped:?}");
 }

@@ -352,17 +352,22 @@ impl Onrush {
 /// Runs the command unchanged with a new terminal where `attach` puts it; returns what was written to the terminal, and
 /// the rest as usual.
 pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -> (String, Output) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be opened");
-    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
-    let peer = ioctl_tiocgptpeer(&terminal, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it has another end");
+    let (mut terminal, peer) = terminal();
     let child = onrush.with(|command| attach(command, peer)).spawn();
     let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
     // Once no process has the other end open any more, reading fails.
-    let mut terminal = File::from(terminal);
     while let Ok(n @ 1..) = terminal.read(&mut buffer) {
         shown.extend_from_slice(&buffer[..n]);
     }
     (String::from_utf8_lossy(&shown).into_owned(), finish(child))
+}
+
+/// A terminal, and the end of it that a program gets.
+pub fn terminal() -> (File, OwnedFd) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be opened");
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
+    let peer = ioctl_tiocgptpeer(&terminal, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it has another end");
+    (File::from(terminal), peer)
 }
 
 /// Reads the rest of the output of a child that ends by itself, or is ended if it runs too long.

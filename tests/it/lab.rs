@@ -17,6 +17,8 @@ cases! {
     a_sweep_measures_every_point_in_every_round (Once);
     sockets_are_sampled_in_every_run (Once);
     targets_are_compared_in_turns (Once);
+    the_answer_is_short_and_everything_is_in_one_folder (Once);
+    a_range_is_measured_up_to_where_nothing_is_gained (Once);
     a_plan_is_shown_and_nothing_is_touched (Once);
     hooks_know_what_they_are_run_for (Once);
     a_hook_that_fails_or_hangs_fails_its_run_only (Once);
@@ -91,7 +93,8 @@ impl Lab {
 
 fn a_sweep_measures_every_point_in_every_round(context: &Context) {
     let (server, lab) = (target(), Lab::new());
-    let words = format!("sweep -c 2,4 -t 1,2 -n 50 --rounds 2 --out folder --label from=here --io {}", context.backend);
+    let words =
+        format!("sweep -v -c 2,4 -t 1,2 -n 50 --rounds 2 --out folder --label from=here --io {}", context.backend);
     let output = lab.onrush(context, &words).word(url(&server, "/")).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     let points =
@@ -121,8 +124,15 @@ fn a_sweep_measures_every_point_in_every_round(context: &Context) {
     assert_eq!(positions, (0..8).map(|place| (place / 4 + 1, place)).collect::<Vec<_>>());
     assert_eq!(lab.document("targets.json")[0]["status"], 200);
     assert!(lab.document("host.json")["cpus"].as_u64().is_some_and(|cpus| cpus > 0));
-    assert!(output.stdout.contains("connections") && output.stdout.contains("avg"), "{output:?}");
-    assert!(lab.text("table.md").starts_with('|') && lab.text("table.csv").lines().count() == 9, "{output:?}");
+    assert!(output.stdout.starts_with("connections  threads  runs  requests/s"), "{output:?}");
+    assert!(
+        output.stdout.contains("\nEvery run, latencies in microseconds:\n") && output.stdout.contains("avg"),
+        "{output:?}"
+    );
+    let table = lab.text("table.md");
+    assert!(table.starts_with("| connections | threads | runs | requests/s |") && table.contains("| avg |"), "{table}");
+    assert_eq!(lab.text("table.csv").lines().count(), 9, "{output:?}");
+    assert!(output.stdout.ends_with(&lab.text("comparison.txt")), "{output:?}");
     assert_eq!(output.stderr.lines().filter(|line| line.starts_with('[')).count(), 8, "{output:?}");
     assert!(output.stderr.contains("8 of 8 runs measured"), "{output:?}");
 }
@@ -150,6 +160,59 @@ fn targets_are_compared_in_turns(context: &Context) {
     assert_eq!(document["plan"]["url"], url(&server, "/bytes/1000").as_str());
     assert_eq!(document["plan"]["warmup_s"], 0.02);
     assert_eq!(document["experiment"]["levels"][0]["level"], url(&server, "/bytes/1000").as_str());
+}
+
+fn the_answer_is_short_and_everything_is_in_one_folder(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let folders: Vec<String> = (0..2)
+        .map(|_| {
+            let words = format!("vs -n 200 --warmup 20ms --rounds 3 -c2 --io {}", context.backend);
+            let onrush = lab.onrush(context, &words).word(url(&server, "/")).word(url(&server, "/bytes/1000"));
+            let output = onrush.run_plain();
+            assert_eq!(output.code, 0, "{output:?}");
+            let lines: Vec<&str> = output.stdout.lines().collect();
+            let heads: Vec<&str> = lines[0].split_whitespace().collect();
+            assert_eq!(heads[..4], ["url", "runs", "requests/s", "spread"], "{output:?}");
+            assert!(heads.len() <= 10 && heads.ends_with(&["errors"]), "{output:?}");
+            assert!(lines[1].starts_with(&url(&server, "/")) && lines[2].contains("/bytes/1000 "), "{output:?}");
+            assert!(lines[4].starts_with("A = http://") && lines.len() == 6, "{output:?}");
+            // The first line says what is to come, the last one where it is.
+            let said: Vec<&str> = output.stderr.lines().filter(|line| !line.starts_with("note: ")).collect();
+            assert_eq!(said.len(), 2, "{output:?}");
+            assert!(said[0].starts_with("vs: 6 runs"), "{output:?}");
+            let folder = said[1].strip_prefix("6 of 6 runs measured; everything is in onrush-results/").expect(said[1]);
+            assert!(folder.ends_with("-vs") || folder.ends_with("-vs-2"), "{output:?}");
+            folder.to_owned()
+        })
+        .collect();
+    assert_ne!(folders[0], folders[1]);
+    assert_eq!(fs::read_dir(lab.scratch.path()).unwrap().count(), 1, "all of them are in one");
+    let results = lab.scratch.path().join("onrush-results");
+    for folder in folders {
+        assert!(results.join(&folder).join("url1-3.json").exists(), "{folder}");
+        let compared = fs::read_to_string(results.join(&folder).join("comparison.txt")).unwrap();
+        assert!(compared.contains("exploratory"), "{compared}");
+    }
+}
+
+/// A simulated target that serves two requests at a time, in a millisecond each.
+const PAIR: &str = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 2\nservice_us = 1000.0\n";
+
+fn a_range_is_measured_up_to_where_nothing_is_gained(context: &Context) {
+    let lab = Lab::new();
+    let scenario = lab.scratch.file("pair.toml", PAIR);
+    let swept = |list: &str| {
+        let words = format!("sweep --rounds 2 -t1 -d 2s -c {list} --io sim:{} http://127.0.0.1/", scenario.display());
+        let output = lab.onrush(context, &words).run_plain();
+        assert_eq!(output.code, 0, "{output:?}");
+        output.stdout
+    };
+    let all = swept("1..12");
+    let levels: Vec<&str> = all.lines().skip(1).map_while(|line| line.split_whitespace().next()).collect();
+    assert_eq!(levels, ["1", "2", "4", "8", "12"], "{all}");
+    assert!(all.contains("\nno gain beyond -c 2"), "{all}");
+    let rising = swept("1..2");
+    assert!(rising.contains("\n-c 2 has ") && rising.contains(" more requests/s than -c 1: try more\n"), "{rising}");
 }
 
 fn a_plan_is_shown_and_nothing_is_touched(context: &Context) {
@@ -274,11 +337,18 @@ fn a_target_that_does_not_answer_stops_everything(context: &Context) {
     let reserved = Reserved::new();
     let text = two_points(&format!("http://{}/", reserved.address), "");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
-    assert_eq!((output.code, lab.results().len()), (5, 0), "{output:?}");
+    assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        output.stderr.contains("unable to connect to") && output.stderr.contains("0 of 2 runs measured"),
+        output.stderr.contains("onrush: load=small: unable to connect to")
+            && output.stderr.ends_with("0 of 2 runs measured; there is nothing to keep, so there is no folder\n"),
         "{output:?}"
     );
+    assert!(!lab.path("").exists());
+    let words = format!("vs -c2 --io {0} http://{1}/ http://{1}/b", context.backend, reserved.address);
+    let output = lab.onrush(context, &words).run_plain();
+    assert_eq!(output.code, 2, "{output:?}");
+    let left: Vec<_> = fs::read_dir(lab.scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["x.toml"], "{output:?}");
 }
 
 fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
@@ -327,14 +397,14 @@ fn an_interrupted_experiment_goes_on_where_it_was(context: &Context) {
     assert_eq!(lab.document(interrupted)["interrupted"], true);
     assert!(output.stderr.contains("continue with: onrush lab --resume folder"), "{output:?}");
     let begun_at: Vec<Value> = first.iter().map(|name| lab.document(name)["started_at"].clone()).collect();
-    let output = lab.onrush(context, "lab --resume folder").run_plain();
+    let output = lab.onrush(context, "lab -v --resume folder").run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(lab.results().len(), 5, "{output:?}");
     assert_eq!(output.stderr.lines().filter(|line| line.starts_with('[')).count(), 3, "{output:?}");
     for (name, at) in first.iter().zip(begun_at) {
         assert_eq!(lab.document(name)["started_at"], at, "{name} was measured before");
     }
-    let again = lab.onrush(context, "lab --resume folder").run_plain();
+    let again = lab.onrush(context, "lab -v --resume folder").run_plain();
     assert!(again.code == 0 && again.stderr.contains("4 of 4 runs measured"), "{again:?}");
     assert!(!again.stderr.contains("\n["), "{again:?}");
 }
@@ -410,7 +480,7 @@ fn a_full_disk_ends_it_with_a_reason(context: &Context) {
     // Long enough for the plan, but not for a result.
     let onrush = context.limited("-f 8").words("lab --out folder").word(file);
     let output = onrush.with(|command| _ = command.current_dir(lab.scratch.path())).run_plain();
-    assert_eq!((output.code, lab.results().len()), (1, 0), "{output:?}");
+    assert_eq!((output.code, lab.path("").exists()), (1, false), "{output:?}");
     assert!(output.stderr.contains("-1.json cannot be written: File too large"), "{output:?}");
 }
 

@@ -1,21 +1,25 @@
 //! Terminals, pipes and signals: what a user sees, and what a script gets. Runs of more than a second end by a signal.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::Signal;
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::endings::{fill, waits_for_reader};
 use crate::harness::{
-    Context, Onrush, Output, cases, counts, finish, on_terminal, signal, target, url, wait_for_load, wait_until,
+    Context, Onrush, Output, cases, counts, finish, on_terminal, signal, target, terminal, url, wait_for_load,
+    wait_until,
 };
 use crate::peers::Silent;
 
 cases! {
     a_line_of_progress_is_drawn_and_gone_at_the_end (Once);
+    a_line_leaves_nothing_on_a_terminal_that_has_become_narrower (Once);
     a_warm_up_is_shown_with_its_rate (Once);
     notes_are_coloured_on_a_terminal_unless_asked_not_to_be (Once);
     nothing_is_drawn_where_there_is_no_terminal (Once);
@@ -30,8 +34,8 @@ cases! {
     a_signal_right_at_the_start_leaves_nothing_half_done;
 }
 
-/// Goes to the beginning of the line and erases it.
-const ERASE: &str = "\r\x1b[K";
+/// Goes to the beginning of the line and erases it and what is below it.
+const ERASE: &str = "\r\x1b[J";
 
 fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
     let server = target();
@@ -40,7 +44,8 @@ fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
     output.assert_standard();
     let drawn: Vec<&str> = shown.split(ERASE).collect();
     let (last, lines) = drawn.split_last().expect("something was drawn");
-    let lines: Vec<&str> = lines.iter().copied().filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> =
+        lines.iter().map(|line| line.trim_end_matches('\r')).filter(|line| !line.is_empty()).collect();
     assert!(lines.len() >= 2, "{shown:?}");
     for line in &lines {
         assert!(
@@ -54,12 +59,114 @@ fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
     assert!(last.contains("you measured the redirect\r\n"), "notes follow in its place: {shown:?}");
 }
 
+fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Context) {
+    let server = target();
+    let (mut terminal, peer) = terminal();
+    let resize = |columns| {
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&peer, size).expect("it has a size");
+    };
+    resize(80);
+    let onrush = context.onrush().words("-c1 -d1s").word(url(&server, "/delay/2"));
+    let stderr = peer.try_clone().expect("it can be shared");
+    let child = onrush.with(|command| _ = command.stderr(stderr)).spawn();
+    let mut screen = Reflowing { width: 80, lines: vec![Vec::new()], line: 0, column: 0 };
+    let mut shown = String::new();
+    while !shown.contains("s of 1s, ") || !shown.ends_with('\r') {
+        let mut buffer = [0; 4096];
+        let n = terminal.read(&mut buffer).expect("something is drawn");
+        shown.push_str(&String::from_utf8_lossy(&buffer[..n]));
+    }
+    // It must not draw between the change of the size and the moment when it is told to the screen.
+    signal(&child, Signal::STOP);
+    let stat = format!("/proc/{}/stat", child.id());
+    wait_until(|| fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")));
+    let flags = fcntl_getfl(&terminal).expect("it has flags");
+    fcntl_setfl(&terminal, flags | OFlags::NONBLOCK).expect("they can be set");
+    let mut rest = Vec::new();
+    let _ = terminal.read_to_end(&mut rest);
+    fcntl_setfl(&terminal, flags).expect("they can be set");
+    screen.write(shown.as_bytes());
+    screen.write(&rest);
+    assert!(screen.text().contains(" requests/s, "), "{:?}", screen.text());
+    resize(20);
+    screen.width = 20;
+    drop(peer);
+    signal(&child, Signal::CONT);
+    let mut rest = Vec::new();
+    // Once no process has the other end open any more, reading fails.
+    let _ = terminal.read_to_end(&mut rest);
+    screen.write(&rest);
+    let output = finish(child);
+    assert_eq!(output.code, 0, "{output:?}");
+    let text = screen.text();
+    assert!(
+        !text.contains("s of 1s") && !text.contains(" requests/s, "),
+        "{text:?}\n{:?}",
+        String::from_utf8_lossy(&rest)
+    );
+}
+
+/// A terminal that wraps its lines anew when its width changes and keeps the cursor at its character, as tmux does. It
+/// knows the escape sequences that onrush uses.
+struct Reflowing {
+    width: usize,
+    /// What was written, without the ends of rows.
+    lines: Vec<Vec<u8>>,
+    /// Where the cursor is.
+    line: usize,
+    column: usize,
+}
+
+impl Reflowing {
+    fn write(&mut self, mut bytes: &[u8]) {
+        while let Some((&first, rest)) = bytes.split_first() {
+            bytes = rest;
+            let line = &mut self.lines[self.line];
+            match first {
+                // The beginning of the row, not of the line.
+                b'\r' => self.column -= self.column % self.width,
+                b'\n' => {
+                    self.line += 1;
+                    self.column = 0;
+                    if self.line == self.lines.len() {
+                        self.lines.push(Vec::new());
+                    }
+                }
+                0x1b if bytes.starts_with(b"[J") => {
+                    line.truncate(self.column);
+                    self.lines.truncate(self.line + 1);
+                    bytes = &bytes[2..];
+                }
+                0x1b if bytes.starts_with(b"[K") => {
+                    let row_end = self.column - self.column % self.width + self.width;
+                    let end = line.len().min(row_end);
+                    line[self.column.min(end)..end].fill(b' ');
+                    bytes = &bytes[2..];
+                }
+                // Colours.
+                0x1b => bytes = bytes.splitn(2, |byte| *byte == b'm').nth(1).unwrap_or_default(),
+                byte => {
+                    line.resize(line.len().max(self.column + 1), b' ');
+                    line[self.column] = byte;
+                    self.column += 1;
+                }
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.lines.join(&b'\n')).into_owned()
+    }
+}
+
 fn a_warm_up_is_shown_with_its_rate(context: &Context) {
     let server = target();
     let (shown, output) =
         with_terminal(context.onrush().words("-c2 --warmup 500ms -d500ms").word(url(&server, "/delay/2")));
     assert_eq!(output.code, 0, "{output:?}");
     let lines: Vec<&str> = shown.split(ERASE).filter(|line| line.starts_with("warming up ")).collect();
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end_matches('\r')).collect();
     assert!(lines.iter().all(|line| line.contains(" of 0.5 s, ") && line.ends_with(" requests/s")), "{shown:?}");
     assert!(lines.iter().any(|line| !line.contains(", 0 requests/s")), "{shown:?}");
     assert!(shown.contains("s of 500ms, "), "the run follows: {shown:?}");

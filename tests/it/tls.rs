@@ -18,6 +18,7 @@ cases! {
     nginx_speaks_both_versions needs "nginx";
     nginx_sends_large_files_whole needs "nginx";
     nginx_gets_the_certificate_of_the_client needs "nginx";
+    plain_requests_at_a_tls_port_of_nginx_are_named needs "nginx";
     python_asks_for_a_certificate_after_the_handshake needs "python3";
     openssl_gives_tickets_and_gets_them_back needs "openssl";
     openssl_wants_to_negotiate_again needs "openssl";
@@ -99,6 +100,21 @@ fn nginx_gets_the_certificate_of_the_client(context: &Context) {
         let without = context.onrush().words("-k -n10 -c2").word(&url).run();
         assert_eq!(without.line("Non-2xx"), Some("Non-2xx or 3xx responses: 10"), "{without:?}");
     }
+}
+
+fn plain_requests_at_a_tls_port_of_nginx_are_named(context: &Context) {
+    let pair = self_signed(&["localhost"]);
+    let nginx = Server::nginx_with(" ssl", NGINX_PAIR, |directory| write(&pair, directory));
+    let url = format!("http://{}/", nginx.address());
+    let output = context.onrush().words("-c4 -n20").word(&url).run();
+    assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
+    output.note("all 20 responses were 400: the server expects TLS at this port; write https://");
+    let lab = Scratch::new("tls");
+    let words = format!("vs -n20 -c2 --rounds 1 --warmup 1ms --io {}", context.backend);
+    let onrush = context.onrush().words(&words).word(&url).word(&url);
+    let output = onrush.with(|command| _ = command.current_dir(lab.path())).run_plain();
+    let doubt = format!("{url} responds with status 400: the server expects TLS at this port; write https://");
+    assert!(output.stderr.contains(&doubt), "{output:?}");
 }
 
 fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {

@@ -2,12 +2,14 @@
 
 pub(crate) const LAB: &str = "\
 onrush lab measures every point of an experiment several times, in an order that
-cancels out a drift of the machine, and writes everything to a folder.
+cancels out a drift of the machine, prints a table and what follows from it, and
+writes everything to a folder.
 
 Usage: onrush lab [options] FILE.toml
 
       --plan             show points, order and time; run nothing
-      --out DIR          write all results to DIR (onrush-NAME-TIME)
+  -v, --verbose          print every run and all figures
+      --out DIR          write all results to DIR (onrush-results/TIME-NAME)
       --resume DIR       continue an unfinished experiment
       --force            with --resume: even if something has changed since
       --retry N          retry a failed run at once, up to N times (0)
@@ -48,27 +50,30 @@ An experiment file with every key (name and [run] are required):
 
 A level may also set \"sysctl.net.ipv4.tcp_rmem\" or another host setting, and
 \"target.command\". Exit codes: 0 all runs were measured, 1 the plan is wrong
-or a run failed, 3 a gate (fail-if) broke, 4 onrush was the limit (strict),
-5 nothing was measured, 130 interrupted: the first of 1, 5, 3, 4 and 130 that
-applies.
+or a run failed, 2 the first request to a target was refused, 3 a gate (fail-if)
+broke, 4 onrush was the limit (strict), 5 nothing was measured, 130 interrupted:
+the first of 1, 2, 5, 3, 4 and 130 that applies.
 ";
 
 pub(crate) const SWEEP: &str = "\
 onrush sweep measures several loads, or settings of this host, a few rounds
-each in a balanced order, and prints a table and a comparison.
+each in a balanced order, and prints a table and from where on more gains
+nothing.
 
 Usage: onrush sweep [options] URL
 
-  -c, -t, -R LIST        values to try for an option: -c 1,8,64
+  -c, -t, -R LIST        values to try for an option: -c 1,8,64; 1..64 doubles
+                         from 1 to 64
       --sysctl NAME=LIST values to try for a setting of this host
       --zip              pair the lists instead of crossing them
       --rounds N         how often each point is measured (3)
       --order NAME       random, sequential or interleaved (interleaved)
       --retry N          retry a failed run at once, up to N times (0)
       --name NAME        the NAME in the folder's name (sweep)
-      --out DIR          write all results to DIR (onrush-NAME-TIME)
+      --out DIR          write all results to DIR (onrush-results/TIME-NAME)
       --resume DIR       with the same command line: continue in this folder
       --plan             show points, order and time; run nothing
+  -v, --verbose          print every run and all figures
       --allow-host-changes
                          change settings of this host, and restore them
   -h, --help             print this text
@@ -76,7 +81,7 @@ Usage: onrush sweep [options] URL
 All other options are those of a run; see onrush --help. A run lasts 10s unless
 -d says otherwise: three levels take about 90s. --plan prints the time. For
 instance:
-  onrush sweep -c 1,8,64,512 -d10s http://127.0.0.1:8080/
+  onrush sweep -c 1..256 -d10s http://127.0.0.1:8080/
   onrush sweep --sysctl net.core.somaxconn=128,4096 --allow-host-changes URL
 ";
 
@@ -90,9 +95,10 @@ Usage: onrush vs [options] URL_A URL_B [URL_C...]
       --order NAME       random, sequential or interleaved (interleaved)
       --retry N          retry a failed run at once, up to N times (0)
       --name NAME        the NAME in the folder's name (vs)
-      --out DIR          write all results to DIR (onrush-NAME-TIME)
+      --out DIR          write all results to DIR (onrush-results/TIME-NAME)
       --resume DIR       with the same command line: continue in this folder
       --plan             show points, order and time; run nothing
+  -v, --verbose          print every run and all figures
   -h, --help             print this text
 
 All other options are those of a run; see onrush --help. A run lasts 2s after a

@@ -1,13 +1,14 @@
 //! Reads the command lines of `onrush lab`, `onrush sweep` and `onrush vs`, and the file of `lab`, into an experiment.
 //!
 //! A `file` and the arguments of `sweep` and `vs` (`shorthand`) both give a `draft`, in which the `options` of the runs
-//! are still text; `typed` has the options of the commands themselves. `design` turns the draft into the experiment, with
+//! are still text; `levels` reads lists of values, and `typed` has the options of the commands themselves. `design` turns the draft into the experiment, with
 //! a plan for each point and `names` for its files; `resolved` writes down what was decided.
 
 mod design;
 mod draft;
 mod file;
 mod help;
+mod levels;
 mod names;
 mod options;
 mod resolved;
@@ -32,6 +33,8 @@ pub struct Lab {
     pub experiment: Box<Experiment>,
     /// Whether the experiment is only shown, not carried out.
     pub is_plan: bool,
+    /// Whether every run is reported, and every figure.
+    pub is_verbose: bool,
     /// What the user should know, one line each.
     pub warnings: Vec<String>,
 }
@@ -72,5 +75,5 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
     let around = Circumstances { folder, may_change_host: typed.may_change_host, retries: typed.retries };
     let (experiment, warnings) =
         design::decide(draft, around).map_err(|words| format!("{}: {words}", path.display()))?;
-    Ok(Some(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, warnings }))
+    Ok(Some(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, is_verbose: typed.is_verbose, warnings }))
 }

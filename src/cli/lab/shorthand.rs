@@ -8,6 +8,7 @@ use super::super::hints;
 use super::Lab;
 use super::design::{self, Circumstances};
 use super::draft::{Draft, DraftFactor, DraftLevel};
+use super::levels::levels;
 use super::options::{ARGS, Options, SYSCTL, URL, redacted};
 use super::typed::{OPTIONS, SHORTHAND, Typed};
 use crate::plan::Dialect;
@@ -24,7 +25,7 @@ const SLICE: [(&[&str], &str); 2] =
 pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(mut typed) = read(args, true)? else { return Ok(None) };
     if typed.lists.is_empty() {
-        return Err("nothing is varied; give -c, -t, -R or --sysctl a list, such as -c 1,8,64".to_owned());
+        return Err("nothing is varied; give -c, -t, -R or --sysctl a list, such as -c 1,8,64 or -c 1..64".to_owned());
     }
     if typed.words.is_empty() {
         return Err("no URL; try onrush sweep -c 1,8,64 http://127.0.0.1:8080/".to_owned());
@@ -101,13 +102,14 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
                 option.map_or(Ok(()), |option| option.set(&mut typed, &value))?;
             }
             Item::Flag(flag, _) if flag.id == Id::Help => return Ok(None),
+            Item::Flag(flag, _) if flag.id == Id::Version => typed.is_verbose = true,
             Item::Flag(flag, value) => {
                 let key = flag.spelling.long.to_owned();
                 let value = text(value)?;
-                let is_list = [Id::Connections, Id::Threads, Id::Rate].contains(&flag.id) && value.contains(',');
                 Options::check(&key)?;
-                if is_list && takes_lists {
-                    typed.list(key, &value)?;
+                let may_be_list = takes_lists && [Id::Connections, Id::Threads, Id::Rate].contains(&flag.id);
+                if may_be_list && let Some(levels) = levels(&key, &value)? {
+                    typed.list(key, levels)?;
                 } else {
                     let values = typed.run.0.entry(key).or_default();
                     values.extend(Some(value).filter(|value| flag.spelling.takes_value() || !value.is_empty()));
@@ -147,5 +149,5 @@ fn lab(mut typed: Typed, name: &str, factors: Vec<DraftFactor>, rounds: u32) -> 
         ..Draft::default()
     };
     let (experiment, warnings) = design::decide(draft, around)?;
-    Ok(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, warnings })
+    Ok(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, is_verbose: typed.is_verbose, warnings })
 }

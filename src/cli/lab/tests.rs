@@ -178,6 +178,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
         ("-c 1,8 --bogus h", "unknown option --bogus"),
         ("-c 1,8 --round 2 h", "unknown option --round; did you mean --rounds?"),
         ("-c 1 8 64 h", "nothing is varied"),
+        ("-c 1-256 http://h/", "write 1..256, which doubles"),
         ("-c 1,8 -o x.json h", "each run has its own file"),
         ("--sysctl x h", "write NAME=VALUE,VALUE"),
         ("-c 1,8", "no URL"),

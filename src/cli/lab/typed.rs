@@ -17,6 +17,7 @@ pub(crate) struct Typed {
     pub retries: Option<u32>,
     pub may_change_host: bool,
     pub is_plan: bool,
+    pub is_verbose: bool,
     pub name: Option<String>,
     pub rounds: Option<u32>,
     pub order: Order,
@@ -32,7 +33,7 @@ pub(crate) struct Typed {
 }
 
 /// The options of all three commands.
-pub(super) const OPTIONS: [Setter<Typed>; 6] = [
+pub(super) const OPTIONS: [Setter<Typed>; 7] = [
     path("--out DIR", |typed, path| {
         typed.out = Some(path);
         Ok(())
@@ -45,6 +46,7 @@ pub(super) const OPTIONS: [Setter<Typed>; 6] = [
     text("--retry N", |typed, text| count(text, 0, RETRIES_MAX).map(|count| typed.retries = Some(count))),
     switch("--allow-host-changes", |typed| typed.may_change_host = true),
     switch("--plan", |typed| typed.is_plan = true),
+    switch("-v, --verbose", |typed| typed.is_verbose = true),
 ];
 
 /// The other options of `sweep` and `vs`, which describe the experiment.
@@ -59,6 +61,10 @@ pub(crate) const SHORTHAND: [Setter<Typed>; 5] = [
     text("--sysctl NAME=LIST", |typed, text| {
         let (name, levels) =
             text.split_once('=').ok_or("write NAME=VALUE,VALUE, such as net.core.somaxconn=128,4096")?;
+        let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
+        if levels.iter().any(String::is_empty) {
+            return Err("its list has an empty entry".to_owned());
+        }
         typed.list(canonical(&format!("{SYSCTL}{}", name.trim())), levels)
     }),
 ];
@@ -78,13 +84,9 @@ impl Typed {
     }
 
     /// Varies an option over a list of levels.
-    pub fn list(&mut self, key: String, levels: &str) -> Result<(), String> {
+    pub fn list(&mut self, key: String, levels: Vec<String>) -> Result<(), String> {
         if self.lists.iter().any(|(other, _)| *other == key) {
             return Err(format!("{key} has two lists; combine them into one"));
-        }
-        let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
-        if levels.iter().any(String::is_empty) {
-            return Err(format!("{key}: its list has an empty entry"));
         }
         self.lists.push((key, levels));
         Ok(())

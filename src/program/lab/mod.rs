@@ -5,17 +5,17 @@ mod around;
 mod preflight;
 mod runner;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use signal_hook::consts::SIGQUIT;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::signals::Signals;
 use super::{
-    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen, foremost, guard,
-    say, with_stack,
+    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
+    foremost, guard, say, with_stack,
 };
 use crate::cli::Lab;
 use crate::compare;
@@ -25,7 +25,7 @@ use crate::plan::experiment::{Destination, Experiment};
 use crate::reason::reason;
 use crate::report::printable;
 use crate::report::result::Document;
-use crate::tables::{self, Form, Table};
+use crate::tables::{self, Columns, Form, Table};
 use around::Around;
 use runner::Runner;
 
@@ -33,6 +33,7 @@ use runner::Runner;
 pub fn lab(lab: Lab) -> u8 {
     lab.warnings.iter().for_each(|line| say(&format!("onrush: {line}")));
     let mut experiment = *lab.experiment;
+    let is_verbose = lab.is_verbose;
     let has_script = experiment.points.iter().any(|point| point.plan.script.is_some());
     let turns = lab::order(experiment.order, experiment.points.len(), experiment.rounds, experiment.seed);
     if lab.is_plan {
@@ -43,7 +44,7 @@ pub fn lab(lab: Lab) -> u8 {
         return if flaw.is_some() || screen.failure().is_some() { EXIT_WRONG } else { 0 };
     }
     with_stack(has_script, move || {
-        let done = guard(|| steps(&mut experiment, &turns)).and_then(|done| done);
+        let done = guard(|| steps(&mut experiment, &turns, is_verbose)).and_then(|done| done);
         done.unwrap_or_else(|error| {
             say(&format!("onrush: {error:#}"));
             EXIT_WRONG
@@ -83,9 +84,22 @@ struct Sum {
     is_interrupted: bool,
     /// Whether something else ended it, or failed, and has been reported.
     is_given_up: bool,
+    /// What the first request to a target ended with, if there was no response to it.
+    unasked: Option<Unasked>,
 }
 
-fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8> {
+/// Why the first request to a target got no response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unasked {
+    /// It could not be prepared: a name that cannot be resolved, a script that failed.
+    Wrong,
+    /// It could not be sent: every connection was refused.
+    NotStarted,
+    /// It was sent, or what the target needs failed.
+    Unanswered,
+}
+
+fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[SIGQUIT])?;
     check(experiment)?;
     // Before the folder is created, so that a refusal leaves none.
@@ -94,7 +108,7 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     let (folder, made) = open(experiment)?;
     let path = folder.path().to_owned();
     say(&format!("{}, into {}", words::summary(experiment), path.display()));
-    let mut runner = Runner::new(experiment, folder, made.id, signals.interrupt.clone(), around);
+    let mut runner = Runner::new(experiment, folder, made.id, signals.interrupt.clone(), around, is_verbose);
     let done = guard(|| runner.all(turns));
     let unrestored = runner.leave();
     let sum = runner.sum();
@@ -102,13 +116,20 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
-    let is_shown = sum.measured == 0 || show(experiment, &folder);
-    say(&closing(experiment, sum, &path));
+    let is_shown = sum.measured == 0 || show(experiment, &folder, is_verbose);
+    let is_kept = !(matches!(experiment.folder, Destination::New(_)) && folder.discard());
+    if !is_kept && experiment.folder == Destination::New(None) {
+        // Succeeds if no other experiment has left anything in it.
+        let _ = std::fs::remove_dir(RESULTS);
+    }
+    say(&closing(experiment, sum, is_kept.then_some(path.as_path())));
     let has_nothing = sum.measured == 0 && !sum.is_interrupted;
     let has_failed = sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown;
+    let unasked = sum.unasked.filter(|_| has_nothing);
     let codes = [
         // Where every run failed, that nothing was measured says more.
-        (EXIT_WRONG, failure.is_some() || has_failed && !has_nothing),
+        (EXIT_WRONG, failure.is_some() || has_failed && !has_nothing || unasked == Some(Unasked::Wrong)),
+        (EXIT_NOT_STARTED, unasked == Some(Unasked::NotStarted)),
         (EXIT_NOTHING_COMPLETED, has_nothing),
         (EXIT_BROKEN, sum.broken > 0),
         (EXIT_OUR_FAULT, sum.is_our_fault),
@@ -117,8 +138,9 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn]) -> anyhow::Result<u8>
     Ok(foremost(ORDER, &codes))
 }
 
-/// The last line: how many runs were measured, and how to continue.
-fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
+/// The last line: how many runs were measured, where everything is, and how to continue; without a folder there is
+/// nothing to continue.
+fn closing(experiment: &Experiment, sum: Sum, path: Option<&Path>) -> String {
     let runs = experiment.runs();
     let mut line = format!("{} of {runs} runs measured", sum.measured);
     if sum.failed > 0 {
@@ -127,6 +149,7 @@ fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
     if sum.broken > 0 {
         line.push_str(&format!(", a gate broke in {}", sum.broken));
     }
+    let Some(path) = path else { return line + "; there is nothing to keep, so there is no folder" };
     if sum.measured < runs {
         let allowed = if experiment.may_change_host { " --allow-host-changes" } else { "" };
         line.push_str(if experiment.text == experiment.shown {
@@ -135,35 +158,47 @@ fn closing(experiment: &Experiment, sum: Sum, path: &Path) -> String {
             "; continue with the same command line and --resume"
         });
         line.push_str(&format!(" {}{allowed}", path.display()));
+    } else {
+        line.push_str(&format!("; everything is in {}", path.display()));
     }
     line
 }
 
-/// Prints and writes the tables, and prints the comparison; returns whether that succeeded.
-fn show(experiment: &Experiment, folder: &Folder) -> bool {
+/// Prints the answer: a table, and what follows from it. Writes that and all figures to the folder, and prints them too
+/// with `is_verbose`; returns whether all of that succeeded.
+fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
     let path = folder.path();
-    let table = |form| tables::run(&Table { inputs: vec![path.to_owned()], by: None, columns: None, sort: None, form });
-    let markdown = table(Form::Markdown);
-    markdown.said.iter().for_each(|line| say(&format!("note: {line}")));
+    let table =
+        |columns, form| tables::run(&Table { inputs: vec![path.to_owned()], by: None, columns, sort: None, form });
     let write = |name: &str, text: &str| {
-        folder.write(name, text.as_bytes()).map_err(|error| say(&format!("onrush: {error:#}")))
+        folder.write(name, text.as_bytes()).map_err(|error| say(&format!("onrush: {error:#}"))).is_ok()
     };
-    let are_written = [("table.md", &markdown.text), ("table.csv", &table(Form::Csv).text)]
-        .map(|(name, text)| write(name, text).is_ok());
+    let short = table(Columns::Short, Form::Text);
+    short.said.iter().for_each(|line| say(&format!("note: {line}")));
+    let markdown = [Columns::Short, Columns::WrkCmm].map(|columns| table(columns, Form::Markdown).text).join("\n");
+    let mut is_written = write("table.md", &markdown) & write("table.csv", &table(Columns::Short, Form::Csv).text);
     let mut screen = Screen::open(false);
-    screen.print(&format!("{}: results in {}, latencies in microseconds\n\n", experiment.name, path.display()));
-    screen.print(&table(Form::Text).text);
+    screen.print(&short.text);
     sockets(experiment, path, &mut screen);
-    if experiment.points.len() > 1 {
-        let compared = compare::folder(path);
-        screen.print(&format!("\n{}", compared.text));
-        compared.said.iter().for_each(|line| say(&format!("note: {line}")));
+    let compared = (experiment.points.len() > 1).then(|| compare::folder(path));
+    if let Some(compared) = &compared {
+        let answer = compare::answer(path);
+        screen.print(&format!("\n{}", answer.text));
+        answer.said.iter().for_each(|line| say(&format!("note: {line}")));
+        is_written &= write("comparison.txt", &compared.text);
+    }
+    if is_verbose {
+        let all = table(Columns::WrkCmm, Form::Text).text;
+        screen.print(&format!("\nEvery run, latencies in microseconds:\n\n{all}"));
+        compared.iter().for_each(|compared| screen.print(&format!("\n{}", compared.text)));
+        let remarks = compared.iter().flat_map(|compared| &compared.said);
+        remarks.for_each(|line| say(&format!("note: {line}")));
     }
     let failure = screen.failure();
     failure
         .iter()
         .for_each(|error| say(&format!("onrush: cannot write the tables to standard output: {}", reason(error))));
-    are_written == [true; 2] && failure.is_none()
+    is_written && failure.is_none()
 }
 
 /// Prints a summary of the samples of sockets for each point that has any.
@@ -184,8 +219,7 @@ fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
     let is_private = experiment.points.iter().any(|point| point.plan.show.keeps_secrets);
     match &experiment.folder {
         Destination::New(path) => {
-            let path = path.clone().unwrap_or_else(|| named(&experiment.name, &made.at));
-            let folder = Folder::create(&path, is_private)?;
+            let folder = create(path.as_deref(), &experiment.name, &made.at, is_private)?;
             folder.begin(&made, &experiment.shown, &host, &experiment.attach)?;
             Ok((folder, made))
         }
@@ -209,12 +243,32 @@ fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
     }
 }
 
-/// The default name of a new folder.
-fn named(name: &str, at: &str) -> PathBuf {
+/// The folder in which those without a name of their own are.
+const RESULTS: &str = "onrush-results";
+
+/// A new folder: the one that was named, or one named after the time and the experiment.
+fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow::Result<Folder> {
+    if let Some(path) = path {
+        return Folder::create(path, is_private);
+    }
+    let results = Path::new(RESULTS);
+    std::fs::create_dir_all(results)
+        .map_err(|error| anyhow!("the folder {RESULTS} cannot be created: {}", reason(&error)))?;
+    let name = named(name, at);
+    // Two experiments may begin in the same second.
+    let names = (1_u32..).map(|number| if number == 1 { name.clone() } else { format!("{name}-{number}") });
+    let vacant = names.map(|name| results.join(name)).find(|path| !path.exists());
+    Folder::create(&vacant.expect("few experiments begin in the same second"), is_private)
+}
+
+/// The default name of a new folder: `20261124-085200-vs`.
+fn named(name: &str, at: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     let name: String = name.chars().map(plain).collect();
-    let at: String = at.split('.').next().unwrap_or(at).chars().filter(|c| !"-:Z".contains(*c)).collect();
-    PathBuf::from(format!("onrush-{name}-{at}Z"))
+    let at = at.split('.').next().unwrap_or(at).replace('T', "-");
+    let (date, time) = at.split_at(at.rfind('-').unwrap_or(0));
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    format!("{}-{}-{name}", digits(date), digits(time))
 }
 
 /// How the experiment would be begun now.
@@ -256,4 +310,15 @@ fn change(before: &Made, now: &Made) -> Option<String> {
     }
     let (what, before, now) = pairs.into_iter().find(|(_, before, now)| before != now)?;
     Some(format!("{what} was {} and is {now}", printable(before)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_after_the_time_and_the_experiment() {
+        assert_eq!(named("vs", "2026-11-24T08:52:07.123456789Z"), "20261124-085207-vs");
+        assert_eq!(named("a b/..", "2026-11-24T08:52:07Z"), "20261124-085207-a_b_..");
+    }
 }

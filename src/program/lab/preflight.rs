@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::anyhow;
 use serde::Serialize;
 
-use super::super::ask::ask as request;
+use super::super::ask::{Refused, ask as request};
+use super::Unasked;
 use super::around::Around;
 use crate::lab::Folder;
 use crate::plan::experiment::{Experiment, Point};
 use crate::plan::{Plan, secrets};
+use crate::report;
 use crate::report::result::Document;
-use crate::run::Interrupt;
+use crate::run::{Interrupt, NotStarted, Unavailable};
 
 /// The first response of a target.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +28,9 @@ pub(super) struct FirstResponse {
     body_bytes: u64,
     /// The head of the response, without secrets.
     head: String,
+    /// Whether it says that the port expects TLS.
+    #[serde(skip)]
+    expects_tls: bool,
 }
 
 impl FirstResponse {
@@ -33,7 +39,9 @@ impl FirstResponse {
         let Self { point, url, .. } = self;
         let status = self.status.filter(|status| *status >= 300)?;
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
-        let why = if status < 400 {
+        let why = if self.expects_tls {
+            report::EXPECTS_TLS
+        } else if status < 400 {
             "is the redirect what you want to measure?"
         } else {
             "every response like it counts as an error"
@@ -46,14 +54,14 @@ impl FirstResponse {
 ///
 /// # Errors
 ///
-/// Which target gave no response, and why.
+/// Which target gave no response and why, in words and in short.
 pub(super) fn ask(
     experiment: &Experiment,
     points: &BTreeSet<usize>,
     around: &mut Around<'_>,
     folder: &Folder,
     interrupt: &Interrupt,
-) -> Result<Vec<FirstResponse>, String> {
+) -> Result<Vec<FirstResponse>, (String, Unasked)> {
     let mut asked: Vec<&Point> = Vec::new();
     let mut responses = Vec::new();
     for (number, point) in points.iter().map(|&number| (number, &experiment.points[number])) {
@@ -63,8 +71,9 @@ pub(super) fn ask(
         asked.push(point);
         let words = experiment.words(point);
         let at = if words.is_empty() { String::new() } else { format!("{words}: ") };
-        around.enter(number, 0, folder, interrupt).map_err(|reason| format!("{at}{reason}"))?;
-        let response = one(&point.plan, interrupt).map_err(|error| format!("{at}{error:#}"))?;
+        let entered = around.enter(number, 0, folder, interrupt);
+        entered.map_err(|reason| (format!("{at}{reason}"), Unasked::Unanswered))?;
+        let response = one(&point.plan, interrupt).map_err(|(error, unasked)| (format!("{at}{error:#}"), unasked))?;
         responses.push(FirstResponse { point: words, ..response });
         if interrupt.is_asked() {
             break;
@@ -82,16 +91,18 @@ fn is_alike(one: &Point, other: &Point) -> bool {
     key(one) == key(other) && one.plan.body == other.plan.body
 }
 
-fn one(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<FirstResponse> {
-    let outcome = request(plan, interrupt)?;
+fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Error, Unasked)> {
+    let outcome = request(plan, interrupt).map_err(|error| {
+        let is_unstarted = error.is::<Refused>() || error.is::<NotStarted>() || error.is::<Unavailable>();
+        (error, if is_unstarted { Unasked::NotStarted } else { Unasked::Wrong })
+    })?;
     let document = Document::of(plan, &outcome);
     let transcript = outcome.transcript.clone().unwrap_or_default();
-    anyhow::ensure!(
-        document.requests.completed > 0 || interrupt.is_asked(),
-        "{} gave no response to a first request{}",
-        secrets::url(&plan.target.typed),
-        document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase))
-    );
+    if document.requests.completed == 0 && !interrupt.is_asked() {
+        let url = secrets::url(&plan.target.typed);
+        let why = document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase));
+        return Err((anyhow!("{url} gave no response to a first request{why}"), Unasked::Unanswered));
+    }
     let head = String::from_utf8_lossy(&secrets::message(&transcript.head)).into_owned();
     Ok(FirstResponse {
         point: String::new(),
@@ -99,5 +110,6 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<FirstResponse> {
         status: document.status.keys().next().copied(),
         body_bytes: transcript.body_bytes,
         head,
+        expects_tls: outcome.totals.expects_tls,
     })
 }

@@ -9,7 +9,7 @@ use super::super::ask::fault;
 use super::super::say;
 use super::around::{Around, When};
 use super::{Sum, preflight};
-use crate::lab::{Folder, Turn, words};
+use crate::lab::{Folder, TARGETS, Turn, words};
 use crate::live::ProgressLine;
 use crate::plan::experiment::{Experiment, Point};
 use crate::plan::{Place, PlacedLevel, Plan};
@@ -30,6 +30,8 @@ pub(super) struct Runner<'a> {
     sum: Sum,
     /// Points whose notes have been printed.
     told: BTreeSet<usize>,
+    /// Whether every run has a line, and not only what went wrong.
+    is_verbose: bool,
 }
 
 /// How one attempt at a run ended.
@@ -44,26 +46,29 @@ enum Ended {
 struct Attempt {
     ended: Ended,
     document: Option<Box<Document>>,
+    /// How many of the document's notes, the first ones, put the result in doubt.
+    doubts: usize,
 }
 
 impl Attempt {
     /// An attempt that measured nothing.
     fn none(reason: String, interrupt: &Interrupt) -> Self {
         let ended = if interrupt.is_asked() { Ended::Interrupted } else { Ended::Failed(reason) };
-        Self { ended, document: None }
+        Self { ended, document: None, doubts: 0 }
     }
 }
 
 impl<'a> Runner<'a> {
-    /// Runs that write to a folder. `id` is the same in all results.
+    /// Runs that write to a folder. `id` is the same in all results; `is_verbose`: every run has a line.
     pub fn new(
         experiment: &'a Experiment,
         folder: Folder,
         id: String,
         interrupt: Interrupt,
         around: Around<'a>,
+        is_verbose: bool,
     ) -> Self {
-        Self { experiment, folder, id, interrupt, around, sum: Sum::default(), told: BTreeSet::new() }
+        Self { experiment, folder, id, interrupt, around, sum: Sum::default(), told: BTreeSet::new(), is_verbose }
     }
 
     /// The folder, after the last run.
@@ -153,17 +158,17 @@ impl<'a> Runner<'a> {
         }
         let responses = match asked {
             Ok(responses) => responses,
-            Err(reason) => {
+            Err((reason, unasked)) => {
                 say(&format!("onrush: {reason}"));
                 self.log(&format!("stopped: {reason}"))?;
-                self.sum.is_given_up = true;
+                (self.sum.is_given_up, self.sum.unasked) = (true, Some(unasked));
                 return Ok(false);
             }
         };
         responses.iter().filter_map(preflight::FirstResponse::doubt).for_each(|line| say(&format!("note: {line}")));
         let mut content = serde_json::to_vec_pretty(&responses)?;
         content.push(b'\n');
-        self.folder.write("targets.json", &content)?;
+        self.folder.write(TARGETS, &content)?;
         Ok(true)
     }
 
@@ -177,7 +182,7 @@ impl<'a> Runner<'a> {
         let point = &self.experiment.points[turn.point];
         for attempt in 0..=self.experiment.retries {
             self.around.is_fatal = false;
-            let Attempt { ended, document } = self.attempt(position, turn);
+            let Attempt { ended, document, doubts } = self.attempt(position, turn);
             let (kind, line) = match &ended {
                 Ended::Measured => (None, document.as_deref().map_or(String::new(), words::measured)),
                 Ended::Interrupted => (Some("interrupted"), "interrupted".to_owned()),
@@ -187,18 +192,20 @@ impl<'a> Runner<'a> {
                 Ended::Failed(reason) => (Some("failed"), format!("failed: {reason}")),
             };
             let line = format!("{}: {line}", words::run(self.experiment, point, turn, position as u64 + 1));
-            say(&line);
-            self.keep(&turn, kind, document.as_deref())?;
             let is_wrong = match (&ended, &document) {
                 (Ended::Measured, Some(document)) => self.judge(turn.point, document),
                 _ => true,
             };
+            if is_wrong || self.is_verbose {
+                say(&line);
+            }
+            self.keep(&turn, kind, document.as_deref())?;
             self.annotate(point, &line, is_wrong);
             self.log(&line)?;
             match ended {
                 Ended::Measured => {
                     self.sum.measured += 1;
-                    self.tell(turn.point, document.as_deref());
+                    self.tell(turn.point, document.as_deref(), doubts);
                     return Ok(!self.must_stop());
                 }
                 Ended::Interrupted => {
@@ -236,13 +243,15 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Prints the notes of the first run of a point; its other runs have much the same ones.
-    fn tell(&mut self, point: usize, document: Option<&Document>) {
+    /// Prints the notes of the first run of a point, or only those that put it in doubt; its other runs have much the
+    /// same ones.
+    fn tell(&mut self, point: usize, document: Option<&Document>, doubts: usize) {
         const NOTES: usize = 3;
+        let most = if self.is_verbose { NOTES } else { doubts.min(NOTES) };
         if let Some(document) = document.filter(|_| self.told.insert(point)) {
             let words = self.experiment.words(&self.experiment.points[point]);
             let words = if words.is_empty() { words } else { format!("{words}: ") };
-            document.notes.iter().take(NOTES).for_each(|note| say(&format!("note: {words}{note}")));
+            document.notes.iter().take(most).for_each(|note| say(&format!("note: {words}{note}")));
         }
     }
 
@@ -266,7 +275,8 @@ impl<'a> Runner<'a> {
             sockets.output = self.folder.path().join(samples(&format!("{}-{}", point.file, turn.round + 1)));
         }
         plan.way.socket.reads_sizes = !point.settings.is_empty();
-        let Ran { mut document, reason } = run(&plan, &self.interrupt);
+        let progress = format!("run {} of {}: ", position + 1, self.experiment.runs());
+        let Ran { mut document, doubts, reason } = run(&plan, progress, &self.interrupt);
         let ended = self.around.target_end();
         // Run even after a signal: it ends what `before_run` has begun.
         let after = self.around.hook(When::AfterRun, &self.folder, &Interrupt::default());
@@ -280,7 +290,7 @@ impl<'a> Runner<'a> {
             Some(reason) => Ended::Failed(reason),
             None => Ended::Measured,
         };
-        Attempt { ended, document }
+        Attempt { ended, document, doubts }
     }
 
     /// The place of a run in the experiment.
@@ -319,19 +329,25 @@ fn samples(name: &str) -> String {
 struct Ran {
     /// What it measured.
     document: Option<Box<Document>>,
+    /// How many of its notes, the first ones, put it in doubt.
+    doubts: usize,
     /// Why it failed; `None`: it did not.
     reason: Option<String>,
 }
 
-/// Runs one session.
-fn run(plan: &Plan, interrupt: &Interrupt) -> Ran {
-    measure(plan, interrupt).unwrap_or_else(|error| Ran { document: None, reason: Some(format!("{error:#}")) })
+/// Runs one session; its progress is shown after these words.
+fn run(plan: &Plan, progress: String, interrupt: &Interrupt) -> Ran {
+    measure(plan, progress, interrupt).unwrap_or_else(|error| Ran {
+        document: None,
+        doubts: 0,
+        reason: Some(format!("{error:#}")),
+    })
 }
 
-fn measure(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Ran> {
+fn measure(plan: &Plan, words: String, interrupt: &Interrupt) -> anyhow::Result<Ran> {
     let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
     let fates = files.fates().clone();
-    let mut watcher = Watcher { plan, line: None, files };
+    let mut watcher = Watcher { plan, words, line: None, files };
     let outcome = session::run(plan, interrupt, &mut watcher)?.outcome;
     let document = Box::new(Document::of(plan, &outcome));
     watcher.files.write(&document);
@@ -341,12 +357,15 @@ fn measure(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Ran> {
     let fault = fault(plan, &outcome).map(|error| format!("{error:#}"));
     let reason = fault.or_else(|| document.flaw()).or(unwritable);
     let has_begun = document.requests.started > 0;
-    Ok(Ran { document: Some(document).filter(|_| has_begun), reason })
+    let doubts = report::notes(plan, &outcome).iter().filter(|note| note.is_doubt()).count();
+    Ok(Ran { document: Some(document).filter(|_| has_begun), doubts, reason })
 }
 
 /// Shows the progress of a run.
 struct Watcher<'a> {
     plan: &'a Plan,
+    /// What the progress begins with.
+    words: String,
     line: Option<ProgressLine>,
     /// The file for samples of sockets.
     files: Files,
@@ -356,7 +375,7 @@ impl Observer for Watcher<'_> {
     fn ready(&mut self) -> Instant {
         // A script's own output would break the line up.
         if self.plan.script.is_none() {
-            self.line = ProgressLine::on_stderr(self.plan.stop, self.plan.schedule.clone());
+            self.line = ProgressLine::on_stderr(&self.words, self.plan.stop, self.plan.schedule.clone());
         }
         Instant::now()
     }

@@ -18,7 +18,7 @@ pub fn csv(grid: &Grid) -> String {
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Empty => String::new(),
-        Cell::Text(text) => quoted(text),
+        Cell::Text(text) | Cell::Shown(text) => quoted(text),
         Cell::Number { number, is_whole: true } => number.exact(),
         Cell::Number { number, is_whole: false } => number.to_string(),
     }

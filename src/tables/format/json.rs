@@ -27,7 +27,7 @@ impl Serialize for Cell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Empty => serializer.serialize_none(),
-            Self::Text(text) => serializer.serialize_str(text),
+            Self::Text(text) | Self::Shown(text) => serializer.serialize_str(text),
             Self::Number { number, .. } => match number.exact().parse::<u64>() {
                 Ok(whole) => serializer.serialize_u64(whole),
                 Err(_) => serializer.serialize_f64(number.value()),

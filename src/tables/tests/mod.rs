@@ -22,11 +22,16 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn table(inputs: Vec<PathBuf>) -> Table {
-    Table { inputs, by: None, columns: None, sort: None, form: Form::Markdown }
+    Table { inputs, by: None, columns: Columns::WrkCmm, sort: None, form: Form::Markdown }
 }
 
 fn names(names: &[&str]) -> Option<Vec<String>> {
     Some(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+/// These columns.
+fn columns(names: &[&str]) -> Columns {
+    Columns::Named(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 /// The rows of a table, cell by cell.
@@ -102,7 +107,7 @@ fn the_table_of_the_script_is_reproduced_to_the_last_digit() {
 #[test]
 fn the_published_summary_is_one_command() {
     let by = names(&["section", "threads", "connections", "host"]);
-    let columns = names(&["mean_us", "requests_per_sec"]);
+    let columns = columns(&["mean_us", "requests_per_sec"]);
     let Printed { text, .. } = run(&Table { by, columns, ..table(vec![fixture("proxy.txt")]) });
     let mut found = Vec::new();
     for row in cells(&text).chunks(3) {
@@ -228,7 +233,7 @@ fn a_rate_has_all_its_stages() {
     stages.push(stages[0].clone());
     stages[1].to_per_s = 250.5;
     let (_folder, paths) = saved(&[("x-1.json", document)]);
-    let text = run(&Table { columns: names(&["rate"]), ..table(paths) }).text;
+    let text = run(&Table { columns: columns(&["rate"]), ..table(paths) }).text;
     assert_eq!(cells(&text), [["1", "10s:100,10s:100..250.5"]]);
 }
 
@@ -242,7 +247,7 @@ fn a_factor_counts_more_than_the_field_with_its_name() {
     let text = run(&table(paths.clone())).text;
     assert!(text.starts_with("| rate | run | requests |"), "{text}");
     assert_eq!([&cells(&text)[0][0], &cells(&text)[1][0]], ["9", "10"]);
-    let csv = run(&Table { by: names(&["host"]), form: Form::Csv, ..table(paths) }).text;
+    let csv = run(&Table { by: names(&["host"]), form: Form::Csv, columns: Columns::Short, ..table(paths) }).text;
     let heads = csv.lines().next().unwrap().split(',').filter(|head| *head == "rate").count();
     assert_eq!(heads, 1, "{csv}");
 }
@@ -287,7 +292,7 @@ fn labels_are_factors_and_count_more_than_the_name() {
         let document = Document { bytes_received: name.as_bytes()[4].into(), ..document };
         fs::write(folder.path().join(name), document.to_json()).unwrap();
     }
-    let text = run(&Table { columns: names(&["requests"]), ..table(vec![folder.path().to_owned()]) }).text;
+    let text = run(&Table { columns: columns(&["requests"]), ..table(vec![folder.path().to_owned()]) }).text;
     let rows: Vec<String> = cells(&text).iter().map(|row| row[..3].join(" ")).collect();
     assert_eq!(rows, ["10 caddy 2", "10 caddy avg", "10 nginx 1", "10 nginx 3", "10 nginx avg"], "{text}");
 }
@@ -301,7 +306,7 @@ fn a_label_called_like_a_column_has_one_of_its_own() {
     let labels = taken.map(|key| (key.to_owned(), "mine".to_owned()));
     let document = Document { labels: labels.into(), ..result(0..10) };
     fs::write(folder.path().join("a.json"), document.to_json()).unwrap();
-    let csv = run(&Table { form: Form::Csv, ..table(vec![folder.path().to_owned()]) }).text;
+    let csv = run(&Table { form: Form::Csv, columns: Columns::Short, ..table(vec![folder.path().to_owned()]) }).text;
     let mut heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     assert_eq!(taken.map(|key| heads.contains(&&*format!("label.{key}"))), [true; 7], "{csv}");
     heads.sort_unstable();
@@ -311,14 +316,14 @@ fn a_label_called_like_a_column_has_one_of_its_own() {
 #[test]
 fn one_wide_table_has_everything_and_empty_cells_for_what_is_not_known() {
     let inputs = vec![fixture("guard.md"), fixture("server.txt")];
-    let csv = run(&Table { form: Form::Csv, ..table(inputs.clone()) }).text;
+    let csv = run(&Table { form: Form::Csv, columns: Columns::Short, ..table(inputs.clone()) }).text;
     let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let at = |name: &str| lines[0].iter().position(|head| *head == name).unwrap();
     assert_eq!(lines.len(), 10);
     assert_eq!((lines[1][at("p99_us")], lines[4][at("p99_us")], lines[1][at("section")]), ("65530", "", ""));
     assert_eq!((lines[2][at("timeouts")], lines[2][at("mean_us")]), ("110", "90050.00"));
 
-    let json = run(&Table { form: Form::Json, ..table(inputs) }).text;
+    let json = run(&Table { form: Form::Json, columns: Columns::Short, ..table(inputs) }).text;
     let rows: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&json).unwrap();
     assert_eq!(rows.len(), 9);
     assert_eq!((&rows[0]["p99_us"], &rows[3]["p99_us"]), (&65_530.into(), &serde_json::Value::Null));
@@ -328,7 +333,7 @@ fn one_wide_table_has_everything_and_empty_cells_for_what_is_not_known() {
 #[test]
 fn rows_are_sorted_by_a_column_and_in_their_groups() {
     let sort = |column: &str, descends| Some(Sort { column: column.to_owned(), descends });
-    let columns = names(&["requests_per_sec"]);
+    let columns = columns(&["requests_per_sec"]);
     let sorted = |by: Option<Vec<String>>, sort, form| {
         let made = run(&Table { by, columns: columns.clone(), sort, form, ..table(vec![fixture("proxy.txt")]) });
         made.text
@@ -349,7 +354,7 @@ fn rows_are_sorted_by_a_column_and_in_their_groups() {
 fn a_column_that_is_not_there_is_refused_with_those_that_are() {
     for wrong in [
         Table { by: names(&["rmem"]), ..table(vec![fixture("guard.md")]) },
-        Table { columns: names(&["rmem"]), ..table(vec![fixture("guard.md")]) },
+        Table { columns: columns(&["rmem"]), ..table(vec![fixture("guard.md")]) },
         Table { sort: Some(Sort { column: "rmem".to_owned(), descends: false }), ..table(vec![fixture("guard.md")]) },
     ] {
         let Printed { text, said } = run(&wrong);
@@ -394,7 +399,7 @@ fn an_experiment_has_its_factors_levels_and_rounds_in_the_order_of_its_plan() {
             fs::write(folder.path().join(format!("p-z-9-{point}{round}.json")), document.to_json()).unwrap();
         }
     }
-    let columns = names(&["requests"]);
+    let columns = columns(&["requests"]);
     let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
     let rows: Vec<String> = cells(&text).iter().map(|row| row.join(" ")).collect();
     assert_eq!(text.lines().next().unwrap(), "| z | label.requests | run | requests |");
@@ -412,7 +417,8 @@ fn a_factor_in_a_files_name_that_is_called_like_a_figure_has_a_column_of_its_own
     for (name, completed) in [("x-requests-5-1.json", 10), ("x-requests-6-1.json", 20)] {
         fs::write(folder.path().join(name), result((0..completed).map(|_| 100)).to_json()).unwrap();
     }
-    let Printed { text, .. } = run(&Table { form: Form::Csv, ..table(vec![folder.path().to_path_buf()]) });
+    let Printed { text, .. } =
+        run(&Table { form: Form::Csv, columns: Columns::Short, ..table(vec![folder.path().to_path_buf()]) });
     let heads: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     assert!(heads.contains(&"label.requests") && heads.contains(&"requests"), "{heads:?}");
     let mut unique = heads.clone();
@@ -440,7 +446,7 @@ fn a_text_of_ours_says_that_it_has_a_rate() {
     let text = report::opening(&plan) + &report::closing(&plan, &outcome);
     assert!(text.contains("\n  1000 requests/s, latency counted from when each request was due\n"), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
-    let columns = names(&["tool", "rate", "p50_us"]);
+    let columns = columns(&["tool", "rate", "p50_us"]);
     let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
     assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 2000".to_owned(), Vec::new()));
 }
@@ -451,10 +457,10 @@ fn a_mean_and_percentiles_that_are_not_of_the_same_requests_are_named() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("a.json"), Document::of(&plan, &outcome).to_json()).unwrap();
     let said =
-        |columns: &[&str]| run(&Table { columns: names(columns), ..table(vec![folder.path().to_path_buf()]) }).said;
+        |names: &[&str]| run(&Table { columns: columns(names), ..table(vec![folder.path().to_path_buf()]) }).said;
     assert!(matches!(&said(&["mean_us", "p99_us"])[..], [only] if only.contains("mean, deviation")));
     assert_eq!((said(&["mean_us"]), said(&["p99_us", "requests"])), (Vec::new(), Vec::new()));
-    let wide = run(&Table { form: Form::Json, ..table(vec![folder.path().to_path_buf()]) });
+    let wide = run(&Table { form: Form::Json, columns: Columns::Short, ..table(vec![folder.path().to_path_buf()]) });
     assert_eq!(wide.said.len(), 2);
 }
 
@@ -470,9 +476,73 @@ fn percentiles_without_an_upper_bound_are_named() {
     write("a.json", 100);
     write("b.json", 2);
     let said =
-        |columns: &[&str]| run(&Table { columns: names(columns), ..table(vec![folder.path().to_path_buf()]) }).said;
+        |names: &[&str]| run(&Table { columns: columns(names), ..table(vec![folder.path().to_path_buf()]) }).said;
     let [only] = &said(&["p50_us", "p99_us"])[..] else { panic!("one line") };
     let words = "percentiles are lower bounds where requests that were due have no response: ";
     assert!(only.starts_with(words) && only.ends_with("a.json\" from p99 up"), "{only}");
     assert_eq!((said(&["p50_us"]), said(&["requests"])), (Vec::new(), Vec::new()));
+}
+
+/// The short table of these files, for a terminal.
+fn short(inputs: Vec<PathBuf>) -> Printed {
+    run(&Table { columns: Columns::Short, form: Form::Text, ..table(inputs) })
+}
+
+#[test]
+fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
+    let with = |rate: f64, us: u64, errors: u64| {
+        let mut document = Document { rate_per_s: rate, ..result((0..1_000).map(|_| us)) };
+        document.errors.read = errors;
+        document
+    };
+    let (_folder, paths) = saved(&[
+        ("x-c-1-1.json", with(12_345.0, 100, 0)),
+        ("x-c-1-2.json", with(12_722.0, 200, 1_999)),
+        ("x-c-8-1.json", with(999.5, 5_000_000, 0)),
+    ]);
+    let Printed { text, said } = short(paths);
+    assert_eq!(said, Vec::<String>::new());
+    assert_eq!(
+        text,
+        "c  runs  requests/s  spread       p50       p99     p99.9  errors\n\
+         1     2      12,534   3.0 %  200.00us  200.00us  200.00us   1,999\n\
+         8     1      999.50             5.00s     5.00s     5.00s       0\n"
+    );
+}
+
+#[test]
+fn the_short_table_has_at_most_ten_columns_and_none_for_what_is_common() {
+    let with = |levels: [&str; 5], bytes_received| {
+        let labels = ["a", "b", "c", "d", "e"].into_iter().zip(levels);
+        let labels = labels.map(|(key, level)| (key.to_owned(), level.to_owned())).collect();
+        Document { labels, bytes_received, ..result(0..10) }
+    };
+    let (_folder, paths) = saved(&[
+        ("x-1.json", with(["1", "1", "1", "1", "1"], 1)),
+        ("x-2.json", with(["1", "1", "1", "1", "1"], 2)),
+        ("x-3.json", with(["2", "2", "2", "2", "1"], 3)),
+    ]);
+    let text = short(paths.clone()).text;
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("point            runs  requests/s"), "{text}");
+    assert!(
+        lines[1].starts_with("a=1 b=1 c=1 d=1     2  ") && lines[2].starts_with("a=2 b=2 c=2 d=2     1  "),
+        "{text}"
+    );
+    let text = short(paths[..2].to_vec()).text;
+    assert!(text.starts_with("point                runs"), "{text}");
+}
+
+#[test]
+fn what_programs_without_histograms_measured_is_summed_up_by_medians() {
+    let folder = experiment();
+    let Printed { text, said } = short(vec![folder.path().to_owned()]);
+    let first: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(first, ["rmem_max", "wmem_max", "runs", "requests/s", "spread", "p50", "p99"], "{text}");
+    assert!(matches!(&said[..], [only] if only.contains("medians over the runs")), "{said:?}");
+    let rows: Vec<Vec<String>> = cells(published()).into_iter().filter(|row| row[2] != "avg").take(3).collect();
+    let mut p99: Vec<f64> = rows.iter().map(|row| row[11].parse().unwrap()).collect();
+    p99.sort_by(f64::total_cmp);
+    let expected = report::units::time_us(p99[1]);
+    assert!(text.lines().nth(1).unwrap().contains(&expected), "{expected}: {text}");
 }

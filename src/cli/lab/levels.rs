@@ -1,0 +1,97 @@
+//! The levels that a word of the command line stands for: `1,8,64`, `"1 8 64"`, or `1..64`, which doubles.
+
+use super::super::units;
+use crate::plan::Dialect;
+
+/// The levels of the option with this name; `None`: the word is a single value.
+///
+/// # Errors
+///
+/// What is wrong with the list, and what to write.
+pub(super) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
+    let refused = |why: &str| format!("--{key} {word:?}: {why}");
+    let parts: Vec<&str> = match word.contains(',') {
+        true => word.split(',').map(str::trim).collect(),
+        false => word.split_whitespace().collect(),
+    };
+    if parts.len() < 2 && !word.contains("..") {
+        return match is_span(word) {
+            true => Err(refused(&format!(
+                "write {}, which doubles from the first to the last, or a list such as 1,8,64",
+                word.replacen('-', "..", 1)
+            ))),
+            false => Ok(None),
+        };
+    }
+    let mut levels = Vec::new();
+    for part in parts {
+        match part.split_once("..") {
+            None if part.is_empty() => return Err(refused("its list has an empty entry")),
+            None => levels.push(part.to_owned()),
+            Some((first, last)) => levels.extend(doubled(first, last).ok_or_else(|| {
+                refused("not a range; write for instance 1..64, which doubles from the first number to the last")
+            })?),
+        }
+    }
+    Ok(Some(levels))
+}
+
+/// Whether somebody means a range: `1-256`.
+fn is_span(word: &str) -> bool {
+    let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit()) && number(text).is_some();
+    word.split_once('-').is_some_and(|(first, last)| is_number(first) && is_number(last))
+}
+
+/// The numbers from the first to the last, each twice the one before; the last is always there.
+fn doubled(first: &str, last: &str) -> Option<Vec<String>> {
+    let (first, last) = (number(first)?, number(last)?);
+    let numbers =
+        std::iter::successors(Some(first), |number| number.checked_mul(2)).take_while(|number| *number < last);
+    (0 < first && first < last).then(|| numbers.chain([last]).map(|number| number.to_string()).collect())
+}
+
+fn number(text: &str) -> Option<u64> {
+    units::metric(text, Dialect::Native).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_commas_or_blanks_and_a_range_doubles() {
+        for (word, expected) in [
+            ("1,8,64", "1 8 64"),
+            ("1, 8", "1 8"),
+            ("1 2 4", "1 2 4"),
+            ("1..256", "1 2 4 8 16 32 64 128 256"),
+            ("1..100", "1 2 4 8 16 32 64 100"),
+            ("3..4", "3 4"),
+            ("1k..4k", "1000 2000 4000"),
+            ("1..4,100", "1 2 4 100"),
+            ("90/m,100/s", "90/m 100/s"),
+        ] {
+            assert_eq!(levels("connections", word).unwrap().unwrap().join(" "), expected, "{word}");
+        }
+        for word in ["8", "10k", "90/m", "x", "-1", ""] {
+            assert_eq!(levels("connections", word), Ok(None), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_is_answered_with_what_to_write() {
+        for (word, why) in [
+            ("1-256", "write 1..256, which doubles from the first to the last, or a list such as 1,8,64"),
+            ("1,,8", "its list has an empty entry"),
+            ("1..", "not a range; write for instance 1..64"),
+            ("..8", "not a range"),
+            ("8..1", "not a range"),
+            ("0..8", "not a range"),
+            ("1...8", "not a range"),
+            ("a..b", "not a range"),
+        ] {
+            let said = levels("connections", word).unwrap_err();
+            assert!(said.starts_with(&format!("--connections {word:?}: {why}")), "{said}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The answer of an experiment in a few lines: from where on more connections or threads gain nothing, which rates were
+//! reached, and which level is faster where levels have no order.
+
+use super::comparison::{Comparison, Estimate};
+use super::contest::{self, Contest, Levels, Varied, level_of, shown};
+use super::differences;
+use super::metric::Metric;
+use super::words::{self, SINGLE_RUNS};
+use crate::report::units::{counted, per_second, percentage};
+use crate::tables::Measured;
+
+/// A gain of less than this share is none: whoever doubles the connections wants more.
+const GAIN_MIN: f64 = 0.1;
+
+/// A rate within this share of the one asked for is reached: the rest may still have been in flight.
+const REACHED_MIN: f64 = 0.98;
+
+/// The most comparisons with a baseline.
+const COMPARISONS_MAX: usize = 6;
+
+/// The answer, line by line.
+///
+/// # Errors
+///
+/// When the runs are not from one experiment.
+pub fn lines(runs: &[Measured]) -> Result<Vec<String>, String> {
+    let mut lines = Vec::new();
+    for factor in &contest::varied(runs)? {
+        let ordered = Kind::of(factor, runs);
+        match ordered {
+            Kind::Load(option) => lines.extend(of_each(runs, factor, |levels| gains(levels, option))),
+            Kind::Rate => lines.extend(of_each(runs, factor, reached)),
+            Kind::Other => lines.extend(versus(&contest::against_baseline(runs, factor))),
+        }
+    }
+    Ok(lines)
+}
+
+/// What the levels of a factor are.
+enum Kind {
+    /// Numbers of connections or threads in a closed loop, and the option that sets them.
+    Load(&'static str),
+    /// Rates that were asked for.
+    Rate,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    fn of(factor: &Varied, runs: &[Measured]) -> Self {
+        let option = match factor.name.as_str() {
+            "connections" => "-c",
+            "threads" => "-t",
+            "rate" if runs.iter().all(|run| asked(run).is_some()) => return Self::Rate,
+            _ => return Self::Other,
+        };
+        let are_numbers = factor.levels.iter().all(|level| level.parse::<u64>().is_ok());
+        if are_numbers && !runs.iter().any(Measured::is_scheduled) { Self::Load(option) } else { Self::Other }
+    }
+}
+
+/// The rate that a run was asked for, if it is one number.
+fn asked(run: &Measured) -> Option<f64> {
+    run.rate.as_ref()?.parse().ok()
+}
+
+/// The complete runs of a level.
+struct AtLevel<'a> {
+    level: String,
+    runs: Vec<&'a Measured>,
+}
+
+/// A line for each combination of the other factors' levels; `line` has the levels of this one, ascending.
+fn of_each(runs: &[Measured], factor: &Varied, line: impl Fn(&[AtLevel<'_>]) -> Option<String>) -> Vec<String> {
+    let of = |(at, runs): (Levels, Vec<&Measured>)| {
+        let with = |level: &String| {
+            let runs = runs.iter().copied().filter(|run| level_of(run, &factor.name).as_ref() == Some(level));
+            AtLevel { level: level.clone(), runs: runs.filter(|run| run.failure().is_none()).collect() }
+        };
+        let mut levels: Vec<AtLevel<'_>> = factor.levels.iter().map(with).collect();
+        levels.retain(|level| !level.runs.is_empty());
+        levels.sort_by(|one, other| order(one).total_cmp(&order(other)));
+        let line = line(&levels)?;
+        Some(if at.is_empty() { line } else { format!("{}: {line}", shown(&at)) })
+    };
+    contest::at_each(runs, factor).into_iter().filter_map(of).collect()
+}
+
+/// What levels are sorted by: the rate, or the number.
+fn order(level: &AtLevel<'_>) -> f64 {
+    asked(level.runs[0]).or_else(|| level.level.parse().ok()).unwrap_or(f64::NAN)
+}
+
+/// From which level on there is nothing to gain.
+fn gains(levels: &[AtLevel<'_>], option: &str) -> Option<String> {
+    let (last, below) = levels.split_last().filter(|(_, below)| !below.is_empty())?;
+    let name = |level: &AtLevel<'_>| format!("{option} {}", level.level);
+    // From the top down, as long as no higher level gains: each step is one more condition that must hold, so that none
+    // needs a correction for their number.
+    let mut enough: Option<(&AtLevel<'_>, f64)> = None;
+    for (index, level) in below.iter().enumerate().rev() {
+        let most = |higher: &AtLevel<'_>| gain(level, higher).ok().map(|(_, most)| most);
+        let bounds: Option<Vec<f64>> = levels[index + 1..].iter().map(most).collect();
+        match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)).filter(|most| *most < GAIN_MIN) {
+            Some(most) => enough = Some((level, most)),
+            None => break,
+        }
+    }
+    if let Some((level, most)) = enough {
+        let most = if most > 0.0 { format!(": at most {} more requests/s", percentage(most)) } else { String::new() };
+        return Some(format!("no gain beyond {}{most}", name(level)));
+    }
+    let before = below.last()?;
+    let (one, other) = (name(before), name(last));
+    Some(match gain(before, last) {
+        Ok((least, most)) if least > 0.0 => {
+            format!("{other} has {} to {} more requests/s than {one}: try more", percentage(least), percentage(most))
+        }
+        Ok((least, most)) => format!(
+            "cannot tell whether {other} gains anything over {one}: from {} to {} more requests/s; add rounds (--rounds)",
+            percentage(least),
+            percentage(most)
+        ),
+        Err(why) => format!("cannot tell whether {other} (B) gains anything over {one} (A): {why}"),
+    })
+}
+
+/// By which share a level has more requests per second than one below it, at least and at most (95 %).
+fn gain(few: &AtLevel<'_>, many: &AtLevel<'_>) -> Result<(f64, f64), String> {
+    let names = [few, many].map(|level| level.level.clone());
+    let contest = Contest { names, at: Vec::new(), sides: [few.runs.clone(), many.runs.clone()] };
+    let comparison = Comparison::of(&contest, 1).ok_or("no round has complete runs of both")?;
+    if let Some(doubt) = comparison.doubt {
+        return Err(doubt);
+    }
+    let range = comparison.estimate(Metric::Rate).and_then(Estimate::range);
+    range.map(|(low, high)| (low - 1.0, high - 1.0)).ok_or_else(|| format!("{SINGLE_RUNS}; add rounds (--rounds)"))
+}
+
+/// Up to which rate the target kept pace.
+fn reached(levels: &[AtLevel<'_>]) -> Option<String> {
+    let rate = |level: &AtLevel<'_>| {
+        let mut rates: Vec<f64> = level.runs.iter().filter_map(|run| run.figures.rate_per_s).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.get(rates.len() / 2).copied()
+    };
+    let is_reached = |level: &&AtLevel<'_>| {
+        rate(level).zip(asked(level.runs[0])).is_some_and(|(rate, asked)| rate >= REACHED_MIN * asked)
+    };
+    let name = |level: &AtLevel<'_>| format!("-R {}", level.level);
+    let count = levels.iter().take_while(is_reached).count();
+    let most = levels[..count].last().map(&name);
+    Some(match (most, levels.get(count)) {
+        (Some(most), None) => format!("every rate was reached, up to {most}"),
+        (most, Some(missed)) => {
+            let most = most.map_or("no rate was reached".to_owned(), |most| format!("{most} was reached"));
+            format!("{most}; at {} there were {} requests/s", name(missed), per_second(rate(missed)?))
+        }
+        (None, None) => return None,
+    })
+}
+
+/// The verdict on every level against the baseline.
+fn versus(contests: &[Contest<'_>]) -> Vec<String> {
+    let together = contests.iter().filter(|contest| Comparison::of(contest, 1).is_some()).count();
+    let mut lines = Vec::new();
+    for contest in contests.iter().take(COMPARISONS_MAX) {
+        lines.push(match (differences::refusal(contest), Comparison::of(contest, together)) {
+            (Some(why), _) => why,
+            (None, Some(comparison)) => {
+                format!("{}\n  {}", words::heading(&comparison), words::verdict(&comparison))
+            }
+            (None, None) => {
+                let [a, b] = &contest.names;
+                format!("{a} and {b}{} have no complete runs to compare", words::at(&contest.at))
+            }
+        });
+    }
+    let left = contests.len() - contests.len().min(COMPARISONS_MAX);
+    if left > 0 {
+        lines.push(format!("and {}: -v", counted(left as u64, "more comparison")));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::placed;
+    use super::*;
+    use crate::plan::PlacedLevel;
+
+    /// Runs of an experiment with one factor: its levels, each with the rates of its rounds.
+    fn runs(factor: &str, levels: &[(&str, &[f64])]) -> Vec<Measured> {
+        let of = |(index, (level, rates)): (u32, &(&str, &[f64]))| {
+            let level =
+                PlacedLevel { factor: factor.to_owned(), level: (*level).to_owned(), index, baseline: index == 1 };
+            (1..).zip(*rates).map(|(round, rate)| placed(*rate, round, vec![level.clone()])).collect::<Vec<_>>()
+        };
+        (1..).zip(levels).flat_map(of).collect()
+    }
+
+    fn said(factor: &str, levels: &[(&str, &[f64])]) -> String {
+        lines(&runs(factor, levels)).unwrap().join("\n")
+    }
+
+    #[test]
+    fn more_connections_gain_nothing_from_where_no_higher_level_is_faster() {
+        // The levels are compared as numbers, wherever they are in the plan.
+        let levels: [(&str, &[f64]); 4] = [
+            ("16", &[400.0, 405.0, 396.0]),
+            ("1", &[100.0, 101.0, 99.0]),
+            ("4", &[398.0, 403.0, 397.0]),
+            ("64", &[390.0, 391.0, 389.0]),
+        ];
+        let answer = said("connections", &levels);
+        assert!(
+            answer.starts_with("no gain beyond -c 4: at most ") && answer.ends_with(" % more requests/s"),
+            "{answer}"
+        );
+        let answer = said("threads", &levels[1..3]);
+        assert!(
+            answer.starts_with("-t 4 has 29") && answer.ends_with("more requests/s than -t 1: try more"),
+            "{answer}"
+        );
+        // Each step is small, but all of them together are not.
+        let steps: [(&str, &[f64]); 3] =
+            [("1", &[100.0, 100.1, 99.9]), ("2", &[107.0, 107.1, 106.9]), ("4", &[114.0, 114.1, 113.9])];
+        assert!(
+            said("connections", &steps).starts_with("no gain beyond -c 2: at most 6.6 %"),
+            "{}",
+            said("connections", &steps)
+        );
+    }
+
+    #[test]
+    fn what_noise_or_single_runs_hide_is_not_claimed() {
+        let noisy: [(&str, &[f64]); 2] = [("1", &[100.0, 150.0, 70.0]), ("8", &[120.0, 90.0, 130.0])];
+        let answer = said("connections", &noisy);
+        assert!(answer.starts_with("cannot tell whether -c 8 gains anything over -c 1: from -"), "{answer}");
+        assert!(answer.ends_with("add rounds (--rounds)"), "{answer}");
+        let single = said("connections", &[("1", &[100.0]), ("8", &[800.0])]);
+        assert_eq!(
+            single,
+            "cannot tell whether -c 8 (B) gains anything over -c 1 (A): one run per side gives no measure of noise; \
+             add rounds (--rounds)"
+        );
+        assert_eq!(said("connections", &[("1", &[100.0])]), "");
+    }
+
+    #[test]
+    fn the_highest_rate_that_was_reached_is_named() {
+        let of = |levels: &[(&str, &[f64])]| {
+            let mut runs = runs("rate", levels);
+            for run in &mut runs {
+                run.rate = run.place.as_ref().map(|place| place.levels[0].level.replace('k', "000"));
+            }
+            lines(&runs).unwrap().join("\n")
+        };
+        let held: [(&str, &[f64]); 3] = [("4k", &[3_999.0; 3]), ("1k", &[998.0; 3]), ("8k", &[5_912.3; 3])];
+        assert_eq!(of(&held), "-R 4k was reached; at -R 8k there were 5,912 requests/s");
+        assert_eq!(of(&held[..2]), "every rate was reached, up to -R 4k");
+        assert_eq!(of(&held[2..]), "no rate was reached; at -R 8k there were 5,912 requests/s");
+    }
+
+    #[test]
+    fn levels_without_an_order_are_compared_with_the_baseline() {
+        let levels: [(&str, &[f64]); 2] = [("a", &[100.0, 101.0, 99.0]), ("b", &[110.0, 111.0, 109.0])];
+        let answer = said("url", &levels);
+        assert!(
+            answer.starts_with("A = a, B = b: 3 rounds of \"test\", interleaved\n  B is 10 % faster (95 %: "),
+            "{answer}"
+        );
+        let many: Vec<(String, Vec<f64>)> = (0..9).map(|index| (format!("l{index}"), vec![100.0, 101.0])).collect();
+        let many: Vec<(&str, &[f64])> = many.iter().map(|(level, rates)| (&level[..], &rates[..])).collect();
+        let answer = said("sysctl", &many);
+        assert_eq!(answer.matches("A = ").count(), 6);
+        assert!(answer.ends_with("\nand 2 more comparisons: -v"), "{answer}");
+    }
+}

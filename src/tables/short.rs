@@ -1,0 +1,94 @@
+//! The short table: a row for each group of runs, in the units in which people speak of them.
+
+use super::build::levels;
+use super::column::{Figure, PER_SECOND};
+use super::grid::{Cell, Grid, Head};
+use super::group::Group;
+use super::number::Number;
+use crate::report::result::Document;
+use crate::report::units;
+
+/// The most columns: what fits a terminal, a ticket and the eye.
+const COLUMNS_MAX: usize = 10;
+
+/// The percentiles in it.
+const PERCENTILES: [&str; 3] = ["50", "99", "99.9"];
+
+/// The table of these groups, with the fields of the key.
+pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
+    let has_several = groups.iter().any(|group| group.counted().nth(1).is_some());
+    let latencies = latencies(groups);
+    let mut figures = vec![PER_SECOND.to_owned()];
+    if has_several {
+        figures.splice(0..0, ["runs".to_owned()]);
+        figures.push("spread".to_owned());
+    }
+    figures.extend(latencies.iter().map(|figure| match figure {
+        Figure::Percentile(percent) => format!("p{percent}"),
+        other => other.heading(),
+    }));
+    figures.push("errors".to_owned());
+    // What all groups have in common tells none of them apart.
+    let differs = |index: &usize| groups.iter().any(|group| group.key[*index] != groups[0].key[*index]);
+    let shown: Vec<usize> = (0..key.len()).filter(|index| groups.len() < 2 || differs(index)).collect();
+    // More fields than fit share a column.
+    let is_joined = shown.len() + figures.len() > COLUMNS_MAX;
+    let keys = match is_joined {
+        true => vec!["point".to_owned()],
+        false => shown.iter().map(|&index| key[index].clone()).collect(),
+    };
+    let heads = keys.iter().chain(&figures).map(|name| Head::new(name)).collect();
+    let rows = groups.iter().map(|group| {
+        let mut cells: Vec<Cell> = if is_joined {
+            let words = shown.iter().map(|&index| format!("{}={}", key[index], group.key[index]));
+            vec![Cell::text(Some(words.collect::<Vec<_>>().join(" ")))]
+        } else {
+            let cells: Vec<Cell> = levels(group, key).collect();
+            shown.iter().map(|&index| cells[index].clone()).collect()
+        };
+        let rates = group.figures(Figure::Rate).unwrap_or_default();
+        let rate = Cell::shown_as(Number::median(&rates).map(|rate| units::per_second(rate.value())));
+        if has_several {
+            cells.push(Cell::shown_as(Some(units::thousands(group.counted().count() as u64))));
+            cells.push(rate);
+            cells.push(Cell::shown_as(spread(&rates).map(units::percentage)));
+        } else {
+            cells.push(rate);
+        }
+        let merged = if group.counted().nth(1).is_some() { group.merged() } else { None };
+        cells.extend(latencies.iter().map(|figure| {
+            Cell::shown_as(latency_us(group, *figure, merged.as_ref()).map(|us| units::time_us(us.value())))
+        }));
+        let errors = [Figure::Errors, Figure::StatusErrors].map(|figure| group.sum(figure));
+        let errors = errors.into_iter().sum::<Option<Number>>();
+        cells.push(Cell::shown_as(errors.map(|errors| units::thousands(errors.value() as u64))));
+        cells
+    });
+    Grid { rows: rows.collect(), heads }.without_empty(keys.len())
+}
+
+/// The latencies that some group has; without any percentile, the mean.
+pub fn latencies(groups: &[Group<'_>]) -> Vec<Figure> {
+    let is_known = |figure: &Figure| groups.iter().flat_map(Group::counted).any(|run| figure.of(run).is_some());
+    let percentiles = PERCENTILES.iter().filter_map(|text| text.parse().ok()).map(Figure::Percentile);
+    let known: Vec<Figure> = percentiles.filter(is_known).collect();
+    if known.is_empty() { Some(Figure::Mean).filter(is_known).into_iter().collect() } else { known }
+}
+
+/// The distance between the lowest and the highest rate, as a share of the median; `None` for a single one.
+fn spread(rates: &[Number]) -> Option<f64> {
+    let (least, most) = (rates.iter().min()?.value(), rates.iter().max()?.value());
+    (rates.len() > 1).then(|| (most - least) / Number::median(rates).map_or(f64::NAN, Number::value))
+}
+
+/// A latency of a group, in microseconds: that of all its requests if the runs have histograms, else the median of
+/// their latencies. Latencies of two kinds have none.
+fn latency_us(group: &Group<'_>, figure: Figure, merged: Option<&Document>) -> Option<Number> {
+    if group.mixes_latencies() {
+        return None;
+    }
+    match (merged, figure) {
+        (Some(sum), Figure::Percentile(_)) => figure.merged(sum),
+        _ => Number::median(&group.figures(figure)?),
+    }
+}
