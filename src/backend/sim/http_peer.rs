@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use memchr::memmem;
 use onrush_proto::Nanos;
 
 use super::capacity::Workers;
@@ -13,6 +14,9 @@ use crate::random::Random;
 
 /// The response to a request that finds the queue full.
 const OVERLOADED: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+
+/// What ends the head of a request, with the end of the line before it.
+const EMPTY_LINE: &[u8] = b"\r\n\r\n";
 
 /// What the connections of one thread share.
 pub(super) struct Shared {
@@ -90,7 +94,7 @@ impl HttpPeer {
 
     /// Reads what has arrived, and responds to the requests in it.
     fn read(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
-        while let Some((&first, rest)) = bytes.split_first() {
+        while !bytes.is_empty() {
             if self.body_left > 0 {
                 let n = bytes.len().min(usize::try_from(self.body_left).unwrap_or(usize::MAX));
                 bytes = &bytes[n..];
@@ -100,11 +104,15 @@ impl HttpPeer {
                 }
                 continue;
             }
-            bytes = rest;
-            self.head.push(first);
-            if self.head.ends_with(b"\r\n\r\n") {
-                self.head_complete(now, actions);
-            }
+            let before = self.head.len();
+            self.head.extend_from_slice(bytes);
+            // The empty line may have begun in an earlier piece.
+            let from = before.saturating_sub(EMPTY_LINE.len() - 1);
+            let Some(at) = memmem::find(&self.head[from..], EMPTY_LINE) else { return };
+            let end = from + at + EMPTY_LINE.len();
+            self.head.truncate(end);
+            bytes = &bytes[end - before..];
+            self.head_complete(now, actions);
         }
     }
 
