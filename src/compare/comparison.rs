@@ -12,7 +12,7 @@ use crate::report::printable;
 use crate::tables::Measured;
 
 /// Why a percentile is not compared.
-pub const TOO_FEW: &str = "a run lacks it, or has fewer than 20 values beyond it";
+pub const TOO_FEW: &str = "at least one run has fewer than 20 values beyond it, or did not record it";
 
 /// Two sides, compared.
 #[derive(Clone, Debug)]
@@ -191,10 +191,16 @@ impl<'a> Runs<'a> {
         };
         let mut notes = Vec::new();
         if !far.is_empty() {
+            let is_one = far.len() == 1;
+            let far = far.join(", ");
+            let (what, median) = match self.pairing {
+                Pairing::Rounds(_) => ("a difference", "the median difference of all rounds"),
+                Pairing::Apart => ("a value", "the median of its side"),
+            };
+            let (is, it) = if is_one { ("is an outlier", "it is") } else { ("are outliers", "they are") };
             notes.push(format!(
-                "{} far more than the others (by over 3.5 scaled MAD from the median); {} still counted",
-                far.join(", ") + if far.len() == 1 { " differs" } else { " differ" },
-                if far.len() == 1 { "it is" } else { "they are" }
+                "{far} {is}, with {what} over 3.5 scaled MAD (about 3.5 standard deviations) from {median}; {it} not \
+                 left out"
             ));
         }
         let first: Vec<&str> = [(a, &names[0]), (b, &names[1])]

@@ -114,7 +114,7 @@ mod tests {
         }
         let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
-        let too_few = "a run lacks it, or has fewer than 20 values beyond it (then measure longer)";
+        let too_few = "at least one run has fewer than 20 values beyond it, or did not record it (then measure longer)";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
         let without = compared(&[100.0, 101.0], &[100.0, 101.0]);
         assert_eq!(why(&without, "p42"), "the files have no percentiles");

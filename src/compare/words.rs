@@ -49,7 +49,7 @@ fn whole(comparison: &Comparison) -> String {
     if !comparison.omitted.is_empty() {
         let omitted: Vec<String> = comparison.omitted.iter().map(Metric::to_string).collect();
         let omitted = omitted.join(", ");
-        text += &format!("left out ({TOO_FEW}): {omitted}\n");
+        text += &format!("not compared: {omitted} (for each, {TOO_FEW}; longer runs help with the first)\n");
     }
     text
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use onrush_proto::Error;
 use rustix::io::Errno;
 
-use super::units::{counted, exact, thousands};
+use super::units::{counted, spaced, thousands};
 use super::{errno, escape, proxy, tls};
 use crate::plan::Plan;
 use crate::run::{Outcome, Ports, Shortage, host};
@@ -109,9 +109,9 @@ impl Failure {
         if self.throughout {
             String::new()
         } else if first_s == last_s {
-            format!(" at {first_s:.1} s")
+            format!(" ({first_s:.1} s into the run)")
         } else {
-            format!(" from {first_s:.1} to {last_s:.1} s")
+            format!(" (first {first_s:.1} s, last {last_s:.1} s into the run)")
         }
     }
 
@@ -235,7 +235,7 @@ pub(super) fn why(cause: Cause, timeout: Option<Duration>) -> String {
         Cause::Tls(failure) => tls::words(failure),
         Cause::Proxy(failure) => proxy::words(failure),
         Cause::Unanswered => "no response to a connection attempt".to_owned(),
-        Cause::Late => format!("no complete response within {}", exact(timeout.unwrap_or_default())),
+        Cause::Late => format!("no complete response within {}", spaced(timeout.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
     }
 }

@@ -102,7 +102,7 @@ fn requests_without_an_answer_are_timed_out_once_each(context: &Context) {
     let server = target();
     let native = context.onrush().words("-t1 -c3 -d1s --timeout 100ms").word(url(&server, "/hang")).run();
     assert_eq!((native.code, native.requests(), native.socket_errors("timeout")), (5, 0, 3), "{native:?}");
-    native.note("timeout: 3 × no complete response within 100ms");
+    native.note("timeout: 3 × no complete response within 100 ms");
     native.note("none of the 3 requests got a complete response: all still in flight at the end");
 }
 

@@ -32,7 +32,7 @@ pub const OF_THE_MACHINE: [&str; 8] = [
     "note: onrush itself was stalled",
     "note: no response from",
     " had a request in flight on average",
-    " been without a response since ",
+    " had no response when the run ended, ",
     " requests/s between the first and the last third",
     " of the responses took ten times the median ",
     " were sent more than ",

@@ -151,7 +151,7 @@ fn a_large_request_that_nobody_reads_does_not_outlast_the_run(context: &Context)
 fn a_large_request_that_nobody_reads_is_given_up(context: &Context) {
     let output = run_unread(context, "-c2 -n4 --timeout 50ms --give-up 150ms");
     output.note("none of the 4 requests got a complete response: all abandoned");
-    assert_eq!(failures(&output, "no complete response within 50ms"), [4], "{output:?}");
+    assert_eq!(failures(&output, "no complete response within 50 ms"), [4], "{output:?}");
 }
 
 /// Large requests to a server that accepts and never reads.

@@ -81,7 +81,7 @@ fn a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed(context: &Context)
     assert_eq!((output.code, output.stdout.as_str()), (0, STALLED));
     // Sent at 19.999 s, it passes the timeout of 2 s at 21.999 s, and is checked every tenth of a second.
     let notes = "note: no response from 20.0 s to 30.0 s
-note: timeout: 1 × no complete response within 2s at 22.0 s; change the limit with --timeout
+note: timeout: 1 × no complete response within 2 s (22.0 s into the run); change the limit with --timeout
 ";
     assert_eq!(output.stderr, notes);
 }
@@ -176,9 +176,10 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     assert_in_flight(&document, 6.0);
     // Every 3,000th request gets no response, until all connections wait for one of those.
     let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
-    let first = "note: 10 requests have been without a response since ";
+    let first = "note: 10 requests, sent in the first ";
     assert!(
-        output.stderr.starts_with(first) && output.note(first).ends_with(" of the 10.0 requests in flight"),
+        output.stderr.starts_with(first)
+            && output.note(first).contains(": of the 10.0 requests in flight on average, only "),
         "{output:?}"
     );
     assert_in_flight(&document, 10.0);
@@ -303,7 +304,7 @@ fn a_run_of_requests_waits_for_a_server_that_starts_late(context: &Context) {
     // The last back-off before the target was back is at most a second.
     assert!((5.0..6.1).contains(&elapsed_s), "{output:?}");
     let refused = output.socket_errors("connect");
-    let note = output.note(&format!("{refused} connections refused by 127.0.0.1:8080 from 0.0 to 2."));
+    let note = output.note(&format!("{refused} connections refused by 127.0.0.1:8080 (first 0.0 s, last 2."));
     assert!(note.ends_with(" s: nothing listened there"), "{note}");
     assert!((8..=16).contains(&refused), "waits double from 1 ms: {output:?}");
 }

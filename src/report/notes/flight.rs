@@ -175,10 +175,8 @@ mod tests {
         let places = Places { busy: 4.0, pausing: 5.5, ..Places::default() };
         assert_eq!(
             said(Flight { places: Some(places), ..BUSY }),
-            [
-                "only 4.0 of 10 connections had a request in flight on average: 5.5 were pausing for the script, 0.5 were \
-                 between two requests"
-            ]
+            ["only 4.0 of 10 connections had a request in flight on average: 5.5 were pausing for the script, 0.5 \
+                 were idle between a response and the next request"]
         );
     }
 
@@ -208,8 +206,9 @@ mod tests {
             slowest_ns: 836 * MS,
             ..BUSY
         };
-        let sentence = "93 requests have been without a response since 0.1 s, longer than any response took \
-                        (836.00ms): the latencies cover only 7.0 of the 100.0 requests in flight";
+        let sentence = "93 requests, sent in the first 0.1 s, had no response when the run ended, after at least 0.9 s; no \
+                        response took longer than 836.00ms. The latencies leave out unanswered requests: of the 100 \
+                        requests in flight on average, only 7.0 were ones that got a response";
         assert_eq!(said(flight), [sentence]);
         let few = Flight { mean: 100_000.0, ..flight };
         assert_eq!(said(few), Vec::<String>::new(), "a small part of the requests in flight");
@@ -222,8 +221,9 @@ mod tests {
             hanging: Hanging::of(&distribution(&[(4_000, 1), (5_000, 2)]), 0, &distribution(&[(1, 9), (4_900, 1)])),
             ..BUSY
         };
-        let sentence = "3 requests have been without a response since 6.0 s or earlier, and only 1 response ever \
-                        took that long: the latencies cover only 9.9 of the 10.0 requests in flight";
+        let sentence = "3 requests, sent in the first 6.0 s, had no response when the run ended, after at least 4.0 s; \
+                        only 1 response took that long. The latencies leave out unanswered requests: of the 10.0 \
+                        requests in flight on average, only 9.9 were ones that got a response";
         assert_eq!(said(flight), [sentence]);
     }
 

@@ -345,7 +345,7 @@ fn idle_line(connections: u64, places: &Places) -> String {
         (pausing, "were pausing for the script"),
         (leaving, "were waiting for the server to close them"),
         (done, "were not needed"),
-        (rest, "were between two requests"),
+        (rest, "were idle between a response and the next request"),
     ];
     // What is printed as 0.0 is left out.
     let reasons = reasons.into_iter().filter(|&(mean, _)| mean >= 0.05);
@@ -360,19 +360,18 @@ fn number(mean: f64) -> String {
 }
 
 fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
-    let since = |age_ns: u64| seconds(flight.elapsed_ns.saturating_sub(age_ns));
-    let (first, last) = (since(hanging.oldest_ns), since(hanging.youngest_ns));
-    let before = if first == last { "" } else { " or earlier" };
-    let answers = match hanging.as_slow {
-        0 => format!("longer than any response took ({})", time_us(flight.slowest_ns as f64 / NS_PER_US)),
-        count => format!("and only {} ever took that long", counted(count, "response")),
-    };
     let requests = counted(hanging.count, "request");
-    let have = if hanging.count == 1 { "has" } else { "have" };
+    let sent = seconds(flight.elapsed_ns.saturating_sub(hanging.youngest_ns));
+    let age = seconds(hanging.youngest_ns);
+    let answers = match hanging.as_slow {
+        0 => format!("no response took longer than {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
+        count => format!("only {} took that long", counted(count, "response")),
+    };
+    let [answered, mean] = [flight.answered, flight.mean].map(number);
     format!(
-        "{requests} {have} been without a response since {last}{before}, {answers}: the latencies cover only {:.1} \
-         of the {:.1} requests in flight",
-        flight.answered, flight.mean
+        "{requests}, sent in the first {sent}, had no response when the run ended, after at least {age}; {answers}. The \
+         latencies leave out unanswered requests: of the {mean} requests in flight on average, only {answered} were \
+         ones that got a response"
     )
 }
 
@@ -446,8 +445,8 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) ->
     let sent = counted(sent, "request");
     let limit = spaced(limit);
     format!(
-        "{late} of {sent} ({share:.2} %) were sent more than {limit} after they were due (p99 {p99}, max {max}): the \
-         latency includes that"
+        "{late} of {sent} ({share:.2} %) were sent more than {limit} after they were due (delay of all requests: p99 {p99}, \
+         max {max}); latencies count from when requests were due, so they include the delay"
     )
 }
 

@@ -147,7 +147,7 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
         (
             Phase::Timeout,
             Cause::Late,
-            "timeout: 1,029 × no complete response within 2s; change the limit with --timeout",
+            "timeout: 1,029 × no complete response within 2 s; change the limit with --timeout",
         ),
     ];
     for (phase, cause, sentence) in table {
@@ -210,10 +210,10 @@ fn broken_answers_are_said_with_an_example() {
 fn what_did_not_last_the_whole_run_is_said_with_its_time() {
     let table = [
         (0, 99, "2 connections refused by 127.0.0.1:9: nothing listens there"),
-        (10, 24, "2 connections refused by 127.0.0.1:9 from 1.0 to 2.4 s: nothing listened there"),
-        (0, 98, "2 connections refused by 127.0.0.1:9 from 0.0 to 9.8 s: nothing listened there"),
-        (4, 99, "2 connections refused by 127.0.0.1:9 from 0.4 to 9.9 s: nothing listened there"),
-        (4, 4, "2 connections refused by 127.0.0.1:9 at 0.4 s: nothing listened there"),
+        (10, 24, "2 connections refused by 127.0.0.1:9 (first 1.0 s, last 2.4 s into the run): nothing listened there"),
+        (0, 98, "2 connections refused by 127.0.0.1:9 (first 0.0 s, last 9.8 s into the run): nothing listened there"),
+        (4, 99, "2 connections refused by 127.0.0.1:9 (first 0.4 s, last 9.9 s into the run): nothing listened there"),
+        (4, 4, "2 connections refused by 127.0.0.1:9 (0.4 s into the run): nothing listened there"),
     ];
     for (first, last, sentence) in table {
         let mut outcome = good();
@@ -227,7 +227,7 @@ fn what_did_not_last_the_whole_run_is_said_with_its_time() {
 #[test]
 fn one_of_a_kind_is_said_in_the_singular() {
     let outcome = failing(1, Phase::Connect, Cause::Errno(111), "127.0.0.1:9");
-    assert_eq!(said(&outcome), ["1 connection refused by 127.0.0.1:9 at 0.0 s: nothing listened there"]);
+    assert_eq!(said(&outcome), ["1 connection refused by 127.0.0.1:9 (0.0 s into the run): nothing listened there"]);
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn waiting_for_a_server_that_does_not_close_limits_the_load() {
         said(&outcome),
         [
             "only 6.0 of 10 connections had a request in flight on average: 3.5 were waiting for the server to close them, \
-          0.5 were between two requests"
+          0.5 were idle between a response and the next request"
         ]
     );
 }
@@ -180,7 +180,7 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     let files =
         "the limit is 1,024 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
     assert_eq!(said(&outcome)[0], format!("only 7 of 10 connections were established: {files}"));
-    assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) at 0.0 s"), "{:?}", said(&outcome));
+    assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) (0.0 s into the run)"), "{:?}", said(&outcome));
     outcome.descriptors = None;
     assert_eq!(said(&outcome)[0], "only 7 of 10 connections were established");
     assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 46'"), "{:?}", said(&outcome));

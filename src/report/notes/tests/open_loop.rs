@@ -346,8 +346,8 @@ fn requests_that_were_late_or_dropped_are_said() {
         })
     };
     let late = late_too(|_| ());
-    let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (p99 5.00ms, max \
-                 40.00ms): the latency includes that";
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (delay of all requests: p99 \
+                 5.00ms, max 40.00ms); latencies count from when requests were due, so they include the delay";
     assert_eq!(said_of(&with_rate(1_000), &late), [words]);
     let mut stalled = late_too(|_| ());
     stalled.stalls = vec![Gap { from_ns: 1_000 * MS, until_ns: 1_150 * MS }];
@@ -364,8 +364,8 @@ fn requests_that_were_late_or_dropped_are_said() {
     assert!(crowded[0].starts_with("all 10 connections were busy for 3 % of the time"), "{crowded:?}");
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(500)), ..schedule(1_000) });
-    let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (p99 5.00ms, max \
-                 40.00ms): the latency includes that";
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (delay of all requests: p99 \
+                 5.00ms, max 40.00ms); latencies count from when requests were due, so they include the delay";
     assert_eq!(said_of(&plan, &late)[0], words);
     let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
     let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); the mean \
@@ -390,7 +390,7 @@ fn late_requests_of_a_burst_that_finds_too_few_connections_are_said_to_be_that()
         let mut outcome = changed(|open_loop| open_loop.late = 200);
         outcome.batch = batch;
         let words = said_of(plan, &outcome)[0].clone();
-        words.split_once("includes that").unwrap().1.to_owned()
+        words.split_once("include the delay").unwrap().1.to_owned()
     };
     assert_eq!(of(&with_burst(10), 1), "");
     let mut plan = with_burst(50);
