@@ -305,7 +305,7 @@ fn a_run_of_requests_waits_for_a_server_that_starts_late(context: &Context) {
     assert!((5.0..6.1).contains(&elapsed_s), "{output:?}");
     let refused = output.socket_errors("connect");
     let note = output.note(&format!("{refused} connections refused by 127.0.0.1:8080 (first 0.0 s, last 2."));
-    assert!(note.ends_with(" s: nothing listened there"), "{note}");
+    assert!(note.ends_with(" s into the run): nothing listened there"), "{note}");
     assert!((8..=16).contains(&refused), "waits double from 1 ms: {output:?}");
 }
 
