@@ -1,5 +1,6 @@
 //! Checks whether a comparison is fair: what failed, how large the responses were, and what was the limit.
 
+use crate::report::units::{self, PERCENT_MIN};
 use crate::stats::Errors;
 use crate::tables::Measured;
 use crate::verdict::LimitedBy;
@@ -63,21 +64,20 @@ impl Checks {
     }
 
     /// Requests that failed without a status, and all requests.
-    fn failed(&self) -> Option<(f64, f64)> {
+    pub fn failed(&self) -> Option<(f64, f64)> {
         let errors = self.errors?;
         let failed = (errors.total() - errors.status) as f64;
         Some((failed, failed + self.completed? as f64))
     }
 
     /// Responses with a status of 400 or more, and all responses.
-    fn bad(&self) -> Option<(f64, f64)> {
+    pub fn bad(&self) -> Option<(f64, f64)> {
         Some((self.errors?.status as f64, self.completed? as f64))
     }
 
     /// Why two sides cannot be compared fairly: the shares of what failed differ, or a generator was the limit.
     pub fn doubt(both: &[Self; 2]) -> Option<String> {
         let [a, b] = both;
-        let share = |(part, all): (f64, f64)| percent(part / all);
         let bad = "responses with a status of 400 or more";
         for (name, one, other) in [("errors", a.failed(), b.failed()), (bad, a.bad(), b.bad())] {
             let (Some(one), Some(other)) = (one, other) else { continue };
@@ -108,6 +108,11 @@ fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     (share_a - share_b).abs() >= SHARE_MIN && (share_a - share_b).abs() > Z * error
 }
 
+/// A part of a whole in words; a count where there are few values.
+pub fn share((part, all): (f64, f64)) -> String {
+    if all < PERCENT_MIN as f64 { units::share(part as u64, all as u64) } else { percent(part / all) }
+}
+
 /// A share in words: `0 %`, `0.05 %`, `3.2 %`, `100 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -130,6 +135,11 @@ mod tests {
         let mut run = run(100.0);
         (run.figures.requests, run.figures.errors) = (Some(completed), Some(errors));
         Checks::of(&[&run])
+    }
+
+    #[test]
+    fn of_few_values_a_share_is_a_count() {
+        assert_eq!([(5.0, 14.0), (0.0, 99.0), (5.0, 100.0)].map(share), ["5 of 14", "0 of 99", "5.0 %"]);
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn whole(comparison: &Comparison) -> String {
 fn brief(comparison: &Comparison) -> String {
     let mut text = format!("{}\n  {}\n", heading(comparison), verdict(comparison));
     for [name, a, b, ..] in check_rows(&comparison.checks) {
-        if a != b || a != "0 %" && !name.starts_with("bytes") {
+        if a != b || !a.starts_with("0 ") && !name.starts_with("bytes") {
             text += &format!("  {name}: A {a}, B {b}\n");
         }
     }
@@ -185,11 +185,11 @@ fn probability(p: f64) -> String {
 
 /// The rows of the checks that are known.
 fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
-    let share = |share: Option<f64>| share.map_or(String::new(), checks::percent);
+    let share = |parts: Option<(f64, f64)>| parts.filter(|(_, all)| *all > 0.0).map_or(String::new(), checks::share);
     let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
     let rows = [
-        ("errors", share(a.error_share()), share(b.error_share())),
-        ("status of 400 or more", share(a.status_share()), share(b.status_share())),
+        ("errors", share(a.failed()), share(b.failed())),
+        ("status of 400 or more", share(a.bad()), share(b.bad())),
         ("bytes per response", bytes(a), bytes(b)),
     ];
     let known = rows.into_iter().filter(|(_, a, b)| !a.is_empty() || !b.is_empty());

@@ -69,7 +69,7 @@ pub fn run(experiment: &Experiment, point: &Point, turn: Turn, number: u64) -> S
 pub fn measured(document: &Document) -> String {
     let per_s = document.rate_per_s;
     let figure = |percent: &str| {
-        let percent: Percent = percent.parse().ok()?;
+        let percent: Percent = percent.parse().ok().filter(|&percent| document.is_sure_of(percent))?;
         document.shown_percentile_us(percent)
     };
     let mut words = format!("{per_s:.2}/s");

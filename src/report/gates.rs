@@ -9,7 +9,7 @@ use super::{Latency, NS_PER_US, units, verdict};
 use crate::plan::Plan;
 use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
 use crate::run::Outcome;
-use crate::stats::Distribution;
+use crate::stats::{Distribution, rank};
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
 pub fn annotation(line: &str) -> String {
@@ -64,14 +64,35 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
     };
     let was = figure.map(|figure| match term.value {
         Value::Time(_) => units::time_us(figure / NS_PER_US),
-        Value::Share(_) => format!("{:.3} %", figure * 100.0),
+        Value::Share(_) => share(figure, total),
         Value::OfAsked(_) => format!("{figure:.2} of {:.2}", asked_per_s(plan, outcome)),
         Value::LimitedBy(_) => String::new(),
         Value::Number(_) if is_count => units::thousands(figure as u64),
         Value::Number(_) => format!("{figure:.2}"),
     });
+    let was = was.map(|was| was + &largest(term.metric, outcome.totals.latency.count()));
     let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
     Judged { term: term.text.clone(), was, holds }
+}
+
+/// A share of all requests; a count where they are few.
+fn share(share: f64, total: f64) -> String {
+    match total as u64 {
+        few if few < units::PERCENT_MIN => units::share((share * total).round() as u64, few),
+        _ => format!("{:.3} %", share * 100.0),
+    }
+}
+
+/// That a percentile is no more than the largest of so many values, if so.
+fn largest(metric: Metric, values: u64) -> String {
+    match metric {
+        Metric::Latency(_, Statistic::Percentile(percent))
+            if percent.value() < 100.0 && rank(percent.value(), values) >= values =>
+        {
+            format!(" (the largest of {})", units::counted(values, "value"))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Judges a percentile of the latency since requests were due, by its upper bound over all that were due: a latency
@@ -91,9 +112,12 @@ fn percentile(term: &Term, plan: &Plan, outcome: &Outcome) -> Option<Judged> {
         between.upper_ns = between.upper_ns.map(|upper_ns| upper_ns.max(between.lower_ns));
     }
     let figure = between.upper_ns.map_or(f64::INFINITY, |upper_ns| upper_ns as f64);
-    let was = Some(between.because(Missing::of(plan, outcome, &bounds)));
+    let mut was = between.because(Missing::of(plan, outcome, &bounds));
+    if between.upper_ns.is_some() {
+        was += &largest(term.metric, bounds.due());
+    }
     let holds = term.comparison.holds(figure, limit.as_nanos() as f64);
-    Some(Judged { term: term.text.clone(), was, holds })
+    Some(Judged { term: term.text.clone(), was: Some(was), holds })
 }
 
 /// A figure of a run: a latency in nanoseconds, a rate per second, a share, or a count; `None` if it does not exist.
@@ -280,7 +304,7 @@ mod tests {
         let metric = |view, percent: &str| Metric::Latency(view, Statistic::Percentile(percent.parse().unwrap()));
         for (failed, view, percent, was, breaks) in [
             (0, View::Shown, "99", "2.00ms", false),
-            (0, View::Shown, "99.99", "2.00ms", false),
+            (0, View::Shown, "99.99", "2.00ms (the largest of 1,000 values)", false),
             (9, View::Shown, "99", "2.00ms", false),
             (10, View::Shown, "99", "between 2.00ms and unknown: 1 % failed", true),
             (100, View::Shown, "99", "between 2.00ms and unknown: 10 % failed", true),
@@ -308,6 +332,25 @@ mod tests {
             assert_eq!(asked(&plan, &outcome, metric, Value::Time(Duration::ZERO)), (None, false));
         }
         assert_eq!(asked(&plan, &outcome, Metric::Errors, Value::Share(0.0)), (None, false));
+    }
+
+    #[test]
+    fn of_few_requests_shares_are_counts_and_the_largest_value_is_named() {
+        let plan = plan(Dialect::Native, URL, 1, 1, 1);
+        let mut outcome = flawless(9, 1);
+        outcome.totals.counters.started = 14;
+        outcome.totals.counters.failed = 5;
+        let percentile = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
+        let zero = Value::Time(Duration::ZERO);
+        for (metric, value, was) in [
+            (Metric::Errors, Value::Share(0.01), "5 of 14"),
+            (Metric::Status(200), Value::Share(0.01), "9 of 14"),
+            (Metric::Latency(View::Shown, percentile("80")), zero, "1.00ms"),
+            (Metric::Latency(View::Shown, percentile("99")), zero, "1.00ms (the largest of 9 values)"),
+            (Metric::Latency(View::Shown, percentile("100")), zero, "1.00ms"),
+        ] {
+            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub use crate::digits::thousands;
 /// The fraction of the next unit from which that unit is used.
 const THRESHOLD: f64 = 0.85;
 /// Of fewer values a part is a count: a percentage would claim to be more precise than they are.
-const PERCENT_MIN: u64 = 100;
+pub const PERCENT_MIN: u64 = 100;
 
 /// A time in microseconds: `23.54us`, `1.30ms`, `10.00s`, `1.00m`.
 pub fn time_us(us: f64) -> String {

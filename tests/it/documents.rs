@@ -416,7 +416,7 @@ const OF_THE_MACHINE: [&str; 5] = [
     "latency as measured; wrk would print ",
     " while requests were due",
     " requests/s were sent",
-    " are uncertain (",
+    " are uncertain; ",
     " times the mean number of requests: ",
 ];
 
@@ -451,7 +451,8 @@ fn shape(line: &str) -> String {
             shape.push(first);
         }
     }
-    shape
+    // Of a run that is cut short, too few values are beyond that percentile.
+    shape.replace(": p# #, max #)", ": max #)")
 }
 
 /// A Markdown file.

@@ -255,7 +255,14 @@ fn stalled(outcome: &Outcome) -> Option<Note> {
     let due = open_loop.as_deref().map_or(0.0, |open_loop| open_loop.due as f64 * share);
     let waited = in_flight * outcome.stalls.len() as f64 + due;
     let touched = (waited / counters.completed.max(1) as f64).min(1.0);
-    matters.then(|| Note::Stalled { count: gaps.len(), longest: longest(gaps), elapsed_ns, share, touched })
+    matters.then(|| Note::Stalled {
+        count: gaps.len(),
+        longest: longest(gaps),
+        elapsed_ns,
+        share,
+        touched,
+        latencies: counters.completed,
+    })
 }
 
 /// The longest few, in chronological order.

@@ -127,8 +127,8 @@ pub enum Note {
         sent: u64,
         /// The threshold above which a request is late.
         limit: Duration,
-        /// The 99th percentile of the lateness, in nanoseconds.
-        p99_ns: u64,
+        /// The 99th percentile of the lateness, in nanoseconds; `None`: it is one of the few greatest.
+        p99_ns: Option<u64>,
         /// The greatest lateness, in nanoseconds.
         max_ns: u64,
         /// A burst in the plan that explains it.
@@ -168,6 +168,8 @@ pub enum Note {
         share: f64,
         /// The share (0 to 1) of latencies that include stalled time.
         touched: f64,
+        /// How many latencies there are.
+        latencies: u64,
     },
     /// The machine was suspended.
     Suspended {

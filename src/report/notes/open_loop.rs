@@ -10,7 +10,7 @@ use crate::plan::schedule::{Arrivals, CatchUp};
 use crate::plan::{Dialect, Percent, Plan, Schedule};
 use crate::run::{Outcome, nanos};
 use crate::stats::silences::GAP_MIN_NS;
-use crate::stats::{OpenLoop, RowFigures, rank};
+use crate::stats::{OpenLoop, RowFigures, has_enough_beyond, rank};
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
@@ -157,7 +157,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, more: MoreConnectio
         late: *late,
         sent,
         limit: plan.schedule.as_ref().map(Schedule::late_after).unwrap_or_default(),
-        p99_ns: lateness.percentile(99.0),
+        p99_ns: has_enough_beyond(99.0, sent).then(|| lateness.percentile(99.0)),
         max_ns: lateness.max().unwrap_or(0),
         burst,
         reason: if crowded.is_none() { late_reason(plan, outcome) } else { None },
@@ -307,8 +307,8 @@ fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
     (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
 }
 
-/// The first percentile that is not known, ignoring those that are simply the largest value. A few requests that were
-/// due in the last instant and had not been sent make none doubtful.
+/// The first percentile that is not known, ignoring those that are one of the few largest values or, if they were asked
+/// for, the largest. A few requests that were due in the last instant and had not been sent make none doubtful.
 fn uncertain(plan: &Plan, outcome: &Outcome) -> Option<Uncertain> {
     if plan.dialect == Dialect::Wrk2 {
         return None;
@@ -320,7 +320,11 @@ fn uncertain(plan: &Plan, outcome: &Outcome) -> Option<Uncertain> {
         return None;
     }
     let mut percents = Percent::asked_or_usual(plan.show.percents.as_deref());
-    percents.retain(|percent| rank(percent.value(), due) < due);
+    let is_asked = plan.show.percents.is_some();
+    percents.retain(|percent| match percent.value() {
+        value if is_asked => rank(value, due) < due,
+        value => has_enough_beyond(value, due),
+    });
     percents.sort_unstable();
     let uncertain = |percent: Percent| {
         let between = bounds.percentile(percent.value()).filter(|between| !between.is_known())?;

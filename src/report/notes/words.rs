@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::super::failure::too_few_files;
-use super::super::units::{counted, exact, share_of, spaced, thousands, time_us};
+use super::super::units::{PERCENT_MIN, counted, exact, share_of, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
 use super::{
     Behind, Bottleneck, Burst, Capped, Crowded, Flight, Hanging, LateReason, Lost, Note, NothingSent, Places, Remedy,
@@ -71,8 +71,9 @@ impl fmt::Display for Note {
             Self::Silences { longest, count, elapsed_ns } => {
                 write!(f, "no response {}", times_line(longest, *count, *elapsed_ns))
             }
-            Self::Stalled { longest, count, elapsed_ns, share, touched } => {
-                f.write_str(&stalled_line(longest, *count, *elapsed_ns, *share, *touched))
+            Self::Stalled { longest, count, elapsed_ns, share, touched, latencies } => {
+                let inflated = inflated(*touched, *latencies);
+                f.write_str(&stalled_line(longest, *count, *elapsed_ns, *share, &inflated))
             }
             Self::Suspended { lasted } => f.write_str(&suspended_line(*lasted)),
             Self::Answer { status, location } => f.write_str(&answer_line(*status, location.as_deref())),
@@ -228,21 +229,29 @@ fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
     format!("{}{others}", listed(&times))
 }
 
-fn stalled_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, touched: f64) -> String {
+/// How many latencies a stall inflated.
+fn inflated(touched: f64, latencies: u64) -> String {
+    let percent = 100.0 * touched;
+    match percent {
+        _ if latencies < PERCENT_MIN => {
+            let inflated = (touched * latencies as f64).round().max(1.0) as u64;
+            format!("the latencies of about {inflated} of {}", counted(latencies, "response"))
+        }
+        0.95.. => format!("about {percent:.0} % of the latencies"),
+        0.05.. => format!("about {percent:.1} % of the latencies"),
+        _ => "less than 0.1 % of the latencies".to_owned(),
+    }
+}
+
+fn stalled_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, inflated: &str) -> String {
     let times = if longest.is_empty() {
         format!("for {:.0} % of the time, in short stalls", 100.0 * share)
     } else {
         times_line(longest, count, elapsed_ns)
     };
-    let percent = 100.0 * touched;
-    let inflated = match percent {
-        0.95.. => format!("about {percent:.0} %"),
-        0.05.. => format!("about {percent:.1} %"),
-        _ => "less than 0.1 %".to_owned(),
-    };
     format!(
-        "onrush itself was stalled {times}: the process was suspended or got no processor; {inflated} of the latencies \
-         are inflated by it, which is not the server's fault"
+        "onrush itself was stalled {times}: the process was suspended or got no processor; {inflated} are inflated by it, \
+         which is not the server's fault"
     )
 }
 
@@ -438,15 +447,15 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
     format!("{who} busy{paused}{when}; {remedy}")
 }
 
-fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: u64, max_ns: u64) -> String {
+fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: Option<u64>, max_ns: u64) -> String {
+    let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
+    let p99 = p99_ns.map_or(String::new(), |p99_ns| format!("p99 {}, ", text(p99_ns)));
     let share = late as f64 / sent.max(1) as f64 * 100.0;
-    let [p99, max] = [p99_ns, max_ns].map(|ns| time_us(ns as f64 / NS_PER_US));
-    let late = thousands(late);
-    let sent = counted(sent, "request");
-    let limit = spaced(limit);
+    let share = if sent < PERCENT_MIN { String::new() } else { format!(" ({share:.2} %)") };
+    let (late, sent, limit, max) = (thousands(late), counted(sent, "request"), spaced(limit), text(max_ns));
     format!(
-        "{late} of {sent} ({share:.2} %) were sent more than {limit} after they were due (delay of all requests: p99 {p99}, \
-         max {max}); latencies count from when requests were due, so they include the delay"
+        "{late} of {sent}{share} were sent more than {limit} after they were due (delay of all requests: {p99}max {max}); \
+         latencies count from when requests were due, so they include the delay"
     )
 }
 

@@ -9,7 +9,7 @@ use super::super::bounds::{self, Bounds, Due};
 use super::{Distribution, Document, distribution};
 use crate::plan::{Percent, Plan};
 use crate::run::Outcome;
-use crate::stats::{self, Corrupt};
+use crate::stats::{self, Corrupt, has_enough_beyond};
 
 /// What is measured of requests that are due by a schedule, besides their latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,6 +89,11 @@ impl Document {
     pub fn missing(&self) -> (u64, u64) {
         let Some(open_loop) = self.bounded() else { return (0, 0) };
         (open_loop.censored.as_ref().map_or(0, |ages| ages.count), self.requests.failed())
+    }
+
+    /// Whether enough values lie beyond a percentile that nobody asked for.
+    pub fn is_sure_of(&self, percent: Percent) -> bool {
+        has_enough_beyond(percent.value(), self.shown_latency().count + self.missing().0)
     }
 
     /// The latencies to compute percentiles from: where those are lower bounds, the ages of requests without a response

@@ -433,6 +433,23 @@ fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
 }
 
 #[test]
+fn of_few_requests_neither_a_percentage_nor_a_percentile_is_said() {
+    let late = |late: u64, others: u64| {
+        let outcome = changed(|open_loop| {
+            open_loop.lateness.clear();
+            open_loop.lateness.record_many(20_000, others);
+            open_loop.lateness.record_many(5 * MS, late);
+            (open_loop.due, open_loop.late) = (late + others, late);
+        });
+        let said = said(&outcome).into_iter().find_map(|words| Some(words.split_once(" were sent more")?.0.to_owned()));
+        (said.unwrap_or_default(), said_of(&with_rate(1_000), &outcome).concat().contains(": p99 "))
+    };
+    assert_eq!(late(5, 9), ("5 of 14 requests".to_owned(), false));
+    assert_eq!(late(20, 979), ("20 of 999 requests (2.00 %)".to_owned(), false));
+    assert_eq!(late(20, 980), ("20 of 1,000 requests (2.00 %)".to_owned(), true));
+}
+
+#[test]
 fn the_first_percentile_that_is_not_known_is_named() {
     let dropped = |ages: &[(u64, u64)]| {
         changed(|open_loop| {
