@@ -1,5 +1,6 @@
 //! The command line of `onrush merge`.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -39,9 +40,6 @@ pub(super) const MERGE: Subcommand<Merge> = Subcommand {
         switch("--force", |merge| merge.force = true),
     ],
     word: |merge, path| {
-        if merge.inputs.iter().any(|known| *known == path) {
-            return Err(format!("{path:?} is given twice; each result counts once"));
-        }
         merge.inputs.push(PathBuf::from(path));
         Ok(())
     },
@@ -51,8 +49,14 @@ pub(super) const MERGE: Subcommand<Merge> = Subcommand {
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     let merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
     let merge = MERGE.read(args, merge)?;
-    if merge.as_ref().is_some_and(|merge| merge.inputs.is_empty()) {
-        return Err("no file; try onrush merge a.json b.json -o both.json".to_owned());
+    if let Some(Merge { inputs, .. }) = &merge {
+        if inputs.is_empty() {
+            return Err("no file; try onrush merge a.json b.json -o both.json".to_owned());
+        }
+        let mut known = HashSet::new();
+        if let Some(path) = inputs.iter().find(|path| !known.insert(*path)) {
+            return Err(format!("{path:?} is given twice; each result counts once"));
+        }
     }
     Ok(merge)
 }

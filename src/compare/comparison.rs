@@ -1,6 +1,8 @@
 //! Compares the runs of two sides: pairs, estimates, and reasons for doubt. All figures of `words` and `json` come from
 //! here.
 
+use std::collections::BTreeMap;
+
 use super::checks::Checks;
 use super::contest::Contest;
 use super::metric::Metric;
@@ -227,15 +229,11 @@ pub fn failures(contest: &Contest<'_>) -> Vec<String> {
 /// The runs of each round of an experiment with interleaved rounds, and its name; `None`: they are not from one.
 fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Option<&'a Measured>; 2]>)> {
     let first = a.first()?.place.as_ref()?;
-    let mut rounds: Vec<(u32, [Option<&'a Measured>; 2])> = Vec::new();
+    let mut rounds: BTreeMap<u32, [Option<&'a Measured>; 2]> = BTreeMap::new();
     for (side, runs) in [a, b].into_iter().enumerate() {
         for run in runs {
             let place = run.place.as_ref().filter(|it| it.id == first.id && it.order == Order::Interleaved)?;
-            let index = rounds.iter().position(|(round, _)| *round == place.round).unwrap_or_else(|| {
-                rounds.push((place.round, [None, None]));
-                rounds.len() - 1
-            });
-            let known = &mut rounds[index].1[side];
+            let known = &mut rounds.entry(place.round).or_default()[side];
             match known.filter(|known| known.failure().is_none()) {
                 // The run was repeated after it had failed.
                 None => *known = Some(run),
@@ -245,8 +243,7 @@ fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Op
             }
         }
     }
-    rounds.sort_by_key(|(round, _)| *round);
-    Some((first.name.clone(), rounds.into_iter().map(|(_, pair)| pair).collect()))
+    Some((first.name.clone(), rounds.into_values().collect()))
 }
 
 /// The metrics that all runs have, and the percentiles that some run lacks or beyond which too few values are.

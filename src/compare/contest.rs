@@ -1,5 +1,7 @@
 //! Decides which runs are compared with which: those at equal levels of everything else that was varied.
 
+use std::collections::HashMap;
+
 use super::input::{Side, levels};
 use crate::plan::Place;
 use crate::report::printable;
@@ -75,10 +77,10 @@ pub fn varied(runs: &[Measured]) -> Result<Vec<Varied>, String> {
 /// Every level of a factor against its baseline, at equal levels of the others.
 pub fn against_baseline<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<Contest<'a>> {
     let Varied { name, levels, baseline, .. } = factor;
-    let of = |level: &str| -> Vec<&Measured> {
-        let placed = runs.iter().filter(|run| run.place.is_some());
-        placed.filter(|run| level_of(run, name).as_deref() == Some(level)).collect()
-    };
+    let mut at_level: HashMap<Option<String>, Vec<&Measured>> = HashMap::new();
+    let placed = runs.iter().filter(|run| run.place.is_some());
+    placed.for_each(|run| at_level.entry(level_of(run, name)).or_default().push(run));
+    let of = |level: &str| at_level.get(&Some(level.to_owned())).cloned().unwrap_or_default();
     let others = levels.iter().filter(|level| *level != baseline);
     let against = |level: &String| {
         let names = [factor.shown(baseline), factor.shown(level)];
@@ -160,17 +162,14 @@ fn at_equal_levels<'a>(
     let others =
         |run: &Measured| -> Levels { levels(run).into_iter().filter(|(name, _)| !factors.contains(name)).collect() };
     let mut contests: Vec<Contest<'a>> = Vec::new();
+    let mut places: HashMap<Levels, usize> = HashMap::new();
     for (side, runs) in sides.into_iter().enumerate() {
         for run in runs {
-            let at = others(run);
-            match contests.iter_mut().find(|contest| contest.at == at) {
-                Some(contest) => contest.sides[side].push(run),
-                None => {
-                    let mut contest = Contest { names: names.clone(), at, sides: [Vec::new(), Vec::new()] };
-                    contest.sides[side].push(run);
-                    contests.push(contest);
-                }
-            }
+            let place = *places.entry(others(run)).or_insert_with_key(|at| {
+                contests.push(Contest { names: names.clone(), at: at.clone(), sides: [Vec::new(), Vec::new()] });
+                contests.len() - 1
+            });
+            contests[place].sides[side].push(run);
         }
     }
     let (contests, alone): (Vec<_>, Vec<_>) =

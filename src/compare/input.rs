@@ -1,5 +1,6 @@
 //! Reads the runs of a side: from a file, a folder, or those in it that have a label.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -101,12 +102,15 @@ pub fn levels(run: &Measured) -> Vec<(String, String)> {
 
 /// Why two sides cannot be compared, if they have a run in common.
 pub fn in_common(a: &Side, b: &Side) -> Option<String> {
-    let file = |run: &Measured| fs::canonicalize(&run.origin.file).ok();
-    let is_one = |one: &Measured, other: &Measured| {
-        one.texts.iter().any(|text| other.texts.contains(text))
-            || file(one).is_some() && file(one) == file(other) && one.origin.line == other.origin.line
+    let file = |run: &Measured| Some((fs::canonicalize(&run.origin.file).ok()?, run.origin.line));
+    let by_digest: HashMap<&String, &Measured> =
+        b.runs.iter().flat_map(|run| run.digests.iter().map(move |digest| (digest, run))).collect();
+    let by_file: HashMap<_, &Measured> = b.runs.iter().filter_map(|run| Some((file(run)?, run))).collect();
+    let same = |one: &Measured| {
+        let copy = one.digests.iter().find_map(|digest| by_digest.get(digest));
+        copy.or_else(|| by_file.get(&file(one)?)).copied()
     };
-    let (one, other) = a.runs.iter().find_map(|one| Some((one, b.runs.iter().find(|other| is_one(one, other))?)))?;
+    let (one, other) = a.runs.iter().find_map(|one| Some((one, same(one)?)))?;
     let (one, other) = (&one.origin.file, &other.origin.file);
     let what =
         if one == other { format!("{one:?} is") } else { format!("{one:?} and {other:?} hold the same run, which is") };

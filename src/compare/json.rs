@@ -9,6 +9,7 @@ use super::checks::Checks;
 use super::comparison::{Comparison, Pairing};
 use super::metric::Metric;
 use super::words;
+use crate::report::json;
 use crate::report::result::SCHEMA;
 
 /// All comparisons.
@@ -144,7 +145,7 @@ struct Range {
 pub fn json(comparisons: &[Comparison], notes: &[String]) -> String {
     let written =
         Written { schema: SCHEMA, kind: "comparison", comparisons: comparisons.iter().map(one).collect(), notes };
-    serde_json::to_string_pretty(&written).expect("numbers, texts and lists can always be written") + "\n"
+    json::pretty(&written) + "\n"
 }
 
 fn one(comparison: &Comparison) -> One<'_> {

@@ -1,6 +1,7 @@
 //! Files and folders, compared: which runs are found, which are pairs, what is refused.
 
 use std::fs;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -8,7 +9,7 @@ use super::fixtures::runs;
 use super::*;
 use crate::plan::{Dialect, Order, Place, Plan};
 use crate::report::fixtures as reported;
-use crate::report::result::Document;
+use crate::report::result::{Document, LedgerRow, Named};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.txt");
 
@@ -26,9 +27,9 @@ fn plan(url: &str, connections: u32) -> Plan {
 
 /// A result with this many responses in a second.
 fn result(plan: &Plan, completed: u64) -> Document {
-    let mut document = Document::of(plan, &reported::flawless(completed, 10));
-    document.rate_per_s = completed as f64;
-    document
+    let mut outcome = reported::flawless(completed, 10);
+    outcome.elapsed = Duration::from_secs(1);
+    Document::of(plan, &reported::whole(outcome))
 }
 
 /// Writes results into a folder of their own.
@@ -97,7 +98,8 @@ fn rounds_in_which_a_run_failed_are_left_out_and_counted() {
     };
     let mut documents = experiment(&A, &B, fail);
     documents[2].1.interrupted = true;
-    documents[9].1.requests.completed = 0;
+    let place = documents[9].1.experiment.take();
+    documents[9].1 = Document { experiment: place, ..result(&plan("http://B/", 10), 0) };
     let Printed { text, said, exit } = folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 3 rounds of \"test\", interleaved, 3 rounds left out\n"), "{text}");
     for words in ["1.json: the hook said 7", "2.json: it was interrupted", "9.json: no response"] {
@@ -179,7 +181,12 @@ fn a_side_of_several_plans_is_refused() {
 fn shares_of_failures_that_differ_leave_no_verdict() {
     let mut documents = experiment(&A, &B, |_| ());
     for (_, document) in documents.iter_mut().skip(6) {
-        document.errors.status = document.requests.completed;
+        let completed = document.requests.completed;
+        document.status = [(500, completed)].into();
+        document.errors.status = completed;
+        document.timeline[0].errors = Some(document.errors);
+        let (phase, cause) = ("status".to_owned(), "500".to_owned());
+        document.ledger = vec![LedgerRow { phase, cause, count: completed, first_s: 0.0, last_s: 0.0, example: None }];
     }
     let Printed { text, .. } = folder(folder_of(&documents).path());
     assert!(
@@ -200,9 +207,10 @@ fn under_a_rate_the_99th_percentile_decides() {
         let slow = [1_000, 1_030, 980, 1_010, 1_000][index % 5] * if index < 5 { 100 } else { 88 };
         (0..10_000)
             .for_each(|request| open_loop.complete(if request % 50 == 0 { slow * 1_000 } else { 1_000 }, 1_000, false));
-        let place = document.experiment.take();
-        *document = Document { experiment: place, ..Document::of(&plan, &outcome) };
-        document.bytes_received = index as u64;
+        open_loop.lateness.record_many(1_000, 10_000);
+        open_loop.due = 10_000;
+        let of_rate = reported::received(Document::of(&plan, &reported::whole(outcome)), index as u64);
+        *document = Document { experiment: document.experiment.take(), ..of_rate };
     }
     let Printed { text, said, .. } = folder(folder_of(&documents).path());
     assert!(text.contains("\np99 of B is 12 % lower (95 %: 12 … 12 %)\n"), "{text}{said:?}");
@@ -230,9 +238,7 @@ fn what_cannot_be_compared_is_named() {
     fs::write(path("half.json"), &document().to_json()[..500]).unwrap();
     fs::write(path("old.json"), document().to_json().replacen("\"schema\": 1", "\"schema\": 0", 1)).unwrap();
     fs::write(path("search.json"), "{\"schema\": 1, \"kind\": \"search\"}").unwrap();
-    let named = |name: &str| crate::report::result::Named { name: name.to_owned(), document: document() };
-    let mut sum = Document::sum(&[named("x")]).unwrap();
-    sum.rate_per_s = 5.0;
+    let sum = Document::sum(&[Named { name: "x", document: &document() }]).unwrap();
     fs::write(path("sum.json"), sum.to_json()).unwrap();
     fs::create_dir(path("empty")).unwrap();
     let labelled = path("a.json:nothing");

@@ -1,9 +1,9 @@
 //! The folder of an experiment. It is written after every run, so that no result is lost.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -14,8 +14,10 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::host::Host;
+use crate::plan::limits::{ATTACHED_MAX_MIB, PLAN_MAX_MIB};
+use crate::plan::material::read_at_most;
 use crate::reason::reason;
-use crate::report::printable;
+use crate::report::{json, printable};
 
 /// The names of the files in it that are not results.
 pub const PLAN: &str = "plan.toml";
@@ -25,6 +27,9 @@ const JOURNAL: &str = "journal";
 pub const TARGETS: &str = "targets.json";
 /// Copies of the files that belong to the experiment.
 const ATTACHED: &str = "attached";
+
+/// The names of files that are being written.
+const UNFINISHED: (&str, &str) = (".onrush-", ".part");
 
 /// How an experiment was begun: what must be the same when it is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +62,8 @@ struct Begun {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// The directory that was opened. Another one that takes its place is not this experiment's.
+    opened: File,
     journal: File,
     /// Whether only its owner may read it.
     is_private: bool,
@@ -88,50 +95,85 @@ impl Folder {
     ///
     /// When it is not the folder of an experiment, or another process writes to it.
     pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, Made)> {
-        let plan = fs::read_to_string(path.join(PLAN)).ok();
-        let begun = plan.and_then(|plan| toml::from_str::<Begun>(&plan).ok());
         let missing = || anyhow!("{} is not the folder of an experiment: it has no valid {PLAN}", path.display());
-        let made = begun.ok_or_else(missing)?.made;
-        Ok((Self::open(path, is_private)?, made))
+        let begun = || {
+            let plan = read_at_most(&path.join(PLAN), PLAN_MAX_MIB).ok()?;
+            toml::from_str::<Begun>(str::from_utf8(&plan).ok()?).ok()
+        };
+        begun().ok_or_else(missing)?;
+        let folder = Self::open(path, is_private)?;
+        // Read again, because only now nobody else writes to it.
+        let made = begun().ok_or_else(missing)?.made;
+        folder.here()?;
+        folder.clear();
+        Ok((folder, made))
     }
 
     fn open(path: &Path, is_private: bool) -> anyhow::Result<Self> {
+        let opened = File::open(path);
+        let opened = opened.map_err(|error| anyhow!("{} cannot be opened: {}", path.display(), reason(&error)))?;
         let journal = path.join(JOURNAL);
         let file = OpenOptions::new().create(true).append(true).open(&journal);
         let file = file.map_err(|error| unwritable(&journal, &error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { path: path.to_owned(), journal: file, is_private }),
+            Ok(()) => Ok(Self { path: path.to_owned(), opened, journal: file, is_private }),
             Err(Errno::WOULDBLOCK) => bail!("another onrush is writing to {}; wait until it ends", path.display()),
             Err(error) => bail!("{} cannot be locked: {}", journal.display(), reason(&error.into())),
         }
     }
 
-    /// Its path.
+    /// Its path, which may lead elsewhere by now: for messages.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Its path, for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// When it does not lead to the directory that was opened any more.
+    pub fn here(&self) -> anyhow::Result<&Path> {
+        let identity = |there: Metadata| (there.dev(), there.ino());
+        let there = fs::metadata(&self.path).map(identity).ok();
+        if there.is_some() && there == self.opened.metadata().map(identity).ok() {
+            return Ok(&self.path);
+        }
+        bail!(
+            "{0} is no longer the folder that was opened: it was moved, replaced or deleted, and nothing is written to \
+             another one; put it back, and continue with --resume {0}",
+            self.path.display()
+        )
+    }
+
+    /// Removes what an onrush that was killed had begun to write.
+    fn clear(&self) {
+        let (begin, end) = UNFINISHED;
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(begin) && name.ends_with(end) {
+                // One that stays does no harm: nothing reads it.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Writes the files of an experiment that begins.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written, or a file to be attached cannot be read.
-    pub fn begin(&self, made: &Made, plan: &str, host: &Host, attached: &[PathBuf]) -> anyhow::Result<()> {
-        let mut content = serde_json::to_vec_pretty(host)?;
-        content.push(b'\n');
-        self.write(HOST, &content)?;
-        for path in attached {
-            let name = path.file_name().ok_or_else(|| anyhow!("attach: {} has no name", path.display()))?;
-            fs::create_dir_all(self.path.join(ATTACHED)).context("the folder for attached files cannot be created")?;
-            let content = fs::read(path).map_err(|error| unattachable(path, &error))?;
-            let name = name.to_string_lossy();
+    /// When a file cannot be written.
+    pub fn begin(&self, made: &Made, plan: &str, host: &Host, attached: &[Attached]) -> anyhow::Result<()> {
+        self.write(HOST, (json::pretty(host) + "\n").as_bytes())?;
+        for Attached { name, content } in attached {
+            let folder = self.here()?.join(ATTACHED);
+            fs::create_dir_all(folder).context("the folder for attached files cannot be created")?;
             let names = (1_u32..).map(|number| match number {
                 1 => format!("{ATTACHED}/{name}"),
                 _ => format!("{ATTACHED}/{number}-{name}"),
             });
             // Files from different folders may have the same name.
             let vacant = names.into_iter().find(|name| !self.has(name)).unwrap_or_default();
-            self.write(&vacant, &content)?;
+            self.write(&vacant, content)?;
         }
         // Written last: this file makes the folder that of an experiment.
         let made = toml::to_string(&Begun { made: made.clone() })?;
@@ -146,7 +188,7 @@ impl Folder {
             })
         };
         let is_bare = fs::read_dir(&self.path).is_ok_and(|mut entries| entries.all(is_bare));
-        is_bare && fs::remove_dir_all(&self.path).is_ok()
+        is_bare && self.here().is_ok_and(|path| fs::remove_dir_all(path).is_ok())
     }
 
     /// Whether it has a file with this name.
@@ -166,18 +208,38 @@ impl Folder {
     ///
     /// When it cannot be renamed.
     pub fn rename(&self, from: &str, to: &str) -> anyhow::Result<()> {
-        match fs::rename(self.path.join(from), self.path.join(to)) {
+        let here = self.here()?;
+        match fs::rename(here.join(from), here.join(to)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                bail!("{} cannot be renamed: {}", self.path.join(from).display(), reason(&error))
+                bail!("{} cannot be renamed: {}", here.join(from).display(), reason(&error))
             }
             _ => Ok(()),
         }
     }
 
+    /// Moves a file, if it exists, out of the way of a new one: to the first unused name of the form `NAME.unreadable-1`,
+    /// an ending that nothing reads. Returns that name.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be renamed.
+    pub fn set_aside(&self, name: &str) -> anyhow::Result<String> {
+        let mut names = (1_u32..).map(|number| format!("{name}.unreadable-{number}"));
+        // A link that leads nowhere takes its name, too.
+        let is_unused = |name: &String| fs::symlink_metadata(self.path.join(name)).is_err();
+        let aside = names.find(is_unused).unwrap_or_default();
+        self.rename(name, &aside)?;
+        Ok(aside)
+    }
+
     /// The path of a file for the output of a hook or a target's command; such files have their own folder.
-    pub fn output(&self, name: &str) -> io::Result<PathBuf> {
-        let folder = self.path.join("output");
-        fs::create_dir_all(&folder)?;
+    ///
+    /// # Errors
+    ///
+    /// When that folder cannot be created.
+    pub fn output(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.here()?.join("output");
+        fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
         Ok(folder.join(name))
     }
 
@@ -187,11 +249,13 @@ impl Folder {
     ///
     /// When it cannot be written.
     pub fn write(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
-        let path = self.path.join(name);
+        let path = self.here()?.join(name);
         let directory = path.parent().unwrap_or(&self.path);
+        let (begin, end) = UNFINISHED;
         let written = || {
             let usual = fs::Permissions::from_mode(if self.is_private { 0o600 } else { 0o666 });
-            let mut file = tempfile::Builder::new().permissions(usual).tempfile_in(directory)?;
+            let mut file =
+                tempfile::Builder::new().prefix(begin).suffix(end).permissions(usual).tempfile_in(directory)?;
             file.write_all(content)?;
             // A full disk may show only here.
             file.as_file().sync_all()?;
@@ -206,6 +270,7 @@ impl Folder {
     ///
     /// When it cannot be written.
     pub fn log(&self, what: &str) -> anyhow::Result<()> {
+        self.here()?;
         let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
         let line = format!("{at} {}\n", printable(what));
         let written = (&self.journal).write_all(line.as_bytes());
@@ -218,9 +283,29 @@ fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
     anyhow!("{} cannot be written: {}", path.display(), reason(error))
 }
 
-/// Why a file cannot be attached to an experiment.
-pub fn unattachable(path: &Path, error: &io::Error) -> anyhow::Error {
-    anyhow!("attach: {} cannot be read: {}", path.display(), reason(error))
+/// A file that is copied into the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Its name, without folders.
+    pub name: String,
+    /// Its content.
+    pub content: Vec<u8>,
+}
+
+impl Attached {
+    /// Reads the file, which may never end: some of those in `/proc` wait for more.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a regular file, cannot be read, or is too long.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let refused = |why: &str| anyhow!("attach: {} {why}", path.display());
+        let unreadable = |why: String| refused(&format!("cannot be read: {why}"));
+        let there = fs::metadata(path).map_err(|error| unreadable(reason(&error)))?;
+        let name = path.file_name().filter(|_| there.is_file()).ok_or_else(|| refused("is not a regular file"))?;
+        let content = read_at_most(path, ATTACHED_MAX_MIB).map_err(unreadable)?;
+        Ok(Self { name: name.to_string_lossy().into_owned(), content })
+    }
 }
 
 #[cfg(test)]
@@ -262,5 +347,59 @@ mod tests {
         });
         assert!(opened.any(|folder| folder.is_ok()));
         assert!(Folder::create(&path.join("no/x"), false).unwrap_err().to_string().contains("No such file"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_set_aside_and_stays() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&scratch.path().join("x"), false).unwrap();
+        for number in ["1", "2", "3"] {
+            folder.write("a.json", number.as_bytes()).unwrap();
+            let aside = folder.set_aside("a.json").unwrap();
+            assert_eq!(aside, format!("a.json.unreadable-{number}"));
+            assert!(!folder.has("a.json"));
+        }
+        let kept =
+            ["1", "2", "3"].map(|number| fs::read(folder.path.join(format!("a.json.unreadable-{number}"))).unwrap());
+        assert_eq!(kept, [b"1", b"2", b"3"]);
+    }
+
+    #[test]
+    fn nothing_is_written_to_a_folder_that_has_taken_the_place_of_the_opened_one() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (path, elsewhere) = (scratch.path().join("x"), scratch.path().join("y"));
+        let folder = Folder::create(&path, false).unwrap();
+        fs::rename(&path, &elsewhere).unwrap();
+        let refused = |folder: &Folder| {
+            let failures = [
+                folder.write("a.json", b"1").err(),
+                folder.log("measured").err(),
+                folder.rename("a.json", "b.json").err(),
+                folder.output("hook.txt").err(),
+            ];
+            failures.map(|failure| failure.map_or(String::new(), |error| error.to_string()))
+        };
+        let is_no_longer = |words: &String| words.contains("is no longer the folder that was opened");
+        assert!(refused(&folder).iter().all(is_no_longer), "it is gone");
+        fs::create_dir(&path).unwrap();
+        assert!(refused(&folder).iter().all(is_no_longer), "it is another one");
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        fs::remove_dir(&path).unwrap();
+        fs::rename(&elsewhere, &path).unwrap();
+        assert_eq!(refused(&folder), [""; 4], "it is back");
+    }
+
+    #[test]
+    fn what_a_killed_process_had_begun_to_write_is_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("x");
+        let folder = Folder::create(&path, false).unwrap();
+        for name in [".onrush-AbCdEf.part", ".other.part", "a.json"] {
+            fs::write(path.join(name), "").unwrap();
+        }
+        folder.clear();
+        let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".other.part", "a.json", "journal"]);
     }
 }

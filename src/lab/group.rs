@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process_group, test_kill_process_group};
 
+use super::output::Output;
 use crate::proc;
 
 /// The process groups that exist now. Clones share one list.
@@ -36,6 +37,7 @@ pub(super) struct Group {
     /// The time between SIGTERM and SIGKILL.
     grace: Duration,
     groups: Groups,
+    _output: Output,
 }
 
 impl Groups {
@@ -61,7 +63,8 @@ impl Default for Groups {
 }
 
 impl Group {
-    /// Starts a command in a shell, with additions to its environment, no input, and its output in a file.
+    /// Starts a command in a shell, with additions to its environment, no input, and its output in a file, which is
+    /// written by appending.
     ///
     /// # Errors
     ///
@@ -82,10 +85,11 @@ impl Group {
         if known.is_over {
             return Err(io::Error::other("the experiment has ended"));
         }
+        let limited = Output::limit(output)?;
         let child = shell.spawn()?;
         let id = Pid::from_child(&child);
         known.ids.push(id);
-        Ok(Self { child, id, grace, groups: groups.clone() })
+        Ok(Self { child, id, grace, groups: groups.clone(), _output: limited })
     }
 
     /// How the command ended; `None`: it is running.
@@ -138,10 +142,24 @@ impl Drop for Group {
 
 /// Whether a process group has a process that has not ended. Zombies have ended.
 pub(super) fn lives(id: Pid) -> bool {
-    let is_member = |process: u32| {
-        proc::stat(&process.to_string()).is_some_and(|stat| stat.group == id.as_raw_pid() && stat.is_alive)
-    };
-    test_kill_process_group(id).is_ok() && proc::numbers("/proc").unwrap_or_default().into_iter().any(is_member)
+    lives_by(id, "/proc")
+}
+
+/// Likewise, by what this directory lists. Where it lists no process of the group, as without `/proc`, the kernel's word
+/// counts, to which a zombie is a process.
+fn lives_by(id: Pid, proc: &str) -> bool {
+    if test_kill_process_group(id).is_err() {
+        return false;
+    }
+    let listed = proc::numbers(proc).unwrap_or_default().into_iter();
+    let mut members = listed.filter_map(|process| proc::stat(&process.to_string()));
+    let mut is_listed = false;
+    let has_live_one = members.any(|stat| {
+        let is_member = stat.group == id.as_raw_pid();
+        is_listed |= is_member;
+        is_member && stat.is_alive
+    });
+    has_live_one || !is_listed
 }
 
 /// Runs its second argument with the first one as the limit on open files.
@@ -182,6 +200,24 @@ mod tests {
             output.read_to_string(&mut text).unwrap();
             assert_eq!(text, expected);
         }
+    }
+
+    #[test]
+    fn a_group_lives_as_long_as_a_process_of_it_with_and_without_proc() {
+        let (groups, output) = (Groups::default(), tempfile::tempfile().unwrap());
+        let empty = tempfile::tempdir().unwrap();
+        let nothing = empty.path().to_str().unwrap();
+        let mut group = Group::start("sleep 60 & exit", &[], &output, Duration::ZERO, &groups).unwrap();
+        assert!(group.child.wait().unwrap().success());
+        let lives = || ["/proc", nothing].map(|proc| lives_by(group.id, proc));
+        assert_eq!(lives(), [true; 2], "the shell has ended, and its child has not");
+        kill_process_group(group.id, Signal::KILL).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // It is a zombie until the process that inherited it has waited for it.
+        while lives()[0] && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
+        assert!(!lives()[0]);
     }
 
     #[test]

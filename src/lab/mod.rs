@@ -6,10 +6,11 @@ mod group;
 mod hook;
 mod host;
 mod order;
+mod output;
 mod target;
 pub mod words;
 
-pub use folder::{Folder, Made, TARGETS, unattachable};
+pub use folder::{Attached, Folder, Made, TARGETS};
 pub use group::{Groups, ending};
 pub use hook::{Hook, HookEnded};
 pub use host::Host;

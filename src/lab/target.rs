@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::group::{Group, Groups, ending};
+use crate::plan::secrets::{self, Known};
 use crate::reason::reason;
 use crate::report::escape;
 use crate::run::Interrupt;
@@ -25,6 +26,8 @@ pub struct Start<'a> {
     pub output: &'a Path,
     /// How long it may take until the target is ready.
     pub timeout: Duration,
+    /// The secrets that are hidden where its output is quoted.
+    pub known: &'a Known,
 }
 
 /// A target that was started and is ready. Dropping it ends its process group.
@@ -62,18 +65,19 @@ pub enum Unready {
 }
 
 impl Target {
-    /// Starts the target's command and waits until the target is ready.
+    /// Starts the target's command and waits until the target is ready, which `is_ready` finds out within the time that
+    /// it is given.
     ///
     /// # Errors
     ///
     /// When it does not become ready in time. Then no process of it is left.
     pub fn start(
         start: &Start,
-        mut is_ready: impl FnMut() -> bool,
+        mut is_ready: impl FnMut(Duration) -> bool,
         interrupt: &Interrupt,
         groups: &Groups,
     ) -> Result<Self, Unready> {
-        if is_ready() {
+        if is_ready(start.timeout) {
             return Err(Unready::Taken);
         }
         let not_started = |error: io::Error| Unready::NotStarted(reason(&error));
@@ -84,9 +88,9 @@ impl Target {
         let group = Group::start(start.command, start.environment, &output, GRACE, groups).map_err(not_started)?;
         let mut target = Self(group);
         loop {
-            let was_ready = is_ready();
+            let was_ready = is_ready(deadline.saturating_duration_since(Instant::now()));
             if let Some(status) = target.ended() {
-                return Err(Unready::Died { status, output: last_lines(&mut output, before) });
+                return Err(Unready::Died { status, output: last_lines(&mut output, before, start.known) });
             }
             if was_ready {
                 return Ok(target);
@@ -95,7 +99,10 @@ impl Target {
                 return Err(Unready::Interrupted);
             }
             if Instant::now() >= deadline {
-                return Err(Unready::Late { timeout: start.timeout, output: last_lines(&mut output, before) });
+                return Err(Unready::Late {
+                    timeout: start.timeout,
+                    output: last_lines(&mut output, before, start.known),
+                });
             }
             thread::sleep(POLL);
         }
@@ -107,8 +114,9 @@ impl Target {
     }
 }
 
-/// The last lines that were written to a file after its first `before` bytes; empty if they cannot be read.
-fn last_lines(file: &mut File, before: u64) -> String {
+/// The last lines that were written to a file after its first `before` bytes, without secrets; empty if they cannot be
+/// read.
+fn last_lines(file: &mut File, before: u64, known: &Known) -> String {
     let mut read = || {
         let end = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(before.max(end.saturating_sub(OUTPUT_BYTES))))?;
@@ -116,7 +124,9 @@ fn last_lines(file: &mut File, before: u64) -> String {
         file.take(OUTPUT_BYTES).read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(bytes)
     };
-    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
+    // Before it is cut into lines, and these to the length that is shown: a part of a secret is not recognised.
+    let bytes = known.hide(&secrets::bytes(&read().unwrap_or_default()));
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last: Vec<String> = lines.iter().rev().take(OUTPUT_LINES).rev().map(|line| escape(line.as_bytes())).collect();
     last.join(" | ")
@@ -134,7 +144,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How many lines of a target's output are quoted.
 const OUTPUT_LINES: usize = 3;
 /// How many bytes at the end of the output are searched for them.
-const OUTPUT_BYTES: u64 = 4096;
+const OUTPUT_BYTES: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -151,9 +161,10 @@ mod tests {
     fn start(command: &str, timeout: Duration, scratch: &TempDir) -> Result<Target, Unready> {
         let path = scratch.path().to_str().unwrap().to_owned();
         let (environment, output) = ([("IN".to_owned(), path)], scratch.path().join("output"));
-        let start = Start { command, environment: &environment, output: &output, timeout };
+        let known = Known::default();
+        let start = Start { command, environment: &environment, output: &output, timeout, known: &known };
         let ready = scratch.path().join("ready");
-        Target::start(&start, || ready.exists(), &Interrupt::default(), &Groups::default())
+        Target::start(&start, |_| ready.exists(), &Interrupt::default(), &Groups::default())
     }
 
     /// Whether a process is left of the group whose id is in the output.
@@ -207,6 +218,25 @@ mod tests {
     }
 
     #[test]
+    fn no_question_takes_longer_than_is_left() {
+        let scratch = TempDir::new().unwrap();
+        let (output, timeout) = (scratch.path().join("output"), Duration::from_millis(200));
+        let known = Known::default();
+        let start = Start { command: "sleep 60", environment: &[], output: &output, timeout, known: &known };
+        let mut given = Vec::new();
+        let asked = |within: Duration| {
+            given.push(within);
+            thread::sleep(within.min(Duration::from_millis(100)));
+            false
+        };
+        let unready = Target::start(&start, asked, &Interrupt::default(), &Groups::default()).unwrap_err();
+        assert!(matches!(unready, Unready::Late { .. }), "{unready}");
+        // The first is asked before the command is started.
+        assert!(given[0] == timeout && given[1..].iter().all(|within| *within <= timeout), "{given:?}");
+        assert!(given[1..].is_sorted_by(|one, next| one > next) && given.len() >= 3, "{given:?}");
+    }
+
+    #[test]
     fn one_whose_place_is_taken_is_not_started() {
         let scratch = TempDir::new().unwrap();
         fs::write(scratch.path().join("ready"), "").unwrap();
@@ -218,9 +248,11 @@ mod tests {
     fn an_interrupt_ends_the_wait_and_quitting_ends_all() {
         let scratch = TempDir::new().unwrap();
         let (interrupt, groups, output) = (Interrupt::default(), Groups::default(), scratch.path().join("output"));
-        let start = Start { command: "echo $$; sleep 60", environment: &[], output: &output, timeout: LONG };
+        let known = Known::default();
+        let command = "echo $$; sleep 60";
+        let start = Start { command, environment: &[], output: &output, timeout: LONG, known: &known };
         let is_written = || fs::metadata(&output).is_ok_and(|metadata| metadata.len() > 0);
-        let interrupted = || {
+        let interrupted = |_| {
             if is_written() {
                 interrupt.ask();
             }
@@ -229,7 +261,7 @@ mod tests {
         assert_eq!(Target::start(&start, interrupted, &interrupt, &groups).unwrap_err(), Unready::Interrupted);
         assert!(!is_left(&scratch));
         let asked = Cell::new(0);
-        let second_time = || asked.replace(asked.get() + 1) > 0;
+        let second_time = |_| asked.replace(asked.get() + 1) > 0;
         let mut target = Target::start(&start, second_time, &Interrupt::default(), &groups).unwrap();
         groups.kill();
         let deadline = Instant::now() + LONG;

@@ -28,7 +28,7 @@ pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
         text.push_str(&format!("{:>5}  {words}\n       {}\n", number + 1, point.plan.show.command));
         let settings = point.settings.iter().map(|(name, value)| format!("       {name} = {value}\n"));
         text.extend(settings);
-        let command = point.command.as_ref().map(|command| secrets::words(command.split(' ')).join(" "));
+        let command = point.command.as_deref().map(secrets::command);
         text.extend(command.map(|command| format!("       target: {command}\n")));
     }
     if points.iter().any(|point| !point.settings.is_empty()) && !experiment.may_change_host {

@@ -46,6 +46,19 @@ pub const SCRIPT_MAX_MIB: u64 = 16;
 /// Largest file of certificates in MiB: a system's root certificates take less than one.
 pub const PEM_MAX_MIB: u64 = 16;
 
+/// Largest plan of an experiment in MiB: 10,000 points with long URLs take less.
+pub const PLAN_MAX_MIB: u64 = 1;
+
+/// Largest file that is attached to an experiment in MiB: it is held in memory until the folder exists.
+pub const ATTACHED_MAX_MIB: u64 = 64;
+
+/// Largest result in MiB, uncompressed: one of a thousand threads with the longest timeline takes half of that.
+pub const RESULT_MAX_MIB: u64 = 64;
+
+/// How much is kept of the output of a hook or of a target's command in MiB: more than anybody reads, and too little to
+/// fill a disk.
+pub const OUTPUT_MAX_MIB: u64 = 16;
+
 /// Largest buffer of a connection in bytes: the kernel doubles the value and keeps it in 31 bits.
 pub const BUFFER_MAX: u64 = i32::MAX as u64 / 2;
 

@@ -4,7 +4,7 @@
 //! of the file is kept for messages only; the file is never opened again.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,9 +69,7 @@ impl Material {
         }
         if self.contents.is_none() {
             let unreadable = |reason| Unreadable { role, name: self.name.clone(), reason };
-            let contents = read(&self.path, most_mib << 20).map_err(|error| unreadable(reason(&error)))?;
-            let contents = contents.ok_or_else(|| unreadable(format!("it is longer than {most_mib} MiB")))?;
-            self.contents = Some(contents.into());
+            self.contents = Some(read_at_most(&self.path, most_mib).map_err(unreadable)?.into());
         }
         Ok(())
     }
@@ -137,12 +135,20 @@ impl From<Reference> for Material {
     }
 }
 
-/// The bytes of a file; `None` if there are more than `most`. At most one byte more is read, because a file may be
-/// endless.
-fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+/// The bytes of a file, of at most so many MiB. At most one byte more is read, because a file may be endless.
+///
+/// # Errors
+///
+/// Why it cannot be read, in words.
+pub fn read_at_most(path: &Path, most_mib: u64) -> Result<Vec<u8>, String> {
+    let most = most_mib << 20;
     let mut contents = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut contents)?;
-    Ok((contents.len() as u64 <= most).then_some(contents))
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut contents));
+    match read {
+        Err(error) => Err(reason(&error)),
+        Ok(_) if contents.len() as u64 > most => Err(format!("it is longer than {most_mib} MiB")),
+        Ok(_) => Ok(contents),
+    }
 }
 
 /// The SHA-256 of bytes, in hexadecimal.

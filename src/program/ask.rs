@@ -39,9 +39,12 @@ pub(super) fn once(plan: &Plan) -> Plan {
 /// How long a target may take to respond to one request.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// Whether a target responds.
-pub(super) fn answers(plan: &Plan, interrupt: &Interrupt) -> bool {
-    ask(plan, interrupt).is_ok_and(|outcome| outcome.totals.counters.completed > 0)
+/// Whether a target responds within a time.
+pub(super) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> bool {
+    let mut once = once(plan);
+    once.stop.duration = once.stop.duration.map(|longest| longest.min(within));
+    let outcome = sent(plan, &once, interrupt);
+    outcome.is_ok_and(|outcome| outcome.totals.counters.completed > 0)
 }
 
 /// Sends one request.
@@ -50,7 +53,11 @@ pub(super) fn answers(plan: &Plan, interrupt: &Interrupt) -> bool {
 ///
 /// Why there is no response.
 pub(super) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    let outcome = session::run(&once(plan), interrupt, &mut Silent)?.outcome;
+    sent(plan, &once(plan), interrupt)
+}
+
+fn sent(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+    let outcome = session::run(once, interrupt, &mut Silent)?.outcome;
     fault(plan, &outcome).map_or(Ok(outcome), Err)
 }
 

@@ -93,6 +93,9 @@ fn steps(plan: &mut Plan) -> u8 {
     let fates = files.fates().clone();
     let interrupt = signals.interrupt.clone();
     let read = interrupt.unheard(|| plan.read_materials());
+    if !plan.show.keeps_secrets {
+        screen::hide(Known::of(plan));
+    }
     let is_ours = plan.script.is_some() && plan.show.format == Format::Json;
     let screen = Screen::open(is_ours);
     let mut watcher = Watcher { plan, interrupt: interrupt.clone(), screen, is_open: false, line: None, files };
@@ -294,7 +297,7 @@ impl Ending<'_> {
         }
         let not_started = error.is::<NotStarted>() || error.is::<Unavailable>();
         self.code = if not_started { EXIT_NOT_STARTED } else { EXIT_WRONG };
-        self.said.push(hidden(self.plan, &format!("{}{error:#}", speaker(self.plan))));
+        self.said.push(format!("{}{error:#}", speaker(self.plan)));
     }
 
     /// Notes why a run broke off, if it did.
@@ -358,11 +361,6 @@ impl Ending<'_> {
         }
         self.code
     }
-}
-
-/// A line without the secrets of the plan, which a script may have in its messages.
-fn hidden(plan: &Plan, line: &str) -> String {
-    if plan.show.keeps_secrets { line.to_owned() } else { Known::of(plan).hide_in(line) }
 }
 
 /// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.

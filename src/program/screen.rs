@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdout, stderr, stdout};
 
+use crate::plan::secrets::Known;
 use crate::script;
 
 /// Where the report goes.
@@ -51,12 +53,53 @@ impl Screen {
     }
 }
 
-/// Writes a line to standard error; if that is closed, the line is lost.
+/// The secrets that no line contains. One for the process, because any part of it may have to say something.
+static HIDDEN: OnceLock<Known> = OnceLock::new();
+
+/// Hides these secrets in every line from now on; only the first call counts.
+pub fn hide(known: Known) {
+    let _ = HIDDEN.set(known);
+}
+
+/// A text without the secrets that [`hide`] was given.
+pub fn hidden(text: &str) -> String {
+    HIDDEN.get().map_or_else(|| text.to_owned(), |known| known.hide_in(text))
+}
+
+/// Writes a line to standard error, without secrets; if that is closed, the line is lost. A very long line is cut.
 pub fn say(line: &str) {
-    let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+    let _ = io::stderr().lock().write_all((cut(&hidden(line)) + "\n").as_bytes());
+}
+
+/// The longest line on standard error in bytes: several screens. Only names and messages of others are longer.
+const LINE_MAX: usize = 4096;
+
+/// Lines of which the longest are cut.
+fn cut(lines: &str) -> String {
+    let one = |line: &str| {
+        let end = (0..=LINE_MAX.min(line.len())).rfind(|&at| line.is_char_boundary(at)).unwrap_or(0);
+        let left_out = line.len() - end;
+        if left_out == 0 { line.to_owned() } else { format!("{}… ({left_out} bytes are left out)", &line[..end]) }
+    };
+    lines.split('\n').map(one).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether output on standard error may have colours.
 pub fn has_colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_cut_and_says_by_how_much() {
+        let fits = "a".repeat(LINE_MAX);
+        assert_eq!(cut(&format!("{fits}\nb")), format!("{fits}\nb"));
+        assert_eq!(cut(&format!("{fits}bc\nd")), format!("{fits}… (2 bytes are left out)\nd"));
+        let long = "ä".repeat(1 << 19);
+        assert_eq!(cut(&long), format!("{}… ({} bytes are left out)", &long[..LINE_MAX], (1 << 20) - LINE_MAX));
+        assert!(cut(&format!("a{long}")).len() < LINE_MAX + 50, "no character is cut in two");
+    }
 }

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::ask;
 use super::exit::{EXIT_INCONCLUSIVE, SEARCH_ORDER};
+use super::screen;
 use super::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin,
     foremost, guard, print_notes, say, verbose, with_stack,
@@ -17,6 +18,7 @@ use crate::backend::sim::Scenario;
 use crate::engine::Spare;
 use crate::live::ProgressLine;
 use crate::plan::search::Over;
+use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Io, Plan, Search};
 use crate::reason::reason;
 use crate::report::Note;
@@ -64,6 +66,9 @@ fn steps(search: &mut Search) -> u8 {
     let screen = Screen::open(is_ours);
     let interrupt = signals.interrupt.clone();
     let read = interrupt.unheard(|| search.plan.read_materials());
+    if !search.plan.show.keeps_secrets {
+        screen::hide(Known::of(&search.plan));
+    }
     let found = guard(|| {
         read?;
         check(search)?;

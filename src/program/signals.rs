@@ -1,5 +1,5 @@
 //! Handles Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early, with its report; the second one quits. SIGQUIT
-//! does the same if asked for.
+//! does the same if asked for, and otherwise ends the process at once, with a core file, but leaves no file half written.
 
 use std::io;
 use std::process;
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use libc::SIGXFSZ;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::low_level::emulate_default_handler;
 
 use crate::reason::reason;
 use crate::run::{self, Interrupt};
@@ -33,8 +34,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Starts to handle SIGINT, SIGTERM, SIGHUP and `also`, in a thread that does nothing else. A single run leaves
-    /// SIGQUIT to the kernel, which writes a core file; an experiment must handle it to restore host settings.
+    /// Starts to handle SIGINT, SIGTERM, SIGHUP and `also`, in a thread that does nothing else. An experiment handles
+    /// SIGQUIT like the others, to restore host settings.
     ///
     /// # Errors
     ///
@@ -53,7 +54,7 @@ impl Signals {
         for &signal in &heard {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&is_quitting))?;
         }
-        let mut signals = signal_hook::iterator::Signals::new(&heard)?;
+        let mut signals = signal_hook::iterator::Signals::new(heard.iter().chain([&SIGQUIT]))?;
         // A file that outgrows the shell's limit is reported as a write error; it must not kill the process.
         flag::register(SIGXFSZ, Arc::default())?;
         let (interrupt, before) = (Interrupt::default(), Before::default());
@@ -62,6 +63,11 @@ impl Signals {
             move || {
                 let mut first: Option<(i32, Instant)> = None;
                 for signal in signals.forever() {
+                    if signal == SIGQUIT && !heard.contains(&SIGQUIT) {
+                        before.get().inspect(|before| before());
+                        // It never returns: the signal's own action ends the process.
+                        let _ = emulate_default_handler(SIGQUIT);
+                    }
                     match first {
                         Some((same, at)) if same == signal && at.elapsed() < ECHO => {}
                         _ if interrupt.is_unheard() => quit(&is_quitting, &before),

@@ -8,9 +8,12 @@ use std::time::Duration;
 use crate::plan::schedule::{Arrivals, Rate, Stage};
 use crate::plan::target::Scheme;
 use crate::plan::{Dialect, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
+use crate::report::result::Document;
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
-use crate::stats::{Buffers, Cause, Counters, Distribution, Occupancy, Phase, Spread, Timeline, Totals};
+use crate::stats::{
+    Buffers, Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Spread, Statuses, Timeline, Totals,
+};
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
@@ -120,6 +123,27 @@ pub fn flawless(completed: u64, connections: u64) -> Outcome {
     outcome.totals.latency.record_many(1_000_000, completed);
     (0..completed).for_each(|_| outcome.totals.statuses.record(200));
     outcome
+}
+
+/// The outcome with all that follows from its latencies, so that its document can be read: as many requests and statuses,
+/// and a timeline.
+pub fn whole(mut outcome: Outcome) -> Outcome {
+    let completed = outcome.totals.latency.count();
+    let counters = &mut outcome.totals.counters;
+    (counters.started, counters.completed) = (completed + counters.failed, completed);
+    outcome.totals.statuses = Statuses::default();
+    (0..completed).for_each(|_| outcome.totals.statuses.record(200));
+    let mut row = RowFigures::default();
+    row.record(&outcome.totals);
+    outcome.timeline = Timeline { rows: vec![row], ..Timeline::default() };
+    outcome.timeline.end(crate::run::nanos(outcome.elapsed));
+    outcome
+}
+
+/// The document of a run of one row, with another number of bytes received: equal runs count once.
+pub fn received(mut document: Document, bytes: u64) -> Document {
+    (document.bytes_received, document.timeline[0].bytes_received) = (bytes, bytes);
+    document
 }
 
 pub fn address(text: &str) -> SocketAddr {

@@ -7,10 +7,11 @@ use std::path::Path;
 use anyhow::{anyhow, ensure};
 use flate2::read::MultiGzDecoder;
 
+use crate::plan::limits::RESULT_MAX_MIB;
 use crate::reason::reason;
 
-/// Maximum length of a result in bytes, far above any real one.
-const LENGTH_MAX: u64 = 256 << 20;
+/// Maximum length of a file, or of what is in a compressed one, in bytes.
+const LENGTH_MAX: u64 = RESULT_MAX_MIB << 20;
 
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -27,7 +28,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     if bytes.starts_with(&GZIP) {
         bytes = limited(MultiGzDecoder::new(&bytes[..])).map_err(failed)?;
     }
-    ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is not a result of onrush: it is longer than 256 MiB");
+    ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is longer than {RESULT_MAX_MIB} MiB, which no result is");
     Ok(bytes)
 }
 

@@ -1,11 +1,12 @@
 //! `onrush merge`: several result files as one.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{IsTerminal, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 
 use super::files::{self, Files};
 use super::result::{self, Different, Document, Named};
@@ -35,16 +36,15 @@ pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
     ensure!(!merge.inputs.is_empty(), "nothing to merge");
-    let mut named = Vec::new();
-    for (index, path) in merge.inputs.iter().enumerate() {
-        if let Some(known) = merge.inputs[..index].iter().find(|known| are_one(known, path)) {
-            bail!("{path:?} and {known:?} are the same file; a result counts once");
-        }
-        let document = Document::read(path)?;
-        document.check().with_context(|| format!("{path:?} cannot be added"))?;
-        named.push(Named { name: path.to_string_lossy().into_owned(), document });
+    if let Some((path, known)) = twice(&merge.inputs) {
+        bail!("{path:?} and {known:?} are the same file; a result counts once");
     }
-    let named = result::in_order(named);
+    let mut documents = Vec::new();
+    for path in &merge.inputs {
+        documents.push((path.to_string_lossy(), Document::read(path)?));
+    }
+    let named = documents.iter().map(|(name, document)| Named { name, document });
+    let named = result::in_order(named.collect());
     if let Some((name, other)) = result::counted_twice(&named) {
         bail!("{name:?} and {other:?} hold the same run; a result counts once");
     }
@@ -77,7 +77,9 @@ fn mixed(different: &Different) -> String {
     format!("a result of a different plan was added: {different}")
 }
 
-/// Whether two paths lead to one file.
-fn are_one(one: &Path, other: &Path) -> bool {
-    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+/// The first two paths that lead to one file, the later one first.
+fn twice(paths: &[PathBuf]) -> Option<(&Path, &Path)> {
+    let mut known: HashMap<PathBuf, &Path> = HashMap::new();
+    let files = paths.iter().filter_map(|path| Some((path, fs::canonicalize(path).ok()?)));
+    files.into_iter().find_map(|(path, file)| Some((path.as_path(), known.insert(file, path)?)))
 }

@@ -6,6 +6,7 @@
 pub mod export;
 pub mod files;
 pub mod input;
+pub mod json;
 pub mod merge;
 pub mod result;
 pub mod show;

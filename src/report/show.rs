@@ -71,7 +71,7 @@ pub fn run(show: &Show) -> impl Iterator<Item = anyhow::Result<Printed>> {
     show.inputs.iter().map(|path| {
         let document = Document::read(path)?;
         let printed = print(&document, show.form, show.percentiles);
-        printed.map_err(|corrupt| result::damaged(path, &corrupt))
+        printed.map_err(|corrupt| result::damaged(path, corrupt))
     })
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Bracket, Ended, Fault, Point, contradicting, interval};
 use crate::plan::Search;
 use crate::report::Judged;
+use crate::report::json;
 use crate::report::result::{self, Host, Moment, SCHEMA, Tool};
 
 /// What a search found.
@@ -145,9 +146,7 @@ impl Document {
 
     /// The document as text, with a line end.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("numbers, texts and lists can always be written");
-        text.push('\n');
-        text
+        json::pretty(self) + "\n"
     }
 }
 

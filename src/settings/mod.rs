@@ -21,6 +21,16 @@ pub use loan::{Loan, Restorer};
 pub use name::Name;
 pub use refusal::Refusal;
 
+/// Checks that a setting exists and that its value can be read, so that it could be restored. Whether this process may
+/// change it is not asked: a plan may be looked at without privileges.
+///
+/// # Errors
+///
+/// Why it cannot be borrowed.
+pub fn check(name: &Name) -> Result<(), Refusal> {
+    tree::Tree::host().read(name).map(drop)
+}
+
 /// Where journals are kept. A restart of the machine empties it, and undoes the changes.
 pub const DIRECTORY: &str = "/run/onrush";
 

@@ -110,9 +110,9 @@ impl<'a> Group<'a> {
         if self.mixes_latencies() {
             return None;
         }
-        let documents: Option<Vec<Named>> = self
+        let documents: Option<Vec<Named<'_>>> = self
             .counted()
-            .map(|run| Some(Named { name: run.origin.file.clone(), document: run.document.as_deref()?.clone() }))
+            .map(|run| Some(Named { name: &run.origin.file, document: run.document.as_deref()? }))
             .collect();
         Document::sum(&result::in_order(documents?)).ok()
     }

@@ -33,8 +33,8 @@ pub struct Measured {
     pub figures: Figures,
     /// The whole document, if it is a result of onrush.
     pub document: Option<Box<Document>>,
-    /// The texts it was read from, to detect copies.
-    pub texts: Vec<String>,
+    /// The SHA-256 of each text that it was read from, to detect copies.
+    pub digests: Vec<String>,
 }
 
 /// Where a run was read.
@@ -95,7 +95,7 @@ impl Measured {
             place: None,
             figures: Figures::default(),
             document: None,
-            texts: Vec::new(),
+            digests: Vec::new(),
         }
     }
 
@@ -156,7 +156,7 @@ impl Measured {
         for (percent, us) in theirs.percentiles_us {
             mine.percentiles_us.entry(percent).or_insert(us);
         }
-        self.texts.extend(other.texts);
+        self.digests.extend(other.digests);
     }
 }
 

@@ -34,6 +34,7 @@ cases! {
     an_old_file_of_lines_is_cut_when_the_first_row_comes (Once);
     one_file_is_not_written_twice (Once);
     a_limit_on_the_size_of_files_is_an_error_like_others (Once);
+    a_quit_signal_ends_at_once_and_leaves_no_file_half_written (Once);
     a_stuck_thread_is_not_hidden_by_an_exit (Once);
     files_are_written_though_no_thread_can_be_made_any_more (Once);
     a_file_of_lines_that_somebody_else_changes_is_named (Once);
@@ -421,6 +422,24 @@ fn a_limit_on_the_size_of_files_is_an_error_like_others(context: &Context) {
     output.note("File too large");
     assert!(old.check(&output, "limited") < NAMES.len());
     output.assert_standard();
+}
+
+fn a_quit_signal_ends_at_once_and_leaves_no_file_half_written(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("quit"));
+    let old = scratch.file("old.json", OLD);
+    let (new, lines) = (scratch.path().join("new.json"), scratch.path().join("new.ndjson"));
+    // Without a core file. The first line comes after a second.
+    let onrush = context.limited("-c 0").words("-d30s -t1 -c2 --io").word(context.backend);
+    let onrush = [&old, &new, &lines].iter().fold(onrush, |onrush, path| onrush.word("-o").word(path));
+    let child = onrush.word(url(&server, "/delay/5")).spawn();
+    wait_for_load(&server);
+    assert!(lines.exists());
+    signal(&child, Signal::QUIT);
+    let output = finish(child);
+    assert_eq!(output.code, -1, "the signal ends it: {output:?}");
+    assert!(output.took < Duration::from_secs(20), "{output:?}");
+    assert_eq!(fs::read_to_string(&old).unwrap(), OLD);
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "{output:?}");
 }
 
 fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {

@@ -33,6 +33,14 @@ cases! {
     what_has_changed_meanwhile_is_refused (Once);
     what_was_redacted_is_needed_to_go_on (Once);
     a_folder_belongs_to_one_at_a_time (Once);
+    a_damaged_result_is_set_aside_and_its_run_repeated (Once);
+    nothing_is_written_to_another_folder_in_the_place_of_the_opened_one (Once);
+    what_has_no_end_is_refused (Once);
+    a_file_that_is_never_read_to_its_end_is_left_by_one_signal (Once);
+    the_first_of_a_hooks_output_is_kept (Once);
+    a_target_that_accepts_and_never_responds_is_given_up_in_time (Once);
+    a_setting_that_cannot_be_is_refused_in_the_plan (Once);
+    a_child_of_a_target_is_ended_where_proc_is_empty (Once) needs "unshare -rm true";
     a_full_disk_ends_it_with_a_reason (Once);
     statuses_are_flagged_and_gates_break (Once);
     the_published_experiments_can_be_planned (Once);
@@ -472,6 +480,138 @@ fn a_folder_belongs_to_one_at_a_time(context: &Context) {
     finish(child);
     let refused = lab.onrush(context, "lab --out folder x.toml").run_plain();
     assert!(refused.code == 1 && refused.stderr.contains("folder already exists"), "{refused:?}");
+}
+
+fn a_damaged_result_is_set_aside_and_its_run_repeated(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let file = lab.file(context, &two_points(&url(&server, "/"), ""));
+    let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    let name = "load-small-1.json";
+    let damages = [
+        ("\"hdr\": \"HIST", "\"hdr\": \"MIST", "its histogram cannot be read"),
+        ("\"completed\": 50", "\"completed\": 40", "its figures contradict each other: "),
+        ("{", "", "is not a result of onrush"),
+    ];
+    for (number, (good, bad, reason)) in (1..).zip(damages) {
+        let damaged = lab.text(name).replacen(good, bad, 1);
+        fs::write(lab.path(name), &damaged).unwrap();
+        let output = lab.onrush(context, "lab --resume folder").run_plain();
+        assert_eq!(output.code, 0, "{output:?}");
+        let aside = format!("{name}.unreadable-{number}");
+        let moved = format!("; it is now called {aside}, and the run is repeated");
+        assert!(output.stderr.contains(reason) && output.stderr.contains(&moved), "{output:?}");
+        assert_eq!(lab.text(&aside), damaged);
+        assert!(output.stderr.contains("1 of 2 runs remain") && output.stderr.contains("2 of 2 runs measured"));
+    }
+    let table = lab.onrush(context, "table --format csv folder").run_plain();
+    assert_eq!((table.stdout.lines().count(), table.stderr.as_str()), (3, ""), "{table:?}");
+}
+
+fn nothing_is_written_to_another_folder_in_the_place_of_the_opened_one(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let rest = "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ] || { mv folder elsewhere; mkdir folder; }'\n";
+    let text = two_points(&url(&server, "/"), rest).replace("rounds = 1", "rounds = 1\norder = \"sequential\"");
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("folder is no longer the folder that was opened"), "{output:?}");
+    assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0, "{output:?}");
+    assert!(lab.scratch.path().join("elsewhere/load-small-1.json").exists(), "{output:?}");
+}
+
+fn what_has_no_end_is_refused(context: &Context) {
+    let output = context.onrush().words("lab --plan /dev/zero").run_plain();
+    let words = "onrush lab: /dev/zero cannot be read: it is longer than 1 MiB\n";
+    assert!(output.code == 1 && output.stderr.ends_with(words), "{output:?}");
+    let output = context.onrush().words("show /dev/zero").run_plain();
+    assert!(output.code == 1 && output.stderr.contains("\"/dev/zero\" is longer than 64 MiB"), "{output:?}");
+    let lab = Lab::new();
+    let text = two_points("http://127.0.0.1:1/", "").replace("rounds = 1", "rounds = 1\nattach = [\"large\"]");
+    let file = lab.file(context, &text);
+    fs::File::create(lab.scratch.path().join("large")).unwrap().set_len((64 << 20) + 1).unwrap();
+    let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
+    let words = "attach: large cannot be read: it is longer than 64 MiB";
+    assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
+    assert!(!lab.path("").exists(), "{output:?}");
+}
+
+/// The same holds for a file to be attached that waits for more, as some in `/proc` do.
+fn a_file_that_is_never_read_to_its_end_is_left_by_one_signal(context: &Context) {
+    let lab = Lab::new();
+    let pipe = lab.scratch.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let text = two_points("http://127.0.0.1:1/", "").replace("threads = 1", "threads = 1\nscript = \"pipe\"");
+    let child = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).spawn();
+    // This returns when the other side is opened for reading. It stays open, so that there is no end.
+    let writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    signal(&child, Signal::INT);
+    let output = finish(child);
+    drop(writer);
+    assert_eq!(output.code, 130, "{output:?}");
+    assert!(!lab.path("").exists(), "{output:?}");
+}
+
+fn the_first_of_a_hooks_output_is_kept(context: &Context) {
+    let (server, lab) = (target(), Lab::new());
+    let rest = "[hooks]\nbefore_run = 'head -c 20000000 /dev/zero'\n";
+    let file = lab.file(context, &two_points(&url(&server, "/"), rest));
+    let output = lab.onrush(context, "lab --out folder").word(file).run_plain();
+    assert_eq!(output.code, 0, "{output:?}");
+    let kept = lab.text("output/before_run-load-small-1.txt");
+    let (first, line) = kept.split_at(16 << 20);
+    assert!(first.bytes().all(|byte| byte == 0), "{line}");
+    let left_out = line.strip_prefix("\n[onrush keeps the first 16 MiB of this output; the rest, at least ");
+    let left_out = left_out.and_then(|line| line.strip_suffix(" bytes, is left out]\n")).expect(line);
+    assert!((1..=20_000_000 - (16 << 20)).contains(&left_out.parse::<u64>().unwrap()), "{left_out}");
+}
+
+fn a_target_that_accepts_and_never_responds_is_given_up_in_time(context: &Context) {
+    let lab = Lab::new();
+    // The kernel accepts the connections.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let rest = "[target]\ncommand = 'sleep 60'\ntimeout = \"300ms\"\n";
+    let text = two_points(&format!("http://{}/", silent.local_addr().unwrap()), rest);
+    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stderr.contains("the target was not ready within 300ms"), "{output:?}");
+    // A first request would be waited for during 10 seconds.
+    assert!(output.took < Duration::from_secs(8), "{output:?}");
+}
+
+fn a_setting_that_cannot_be_is_refused_in_the_plan(context: &Context) {
+    let lab = Lab::new();
+    for (name, words) in [
+        ("net.ipv4.tcp_rnem", "the kernel has no setting net.ipv4.tcp_rnem; nearest in net.ipv4: tcp_rmem"),
+        ("net.ipv4", "net.ipv4 is a group of settings"),
+        ("net..core", ": \"net..core\" is not the name of a setting"),
+    ] {
+        let factor = format!("[[factor]]\nname = \"s\"\nlevels = [{{ \"sysctl.{name}\" = \"1\" }}]\n");
+        let text = format!("name = \"x\"\n[run]\nurl = \"http://127.0.0.1:1/\"\n{factor}");
+        let output = lab.onrush(context, "lab --plan").word(lab.file(context, &text)).run_plain();
+        assert!(output.code == 1 && output.stderr.contains(words), "{name}: {output:?}");
+    }
+    let output = context.onrush().words("sweep --plan --sysctl net//core=1,2 http://127.0.0.1:1/").run_plain();
+    assert!(output.code == 1 && output.stderr.contains("is not the name of a setting"), "{output:?}");
+}
+
+fn a_child_of_a_target_is_ended_where_proc_is_empty(context: &Context) {
+    let lab = Lab::new();
+    // It ignores the first signal, and its parent does not.
+    let stubborn = lab.scratch.file("stubborn.sh", "trap '' TERM\necho $$ > child\nsleep 60 &\nwait\nsleep 60\n");
+    let rest = format!("[target]\ncommand = 'sh {} & wait'\ntimeout = \"1s\"\n", stubborn.display());
+    let file = lab.file(context, &two_points("http://127.0.0.1:1/", &rest));
+    let onrush = env!("CARGO_BIN_EXE_onrush");
+    let script = format!("mount -t tmpfs none /proc && exec {onrush} lab --out folder {}", file.display());
+    let mut unshare = Command::new("unshare");
+    unshare.args(["-rm", "sh", "-c", &script]).current_dir(lab.scratch.path());
+    let output = Output::of(unshare.output().unwrap(), Duration::ZERO);
+    assert!(output.stderr.contains("the target was not ready within 1s"), "{output:?}");
+    let child = fs::read_to_string(lab.scratch.path().join("child")).unwrap();
+    let is_alive = |id: &str| {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
+    };
+    wait_until(|| !is_alive(child.trim()));
 }
 
 fn a_full_disk_ends_it_with_a_reason(context: &Context) {

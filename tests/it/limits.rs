@@ -14,6 +14,7 @@ cases! {
     a_body_of_megabytes_comes_through_a_pipe (Once);
     an_unknown_host_is_one_line (Once);
     a_thread_has_a_large_stack_only_where_a_script_runs (Once);
+    what_others_say_is_cut_and_the_rest_counted (Once);
 }
 
 fn the_smallest_and_largest_loads_run(context: &Context) {
@@ -181,4 +182,26 @@ fn is_large_stack(map: &str) -> bool {
     let (from, to) = range.split_once('-').unwrap_or_default();
     let bytes = u64::from_str_radix(to, 16).unwrap_or(0) - u64::from_str_radix(from, 16).unwrap_or(0);
     rights == "rw-p" && words.nth(3).is_none() && bytes >= 16 << 20
+}
+
+fn what_others_say_is_cut_and_the_rest_counted(context: &Context) {
+    let server = target();
+    let name = "n".repeat(100_000);
+    let long = "error(string.rep('a', 1048576))";
+    let outputs = [
+        context.onrush().word("show").word(&name).run_plain(),
+        context.onrush().word("-n1").word("-s").word(&name).word(url(&server, "/")).run_plain(),
+        context.onrush().words("-n1").lua(long).word(url(&server, "/")).run_plain(),
+        context.onrush().words("-n1").lua(&format!("init = function() {long} end")).word(url(&server, "/")).run_plain(),
+        context
+            .onrush()
+            .words("-n1")
+            .lua(&format!("request = function() {long} end"))
+            .word(url(&server, "/"))
+            .run_plain(),
+    ];
+    for output in outputs {
+        assert!(output.code == 1 && output.stderr.len() < 10_000, "{} {}", output.code, output.stderr.len());
+        assert!(output.stderr.contains("bytes are left out)"), "{output:?}");
+    }
 }

@@ -3,6 +3,7 @@
 //! `make check-machine` runs them one after the other, before a release and whenever their subject changes. Each names
 //! what covers it in `make test`.
 
+use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ cases! {
     processor_time_of_the_threads_is_that_of_the_process;
     one_signal_brings_the_report_within_300_ms;
     after_a_freeze_the_percentiles_are_wrk2s needs "wrk2";
+    merging_and_comparing_take_time_in_proportion (Once);
 }
 
 /// In virtual time, and with computed figures, `rates` shows it in `make test`. wrk2's own timers end in whole
@@ -70,6 +72,36 @@ fn one_signal_brings_the_report_within_300_ms(context: &Context) {
     let output = finish(child);
     println!("report after a signal [{}]: {:?}", context.backend, output.took);
     assert!(output.code == 0 && output.took < Duration::from_millis(300), "{output:?}");
+}
+
+/// That each file is compared with no other one, no test can show: this is about time.
+fn merging_and_comparing_take_time_in_proportion(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("many"));
+    let one = scratch.path().join("one.json");
+    assert_eq!(context.onrush().words("-d1s -o").word(&one).word(url(&server, "/")).run().code, 0);
+    let text = fs::read_to_string(&one).unwrap();
+    let at = text.lines().find_map(|line| line.trim().strip_prefix("\"started_at\": \"")).expect("it has begun");
+    let at = at.trim_end_matches("\",");
+    let took = |count: usize| {
+        [0, 1].iter().for_each(|side| fs::create_dir(scratch.path().join(format!("{count}-{side}"))).unwrap());
+        for index in 0..count {
+            let (minute, hour, day) = (index % 60, index / 60 % 24, index / 1_440 + 1);
+            let began = format!("2026-01-{day:02}T{hour:02}:{minute:02}:00.000000Z");
+            scratch.file(&format!("{count}-{}/{index}.json", index % 2), text.replace(at, &began));
+        }
+        let [a, b] = [0, 1].map(|side| scratch.path().join(format!("{count}-{side}")));
+        let files = [&a, &b].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+        let merge = files
+            .fold(context.onrush().words("merge -o").word(scratch.path().join("sum.json")), |merge, file| {
+                merge.word(file.unwrap().path())
+            });
+        let (merged, compared) = (merge.run_plain(), context.onrush().word("compare").word(a).word(b).run_plain());
+        assert_eq!((merged.code, compared.code), (0, 0), "{merged:?} {compared:?}");
+        [merged.took, compared.took].map(|took| took.as_secs_f64())
+    };
+    let (few, many) = (took(1_000), took(4_000));
+    println!("merge and compare: {few:.2?} s for 1,000 results, {many:.2?} s for 4,000");
+    assert!(few.iter().zip(many).all(|(few, many)| many <= 5.0 * few), "{few:?} {many:?}");
 }
 
 /// What holds on a busy machine, too, `evidence` shows in `make test`.

@@ -124,13 +124,13 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
         ("a.json text.json", "\"text.json\" is not a result of onrush"),
         ("foreign.json a.json", "\"foreign.json\" is not a result of onrush"),
         ("half.json", "\"half.json\" is not a result of onrush"),
-        ("a.json damaged.json", "\"damaged.json\" cannot be added"),
+        ("a.json damaged.json", "\"damaged.json\" is damaged: its histogram cannot be read"),
         ("nowhere.json", "\"nowhere.json\" cannot be read"),
         ("a.json ./a.json", "\"./a.json\" and \"a.json\" are the same file"),
         ("a.json linked.json", "\"linked.json\" and \"a.json\" are the same file"),
         ("a.json copy.json", "\"a.json\" and \"copy.json\" hold the same run; a result counts once"),
         ("sum.json b.json", "hold the same run; a result counts once"),
-        ("/dev/zero", "\"/dev/zero\" is not a result of onrush: it is longer"),
+        ("/dev/zero", "\"/dev/zero\" is longer than 64 MiB"),
         ("a.json -o nowhere/sum.json", "there is no directory"),
     ] {
         let output = merge(&scratch, words);

@@ -3,16 +3,18 @@
 use std::fs;
 use std::io::{BufReader, Read, Write};
 use std::net::SocketAddr;
+use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases};
+use crate::harness::{Context, Onrush, Output, Scratch, cases, target};
 use crate::peers::{read_head, server};
 
 cases! {
     no_secret_is_in_any_output_wherever_it_stood (Once);
     no_secret_comes_back_in_any_spelling (Once);
+    no_secret_is_in_the_folder_of_an_experiment (Once);
     secrets_are_kept_where_that_is_asked_for (Once);
     what_is_typed_wrongly_is_refused_without_its_secrets (Once);
 }
@@ -150,6 +152,56 @@ fn no_secret_comes_back_in_any_spelling(context: &Context) {
         let half = &CANARY[..CANARY.len() / 2];
         assert!(texts.iter().all(|text| !text.contains(half)), "{index}: {output:?}");
         assert!(output.stderr.contains("REDACTED") && texts[2].contains("not for "), "{index}: {output:?}");
+    }
+}
+
+/// The names and contents of all files of a folder but those of commands, which are kept as they are.
+fn contents(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.is_file());
+    files.flat_map(|path| [path.display().to_string(), fs::read_to_string(path).unwrap()]).collect()
+}
+
+fn no_secret_is_in_the_folder_of_an_experiment(context: &Context) {
+    let server = target();
+    let commands = [
+        format!("curl -H 'Authorization: Bearer {CANARY}' http://h/"),
+        format!("curl -H 'X-Api-Key: {CANARY}' http://h/"),
+        format!("curl -d '{{\"password\": \"{CANARY}\"}}' http://h/"),
+        format!("curl -u a:{CANARY} http://h/"),
+        format!("TOKEN=\"{CANARY} b\" ./prepare"),
+        format!("sh -c 'curl -u \"a:{CANARY}\" http://h/'"),
+    ];
+    for (index, command) in commands.iter().enumerate() {
+        // The second time with a target that dies and says what it was given.
+        for dies in [false, true] {
+            let scratch = Scratch::new("experiment");
+            let address = if dies { "127.0.0.1:1".to_owned() } else { server.address().to_string() };
+            let spoken = [CANARY.to_owned(), percent(CANARY), STANDARD.encode(CANARY)].join(" ");
+            let died = format!("[target]\ncommand = '''echo got {spoken}; : {command}; exit 7'''\n");
+            let text = format!(
+                "name = \"x\"\nrounds = 1\n[run]\nio = \"{}\"\nrequests = 2\nconnections = 1\n\
+                 url = \"http://{address}/\"\nlabel = [\"token={CANARY}\", \"note=it is {CANARY}\"]\n\
+                 [[factor]]\nname = \"who\"\nlevels = [{{ label = \"as {CANARY}\", header = \"Accept: x\" }}, \
+                 {{ header = \"Cookie: {CANARY}\" }}]\n[hooks]\nbefore_point = ''': {command}'''\n{}",
+                context.backend,
+                if dies { died.as_str() } else { "" }
+            );
+            let file = scratch.file("x.toml", &text);
+            let onrush = |words: &str| {
+                let onrush = context.onrush().words(words).word(&file);
+                onrush.with(|command| _ = command.current_dir(scratch.path())).run_plain()
+            };
+            let shown = onrush("lab --plan");
+            let output = onrush("lab --out folder");
+            assert_eq!((shown.code, output.code), (0, if dies { 5 } else { 0 }), "{shown:?} {output:?}");
+            let mut texts = contents(&scratch.path().join("folder"));
+            let plan = texts.iter().find(|text| text.contains("before_point = ")).expect("there is a plan");
+            assert!(plan.contains("REDACTED"), "{plan}");
+            texts.extend([shown.stdout, shown.stderr, output.stdout.clone(), output.stderr.clone()]);
+            assert_silent(&texts, &format!("{index} {dies}"));
+            assert!(!dies || output.stderr.contains("it printed: got REDACTED REDACTED "), "{output:?}");
+        }
     }
 }
 

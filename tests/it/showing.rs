@@ -84,7 +84,7 @@ fn a_folder_of_results_is_a_table(context: &Context) {
         let path = scratch.path().join(name);
         assert_eq!(context.onrush().words("-n 50 -o").word(path).word(url(&server, "/")).run().code, 0);
     }
-    let output = context.onrush().word("table").word(scratch.path()).run_plain();
+    let output = context.onrush().words("table --columns wrk-cmm").word(scratch.path()).run_plain();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     let key = |line: &str| line.split(" | ").take(3).collect::<Vec<_>>().join(" ");
     let rows: Vec<String> = output.stdout.lines().map(key).collect();

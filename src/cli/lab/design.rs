@@ -12,7 +12,8 @@ use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::names::{factor_file, files_collide, point_file, slug};
 use super::options::{COMMAND, KEEP_SECRETS, NO_SEARCHES, Options, SYSCTL, URL, near, redacted};
 use super::resolved;
-use crate::plan::experiment::{Destination, Experiment, Factor, Level, Point, Server};
+use crate::plan::experiment::{Destination, Experiment, Factor, Hooks, Level, Point, Server};
+use crate::plan::secrets::Known;
 use crate::plan::{Dialect, Plan, secrets};
 use crate::report::printable;
 
@@ -33,10 +34,12 @@ pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<E
     if slug(&draft.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
     }
-    if !draft.run.0.contains_key(KEEP_SECRETS) {
+    let keeps_secrets = draft.run.0.contains_key(KEEP_SECRETS);
+    let known = if keeps_secrets { Known::default() } else { known(&draft) };
+    if !keeps_secrets {
         let labels =
             draft.factors.iter_mut().flat_map(|factor| &mut factor.levels).filter_map(|level| level.label.as_mut());
-        labels.for_each(|label| *label = secrets::text(label));
+        labels.for_each(|label| *label = known.hide_in(&secrets::text(label)));
     }
     refuse_controls(&draft)?;
     let names = || draft.factors.iter().map(|factor| factor.name.as_str());
@@ -44,7 +47,7 @@ pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<E
         let hint = near(unknown, names()).unwrap_or_else(|| "name one of the factors".to_owned());
         return Err(format!("baseline: there is no factor {unknown:?}; {hint}"));
     }
-    let factors = draft.factors.iter().map(|factor| decided(factor, &draft)).collect::<Result<Vec<_>, _>>()?;
+    let factors = draft.factors.iter().map(|factor| decided(factor, &draft, &known)).collect::<Result<Vec<_>, _>>()?;
     // From here on a baseline has the name under which its level is shown, which contains no secret.
     for (name, level) in &mut draft.baseline {
         let factor = factors.iter().find(|factor| factor.name == *name);
@@ -122,7 +125,7 @@ fn shown(factors: &[Factor], levels: &[usize]) -> String {
 }
 
 /// A factor, with the names of its levels and its baseline.
-fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
+fn decided(factor: &DraftFactor, draft: &Draft, known: &Known) -> Result<Factor, String> {
     let name = &factor.name;
     if factor.levels.is_empty() {
         return Err(format!("factor {name:?} has no levels; try levels = [1, 8, 64]"));
@@ -133,11 +136,11 @@ fn decided(factor: &DraftFactor, draft: &Draft) -> Result<Factor, String> {
     check_options(factor, draft)?;
     let mut levels = Vec::new();
     for (index, level) in factor.levels.iter().enumerate() {
-        let shown = named(level);
+        let shown = known.hide_in(&named(level));
         if levels.iter().any(|other: &Level| other.shown == shown) {
             return Err(format!("factor {name:?} has two levels {shown:?}; give each its own label"));
         }
-        levels.push(Level { file: factor_file(name, level, index), shown });
+        levels.push(Level { file: factor_file(name, level, index, known), shown });
     }
     let baseline = match draft.baseline.iter().find(|(factor, _)| factor == name) {
         None => 0,
@@ -204,6 +207,32 @@ fn named(level: &DraftLevel) -> String {
             each.join(",")
         }
     }
+}
+
+/// The secrets in the options of all levels and in the commands. Files have not been read yet.
+fn known(draft: &Draft) -> Known {
+    let Hooks { before_point, after_point, before_run, after_run, .. } = &draft.hooks;
+    let levels = draft.factors.iter().flat_map(|factor| &factor.levels);
+    let options: Vec<Options> = levels.map(|level| draft.run.with(&level.sets)).chain([draft.run.clone()]).collect();
+    let plan_of = |options: &Options| {
+        let mut options = options.clone();
+        // Another factor may set it.
+        // A file is read once, when the points are made: it may be standard input.
+        options.0.retain(|key, values| key != "body" || !values.iter().any(|value| value.starts_with('@')));
+        options.0.entry(URL.to_owned()).or_insert_with(|| vec!["http://localhost/".to_owned()]);
+        // What is wrong with it is said where the points are made.
+        plan(&options).ok().map(|(plan, _)| plan)
+    };
+    let plans: Vec<Plan> = options.iter().filter_map(plan_of).collect();
+    let of_target = draft.server.iter().filter_map(|server| server.command.clone());
+    let commands: Vec<String> = [before_point, after_point, before_run, after_run]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .chain(of_target)
+        .chain(options.iter().filter_map(Options::command))
+        .collect();
+    Known::of_all(&plans, commands.iter().map(String::as_str))
 }
 
 fn server(draft: Option<&DraftServer>, run: &Options, is_varied: bool) -> Result<Option<Server>, String> {

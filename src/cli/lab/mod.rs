@@ -23,6 +23,8 @@ use std::path::PathBuf;
 use super::arguments::Subcommand;
 use crate::plan::Experiment;
 use crate::plan::experiment::Destination;
+use crate::plan::limits::PLAN_MAX_MIB;
+use crate::plan::material::read_at_most;
 use design::Circumstances;
 use typed::Typed;
 
@@ -67,8 +69,8 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(path) = typed.file.or(kept) else {
         return Err("no file; try onrush lab experiment.toml (onrush lab --help has an example)".to_owned());
     };
-    let text = std::fs::read_to_string(&path);
-    let text = text.map_err(|error| format!("{} cannot be read: {}", path.display(), crate::reason::reason(&error)))?;
+    let text = read_at_most(&path, PLAN_MAX_MIB).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
+    let text = String::from_utf8(text).map_err(|_| format!("{} is not text in UTF-8", path.display()))?;
     let place = |line: Option<usize>| line.map_or(String::new(), |line| format!(":{line}"));
     let draft =
         file::read(&text).map_err(|wrong| format!("{}{}: {}", path.display(), place(wrong.line), wrong.words))?;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use aws_lc_rs::digest;
 
 use super::draft::DraftLevel;
-use super::options::{ARGS, COMMAND, URL};
+use super::options::{ARGS, COMMAND, URL, redacted};
 use crate::plan::experiment::{Factor, Point};
+use crate::plan::secrets::Known;
 
 /// The longest beginning of a point's file names, in bytes; a longer one is cut and gets a digest.
 const LENGTH_MAX: usize = 100;
@@ -15,13 +16,16 @@ const LENGTH_MAX: usize = 100;
 const DIGITS: usize = 8;
 
 /// The part of a file name that is a factor and one of its levels: `connections-8`, or the label, or a number where the
-/// value is unfit for a file name. `index` counts from 0.
-pub(super) fn factor_file(factor: &str, level: &DraftLevel, index: usize) -> String {
+/// value is unfit for a file name. `index` counts from 0. Secrets are not in it.
+pub(super) fn factor_file(factor: &str, level: &DraftLevel, index: usize, known: &Known) -> String {
     let is_no_word = |key: &str| [URL, ARGS, COMMAND, "header", "body", "basic-auth", "http-proxy"].contains(&key);
     let of = |(key, values): &(String, Vec<String>)| match &values[..] {
         _ if is_no_word(key) => format!("{}{}", short(key), index + 1),
         [] => format!("{}-on", short(key)),
-        _ => format!("{}-{}", short(key), slug(&values.join("_"))),
+        _ => {
+            let shown: Vec<String> = values.iter().map(|value| known.hide_in(&redacted(key, value))).collect();
+            format!("{}-{}", short(key), slug(&shown.join("_")))
+        }
     };
     match (&level.label, &level.sets[..]) {
         (Some(label), _) => format!("{}-{}", short(factor), slug(label)),
@@ -105,7 +109,7 @@ mod tests {
             ("latency", level(None, &[]), "latency-off"),
         ];
         for (factor, level, expected) in table {
-            assert_eq!(factor_file(factor, &level, 2), expected);
+            assert_eq!(factor_file(factor, &level, 2, &Known::default()), expected);
         }
     }
 }

@@ -58,8 +58,10 @@ impl Options {
     ///
     /// Why it is not, with the nearest name.
     pub fn check(key: &str) -> Result<(), String> {
-        let name = key.strip_prefix(SYSCTL);
-        if name.is_some_and(|name| !name.is_empty()) || [URL, ARGS, COMMAND].contains(&key) {
+        if let Some(name) = key.strip_prefix(SYSCTL) {
+            return Name::parse(name).map(drop).map_err(|refusal| refusal.to_string());
+        }
+        if [URL, ARGS, COMMAND].contains(&key) {
             return Ok(());
         }
         match flags::by_name(key) {
@@ -122,7 +124,7 @@ pub(super) fn canonical(key: &str) -> String {
 pub(super) fn redacted(key: &str, value: &str) -> String {
     match key {
         URL => secrets::url(value),
-        COMMAND => secrets::words(value.split(' ')).join(" "),
+        COMMAND => secrets::command(value),
         _ if key.starts_with(SYSCTL) => value.to_owned(),
         _ => {
             let word = command::redacted(&format!("--{key}={value}"), "", "");

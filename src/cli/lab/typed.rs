@@ -65,7 +65,9 @@ pub(crate) const SHORTHAND: [Setter<Typed>; 5] = [
         if levels.iter().any(String::is_empty) {
             return Err("its list has an empty entry".to_owned());
         }
-        typed.list(canonical(&format!("{SYSCTL}{}", name.trim())), levels)
+        let key = format!("{SYSCTL}{}", name.trim());
+        Options::check(&key)?;
+        typed.list(canonical(&key), levels)
     }),
 ];
 

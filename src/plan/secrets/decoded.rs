@@ -9,6 +9,11 @@ pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> 
     if bytes.len() < text.len() {
         places.extend(find(&bytes).into_iter().map(|place| sources[place.start]..sources[place.end]));
     }
+    apart(places)
+}
+
+/// Places in order, with those that overlap made one.
+pub(super) fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     places.sort_unstable_by_key(|place| place.start);
     places.dedup_by(|next, last| {
         let overlaps = next.start < last.end;

@@ -28,7 +28,7 @@ const SCHEMES: [&str; 3] = ["Bearer", "Digest", "Negotiate"];
 const LOOKED_THROUGH: usize = 1 << 20;
 
 /// The secrets of a run in every spelling. Empty if secrets may be shown.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Folded.
     spellings: BTreeSet<Vec<u8>>,
@@ -37,22 +37,31 @@ pub struct Known {
 impl Known {
     /// The secrets of a plan, and of its body and script if these have been read.
     pub fn of(plan: &Plan) -> Self {
-        let start = |bytes: &[u8]| bytes[..bytes.len().min(LOOKED_THROUGH)].to_vec();
-        let script = plan.script.as_ref().and_then(|script| script.file.contents().ok()).map(start).unwrap_or_default();
-        let args = plan.script.iter().flat_map(|script| &script.args);
-        let proxy = plan.way.proxy.as_ref();
-        let urls = proxy.map(|proxy| &proxy.typed).into_iter().chain([&plan.target.typed]);
-        let mut texts: Vec<Vec<u8>> = urls.map(|url| format!("://{url}").into_bytes()).collect();
-        texts.extend(plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}").into_bytes()));
-        texts.extend(args.map(|arg| arg.clone().into_bytes()));
-        let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref()));
-        let mut secrets: Vec<Vec<u8>> = logins.cloned().chain(hidden_args(plan)).map(String::into_bytes).collect();
-        secrets.extend(texts.iter().flat_map(|text| values(text, |_| true)));
+        Self::of_all([plan], [])
+    }
+
+    /// The secrets of several plans and of commands for a shell.
+    pub fn of_all<'a>(plans: impl IntoIterator<Item = &'a Plan>, commands: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut secrets: BTreeSet<Vec<u8>> = BTreeSet::new();
+        for command in commands {
+            let command = command.as_bytes();
+            secrets.extend(super::command::places(command).into_iter().map(|place| command[place].to_vec()));
+        }
+        // The plans of an experiment often have the same script and body.
+        let (mut scripts, mut bodies): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
+        for plan in plans {
+            secrets.extend(typed(plan));
+            let script = plan.script.as_ref().and_then(|script| script.file.contents().ok());
+            scripts.extend(script.map(start).filter(|script| scripts.last() != Some(script)));
+            let body = plan.body().ok().map(start);
+            bodies.extend(body.filter(|body| bodies.last() != Some(body)));
+        }
         // In a script, what is not in quotes is the name of a variable.
-        secrets.extend(values(&script, |place| is_quoted(&script, place)));
-        // The last, because it may have any number of them.
-        secrets.extend(values(&start(plan.body().unwrap_or_default()), |_| true));
-        let pieces: Vec<Vec<u8>> = secrets.iter().flat_map(|secret| pieces(secret)).take(MOST).collect();
+        let of_scripts = scripts.into_iter().flat_map(|script| values(script, |place| is_quoted(script, place)));
+        // The last, because a body may have any number of them.
+        let of_bodies = bodies.into_iter().flat_map(|body| values(body, |_| true));
+        let secrets = secrets.into_iter().chain(of_scripts).chain(of_bodies);
+        let pieces: Vec<Vec<u8>> = secrets.flat_map(|secret| pieces(&secret)).take(MOST).collect();
         Self { spellings: pieces.iter().flat_map(|piece| spellings(piece)).collect() }
     }
 
@@ -76,6 +85,26 @@ impl Known {
         }
         places
     }
+}
+
+/// The secrets that were typed: in URLs, headers, logins, labels and the arguments of a script.
+fn typed(plan: &Plan) -> Vec<Vec<u8>> {
+    let args = plan.script.iter().flat_map(|script| &script.args);
+    let proxy = plan.way.proxy.as_ref();
+    let urls = proxy.map(|proxy| &proxy.typed).into_iter().chain([&plan.target.typed]);
+    let mut texts: Vec<Vec<u8>> = urls.map(|url| format!("://{url}").into_bytes()).collect();
+    texts.extend(plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}").into_bytes()));
+    texts.extend(args.map(|arg| arg.clone().into_bytes()));
+    let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref())).cloned();
+    let labels = plan.show.labels.iter().filter(|(key, _)| super::is_secret(key)).map(|(_, value)| value.clone());
+    let mut secrets: Vec<Vec<u8>> = logins.chain(labels).chain(hidden_args(plan)).map(String::into_bytes).collect();
+    secrets.extend(texts.iter().flat_map(|text| values(text, |_| true)));
+    secrets
+}
+
+/// The part of a body or script that is searched.
+fn start(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(LOOKED_THROUGH)]
 }
 
 /// The bytes for comparison: lower case, and a plus sign becomes a blank, as in forms.

@@ -2,8 +2,10 @@
 //!
 //! They are found in two ways. `places` finds the users of URLs and the values of secret `names`: in URLs, headers, forms,
 //! documents, options and sentences alike. `known` has those that a run was given, and finds them wherever else they
-//! appear, also in hexadecimal and base64. Both read a text as it is and with percent-encoding undone once (`decoded`).
+//! appear, also in hexadecimal and base64. Both read a text as it is and with percent-encoding undone once (`decoded`). In
+//! the commands of an experiment, `command` finds places in spite of quotes.
 
+mod command;
 mod decoded;
 mod known;
 mod names;
@@ -91,6 +93,16 @@ pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         text(word)
     };
     words.into_iter().map(shown).collect()
+}
+
+/// A command for a shell, redacted: values of secret names in and without quotes, and logins after options like `-u`.
+pub fn command(text: &str) -> String {
+    String::from_utf8_lossy(&without(text.as_bytes(), command::places(text.as_bytes()))).into_owned()
+}
+
+/// The value of a label, redacted like [`text`], and all of it if its key is the name of a secret.
+pub fn label(key: &str, value: &str) -> String {
+    if is_secret(key) { REDACTED.to_owned() } else { text(value) }
 }
 
 /// Whether a word is an option with a secret name whose value is the next word.

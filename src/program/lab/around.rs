@@ -10,6 +10,7 @@ use super::super::say;
 use super::super::signals::Signals;
 use crate::lab::{Folder, Groups, Hook, HookEnded, Start, Target, ending};
 use crate::plan::experiment::{Experiment, Hooks};
+use crate::plan::secrets::Known;
 use crate::reason::reason;
 use crate::run::Interrupt;
 use crate::settings::{self, Loan, Name};
@@ -17,6 +18,8 @@ use crate::settings::{self, Loan, Name};
 /// The surroundings of points and runs.
 pub(super) struct Around<'a> {
     experiment: &'a Experiment,
+    /// The secrets of the experiment.
+    known: &'a Known,
     /// The borrowed settings; `None`: no point changes any.
     loan: Option<Loan>,
     /// The process groups that are running.
@@ -69,7 +72,7 @@ impl<'a> Around<'a> {
     /// # Errors
     ///
     /// When settings must be changed, but may not or cannot be.
-    pub fn new(experiment: &'a Experiment, signals: &Signals) -> anyhow::Result<Self> {
+    pub fn new(experiment: &'a Experiment, known: &'a Known, signals: &Signals) -> anyhow::Result<Self> {
         let mut names: Vec<&str> =
             experiment.points.iter().flat_map(|point| &point.settings).map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
@@ -96,6 +99,7 @@ impl<'a> Around<'a> {
         });
         Ok(Self {
             experiment,
+            known,
             loan,
             groups,
             at: None,
@@ -183,7 +187,7 @@ impl<'a> Around<'a> {
         let name = when.name();
         let unkept = |error| format!("{name}: its output cannot be kept: {}", reason(&error));
         let file = format!("{name}-{}-{}.txt", self.experiment.points[point].file, round + 1);
-        let path = folder.output(&file).map_err(unkept)?;
+        let path = folder.output(&file).map_err(|error| error.to_string())?;
         let output = OpenOptions::new().create(true).append(true).open(&path).map_err(unkept)?;
         let environment = self.environment();
         let hook = Hook { command, environment: &environment, output: &output, timeout: hooks.timeout };
@@ -223,13 +227,12 @@ impl<'a> Around<'a> {
         let (Some(server), Some((point, _))) = (&self.experiment.server, self.at) else { return Ok(()) };
         let point = &self.experiment.points[point];
         let Some(command) = point.command.as_ref().or(server.command.as_ref()) else { return Ok(()) };
-        let output = folder.output(&format!("target-{}.txt", point.file));
-        let unkept = |error| format!("the output of the target's command cannot be kept: {}", reason(&error));
-        let output = output.map_err(unkept)?;
+        let output = folder.output(&format!("target-{}.txt", point.file)).map_err(|error| error.to_string())?;
         let environment = self.environment();
-        let start = Start { command, environment: &environment, output: &output, timeout: server.timeout };
+        let (timeout, known) = (server.timeout, self.known);
+        let start = Start { command, environment: &environment, output: &output, timeout, known };
         let ready = server.ready.as_deref().unwrap_or(&point.plan);
-        let target = Target::start(&start, || ask::answers(ready, interrupt), interrupt, &self.groups);
+        let target = Target::start(&start, |within| ask::answers(ready, interrupt, within), interrupt, &self.groups);
         self.target = Some(target.map_err(|unready| unready.to_string())?);
         Ok(())
     }

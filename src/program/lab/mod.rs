@@ -5,6 +5,7 @@ mod around;
 mod preflight;
 mod runner;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
@@ -12,6 +13,7 @@ use signal_hook::consts::SIGQUIT;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::screen;
 use super::signals::Signals;
 use super::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
@@ -19,12 +21,14 @@ use super::{
 };
 use crate::cli::Lab;
 use crate::compare;
-use crate::lab::{self, Folder, Host, Made, words};
+use crate::lab::{self, Attached, Folder, Host, Made, words};
 use crate::plan::Plan;
-use crate::plan::experiment::{Destination, Experiment};
+use crate::plan::experiment::{Destination, Experiment, Hooks};
+use crate::plan::secrets::Known;
 use crate::reason::reason;
 use crate::report::printable;
 use crate::report::result::Document;
+use crate::settings::{self, Name};
 use crate::tables::{self, Columns, Form, Table};
 use around::Around;
 use runner::Runner;
@@ -38,7 +42,8 @@ pub fn lab(lab: Lab) -> u8 {
     let turns = lab::order(experiment.order, experiment.points.len(), experiment.rounds, experiment.seed);
     if lab.is_plan {
         let mut screen = Screen::open(false);
-        screen.print(&words::plan(&experiment, &turns));
+        screen::hide(known(&experiment));
+        screen.print(&screen::hidden(&words::plan(&experiment, &turns)));
         let flaw = check(&mut experiment).err();
         flaw.iter().for_each(|error| say(&format!("onrush: {error:#}")));
         return if flaw.is_some() || screen.failure().is_some() { EXIT_WRONG } else { 0 };
@@ -52,21 +57,53 @@ pub fn lab(lab: Lab) -> u8 {
     })
 }
 
-/// Reads the files that runs need, and checks that the files to be attached exist.
-fn check(experiment: &mut Experiment) -> anyhow::Result<()> {
+/// Reads the files that runs need and those to be attached, and checks the names of settings. It may wait for a file for
+/// ever.
+///
+/// # Errors
+///
+/// What cannot be read, or cannot be a setting here.
+fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<Attached>> {
     for point in &mut experiment.points {
         point.plan.read_materials()?;
     }
     let ready = experiment.server.as_mut().and_then(|server| server.ready.as_deref_mut());
     ready.map_or(Ok(()), Plan::read_materials)?;
-    for path in &experiment.attach {
-        let there = std::fs::metadata(path);
-        let there = there.map_err(|error| lab::unattachable(path, &error))?;
-        if !there.is_file() {
-            bail!("attach: {} is not a regular file", path.display());
+    let settings = experiment.points.iter().flat_map(|point| &point.settings);
+    for name in settings.map(|(name, _)| name).collect::<BTreeSet<_>>() {
+        settings::check(&Name::parse(name)?)?;
+    }
+    experiment.attach.iter().map(|path| Attached::read(path)).collect()
+}
+
+/// The secrets of an experiment: those of its runs and of its commands. None if they may be shown.
+fn known(experiment: &Experiment) -> Known {
+    if experiment.points.iter().any(|point| point.plan.show.keeps_secrets) {
+        return Known::default();
+    }
+    let Hooks { before_point, after_point, before_run, after_run, .. } = &experiment.hooks;
+    let server = experiment.server.as_ref();
+    let commands = [before_point, after_point, before_run, after_run].into_iter().flatten();
+    let commands = commands.chain(server.and_then(|server| server.command.as_ref()));
+    let commands = commands.chain(experiment.points.iter().filter_map(|point| point.command.as_ref()));
+    let ready = server.and_then(|server| server.ready.as_deref());
+    let plans = experiment.points.iter().map(|point| &point.plan).chain(ready);
+    Known::of_all(plans, commands.map(String::as_str))
+}
+
+/// A plan as it is stored, without these secrets in its values.
+fn without(plan: &str, known: &Known) -> anyhow::Result<String> {
+    fn hide(value: &mut toml::Value, known: &Known) {
+        match value {
+            toml::Value::String(text) => *text = known.hide_in(text),
+            toml::Value::Array(values) => values.iter_mut().for_each(|value| hide(value, known)),
+            toml::Value::Table(table) => table.iter_mut().for_each(|(_, value)| hide(value, known)),
+            _ => {}
         }
     }
-    Ok(())
+    let mut table: toml::Table = plan.parse()?;
+    table.iter_mut().for_each(|(_, value)| hide(value, known));
+    Ok(table.to_string())
 }
 
 /// What became of the runs.
@@ -101,14 +138,19 @@ enum Unasked {
 
 fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[SIGQUIT])?;
-    check(experiment)?;
+    let attached = signals.interrupt.unheard(|| check(experiment))?;
+    let known = known(experiment);
+    screen::hide(known.clone());
+    experiment.shown = without(&experiment.shown, &known)?;
+    let experiment = &*experiment;
     // Before the folder is created, so that a refusal leaves none.
-    let mut around = Around::new(experiment, &signals)?;
+    let mut around = Around::new(experiment, &known, &signals)?;
     around.try_settings()?;
-    let (folder, made) = open(experiment)?;
+    let (folder, made) = open(experiment, &attached)?;
     let path = folder.path().to_owned();
     say(&format!("{}, into {}", words::summary(experiment), path.display()));
-    let mut runner = Runner::new(experiment, folder, made.id, signals.interrupt.clone(), around, is_verbose);
+    let interrupt = signals.interrupt.clone();
+    let mut runner = Runner::new(experiment, &known, folder, made.id, interrupt, around, is_verbose);
     let done = guard(|| runner.all(turns));
     let unrestored = runner.leave();
     let sum = runner.sum();
@@ -167,7 +209,11 @@ fn closing(experiment: &Experiment, sum: Sum, path: Option<&Path>) -> String {
 /// Prints the answer: a table, and what follows from it. Writes that and all figures to the folder, and prints them too
 /// with `is_verbose`; returns whether all of that succeeded.
 fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
-    let path = folder.path();
+    let path = match folder.here() {
+        Ok(path) => path,
+        // That has ended the runs, and has been reported.
+        Err(_) => return false,
+    };
     let table =
         |columns, form| tables::run(&Table { inputs: vec![path.to_owned()], by: None, columns, sort: None, form });
     let write = |name: &str, text: &str| {
@@ -213,14 +259,14 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
 }
 
 /// The folder: a new one, or that of an experiment to be continued.
-fn open(experiment: &Experiment) -> anyhow::Result<(Folder, Made)> {
+fn open(experiment: &Experiment, attached: &[Attached]) -> anyhow::Result<(Folder, Made)> {
     let host = Host::read();
     let made = made(experiment, &host)?;
     let is_private = experiment.points.iter().any(|point| point.plan.show.keeps_secrets);
     match &experiment.folder {
         Destination::New(path) => {
             let folder = create(path.as_deref(), &experiment.name, &made.at, is_private)?;
-            folder.begin(&made, &experiment.shown, &host, &experiment.attach)?;
+            folder.begin(&made, &experiment.shown, &host, attached)?;
             Ok((folder, made))
         }
         Destination::Resumed { path, is_forced } => {

@@ -10,6 +10,7 @@ use super::Unasked;
 use super::around::Around;
 use crate::lab::Folder;
 use crate::plan::experiment::{Experiment, Point};
+use crate::plan::secrets::Known;
 use crate::plan::{Plan, secrets};
 use crate::report;
 use crate::report::result::Document;
@@ -34,6 +35,14 @@ pub(super) struct FirstResponse {
 }
 
 impl FirstResponse {
+    /// The same without these secrets.
+    pub fn without(mut self, known: &Known) -> Self {
+        for text in [&mut self.point, &mut self.url, &mut self.head] {
+            *text = known.hide_in(text);
+        }
+        self
+    }
+
     /// A sentence about a status that is probably not wanted.
     pub fn doubt(&self) -> Option<String> {
         let Self { point, url, .. } = self;

@@ -12,9 +12,11 @@ use super::{Sum, preflight};
 use crate::lab::{Folder, TARGETS, Turn, words};
 use crate::live::ProgressLine;
 use crate::plan::experiment::{Experiment, Point};
+use crate::plan::secrets::Known;
 use crate::plan::{Place, PlacedLevel, Plan};
 use crate::report;
 use crate::report::files::{self, Files};
+use crate::report::json;
 use crate::report::result::Document;
 use crate::run::{Interrupt, Listener, Observer, Progress, Sample, Waiting};
 use crate::session;
@@ -22,6 +24,8 @@ use crate::session;
 /// The runs of an experiment.
 pub(super) struct Runner<'a> {
     experiment: &'a Experiment,
+    /// Its secrets.
+    known: &'a Known,
     folder: Folder,
     /// The id in all its results.
     id: String,
@@ -62,13 +66,24 @@ impl<'a> Runner<'a> {
     /// Runs that write to a folder. `id` is the same in all results; `is_verbose`: every run has a line.
     pub fn new(
         experiment: &'a Experiment,
+        known: &'a Known,
         folder: Folder,
         id: String,
         interrupt: Interrupt,
         around: Around<'a>,
         is_verbose: bool,
     ) -> Self {
-        Self { experiment, folder, id, interrupt, around, sum: Sum::default(), told: BTreeSet::new(), is_verbose }
+        Self {
+            experiment,
+            known,
+            folder,
+            id,
+            interrupt,
+            around,
+            sum: Sum::default(),
+            told: BTreeSet::new(),
+            is_verbose,
+        }
     }
 
     /// The folder, after the last run.
@@ -91,7 +106,7 @@ impl<'a> Runner<'a> {
             }
         }
         if left.is_empty() {
-            return Ok(());
+            return self.log("ended");
         }
         if left.len() < turns.len() {
             say(&format!("{} of {} runs remain", left.len(), turns.len()));
@@ -121,14 +136,23 @@ impl<'a> Runner<'a> {
                 (place.id.as_str(), place.point, place.round) == (&self.id, turn.point as u32 + 1, turn.round + 1)
             })
         };
-        if let Some(document) = Document::read(&self.folder.path().join(&name)).ok().filter(is_it) {
-            self.sum.measured += 1;
-            self.judge(turn.point, &document);
-            return Ok(true);
+        let reason = match Document::read(&self.folder.here()?.join(&name)) {
+            Ok(document) if is_it(&document) => {
+                self.sum.measured += 1;
+                self.judge(turn.point, &document);
+                return Ok(true);
+            }
+            Ok(_) => format!("{name} is the result of another run"),
+            Err(error) => format!("{error:#}"),
+        };
+        let other = self.folder.set_aside(&name)?;
+        let line = format!("{reason}; it is now called {other}, and the run is repeated");
+        say(&format!("note: {line}"));
+        self.log(&line)?;
+        let samples = samples(name.trim_end_matches(".json"));
+        if self.folder.has(&samples) {
+            self.folder.set_aside(&samples)?;
         }
-        let other = format!("{}.txt", self.folder.vacant(name.trim_end_matches(".json"), "unreadable"));
-        say(&format!("note: {name} is not the result of this run; it is now called {other}, and the run is repeated"));
-        self.folder.rename(&name, &other)?;
         Ok(false)
     }
 
@@ -165,10 +189,9 @@ impl<'a> Runner<'a> {
                 return Ok(false);
             }
         };
+        let responses: Vec<_> = responses.into_iter().map(|response| response.without(self.known)).collect();
         responses.iter().filter_map(preflight::FirstResponse::doubt).for_each(|line| say(&format!("note: {line}")));
-        let mut content = serde_json::to_vec_pretty(&responses)?;
-        content.push(b'\n');
-        self.folder.write(TARGETS, &content)?;
+        self.folder.write(TARGETS, (json::pretty(&responses) + "\n").as_bytes())?;
         Ok(true)
     }
 
@@ -281,7 +304,7 @@ impl<'a> Runner<'a> {
         // Run even after a signal: it ends what `before_run` has begun.
         let after = self.around.hook(When::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_asked(), |document| document.interrupted);
-        let reason = reason.or(ended).or(after.err());
+        let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
         if let Some(place) = document.as_mut().and_then(|document| document.experiment.as_mut()) {
             place.failed = reason.clone();
         }
@@ -316,7 +339,7 @@ impl<'a> Runner<'a> {
     }
 
     fn log(&mut self, what: &str) -> anyhow::Result<()> {
-        self.folder.log(what)
+        self.folder.log(&self.known.hide_in(what))
     }
 }
 

@@ -23,12 +23,24 @@ struct Part {
     figures: RowFigures,
 }
 
+/// Checks that the rows of a document can be those of its runs.
+///
+/// # Errors
+///
+/// When they cannot.
+pub(super) fn check(document: &Document) -> Result<(), Corrupt> {
+    parts_of(document).map(drop)
+}
+
 /// The rows of the sum of these documents, whose runs took place in these segments.
 ///
 /// # Errors
 ///
 /// When the rows of one cannot be those of its runs.
-pub(super) fn rows(documents: &[Document], segments: &[Segment]) -> Result<Vec<Row>, Corrupt> {
+pub(super) fn rows<'a>(
+    documents: impl IntoIterator<Item = &'a Document>,
+    segments: &[Segment],
+) -> Result<Vec<Row>, Corrupt> {
     let mut parts = Vec::new();
     for document in documents {
         parts.extend(parts_of(document)?);

@@ -121,9 +121,10 @@ fn shown(plan: &Plan, outcome: &Outcome, text: String) -> String {
 
 /// The labels without secrets.
 fn labels(plan: &Plan, known: &secrets::Known) -> BTreeMap<String, String> {
-    let shown =
-        |text: &String| if plan.show.keeps_secrets { text.clone() } else { known.hide_in(&secrets::text(text)) };
-    plan.show.labels.iter().map(|(key, level)| (key.clone(), shown(level))).collect()
+    let shown = |key: &String, level: &String| {
+        if plan.show.keeps_secrets { level.clone() } else { known.hide_in(&secrets::label(key, level)) }
+    };
+    plan.show.labels.iter().map(|(key, level)| (key.clone(), shown(key, level))).collect()
 }
 
 /// The rows of the timeline of a run that lasted `elapsed_ns`.

@@ -16,59 +16,37 @@ use super::{
 use crate::stats::{Corrupt, Distribution as Values};
 
 impl Document {
-    /// Checks that everything in it can be added up.
-    ///
-    /// # Errors
-    ///
-    /// When a distribution cannot be read, or figures contradict each other.
-    pub fn check(&self) -> Result<(), Corrupt> {
-        let Latency { service, scheduled, batch, wrk, wrk_mean_us: _ } = &self.latency;
-        let open_loop = self.open_loop.as_ref();
-        let of_open_loop = open_loop
-            .map(|open_loop| [Some(&open_loop.lateness), open_loop.censored.as_ref(), open_loop.in_flight.as_ref()]);
-        let phases = self.phases.as_ref();
-        let of_phases =
-            phases.map(|phases| [Some(&phases.connect), phases.tls.as_ref(), Some(&phases.ttfb), Some(&phases.ttlb)]);
-        let views = [Some(service), scheduled.as_ref(), batch.as_ref(), wrk.as_ref(), self.censored.as_ref()];
-        views
-            .into_iter()
-            .chain(of_open_loop.into_iter().flatten())
-            .chain(of_phases.into_iter().flatten())
-            .flatten()
-            .try_for_each(|view| view.values().map(|_| ()))?;
-        let sources = Sources::of("", self)?;
-        axis::rows(std::slice::from_ref(self), &sources.segments()).map(|_| ())
-    }
-
     /// The sum of these documents, which must be in the order of [`in_order`](super::in_order). Runs at the same time
     /// add their rates; runs one after another add their times.
     ///
     /// # Errors
     ///
-    /// As [`Document::check`].
-    pub fn sum(named: &[Named]) -> Result<Self, Corrupt> {
-        let documents: Vec<Self> = named.iter().map(|named| named.document.clone()).collect();
+    /// When one of them breaks what [`Document::check`] checks.
+    pub fn sum(named: &[Named<'_>]) -> Result<Self, Corrupt> {
+        let documents: Vec<&Self> = named.iter().map(|named| named.document).collect();
         let [first, others @ ..] = &documents[..] else { return Err(Corrupt::Count) };
-        let mut sum = first.clone();
+        let mut sum = (*first).clone();
         sum.latency = Latency::sum(&documents)?;
         sum.censored = total(documents.iter().filter_map(|document| document.censored.as_ref()))?;
         sum.phases = Phases::sum(&documents)?;
-        let mut sources = Sources::of(&named[0].name, first)?;
+        let mut sources = Sources::of(named[0].name, first)?;
         let is_alone = others.is_empty();
         sum.notes = own_notes(first, &sources, is_alone);
-        sum.incomplete = first.incomplete.clone().map(|reason| of_run(&sources, is_alone, reason));
+        let mut reasons: Vec<String> =
+            first.incomplete.clone().map(|reason| of_run(&sources, is_alone, reason)).into_iter().collect();
         for (Named { name, .. }, other) in named[1..].iter().zip(others) {
             let theirs = Sources::of(name, other)?;
             sum.add(other);
             sum.notes.extend(own_notes(other, &theirs, is_alone));
-            let reasons = [sum.incomplete.take(), other.incomplete.clone().map(|it| of_run(&theirs, is_alone, it))];
-            sum.incomplete = reasons.into_iter().flatten().reduce(|one, next| format!("{one}; {next}"));
-            sources.add(theirs);
+            reasons.extend(other.incomplete.clone().map(|reason| of_run(&theirs, is_alone, reason)));
+            sources.files.extend(theirs.files);
         }
+        sources.sort();
+        sum.incomplete = (!reasons.is_empty()).then(|| reasons.join("; "));
         let segments = sources.segments();
         let lasted_ns: u128 = segments.iter().map(Segment::length_ns).sum();
         sum.duration_s = lasted_ns as f64 / 1e9;
-        sum.rate_per_s = rate(documents.iter().map(Self::counted).sum(), sum.duration_s);
+        sum.rate_per_s = rate(documents.iter().map(|document| document.counted()).sum(), sum.duration_s);
         let most = |of: fn(&Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
         sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
         sum.connections.established = most(|segment| segment.established).max(sum.connections.established);
@@ -77,7 +55,7 @@ impl Document {
             open_loop.due_per_s = rate(sum.requests.due.unwrap_or_default(), sum.duration_s);
             open_loop.sent_per_s = rate(sum.requests.started, sum.duration_s);
         }
-        sum.timeline = axis::rows(&documents, &segments)?;
+        sum.timeline = axis::rows(documents.iter().copied(), &segments)?;
         sum.notes.splice(0..0, sources.note());
         sum.sources = Some(sources);
         Ok(sum)
@@ -180,7 +158,7 @@ fn of_run(sources: &Sources, is_alone: bool, sentence: String) -> String {
 }
 
 impl Latency {
-    fn sum(documents: &[Document]) -> Result<Self, Corrupt> {
+    fn sum(documents: &[&Document]) -> Result<Self, Corrupt> {
         let service = total(documents.iter().map(|document| &document.latency.service))?;
         Ok(Self {
             service: service.ok_or(Corrupt::Count)?,
@@ -195,7 +173,7 @@ impl Latency {
 
 impl OpenLoop {
     /// `None` if one is of a closed loop. The caller computes the rates from the requests.
-    fn sum(documents: &[Document], scheduled: Option<&Distribution>) -> Result<Option<Self>, Corrupt> {
+    fn sum(documents: &[&Document], scheduled: Option<&Distribution>) -> Result<Option<Self>, Corrupt> {
         let parts: Option<Vec<&Self>> = documents.iter().map(|document| document.open_loop.as_ref()).collect();
         let (Some(parts), Some(scheduled)) = (parts, scheduled) else { return Ok(None) };
         let Some(lateness) = total(parts.iter().map(|part| &part.lateness))? else { return Ok(None) };
@@ -216,7 +194,7 @@ impl OpenLoop {
 
 impl Phases {
     /// `None` if one has none: a sum without some of the requests would be meaningless.
-    fn sum(documents: &[Document]) -> Result<Option<Self>, Corrupt> {
+    fn sum(documents: &[&Document]) -> Result<Option<Self>, Corrupt> {
         let of = |view: fn(&Self) -> &Distribution| all(documents, |document| document.phases.as_ref().map(view));
         let connect = of(|it| &it.connect)?;
         let tls = total(documents.iter().filter_map(|document| document.phases.as_ref()?.tls.as_ref()))?;
@@ -229,10 +207,10 @@ impl Phases {
 
 /// The sum of a view that all documents have.
 fn all<'a>(
-    documents: &'a [Document],
+    documents: &[&'a Document],
     view: impl Fn(&'a Document) -> Option<&'a Distribution>,
 ) -> Result<Option<Distribution>, Corrupt> {
-    let views: Option<Vec<&Distribution>> = documents.iter().map(view).collect();
+    let views: Option<Vec<&Distribution>> = documents.iter().map(|document| view(document)).collect();
     total(views.into_iter().flatten())
 }
 

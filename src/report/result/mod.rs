@@ -6,6 +6,7 @@
 mod axis;
 mod build;
 mod distribution;
+mod identities;
 mod level;
 mod merge;
 mod moment;
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::gate::Gate;
+use super::json;
 use crate::plan::{Dialect, Percent, Place};
 use crate::stats::Errors;
 use crate::verdict::Verdict;
@@ -429,8 +431,6 @@ impl Document {
 
     /// The document as text, with a line end.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("numbers, texts and lists can always be written");
-        text.push('\n');
-        text
+        json::pretty(self) + "\n"
     }
 }

@@ -1,14 +1,14 @@
 //! Reads a document from a file.
 
+use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
-use serde::Deserialize;
-use serde_json::Value;
+use anyhow::{Context, anyhow};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::super::{input, printable};
 use super::{Document, SCHEMA};
-use crate::stats::Corrupt;
 
 /// What every version of the format has in common.
 #[derive(Deserialize)]
@@ -43,12 +43,10 @@ impl Document {
         if let Some(kind) = kind {
             return Err(of_no_run(path, &kind));
         }
-        let value: Value =
-            serde_json::from_slice(text).map_err(shown).with_context(|| format!("{path:?} is damaged"))?;
-        if !are_figures(&value) {
-            bail!("{path:?} is damaged: it has impossible figures");
-        }
-        serde_json::from_value(value).map_err(shown).with_context(|| format!("{path:?} is damaged"))
+        let _: Figures = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
+        let document: Self = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
+        document.check().map_err(|contradiction| damaged(path, contradiction))?;
+        Ok(document)
     }
 }
 
@@ -63,27 +61,76 @@ fn of_no_run(path: &Path, kind: &str) -> anyhow::Error {
     anyhow!("{path:?} is the document of a {kind}, not of a run: read it as JSON, for instance with jq")
 }
 
-/// The error on a document with figures that cannot be read.
-pub fn damaged(path: &Path, corrupt: &Corrupt) -> anyhow::Error {
-    anyhow!("{path:?} is damaged: {corrupt}")
+/// The error on a document that cannot be what a run measured. The reason is escaped, because it may quote the file,
+/// which is untrusted.
+pub fn damaged(path: &Path, why: impl fmt::Display) -> anyhow::Error {
+    anyhow!("{path:?} is damaged: {}", printable(&why.to_string()))
 }
 
-/// Escapes an error about a file, because it quotes the file, which is untrusted.
+/// Escapes an error about a file, likewise.
 fn shown(error: serde_json::Error) -> anyhow::Error {
     anyhow!(printable(&error.to_string()))
 }
 
-/// Whether all numbers can be added up: none is negative, and none exceeds the range in which whole numbers are exact.
-fn are_figures(value: &Value) -> bool {
-    const FIGURE_MAX: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
-    match value {
-        Value::Number(number) => number.as_f64().is_some_and(|number| (0.0..=FIGURE_MAX).contains(&number)),
-        Value::Array(values) => values.iter().all(are_figures),
-        // What is never added up may be any number.
-        Value::Object(fields) => {
-            fields.iter().all(|(name, value)| ["plan", "host"].contains(&name.as_str()) || are_figures(value))
+/// Any JSON whose numbers can be added up: none is negative, and none exceeds the range in which whole numbers are
+/// exact. Nothing of it is kept, so that reading a long file takes no more memory than the document.
+struct Figures;
+
+/// What is never added up may be any number.
+const NO_FIGURES: [&str; 2] = ["plan", "host"];
+
+impl<'de> Deserialize<'de> for Figures {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Figures {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Self, E> {
+        const FIGURE_MAX: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+        if (0.0..=FIGURE_MAX).contains(&number) { Ok(self) } else { Err(E::custom("it has impossible figures")) }
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self, E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Self, E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self, A::Error> {
+        while values.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            if NO_FIGURES.contains(&name.as_str()) {
+                fields.next_value::<IgnoredAny>()?;
+            } else {
+                fields.next_value::<Self>()?;
+            }
         }
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Ok(self)
     }
 }
 

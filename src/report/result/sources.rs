@@ -68,9 +68,8 @@ impl Sources {
         if is_whole && sources.files.iter().all(is_believed) { Ok(sources) } else { Err(Corrupt::Figures) }
     }
 
-    /// Adds those of another document.
-    pub fn add(&mut self, other: Self) {
-        self.files.extend(other.files);
+    /// Sorts and counts them.
+    pub(super) fn sort(&mut self) {
         self.files.sort_by(|one, other| (one.started_at, &one.name).cmp(&(other.started_at, &other.name)));
         self.count = self.files.len() as u64;
     }

@@ -64,17 +64,23 @@ pub(super) fn scheduled(latencies_us: impl IntoIterator<Item = u64>) -> Document
         open_loop.complete(us * 1_000 + 1_000_000, us * 1_000, false);
         open_loop.lateness.record(1_000_000);
         interval.counters.completed += 1;
+        interval.statuses.record(200);
+        let phases = interval.phases.get_or_insert_default();
+        phases.ttfb.record(us * 900);
+        phases.ttlb.record(us * 100);
     }
     open_loop.lateness.record(1_000_000);
     [30_000_000, 1_000_000].into_iter().for_each(|age_ns| open_loop.censored.record(age_ns));
     open_loop.in_flight.get_or_insert_default().record(30_000_000);
     (open_loop.late, open_loop.unsent) = (3, 1);
     interval.counters.open_at_end = 1;
+    interval.censored.get_or_insert_default().record(30_000_000);
     interval.counters.started = interval.counters.completed + 1;
     (open_loop.due, open_loop.carried) = (interval.counters.started, 1);
     interval.counters.idle_closed = 2;
     outcome.totals += &interval;
     outcome.timeline.record(&interval);
+    outcome.workers[0].counters = outcome.totals.counters;
     let mut plan = plan(Dialect::Native);
     plan.schedule = Some(crate::report::fixtures::schedule(1_000));
     Document::of(&plan, &outcome)
@@ -418,7 +424,7 @@ fn documents_from_before_a_key_was_added_are_read_and_merged() {
     old["threads"][0].as_object_mut().unwrap().retain(|key, _| known.contains(&key.as_str()));
     let old: Document = serde_json::from_value(old).expect("it is read");
     assert_eq!((old.threads[0].cpu_s, old.threads[0].user_s, old.threads[0].opened), (Some(2.0), None, None));
-    let named = [old, new.clone()].map(|document| Named { name: "r.json".to_owned(), document });
+    let named = [&old, &new].map(|document| Named { name: "r.json", document });
     let sum = Document::sum(&in_order(named.into())).unwrap();
     assert_eq!(sum.threads.iter().filter(|thread| **thread == new.threads[0]).count(), 1);
     assert_eq!(sum.threads.len(), 2);

@@ -24,9 +24,14 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// A text with control characters escaped, quoted if necessary.
+/// What a spreadsheet takes for the beginning of a formula, also in the width of Chinese characters.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
+/// A text with control characters escaped, quoted if necessary. One that a spreadsheet would take for a formula gets an
+/// apostrophe, which makes it text there; a number is none.
 fn quoted(text: &str) -> String {
-    let text = printable(text);
+    let is_formula = text.trim_start().starts_with(FORMULA) && text.trim().parse::<f64>().is_err();
+    let text = format!("{}{}", if is_formula { "'" } else { "" }, printable(text));
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
@@ -41,5 +46,27 @@ mod tests {
         let row = vec![text("a,\"b\"\nc"), Cell::Empty, text("\x1b[2Jd")];
         let grid = Grid { heads: ["x", "y,z", "w"].map(Head::new).to_vec(), rows: vec![row] };
         assert_eq!(csv(&grid), "x,\"y,z\",w\n\"a,\"\"b\"\"\\u{a}c\",,\\u{1b}[2Jd\n");
+    }
+
+    #[test]
+    fn nothing_is_a_formula() {
+        for (text, expected) in [
+            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+            ("=1+1,2", "\"'=1+1,2\""),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("+x", "'+x"),
+            ("-c 8", "'-c 8"),
+            (" =x", "' =x"),
+            ("＝x", "'＝x"),
+            ("\t=x", "'\\u{9}=x"),
+            ("-5", "-5"),
+            ("+1e3", "+1e3"),
+            ("a=b", "a=b"),
+            ("-", "'-"),
+        ] {
+            assert_eq!(quoted(text), expected);
+            let grid = Grid { heads: vec![Head::new(text)], rows: vec![vec![Cell::text(Some(text.to_owned()))]] };
+            assert_eq!(csv(&grid), format!("{expected}\n{expected}\n"), "in a heading, too");
+        }
     }
 }

@@ -3,14 +3,11 @@
 use serde::{Serialize, Serializer};
 
 use super::super::grid::{Cell, Grid, Head};
+use crate::report::json;
 
 /// The rows, one per line.
 pub fn json(grid: &Grid) -> String {
-    let rows: Vec<String> = grid
-        .rows
-        .iter()
-        .map(|row| serde_json::to_string(&Row(&grid.heads, row)).expect("texts and numbers can always be written"))
-        .collect();
+    let rows: Vec<String> = grid.rows.iter().map(|row| json::line(&Row(&grid.heads, row))).collect();
     if rows.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
 }
 
@@ -48,5 +45,9 @@ mod tests {
         let grid = Grid { heads: ["z", "y", "x", "a"].map(Head::new).to_vec(), rows: vec![row] };
         assert_eq!(json(&grid), "[\n{\"z\":\"\\\"\\n\",\"y\":2,\"x\":2.25,\"a\":null}\n]\n");
         assert_eq!(json(&Grid::default()), "[]\n");
+        let text = "\u{7f}\u{85}\u{202e}a\u{feff}";
+        let grid = Grid { heads: vec![Head::new(text)], rows: vec![vec![Cell::text(Some(text.to_owned()))]] };
+        let escaped = r#""\u007f\u0085\u202ea\ufeff""#;
+        assert_eq!(json(&grid), format!("[\n{{{escaped}:{escaped}}}\n]\n"));
     }
 }

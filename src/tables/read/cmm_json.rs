@@ -22,9 +22,12 @@ struct Percentile {
     latency_in_microseconds: f64,
 }
 
+/// A key that only such a file has.
+pub const OWN_KEY: &str = "duration_in_microseconds";
+
 /// Whether this is meant to be such a file.
 pub fn is_one(value: &Value) -> bool {
-    value.get("requests").is_some() && value.get("duration_in_microseconds").is_some()
+    value.get("requests").is_some() && value.get(OWN_KEY).is_some()
 }
 
 /// The figures in the JSON. The error says what is missing or wrong.

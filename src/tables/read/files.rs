@@ -1,5 +1,6 @@
 //! Finds the files to read: those that were named, and in folders those that may hold a run.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ const ENDINGS: [&str; 3] = ["json", "log", "txt"];
 
 /// The file that marks the folder of an experiment, and the files there that are about the experiment.
 const PLAN: &str = "plan.toml";
-const NO_RESULTS: [&str; 2] = ["host.json", "targets.json"];
+const NO_RESULTS: [&str; 3] = ["host.json", "targets.json", "comparison.txt"];
 
 /// The records of one run, or a file with several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,22 +29,23 @@ pub struct Source {
 /// The sources in files and folders, in order; in a folder, in the order of names.
 pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<Source> {
     let mut sources: Vec<Source> = Vec::new();
+    let mut known = HashMap::new();
     for path in paths {
         let is_listed = path.is_dir();
         let folder = if is_listed { path.as_path() } else { path.parent().unwrap_or(Path::new("")) };
         let files = if is_listed { listed(path, problems) } else { vec![path.clone()] };
         for file in files {
-            let is_record = |source: &&mut Source| {
-                let first = &source.paths[0];
-                first.parent() == file.parent() && name::stem(first) == name::stem(&file) && rank(&file).is_some()
-            };
-            match sources.iter_mut().find(is_record) {
+            // The records of one run have the same name with different extensions.
+            let key = (file.parent().map(Path::to_owned), name::stem(&file).to_owned());
+            let place = known.get(&key).copied().filter(|_| rank(&file).is_some());
+            match place.map(|place: usize| &mut sources[place]) {
                 Some(source) if source.paths.contains(&file) => {}
                 Some(source) => {
                     source.paths.push(file);
                     source.paths.sort_by_key(|path| rank(path));
                 }
                 None => {
+                    known.entry(key).or_insert(sources.len());
                     let folder = folder.to_string_lossy().into_owned();
                     sources.push(Source { folder, is_listed, paths: vec![file] });
                 }

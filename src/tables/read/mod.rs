@@ -16,12 +16,14 @@ mod units;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use serde_json::Value;
 
 use super::column::factor_of_experiment;
 use super::measured::{Measured, Origin};
+use crate::plan::material::digest_of;
 use crate::report::input;
-use crate::report::result::{Document, damaged};
+use crate::report::result::Document;
 use files::Source;
 use name::Name;
 use report::Report;
@@ -98,24 +100,22 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
 
 /// The run in a file of JSON, of onrush or of wrk-cmm.
 fn json(origin: Origin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -> Option<Measured> {
-    let value = serde_json::from_slice::<Value>(bytes).ok().filter(cmm_json::is_one);
+    // A document of ours is long, and is not read twice.
+    let may_be_one = memmem::find(bytes, cmm_json::OWN_KEY.as_bytes()).is_some();
+    let value = if may_be_one { serde_json::from_slice::<Value>(bytes).ok().filter(cmm_json::is_one) } else { None };
     let measured = match &value {
         Some(value) => match cmm_json::read(value) {
             Ok(figures) => Ok(Measured { figures, ..Measured::new(Origin { tool: "wrk-cmm", ..origin }) }),
             Err(error) => Err(format!("{path:?} is no complete result of wrk-cmm: {error}")),
         },
         None => Document::parse(path, bytes)
-            .and_then(|document| {
-                // A damaged document cannot be added up later, so it is not shown either.
-                document.check().map_err(|corrupt| damaged(path, &corrupt))?;
-                Ok(ours::read(origin, document))
-            })
+            .map(|document| ours::read(origin, document))
             .map_err(|error| format!("{error:#}")),
     };
     match measured {
         Ok(mut measured) => {
-            measured.texts =
-                vec![value.map_or_else(|| String::from_utf8_lossy(bytes).into_owned(), |it| it.to_string())];
+            measured.digests =
+                vec![value.map_or_else(|| digest_of(bytes), |value| digest_of(value.to_string().as_bytes()))];
             Some(measured)
         }
         Err(problem) => {
@@ -156,7 +156,11 @@ fn of_report(origin: Origin, report: Report) -> Measured {
         connections: load.map(|(_, connections)| connections),
         rate,
         figures,
-        texts: json.into_iter().chain((!text.is_empty()).then_some(text)).collect(),
+        digests: json
+            .iter()
+            .chain((!text.is_empty()).then_some(&text))
+            .map(|text| digest_of(text.as_bytes()))
+            .collect(),
         ..Measured::new(origin)
     }
 }
@@ -166,7 +170,7 @@ fn leave_out_copies(read: &mut Read) {
     let mut known: BTreeSet<(String, String)> = BTreeSet::new();
     let problems = &mut read.problems;
     read.runs.retain(|run| {
-        let keys: Vec<_> = run.texts.iter().map(|text| (run.origin.folder.clone(), text.clone())).collect();
+        let keys: Vec<_> = run.digests.iter().map(|digest| (run.origin.folder.clone(), digest.clone())).collect();
         let is_copy = keys.iter().any(|key| known.contains(key));
         if is_copy {
             let line = run.origin.line.map_or(String::new(), |line| format!(" line {line}"));

@@ -7,10 +7,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::plan::{Dialect, Order, Place, PlacedLevel, Plan};
-use crate::report::result::Document;
+use crate::report::result::{Document, LedgerRow};
 use crate::report::{self, fixtures};
 use crate::run::Outcome;
-use crate::stats::Distribution;
+use crate::stats::{Cause, Distribution, Phase};
 
 /// Runs with and without their averages, as a script made them of three runs for each of seven settings.
 const BUFFERS: &str = include_str!("../../../tests/fixtures/buffers.md");
@@ -143,7 +143,7 @@ fn result(latencies_us: impl Iterator<Item = u64>) -> Document {
     let mut outcome = fixtures::flawless(1_000, 10);
     outcome.totals.latency = Distribution::new();
     latencies_us.for_each(|us| outcome.totals.latency.record(us * 1_000));
-    Document::of(&plan, &outcome)
+    Document::of(&plan, &fixtures::whole(outcome))
 }
 
 #[test]
@@ -239,10 +239,8 @@ fn a_rate_has_all_its_stages() {
 
 #[test]
 fn a_factor_counts_more_than_the_field_with_its_name() {
-    let [one, other] = [("x-rate-9-1.json", 1), ("x-rate-10-1.json", 2)].map(|(name, bytes_received)| {
-        // Equal runs would count once.
-        (name, Document { bytes_received, ..result(0..10) })
-    });
+    let [one, other] = [("x-rate-9-1.json", 1), ("x-rate-10-1.json", 2)]
+        .map(|(name, bytes_received)| (name, fixtures::received(result(0..10), bytes_received)));
     let (_folder, paths) = saved(&[other, one]);
     let text = run(&table(paths.clone())).text;
     assert!(text.starts_with("| rate | run | requests |"), "{text}");
@@ -262,7 +260,7 @@ fn latencies_of_two_kinds_are_not_averaged() {
     assert!(matches!(&said[..], [only] if only.ends_with("add rate and tool to --by")), "{said:?}");
     let average = cells(&text).into_iter().find(|row| row[1] == "avg").unwrap();
     // The cells at the end that are empty have been trimmed.
-    assert_eq!((average[2].as_str(), average.len()), ("1000.00", 7), "{text}");
+    assert_eq!((average[2].as_str(), average.len()), ("10.00", 7), "{text}");
     let second = text.split_once("\n\n").unwrap().1;
     assert!(!second.contains("latency"), "{second}");
 }
@@ -271,8 +269,8 @@ fn latencies_of_two_kinds_are_not_averaged() {
 fn what_follows_from_the_factors_has_no_column() {
     let folder = TempDir::new().unwrap();
     for (name, connections) in [("c-1-1.json", 1), ("c-10-1.json", 10), ("c-1-2.json", 1)] {
-        let mut document = result(0..10);
-        (document.plan.connections, document.bytes_received) = (connections, name.len() as u64);
+        let mut document = fixtures::received(result(0..10), name.len() as u64);
+        document.plan.connections = connections;
         fs::write(folder.path().join(name), document.to_json() + &" ".repeat(connections as usize)).unwrap();
     }
     let text = || run(&table(vec![folder.path().to_owned()])).text;
@@ -289,7 +287,7 @@ fn labels_are_factors_and_count_more_than_the_name() {
     for (name, server) in [("c-1-1.json", "nginx"), ("c-1-2.json", "caddy"), ("c-1-3.json", "nginx")] {
         let labels = [("server", server), ("c", "10")].map(|(key, level)| (key.to_owned(), level.to_owned()));
         let document = Document { labels: labels.into(), ..result(0..10) };
-        let document = Document { bytes_received: name.as_bytes()[4].into(), ..document };
+        let document = fixtures::received(document, name.as_bytes()[4].into());
         fs::write(folder.path().join(name), document.to_json()).unwrap();
     }
     let text = run(&Table { columns: columns(&["requests"]), ..table(vec![folder.path().to_owned()]) }).text;
@@ -382,7 +380,7 @@ fn placed(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Document 
         levels: levels.collect(),
         failed: None,
     };
-    Document { experiment: Some(place), ..Document::of(&plan, &fixtures::flawless(completed, 10)) }
+    Document { experiment: Some(place), ..Document::of(&plan, &fixtures::whole(fixtures::flawless(completed, 10))) }
 }
 
 #[test]
@@ -435,8 +433,10 @@ fn with_a_rate() -> (Plan, Outcome) {
     let mut outcome = fixtures::flawless(1_000, 10);
     let open_loop = outcome.totals.open_loop.get_or_insert_default();
     (0..1_000).for_each(|_| open_loop.complete(2_000_000, 1_000_000, false));
+    open_loop.lateness.record_many(1_000_000, 1_000);
     open_loop.censored.record(5_000_000_000);
-    (plan, outcome)
+    (open_loop.due, open_loop.unsent) = (1_001, 1);
+    (plan, fixtures::whole(outcome))
 }
 
 #[test]
@@ -466,12 +466,15 @@ fn a_mean_and_percentiles_that_are_not_of_the_same_requests_are_named() {
 
 #[test]
 fn percentiles_without_an_upper_bound_are_named() {
-    let (plan, mut outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
-    let mut write = |name: &str, failed| {
+    let write = |name: &str, failed| {
+        let (plan, mut outcome) = with_a_rate();
         outcome.totals.counters.failed = failed;
-        outcome.totals.counters.started = 1_000 + failed;
-        fs::write(folder.path().join(name), Document::of(&plan, &outcome).to_json()).unwrap();
+        fixtures::fail(&mut outcome, failed, Phase::Head, Cause::Late);
+        let open_loop = outcome.totals.open_loop.get_or_insert_default();
+        open_loop.lateness.record_many(1_000_000, failed);
+        open_loop.due += failed;
+        fs::write(folder.path().join(name), Document::of(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
     };
     write("a.json", 100);
     write("b.json", 2);
@@ -492,7 +495,12 @@ fn short(inputs: Vec<PathBuf>) -> Printed {
 fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
     let with = |rate: f64, us: u64, errors: u64| {
         let mut document = Document { rate_per_s: rate, ..result((0..1_000).map(|_| us)) };
+        document.duration_s = 1_000.0 / rate;
         document.errors.read = errors;
+        let row = &mut document.timeline[0];
+        (row.length_s, row.errors) = (document.duration_s, Some(document.errors));
+        let (phase, cause) = ("body".to_owned(), "reset".to_owned());
+        document.ledger = vec![LedgerRow { phase, cause, count: errors, first_s: 0.0, last_s: 0.0, example: None }];
         document
     };
     let (_folder, paths) = saved(&[
@@ -515,7 +523,7 @@ fn the_short_table_has_at_most_ten_columns_and_none_for_what_is_common() {
     let with = |levels: [&str; 5], bytes_received| {
         let labels = ["a", "b", "c", "d", "e"].into_iter().zip(levels);
         let labels = labels.map(|(key, level)| (key.to_owned(), level.to_owned())).collect();
-        Document { labels, bytes_received, ..result(0..10) }
+        fixtures::received(Document { labels, ..result(0..10) }, bytes_received)
     };
     let (_folder, paths) = saved(&[
         ("x-1.json", with(["1", "1", "1", "1", "1"], 1)),

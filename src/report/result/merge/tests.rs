@@ -33,9 +33,9 @@ fn run(began_ms: u64, lasted_ms: u64, per_ms: u64) -> Document {
 }
 
 fn sum(documents: &[Document]) -> Document {
-    let name =
-        |(index, document): (usize, &Document)| Named { name: format!("{index}.json"), document: document.clone() };
-    Document::sum(&in_order(documents.iter().enumerate().map(name).collect())).unwrap()
+    let names: Vec<String> = (0..documents.len()).map(|index| format!("{index}.json")).collect();
+    let named = names.iter().zip(documents).map(|(name, document)| Named { name, document });
+    Document::sum(&in_order(named.collect())).unwrap()
 }
 
 /// Start, length, number of runs and completed requests of each row; times in milliseconds.
@@ -137,8 +137,9 @@ fn what_is_in_no_rate_of_a_run_is_in_none_of_a_sum() {
     carrying.requests.carried = 2_500;
     carrying.rate_per_s = 7_500.0;
     let runs = [carrying, run(2_000, 2_000, 10), run(6_000, 1_000, 1)];
-    let part = Named { name: "sum.json".to_owned(), document: sum(&runs[..2]) };
-    let last = Named { name: "2.json".to_owned(), document: runs[2].clone() };
+    let part = sum(&runs[..2]);
+    let part = Named { name: "sum.json", document: &part };
+    let last = Named { name: "2.json", document: &runs[2] };
     for sum in [sum(&runs), Document::sum(&[part, last]).unwrap()] {
         assert_eq!((sum.requests.completed, sum.rate_per_s), (31_000, 28_500.0 / 4.0));
     }
@@ -207,12 +208,13 @@ fn any_order_of_files_gives_the_same_sum_whose_rows_are_all_of_it() {
     let mut random = Random::new(31);
     for _ in 0..40 {
         let count = 1 + random.below(6);
-        let mut named: Vec<Named> = (0..count)
+        let runs: Vec<(String, Document)> = (0..count)
             .map(|index| {
                 let (began_ms, lasted_ms) = (random.below(4_000), random.below(3_000));
-                Named { name: format!("{index}.json"), document: run(began_ms, lasted_ms, 1 + random.below(20)) }
+                (format!("{index}.json"), run(began_ms, lasted_ms, 1 + random.below(20)))
             })
             .collect();
+        let mut named: Vec<Named<'_>> = runs.iter().map(|(name, document)| Named { name, document }).collect();
         let expected = named.iter().map(|named| named.document.requests.completed).sum::<u64>();
         let mut texts = Vec::new();
         for _ in 0..3 {
@@ -240,8 +242,9 @@ fn a_sum_can_be_added_to() {
     runs.iter_mut().for_each(|run| run.notes = vec!["no response from 0.1 s to 0.9 s".to_owned()]);
     (runs[0].incomplete, runs[2].incomplete) = (Some("it fell".to_owned()), Some("it fell, too".to_owned()));
     let whole = sum(&runs);
-    let part = Named { name: "sum.json".to_owned(), document: sum(&runs[..2]) };
-    let last = Named { name: "2.json".to_owned(), document: runs[2].clone() };
+    let part = sum(&runs[..2]);
+    let part = Named { name: "sum.json", document: &part };
+    let last = Named { name: "2.json", document: &runs[2] };
     let steps = Document::sum(&in_order(vec![last, part])).unwrap();
     assert_eq!(steps, whole);
     assert_eq!(whole.incomplete.as_deref(), Some("0.json: it fell; 2.json: it fell, too"));

@@ -1,0 +1,117 @@
+//! The output of commands, of which a limited amount is kept.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use crate::plan::limits::OUTPUT_MAX_MIB;
+use crate::run;
+
+/// Keeps a file from growing without end while a command writes to it. The command writes to the file itself and not to a
+/// pipe, so that what it leaves in the background can write on after onrush has ended. Dropping this ends the limit.
+#[derive(Debug)]
+pub(super) struct Output(Arc<Mutex<Limited>>);
+
+#[derive(Debug)]
+struct Limited {
+    file: File,
+    most: u64,
+    /// How much was written beyond the limit and removed, at least: what is written just when it is removed is not known.
+    left_out: u64,
+    is_over: bool,
+}
+
+impl Output {
+    /// Limits a file that is written by appending, if a thread can be created that watches it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be opened a second time.
+    pub fn limit(file: &File) -> io::Result<Self> {
+        Self::limit_to(file, OUTPUT_MAX_MIB << 20)
+    }
+
+    fn limit_to(file: &File, most: u64) -> io::Result<Self> {
+        let limited = Limited { file: file.try_clone()?, most, left_out: 0, is_over: false };
+        let limited = Arc::new(Mutex::new(limited));
+        let watched = Arc::downgrade(&limited);
+        // Without a thread, the limit is enforced when the command has ended.
+        let _ = run::beside("output", move || watch(&watched));
+        Ok(Self(limited))
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        let mut limited = lock(&self.0);
+        limited.trim();
+        limited.is_over = true;
+        if limited.left_out > 0 {
+            let line = format!(
+                "\n[onrush keeps the first {OUTPUT_MAX_MIB} MiB of this output; the rest, at least {} bytes, is left out]\n",
+                limited.left_out
+            );
+            // On a full disk, the line is lost.
+            let _ = limited.file.write_all(line.as_bytes());
+        }
+    }
+}
+
+fn watch(watched: &Weak<Mutex<Limited>>) {
+    loop {
+        thread::sleep(LOOK);
+        let Some(limited) = watched.upgrade() else { return };
+        lock(&limited).trim();
+    }
+}
+
+impl Limited {
+    /// Removes what is beyond the limit. The next piece is written where the rest ends, because it is appended.
+    fn trim(&mut self) {
+        let length = self.file.metadata().map_or(0, |there| there.len());
+        if length > self.most && !self.is_over && self.file.set_len(self.most).is_ok() {
+            self.left_out += length - self.most;
+        }
+    }
+}
+
+fn lock(limited: &Mutex<Limited>) -> MutexGuard<'_, Limited> {
+    limited.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How often the length of a file is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_first_of_it_is_kept_and_the_rest_counted() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("output");
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        let output = Output::limit_to(&file, 10).unwrap();
+        file.write_all(b"0123456789abc").unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while fs::metadata(&path).unwrap().len() > 10 && Instant::now() < deadline {
+            thread::sleep(LOOK);
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"0123456789", "while the command runs");
+        file.write_all(b"de").unwrap();
+        drop(output);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text,
+            "0123456789\n[onrush keeps the first 16 MiB of this output; the rest, at least 5 bytes, is left out]\n"
+        );
+        file.write_all(b"f").unwrap();
+        drop(Output::limit_to(&file, 1_000).unwrap());
+        assert!(fs::read_to_string(&path).unwrap().ends_with("]\nf"), "what fits stays as it is");
+    }
+}
