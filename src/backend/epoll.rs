@@ -18,7 +18,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::arrival::Arrivals;
 use super::dialer::DialError;
-use super::socket::{Delay, send_some};
+use super::socket::{DISCARDED_AT_ONCE, Delay, Threshold, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
 use crate::stats::{Buffers, TcpInfo};
 
@@ -67,6 +67,8 @@ struct Socket {
     unwanted: u64,
     /// Most of the last response was discarded.
     is_large: bool,
+    /// How many bytes make it readable.
+    threshold: Threshold,
     /// What could not be sent at once, and how much of it has been accepted.
     unsent: Option<(Transmit, usize)>,
     /// Whether it is counted in `urgent`.
@@ -158,23 +160,27 @@ impl Epoll {
         let fd = socket.fd.as_ref()?;
         ready.receives += 1;
         if socket.unwanted > 0 {
-            let discarded = socket::discard(fd, socket.unwanted);
+            let asked = socket.unwanted;
+            let discarded = socket::discard(fd, asked);
             if discarded == Err(Errno::AGAIN) {
                 return None;
             }
             // At the end of the stream or after an error, the receive below returns which.
             let n = discarded.unwrap_or(0);
-            socket.unwanted = if n == 0 { 0 } else { socket.unwanted - n as u64 };
+            socket.unwanted = if n == 0 { 0 } else { asked - n as u64 };
+            socket.threshold.before_receive(fd, socket.unwanted, DISCARDED_AT_ONCE);
             if socket.unwanted == 0 {
                 self.count_urgent(ready.conn);
             }
             if n > 0 {
+                // As below: less than was asked for is all there was.
+                ready.readable = n as u64 == asked || ready.exhaust;
                 return Some(What::Discarded(n));
             }
         }
         let socket = &mut self.sockets[ready.conn.index()];
         let fd = socket.fd.as_ref()?;
-        let room = if std::mem::take(&mut socket.is_large) { HEAD_BYTES } else { BUFFER_BYTES };
+        let room = if socket.is_large { HEAD_BYTES } else { BUFFER_BYTES };
         let outcome = loop {
             let place = &mut self.buffer[..room];
             let received = match &mut self.arrivals {
@@ -187,6 +193,7 @@ impl Epoll {
                 outcome => break outcome,
             }
         };
+        socket.is_large = false;
         // A short read means that nothing more was there; whatever arrives later is a new event.
         ready.readable = outcome.is_ok_and(|n| n > 0 && (n == room || ready.exhaust));
         self.received = outcome.unwrap_or(0);
@@ -292,8 +299,10 @@ impl Backend for Epoll {
             return;
         }
         let socket = &mut self.sockets[conn.index()];
-        socket.unwanted = n;
-        socket.is_large = true;
+        (socket.unwanted, socket.is_large) = (n, true);
+        if let Some(fd) = &socket.fd {
+            socket.threshold.before_receive(fd, n, DISCARDED_AT_ONCE);
+        }
         self.count_urgent(conn);
     }
 

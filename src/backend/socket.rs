@@ -102,8 +102,12 @@ impl Delay {
     }
 }
 
-/// How many bytes make a connection readable, if not the first. In the middle of a large body no single piece matters:
-/// if the server is slower than we are, being woken for each costs more than reading it.
+/// Discards wait for up to this many bytes: more than that saves little.
+pub const DISCARDED_AT_ONCE: u32 = 256 * 1024;
+
+/// How many bytes make a connection readable, if not the first. In the middle of a large body no single piece matters.
+/// Taking each as it arrives costs both sides: we wake up for it, and the server, which finds a little room whenever it
+/// looks, sends in smaller pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Threshold(Option<NonZeroU32>);
 

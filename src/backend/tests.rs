@@ -249,3 +249,34 @@ fn an_idle_connection_goes_on_in_another_backend_and_others_do_not() {
         }
     }
 }
+
+#[test]
+fn a_body_is_discarded_in_large_pieces_to_its_end() {
+    const BODY: usize = 1 << 20;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut epoll = Epoll::new(1, Clock::start(), Dialer::default()).unwrap();
+    epoll.connect(ConnId(0), listener.local_addr().unwrap());
+    assert_eq!(await_one(&mut epoll).what, What::Connected(Ok(())));
+    let mut peer = listener.accept().unwrap().0;
+    peer.write_all(b"head").unwrap();
+    assert_eq!(await_one(&mut epoll).what, What::Received(Ok(4)));
+    epoll.discard(ConnId(0), BODY as u64);
+    peer.write_all(&[b'x'; 1_000]).unwrap();
+    assert_eq!(gather(&mut epoll, SOON_NS).1, [], "it is not woken for a small piece");
+
+    let writer = thread::spawn(move || {
+        peer.write_all(&[b'x'; BODY - 1_000]).unwrap();
+        peer
+    });
+    let mut left = BODY;
+    while left > 0 {
+        let What::Discarded(n) = await_one(&mut epoll).what else { panic!("{left} bytes are left") };
+        left -= n;
+    }
+    let mut peer = writer.join().unwrap();
+    epoll.wait(Nanos::default());
+    assert_eq!(epoll.next(), None);
+    peer.write_all(&[b'x'; 20_000]).unwrap();
+    let What::Received(Ok(n)) = await_one(&mut epoll).what else { panic!("nothing is received") };
+    assert!(n < 20_000, "of the next large response little is copied: {n}");
+}

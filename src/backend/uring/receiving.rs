@@ -15,12 +15,11 @@ use super::Uring;
 use super::buffers::{self, Buffers};
 use super::names::{Operation, name};
 use super::socket::{Ended, Mode};
+use crate::backend::socket::DISCARDED_AT_ONCE;
 use crate::backend::{ConnId, What};
 
 /// The most that one operation discards.
 const DISCARD_MAX: u64 = 1 << 30;
-/// Discards wait for up to this many bytes, so that a slow server does not cost a wake-up per segment.
-const DISCARDED_AT_ONCE: u32 = 256 * 1024;
 /// `IORING_RECVSEND_POLL_FIRST`: nothing can have arrived yet, so the kernel need not check before it waits.
 const POLL_FIRST: u16 = 1;
 
