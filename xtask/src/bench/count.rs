@@ -43,7 +43,7 @@ pub fn compare(stage: &Stage<'_>, work: &Work, comparison: &Comparison, counter:
     let other = comparison.other.map(count).transpose()?;
     let series = |value: Option<f64>| Series { values: value.into_iter().collect(), rates: Vec::new() };
     let estimate = Estimate::exact(ours / other.unwrap_or(1.0));
-    Ok(Figures { ours: series(Some(ours)), others: series(other), estimate, repeated: 0 })
+    Ok(Figures { ours: series(Some(ours)), others: series(other), estimate, rates: None, repeated: 0 })
 }
 
 /// What a contender does for one request.

@@ -73,6 +73,10 @@ const fn counted(unit: &'static str, counter: Counter) -> Measure {
     Measure { unit, how: How::Counted(counter), between_builds: Some(Limit::AtMost(1.005)) }
 }
 
+/// Processor time that is saved by sending fewer requests is no gain: a limit on it counts as reached only at this
+/// share of the other's rate, or more.
+pub const RATE_MIN: Limit = Limit::AtLeast(0.98);
+
 /// Processor time of the generator, user and system.
 pub const CPU: Measure = less("µs CPU/request", |sample, _| Some(sample.cpu_us / sample.requests));
 /// Bytes of bodies for the generator's processor time.
@@ -120,6 +124,13 @@ pub const SYSTEM_CALLS: Measure = counted("system calls/request, epoll", Counter
 /// System calls for accounts and `TCP_INFO`. Their number depends on time.
 pub const EVIDENCE: Measure =
     Measure { between_builds: None, ..counted("calls/request for evidence, epoll", Counter::Evidence) };
+
+impl Measure {
+    /// Whether it is processor time of the generator.
+    pub fn is_cpu(&self) -> bool {
+        *self == CPU || *self == BYTES
+    }
+}
 
 impl PartialEq for Measure {
     fn eq(&self, other: &Self) -> bool {
@@ -178,7 +189,8 @@ pub enum Limit {
 }
 
 /// How an estimate compares with a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Ordered: of two, the greater one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The median is within it.
     Reached,

@@ -9,6 +9,7 @@ use super::measure::{Comparison, How, Sample};
 use super::median::{Estimate, ratios};
 use super::process::Stage;
 use super::rows::Row;
+use super::work::Work;
 
 /// Figures, or why there are none.
 pub type Outcome = Result<Figures, String>;
@@ -25,6 +26,8 @@ pub struct Figures {
     pub others: Series,
     /// The ratios of the rounds, or our values if there is no other.
     pub estimate: Estimate,
+    /// The ratios of the requests per second, if both sides are to send as many as they can, or at the same rate.
+    pub rates: Option<Estimate>,
     /// How many runs of the two failed and were repeated.
     pub repeated: usize,
 }
@@ -150,7 +153,13 @@ impl<'a> Rounds<'a> {
         let compared = if is_compared { ratios(&ours.values, &others.values) } else { ours.values.clone() };
         let lowest = || compared.iter().copied().min_by(f64::total_cmp).map(Estimate::exact);
         let estimate = if is_lowest { lowest() } else { Estimate::of(&compared) };
-        Ok(Figures { ours, others, estimate: estimate.ok_or("no round was measured")?, repeated })
+        let pace = |contender: &Contender| {
+            let Work { rate, requests, .. } = (contender.change)(self.row.work);
+            (rate, requests)
+        };
+        let is_same_pace = comparison.other.is_some_and(|other| pace(&other) == pace(&comparison.ours));
+        let rates = is_same_pace.then(|| Estimate::of(&ratios(&ours.rates, &others.rates))).flatten();
+        Ok(Figures { ours, others, estimate: estimate.ok_or("no round was measured")?, rates, repeated })
     }
 }
 
@@ -222,8 +231,19 @@ mod tests {
         assert_eq!((figures.ours.values, figures.others.values), (vec![1.0, 3.0, 2.0], vec![2.0, 4.0, 8.0]));
         assert_eq!((figures.ours.rates, figures.others.rates), (vec![100.0; 3], vec![50.0; 3]));
         assert_eq!((figures.estimate.low, figures.estimate.median, figures.estimate.high), (0.25, 0.5, 0.75));
+        assert_eq!(figures.rates.map(|rates| (rates.low, rates.median, rates.high)), Some((2.0, 2.0, 2.0)));
         let figures = rounds.figures(&Comparison { measure: RATE, ..beside(ONRUSH, Some(WRK)) }).unwrap();
         assert_eq!((figures.ours.values, figures.estimate.median), (vec![100.0; 3], 2.0));
+    }
+
+    #[test]
+    fn rates_that_differ_on_purpose_are_not_compared() {
+        let slower = Contender::onrush("onrush -R", |work| Work { rate: 1_000, ..work });
+        let comparison = beside(slower, Some(ONRUSH));
+        let mut rounds = Rounds::new(&ROWS[0], &[comparison], |_| None);
+        rounds.take(slower, Ok((3.0, 1_000.0)));
+        rounds.take(ONRUSH, Ok((1.0, 50_000.0)));
+        assert_eq!(rounds.figures(&comparison).unwrap().rates, None);
     }
 
     #[test]

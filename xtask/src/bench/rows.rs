@@ -201,31 +201,31 @@ pub const ROWS: &[Row] = &[
         "thousand",
         "the same, 1,000 connections",
         Work { connections: 1_000, ..SMALL },
-        &[at_most(0.80, CPU, ONRUSH, WRK), at_most(1.03, CPU, ONRUSH, SHB)],
+        &[at_most(0.80, CPU, ONRUSH, WRK), at_most(1.03, CPU, ONRUSH, SHB), beside(CPU, EPOLL, WRK)],
     ),
     row(
         "pipelined",
         "16 requests per batch, which a script returns as one string",
         script(&["-s", "benches/scripts/pipeline.lua"]),
-        &[at_most(0.70, CPU, ONRUSH, WRK)],
+        &[at_most(0.70, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
     row(
         "script-format",
         "request() puts path and header into wrk.format",
         script(&["-s", "benches/scripts/format.lua"]),
-        &[at_most(0.80, CPU, ONRUSH, WRK)],
+        &[at_most(0.80, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
     row(
         "script-string",
         "request() returns the same string each time",
         script(&["-s", "benches/scripts/string.lua"]),
-        &[at_most(0.78, CPU, ONRUSH, WRK)],
+        &[at_most(0.78, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
     row(
         "script-response",
         "response() reads status, headers and body",
         script(&["-s", "benches/scripts/response.lua"]),
-        &[at_most(0.80, CPU, ONRUSH, WRK)],
+        &[at_most(0.80, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
     row(
         "script-static",
@@ -244,9 +244,16 @@ pub const ROWS: &[Row] = &[
         &[
             at_least(3.3, BYTES, ONRUSH, WRK),
             at_least(1.5, BYTES, ONRUSH, SHB),
+            beside(BYTES, EPOLL, WRK),
             beside(BYTES, ONRUSH, H2LOAD),
             beside(BYTES, ONRUSH, OHA),
         ],
+    ),
+    row(
+        "big-full",
+        "1 MiB bodies, 20 connections, the target at its limit",
+        Work { connections: 20, ..BIG },
+        &[at_most(0.65, CPU, ONRUSH, WRK), at_most(0.65, CPU, EPOLL, WRK)],
     ),
     row(
         "upload",
@@ -341,7 +348,7 @@ pub const ROWS: &[Row] = &[
         "tls-resumed",
         "TLS, new connection per request, sessions resumed",
         TLS_CLOSE,
-        &[at_most(0.90, CPU, ONRUSH, WRK)],
+        &[at_most(0.90, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
     row(
         "tls-full",
@@ -398,7 +405,7 @@ pub const ROWS: &[Row] = &[
         "two",
         "two threads, 200 connections, unpinned",
         Work { threads: 2, connections: 200, pinned: false, ..SMALL },
-        &[at_most(0.80, CPU, ONRUSH, WRK)],
+        &[at_most(0.80, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
     Row {
         rounds_max: 3,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::measure::{Comparison, How, Limit, Verdict};
+use super::measure::{Comparison, How, Limit, RATE_MIN, Verdict};
 use super::median::Estimate;
 use super::rounds::{Figures, Outcome, Series};
 use super::rows::Row;
@@ -22,9 +22,16 @@ pub struct Line {
 }
 
 impl Line {
-    /// How the figures compare with the limit. `None` without a limit or without figures.
+    /// How the figures compare with the limit, and the rates with the least that counts. `None` without a limit or
+    /// without figures.
     fn verdict(&self) -> Option<Verdict> {
-        Some(self.comparison.limit?.judge(&self.outcome.as_ref().ok()?.estimate))
+        let of_figures = self.comparison.limit?.judge(&self.outcome.as_ref().ok()?.estimate);
+        Some(self.rates().map_or(of_figures, |rates| of_figures.max(RATE_MIN.judge(&rates))))
+    }
+
+    /// The ratios of the rates, where processor time is compared.
+    fn rates(&self) -> Option<Estimate> {
+        self.outcome.as_ref().ok()?.rates.filter(|_| self.comparison.measure.is_cpu())
     }
 
     /// Whether it is of something that is counted, not timed.
@@ -108,6 +115,9 @@ fn verdict(line: &Line) -> String {
         Err(why) => return why.replace(['|', '\n'], " "),
     };
     let mut verdict = line.verdict().map_or("–", Verdict::name).to_owned();
+    if let Some(rates) = line.rates().filter(|rates| RATE_MIN.judge(rates) != Verdict::Reached) {
+        verdict += &format!(", {} of the other's rate", significant(rates.median, 3));
+    }
     if !figures.estimate.is_sure() {
         verdict += ", too few rounds";
     }
@@ -145,6 +155,7 @@ pub fn json(about: &[String], lines: &[Line]) -> Value {
                 entry["values_other"] = json!(figures.others.values);
                 entry["requests_per_second_ours"] = json!(figures.ours.rates);
                 entry["requests_per_second_other"] = json!(figures.others.rates);
+                entry["requests_per_second_ratio"] = json!(figures.rates.map(|rates| rates.median));
                 entry["repeated"] = json!(figures.repeated);
                 entry["estimate"] = json!({"median": median, "low": low, "high": high, "confidence": confidence});
             }
@@ -171,6 +182,7 @@ mod tests {
             ours: Series { values: ours.to_vec(), rates: vec![51_234.0; ours.len()] },
             others: Series { values: others.to_vec(), rates: vec![49_876.0; others.len()] },
             estimate: Estimate { median, low: median - 0.25, high: median + 0.25, confidence: 0.973 },
+            rates: None,
             repeated: 0,
         };
         let mut doubtful = figures(&[120.0], &[], 120.0);
@@ -210,6 +222,22 @@ small  keep-alive, 13-byte body, 100 connections  µs CPU/request               
     #[test]
     fn only_a_count_beyond_its_limit_is_a_failure() {
         assert_eq!(lines().map(|line| line.is_broken()), [false, false, true, false]);
+    }
+
+    #[test]
+    fn processor_time_that_is_saved_by_sending_less_is_no_gain() {
+        let shown = |low, median, high, measure| {
+            let [mut line, ..] = lines();
+            line.comparison.measure = measure;
+            if let Ok(figures) = &mut line.outcome {
+                figures.rates = Some(Estimate { median, low, high, confidence: 0.97 });
+            }
+            verdict(&line)
+        };
+        assert_eq!(shown(1.0, 1.02, 1.1, CPU), "reached");
+        assert_eq!(shown(0.9, 0.95, 1.0, CPU), "within noise, 0.95 of the other's rate");
+        assert_eq!(shown(0.6, 0.7, 0.8, CPU), "missed, 0.70 of the other's rate");
+        assert_eq!(shown(0.6, 0.7, 0.8, MEMORY), "reached");
     }
 
     #[test]
