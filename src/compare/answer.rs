@@ -5,6 +5,7 @@ use super::comparison::{Comparison, Estimate};
 use super::contest::{self, Contest, Levels, Varied, level_of, shown};
 use super::differences;
 use super::metric::Metric;
+use super::outlier::median;
 use super::words::{self, SINGLE_RUNS};
 use crate::report::units::{counted, per_second, percentage};
 use crate::tables::Measured;
@@ -140,9 +141,8 @@ fn gain(few: &AtLevel<'_>, many: &AtLevel<'_>) -> Result<(f64, f64), String> {
 /// Up to which rate the target kept pace.
 fn reached(levels: &[AtLevel<'_>]) -> Option<String> {
     let rate = |level: &AtLevel<'_>| {
-        let mut rates: Vec<f64> = level.runs.iter().filter_map(|run| run.figures.rate_per_s).collect();
-        rates.sort_by(f64::total_cmp);
-        rates.get(rates.len() / 2).copied()
+        let rates: Vec<f64> = level.runs.iter().filter_map(|run| run.figures.rate_per_s).collect();
+        (!rates.is_empty()).then(|| median(&rates))
     };
     let is_reached = |level: &&AtLevel<'_>| {
         rate(level).zip(asked(level.runs[0])).is_some_and(|(rate, asked)| rate >= REACHED_MIN * asked)
@@ -256,7 +256,7 @@ mod tests {
             }
             lines(&runs).unwrap().join("\n")
         };
-        let held: [(&str, &[f64]); 3] = [("4k", &[3_999.0; 3]), ("1k", &[998.0; 3]), ("8k", &[5_912.3; 3])];
+        let held: [(&str, &[f64]); 3] = [("4k", &[3_999.0; 3]), ("1k", &[998.0; 3]), ("8k", &[5_000.0, 6_824.6])];
         assert_eq!(of(&held), "-R 4k was reached; at -R 8k there were 5,912 requests/s");
         assert_eq!(of(&held[..2]), "every rate was reached, up to -R 4k");
         assert_eq!(of(&held[2..]), "no rate was reached; at -R 8k there were 5,912 requests/s");
