@@ -78,7 +78,7 @@ fn one_signal_brings_the_report_within_300_ms(context: &Context) {
 fn merging_and_comparing_take_time_in_proportion(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("many"));
     let one = scratch.path().join("one.json");
-    assert_eq!(context.onrush().words("-d1s -o").word(&one).word(url(&server, "/")).run().code, 0);
+    assert_eq!(context.onrush().words("-n 100 -t1 -c1 -o").word(&one).word(url(&server, "/")).run().code, 0);
     let text = fs::read_to_string(&one).unwrap();
     let at = text.lines().find_map(|line| line.trim().strip_prefix("\"started_at\": \"")).expect("it has begun");
     let at = at.trim_end_matches("\",");
