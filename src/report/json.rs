@@ -5,18 +5,19 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Serializer;
-use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
+use serde_json::ser::{CompactFormatter, Formatter};
 
 use super::escape::misleads;
+use super::layout::Layout;
 
 /// A value on one line.
 pub fn line(value: &impl Serialize) -> String {
     written(value, CompactFormatter)
 }
 
-/// A value over several lines, indented.
+/// A value over several lines, indented, with bins on one line.
 pub fn pretty(value: &impl Serialize) -> String {
-    written(value, PrettyFormatter::new())
+    written(value, Layout::default())
 }
 
 fn written(value: &impl Serialize, formatter: impl Formatter) -> String {
@@ -56,7 +57,7 @@ impl<F: Formatter> Formatter for Escaping<F> {
         let mut rest = fragment;
         while let Some(at) = rest.find(misleads) {
             let (plain, misleading) = rest.split_at(at);
-            writer.write_all(plain.as_bytes())?;
+            self.0.write_string_fragment(writer, plain)?;
             let mut characters = misleading.chars();
             let mut units = [0; 2];
             for unit in characters.next().into_iter().flat_map(|it| it.encode_utf16(&mut units).to_vec()) {
@@ -64,7 +65,7 @@ impl<F: Formatter> Formatter for Escaping<F> {
             }
             rest = characters.as_str();
         }
-        writer.write_all(rest.as_bytes())
+        self.0.write_string_fragment(writer, rest)
     }
 }
 

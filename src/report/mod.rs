@@ -20,6 +20,7 @@ mod escape;
 mod failure;
 mod gate;
 mod gates;
+mod layout;
 mod notes;
 mod once;
 mod proxy;

@@ -429,7 +429,7 @@ impl Document {
         between.map(|between| between.lower).or_else(|| self.shown_latency().percentiles_us.get(&percent).copied())
     }
 
-    /// The document as text, with a line end.
+    /// The document as text, with a line end; the bins of a row of the timeline are on one line.
     pub fn to_json(&self) -> String {
         json::pretty(self) + "\n"
     }
