@@ -275,10 +275,19 @@ fn few_requests(typed: &mut Typed) {
 
 /// What is printed and written of the result.
 fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
-    Ok(Show {
-        percentiles: typed.latency || typed.u_latency || typed.percents.is_some(),
+    if typed.quiet && typed.version {
+        let line = "--quiet and -v: the one prints less than usual, the other more; leave one of the two out";
+        return Err(Refusal::Misused(line.to_owned()));
+    }
+    let notes = typed.notes.unwrap_or(!typed.dialect.is_compat());
+    let spectrum = match typed.dialect {
         // Natively a list that was asked for takes the place of the spectrum.
-        spectrum: (typed.latency || typed.u_latency) && (typed.dialect.is_compat() || typed.percents.is_none()),
+        Dialect::Native => typed.spectrum || typed.u_latency && typed.percents.is_none(),
+        Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2 => typed.latency || typed.u_latency || typed.spectrum,
+    };
+    Ok(Show {
+        percentiles: typed.latency || typed.u_latency || typed.spectrum || typed.percents.is_some(),
+        spectrum,
         u_latency: typed.u_latency,
         batch_latency: typed.batch_latency,
         percents: typed.percents.take(),
@@ -295,7 +304,8 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         labels: std::mem::take(&mut typed.labels),
         place: None,
         verbose: typed.version,
-        notes: typed.notes || !typed.dialect.is_compat(),
+        notes: notes && !typed.quiet,
+        is_quiet: typed.quiet,
     })
 }
 

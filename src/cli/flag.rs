@@ -14,6 +14,8 @@ pub(super) struct Flag {
     pub help: &'static str,
     /// The tool it comes from.
     pub origin: Origin,
+    /// Whether `--help` has it, and not only `--help all`.
+    pub is_common: bool,
 }
 
 /// The name of an option in the parser; the help in the table describes each one.
@@ -35,6 +37,7 @@ pub(super) enum Id {
     GiveUp,
     Latency,
     Notes,
+    Quiet,
     Version,
     Help,
     Io,
@@ -103,13 +106,18 @@ pub(super) enum Origin {
 
 /// Our own option with this spelling, without a help yet.
 pub(super) const fn flag(id: Id, spelling: &'static str) -> Flag {
-    Flag { id, spelling: Spelling::of(spelling), help: "", origin: Origin::Ours }
+    Flag { id, spelling: Spelling::of(spelling), help: "", origin: Origin::Ours, is_common: false }
 }
 
 impl Flag {
     /// The option with this help.
     pub const fn help(self, help: &'static str) -> Self {
         Self { help, ..self }
+    }
+
+    /// The option as one that `--help` has.
+    pub const fn common(self) -> Self {
+        Self { is_common: true, ..self }
     }
 
     /// The option as one of another tool.

@@ -48,16 +48,22 @@ pub(super) const SECTIONS: [(&str, &[Flag]); 9] = [
 
 /// How much load, and for how long.
 const LOAD: &[Flag] = &[
-    flag(Id::Connections, "-c, --connections N").from(Wrk).help("connections to keep open, all threads together (10)"),
-    flag(Id::Duration, "-d, --duration T").from(Wrk).help("how long the run lasts (10s)"),
+    flag(Id::Connections, "-c, --connections N")
+        .common()
+        .from(Wrk)
+        .help("connections to keep open, all threads together (10)"),
+    flag(Id::Duration, "-d, --duration T").common().from(Wrk).help("how long the run lasts (10s)"),
     flag(Id::Threads, "-t, --threads N")
+        .common()
         .from(Wrk)
         .help("threads that share the connections (2)\n(1 if there is only one connection)"),
     flag(Id::Requests, "-n, --requests N")
+        .common()
         .help("send exactly N requests, without a time limit; with\n-d too, whichever is reached first ends the run"),
     flag(Id::Until, "--until LIST")
         .help("end the run once the figures are this precise, with\n95 % confidence: 'p99+-2%,rate+-1%' (5m at most)"),
     flag(Id::Warmup, "--warmup T")
+        .common()
         .help("put load on the target for T before measuring\nstarts; -d and -n count from then on"),
     flag(Id::DelayStats, "-D, --delay-stats T").from(WrkCmm).help("wrk-cmm's name for --warmup; uses its layout"),
 ];
@@ -65,9 +71,10 @@ const LOAD: &[Flag] = &[
 /// When requests are sent, if not as soon as a connection is free.
 const PACE: &[Flag] = &[
     flag(Id::Rate, "-R, --rate N")
+        .common()
         .from(Wrk2)
         .help("send N requests per second in total, on schedule\nhowever slow the target is (90/m: 90 per minute)"),
-    flag(Id::Stages, "--stages LIST").help(
+    flag(Id::Stages, "--stages LIST").common().help(
         "rates in sequence, each with its duration:\n\
          10s:1k,30s:1k..20k,1m:20k; with c= in front, numbers\n\
          of connections; the run lasts as long as its stages",
@@ -84,7 +91,7 @@ const PACE: &[Flag] = &[
 
 /// The search for the highest load.
 const SEARCH: &[Flag] = &[
-    flag(Id::FindMax, "--find-max COND").help(
+    flag(Id::FindMax, "--find-max COND").common().help(
         "find the highest rate at which COND holds, such as\n'p99<50ms', within -d (60s); -R is the first to try",
     ),
     flag(Id::Over, "--over WHAT").help("what --find-max varies: rate, connections or threads\n(rate)"),
@@ -92,10 +99,11 @@ const SEARCH: &[Flag] = &[
 
 /// What is sent.
 const REQUEST: &[Flag] = &[
-    flag(Id::Method, "-X, --method NAME").help("request method (GET; POST with --body)"),
-    flag(Id::Header, "-H, --header H").from(Wrk).help("add a header, \"Name: value\"; may be repeated"),
-    flag(Id::Body, "--body DATA").help("request body; @FILE reads a file, @- standard input"),
+    flag(Id::Method, "-X, --method NAME").common().help("request method (GET; POST with --body)"),
+    flag(Id::Header, "-H, --header H").common().from(Wrk).help("add a header, \"Name: value\"; may be repeated"),
+    flag(Id::Body, "--body DATA").common().help("request body; @FILE reads a file, @- standard input"),
     flag(Id::Script, "-s, --script FILE")
+        .common()
         .from(Wrk)
         .help("a Lua script that makes requests\n(the words after the URL are its arguments)"),
     flag(Id::BasicAuth, "--basic-auth U:P").help("log in as user U with password P, as U:P@ in the URL"),
@@ -103,12 +111,13 @@ const REQUEST: &[Flag] = &[
         .help("use a new connection for every request, and send\n\"Connection: close\""),
     flag(Id::RequestsPerConnection, "--requests-per-connection N")
         .help("replace a connection after N requests; the last one\ncarries \"Connection: close\""),
-    flag(Id::Once, "--once").help("send one request, and show it and the response"),
+    flag(Id::Once, "--once").common().help("send one request, and show it and the response"),
 ];
 
 /// When a request is too slow.
 const LIMITS: &[Flag] = &[
     flag(Id::Timeout, "-T, --timeout T")
+        .common()
         .from(Wrk)
         .help("count requests that take longer as timed out (2s)\n(0: never)"),
     flag(Id::GiveUp, "--give-up T")
@@ -132,7 +141,7 @@ const WAY: &[Flag] = &[
 
 /// TLS.
 const TLS: &[Flag] = &[
-    flag(Id::Insecure, "-k, --insecure").help("do not check the server's certificate"),
+    flag(Id::Insecure, "-k, --insecure").common().help("do not check the server's certificate"),
     flag(Id::CaCert, "--cacert FILE")
         .help("trust the certificates in FILE (PEM) instead of the\nsystem's; one of them may be the server's own"),
     flag(Id::Cert, "--cert FILE").help("client certificate (PEM)"),
@@ -151,19 +160,22 @@ const TLS: &[Flag] = &[
 /// What is printed and written.
 const OUTPUT: &[Flag] = &[
     flag(Id::Latency, "-L, --latency")
+        .common()
         .from(Wrk)
-        .help("print the percentiles of the latency\n(--percentiles selects which)"),
+        .help("print the percentiles of the latency\n(without -L a report has only the usual ones)"),
     flag(Id::ULatency, "-U, --u_latency")
         .from(Wrk2)
         .help("print the uncorrected latency too\n(since requests were sent, not due); implies -L"),
     flag(Id::BatchLatency, "-B, --batch_latency")
         .from(Wrk2)
         .help("record one latency per pipelined batch, as wrk2 does"),
-    flag(Id::Percentiles, "--percentiles LIST").help("percentiles in the report and in the files, such as\n50,90,99.9"),
+    flag(Id::Percentiles, "--percentiles LIST").common().help(
+        "percentiles in the report and in the files, such as\n50,90,99.9; full: the report has the whole spectrum",
+    ),
     flag(Id::Breakout, "--breakout[=all]")
         .from(WrkCmm)
         .help("print rows for connect, first byte and last byte\nin wrk-cmm's layout; =all adds the TLS handshake"),
-    flag(Id::Output, "-o, --output FILE").help(
+    flag(Id::Output, "-o, --output FILE").common().help(
         "also write the result: .json (everything), .csv (one\n\
          row a second), .hgrm, .md, .ndjson (while it runs),\n\
          .xml (JUnit); may be repeated; - is standard output",
@@ -173,23 +185,31 @@ const OUTPUT: &[Flag] = &[
     ),
     flag(Id::SocketsOutput, "--sockets-output FILE").help("write the samples of sockets to this .ndjson file"),
     flag(Id::FailIf, "--fail-if COND")
+        .common()
         .help("exit with code 3 if COND holds; 'p99>50ms,rate>1k'\nmeans both; may be repeated"),
     flag(Id::Strict, "--strict")
+        .common()
         .help("exit with code 4 if onrush itself limited the run:\nits threads, its script or local ports"),
     flag(Id::Annotate, "--annotate").help("also print failures as GitHub annotations"),
-    flag(Id::Format, "--format NAME").help("what to print: wrk (its report) or json (wrk)"),
+    flag(Id::Format, "--format NAME").common().help("what to print: wrk (its report) or json (wrk)"),
     flag(Id::Label, "--label KEY=VALUE").help("label the run in results; may be repeated"),
     flag(Id::KeepSecrets, "--keep-secrets").help("keep passwords, tokens and the like in results"),
-    flag(Id::Notes, "--notes")
-        .help("with --compat: print notes to stderr after the report\n(without --compat they are always printed)"),
-    flag(Id::Version, "-v, --version").from(Wrk).help("print the version; with a URL, then run"),
-    flag(Id::Help, "-h, --help").from(Wrk).help("-h: the most used options; --help: this text"),
+    flag(Id::Notes, "--notes[=WHEN]")
+        .help("print notes and the verdict to stderr after the\nreport: on or off (on; off where a tool is imitated)"),
+    flag(Id::Quiet, "--quiet").common().help("print the report and errors only: no progress, no\nnotes, no warnings"),
+    flag(Id::Version, "-v, --version").common().from(Wrk).help("print the version; with a URL, then run"),
+    flag(Id::Help, "-h, --help")
+        .common()
+        .from(Wrk)
+        .help("-h: the ten most used options; --help: the common\nones; --help all: all of them"),
 ];
 
 /// How the generator works.
 const ENGINE: &[Flag] = &[
     flag(Id::Io, "--io NAME").help("kernel interface: auto, uring or epoll (auto)"),
-    flag(Id::Compat, "--compat NAME").help("behave exactly like wrk, wrk-cmm or wrk2, as when\ncalled by that name"),
+    flag(Id::Compat, "--compat NAME")
+        .common()
+        .help("behave exactly like wrk, wrk-cmm or wrk2, as when\ncalled by that name"),
     flag(Id::Spin, "--spin WHEN")
         .help("busy-poll while at most 4 requests or connects are in\nflight: auto, on or off (auto)"),
     flag(Id::Seed, "--seed N").help("seed of the random sequences, to repeat a run (1)"),

@@ -194,7 +194,7 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-x", "--proxy"], Advice::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
     (&["--unix-socket"], Advice::Spelled("--unix, for instance --unix /run/app.sock")),
     (&["--targets", "--urls-from-file", "--input-file"], Advice::NotYet("lists of URLs")),
-    (&["--no-tui", "--no-print", "--quiet"], Advice::Needless("into a pipe only the report is printed")),
+    (&["--no-tui", "--no-print"], Advice::Needless("into a pipe only the report is printed")),
     (
         &[
             "--disable-redirects",

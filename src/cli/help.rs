@@ -27,11 +27,11 @@ With a script     onrush -s login.lua http://127.0.0.1:8080/
 The highest load  onrush --find-max 'p99<50ms' http://127.0.0.1:8080/
 
 Commands: sweep, vs, lab, compare, table, show, merge, restore, serve; each has
-its own --help. For all options, exit codes and more examples: onrush --help
+its own --help. More options, exit codes and examples: onrush --help
 ";
 
-/// What `onrush --help` prints.
-pub(super) fn help() -> String {
+/// What `onrush --help` prints: the common options, or with `all` every option.
+pub(super) fn help(has_all: bool) -> String {
     let mut text = String::from(
         "onrush is an HTTP load generator with wrk's command line, report and scripts.\n\n\
          Usage: onrush [options] <url>\n       \
@@ -48,8 +48,15 @@ pub(super) fn help() -> String {
          Each command has its own --help. Defaults are in parentheses.\n",
     );
     for (title, flags) in flags::SECTIONS {
-        text.push_str(&format!("\n{title}\n"));
-        flags.iter().for_each(|flag| text.push_str(&entry(flag, flag.help.lines())));
+        let shown = flags.iter().filter(|flag| has_all || flag.is_common);
+        let entries: String = shown.map(|flag| entry(flag, flag.help.lines())).collect();
+        if !entries.is_empty() {
+            text.push_str(&format!("\n{title}\n{entries}"));
+        }
+    }
+    if !has_all {
+        let more = flags::all().filter(|flag| !flag.is_common).count();
+        text.push_str(&format!("\n{more} more options, for connections, TLS, pacing and files: onrush --help all\n"));
     }
     text.push_str(TEACHING);
     text
@@ -60,7 +67,7 @@ pub(super) fn usage(dialect: Dialect) -> String {
     if !dialect.is_compat() {
         return "Usage: onrush [options] <url>\n\
                 For instance: onrush -c100 -d30s --latency http://127.0.0.1:8080/\n\
-                All options: onrush --help\n"
+                All options: onrush --help all\n"
             .to_owned();
     }
     let mut text = String::from("Usage: wrk <options> <url>\n  Options:\n");
@@ -138,7 +145,8 @@ mod tests {
     fn no_line_is_wider_than_80_columns() {
         for text in [
             SHORT.to_owned(),
-            help(),
+            help(false),
+            help(true),
             usage(Dialect::Native),
             usage(Dialect::Wrk),
             usage(Dialect::WrkCmm),
@@ -152,12 +160,16 @@ mod tests {
     }
 
     #[test]
-    fn the_help_keeps_its_columns_apart_and_names_every_option() {
-        let help = help();
+    fn the_help_keeps_its_columns_apart_and_names_every_option_in_one_of_two_layers() {
+        let (common, all) = (help(false), help(true));
+        let others = flags::all().filter(|flag| !flag.is_common).count();
+        assert!(others > 30 && flags::all().count() - others > 20, "{others} others");
+        assert!(common.contains(&format!("\n{others} more options, ")) && common.lines().count() < all.lines().count());
         for flag in flags::all() {
             let entry = entry(flag, flag.help.lines());
             let first = flag.help.lines().next().unwrap();
-            assert!(help.contains(&entry), "{}", flag.spelling.long);
+            assert!(all.contains(&entry), "{}", flag.spelling.long);
+            assert_eq!(common.contains(&entry), flag.is_common, "{}", flag.spelling.long);
             let line = entry.lines().find(|line| line.contains(first)).unwrap();
             assert_eq!(line.find(first), Some(COLUMN), "{entry}");
             assert!(line[..COLUMN].ends_with(' '), "{entry}");
@@ -184,7 +196,7 @@ mod tests {
         };
         let manual = include_str!("../../docs/command-line.md").split("\n## Exit codes\n\n").nth(1).unwrap();
         let manual = codes(manual.split("\n\n").next().unwrap());
-        assert_eq!(codes(help().split("\nExit codes\n").nth(1).unwrap()), manual);
+        assert_eq!(codes(help(false).split("\nExit codes\n").nth(1).unwrap()), manual);
         assert_eq!(manual.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 130]);
     }
 

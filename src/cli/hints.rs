@@ -12,7 +12,7 @@ use super::spelling::Spelling;
 use crate::plan::secrets;
 
 /// What lists the options of a run.
-const HELP: &str = "onrush --help";
+const HELP: &str = "onrush --help all";
 
 /// One line about a misused option, without the program's name.
 pub(super) fn hint(misuse: &Misuse) -> String {
@@ -197,17 +197,17 @@ mod tests {
             (Misuse::Name("req".to_owned()), "unknown option --req; did you mean --requests?"),
             (Misuse::Name("treads".to_owned()), "unknown option --treads; did you mean --threads?"),
             (Misuse::Name("conns".to_owned()), "unknown option --conns; did you mean --connections?"),
-            (Misuse::Name("xyzzy".to_owned()), "unknown option --xyzzy; onrush --help lists all options"),
-            (Misuse::Name("locatoin".to_owned()), "unknown option --locatoin; onrush --help lists all options"),
+            (Misuse::Name("xyzzy".to_owned()), "unknown option --xyzzy; onrush --help all lists all options"),
+            (Misuse::Name("locatoin".to_owned()), "unknown option --locatoin; onrush --help all lists all options"),
             (
                 Misuse::OneDash("duration=5s".to_owned()),
                 "unknown option -duration; did you mean --duration, with two dashes?",
             ),
             (Misuse::OneDash("h2".to_owned()), "-h2: onrush does not support HTTP/2 or HTTP/3 yet"),
-            (Misuse::OneDash("hx".to_owned()), "unknown option -hx; onrush --help lists all options"),
+            (Misuse::OneDash("hx".to_owned()), "unknown option -hx; onrush --help all lists all options"),
             (Misuse::Letter('C', "10".to_owned()), "unknown option -C; did you mean -c (--connections)?"),
             (Misuse::Letter('C', "a=1".to_owned()), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'"),
-            (Misuse::Letter('j', String::new()), "unknown option -j; onrush --help lists all options"),
+            (Misuse::Letter('j', String::new()), "unknown option -j; onrush --help all lists all options"),
         ];
         for (misuse, expected) in table {
             assert_eq!(hint(&misuse), expected);

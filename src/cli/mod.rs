@@ -141,7 +141,8 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     match drafted.and_then(|draft| Ok((draft, decide::decide(typed)?))) {
         Ok((draft, (mut plan, warnings))) => {
             plan.show.command = command::shown(args, &plan);
-            let warnings = warnings.iter().map(|line| format!("{name}: {line}")).collect();
+            let warnings = warnings.iter().filter(|_| !plan.show.is_quiet);
+            let warnings = warnings.map(|line| format!("{name}: {line}")).collect();
             match draft {
                 Some(draft) => Invocation::Search { search: Box::new(draft.of(plan)), warnings },
                 None => Invocation::Run { plan: Box::new(plan), warnings },
@@ -183,7 +184,8 @@ fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String) -> I
     match refusal {
         Refusal::Help(_) if dialect.is_compat() => print(usage, String::new(), 1),
         Refusal::Help(Length::Short) => print(help::SHORT.to_owned(), String::new(), 0),
-        Refusal::Help(Length::Long) => print(help::help(), String::new(), 0),
+        Refusal::Help(Length::Common) => print(help::help(false), String::new(), 0),
+        Refusal::Help(Length::All) => print(help::help(true), String::new(), 0),
         Refusal::Usage => print(usage, String::new(), 1),
         Refusal::Misused(line) => print(usage, format!("{name}: {line}\n"), 1),
         Refusal::Wrk(line) => print(usage, format!("{line}\n"), 1),

@@ -25,8 +25,10 @@ pub(super) enum Refusal {
 pub(super) enum Length {
     /// What fits a screen (`-h`).
     Short,
-    /// Everything (`--help`).
-    Long,
+    /// The common options (`--help`).
+    Common,
+    /// Everything (`--help all`).
+    All,
 }
 
 /// A value that cannot be read: the option, the value, and what would be right.

@@ -16,7 +16,7 @@ Usage: onrush show [options] FILE.json...
   -L, --latency      print the percentiles too, if the report had none
       --format FORM  wrk, wrk-cmm or wrk2: that tool's report with everything it
                      can print; json: the document; cmm-json: the output of
-                     wrk-cmm's script json.lua; md: a row of a Markdown table
+                     wrk-cmm's script json.lua; md: Markdown for a ticket
   -h, --help         print this text
 
 The format only changes the layout; the figures are those of the result, where

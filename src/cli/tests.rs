@@ -119,6 +119,35 @@ fn a_bare_url_gets_the_defaults() {
 }
 
 #[test]
+fn notes_are_on_unless_they_are_switched_off_or_a_tool_is_imitated() {
+    for (line, notes, is_quiet) in [
+        ("onrush --notes h", true, false),
+        ("onrush --notes=off --notes=on h", true, false),
+        ("onrush --notes=off h", false, false),
+        ("onrush --quiet h", false, true),
+        ("onrush --notes --quiet h", false, true),
+        ("wrk --notes=on http://h/", true, false),
+        ("wrk --notes --quiet http://h/", false, true),
+    ] {
+        let show = run(line).show;
+        assert_eq!((show.notes, show.is_quiet), (notes, is_quiet), "{line}");
+    }
+    assert_eq!(refused("onrush --notes=no h"), "onrush: --notes \"no\": unknown; write --notes=on or --notes=off");
+    assert_eq!(
+        refused("onrush --quiet -v h"),
+        "onrush: --quiet and -v: the one prints less than usual, the other more; leave one of the two out"
+    );
+    // What hey and oha call -q is a rate.
+    assert!(refused("onrush -q 5 h").contains("-R"), "{}", refused("onrush -q 5 h"));
+    let warned = |line: &str| match parse_ordered(&words(line), false) {
+        Invocation::Run { warnings, .. } => warnings,
+        other => panic!("{line}: {other:?}"),
+    };
+    assert_eq!(warned("onrush h x"), ["onrush: extra arguments are ignored (only scripts use them): \"x\""]);
+    assert_eq!(warned("onrush --quiet h x"), Vec::<String>::new());
+}
+
+#[test]
 fn options_can_be_spelled_in_every_way() {
     for spelled in ["-c10", "-c 10", "--connections=10", "--connections 10", "--con 10", "-c 5 -c 10"] {
         assert_eq!(run(&format!("onrush {spelled} http://h/")).load.connections, 10, "{spelled}");
@@ -146,7 +175,9 @@ fn wrks_help_and_version_come_on_standard_output_with_code_1() {
 
 #[test]
 fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
-    assert_eq!(printed("onrush --help"), (help::help(), String::new(), 0));
+    assert_eq!(printed("onrush --help"), (help::help(false), String::new(), 0));
+    assert_eq!(printed("onrush --help all"), (help::help(true), String::new(), 0));
+    assert_eq!(printed("onrush -c 5 --help http://all/"), (help::help(false), String::new(), 0));
     assert_eq!(printed("onrush -h"), (help::SHORT.to_owned(), String::new(), 0));
     assert_eq!(printed("onrush"), (String::new(), help::usage(Dialect::Native), 1));
     let line = format!("onrush {} [epoll]\n", env!("CARGO_PKG_VERSION"));

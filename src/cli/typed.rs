@@ -13,7 +13,7 @@ use super::request::{self, Header};
 use super::search::TypedSearch;
 use super::tls::TypedTls;
 use super::values::{
-    breakout, condition, count, format, io, label, method, percents, script, seed, spin, stop_terms, time, user,
+    breakout, condition, count, format, io, label, method, notes, percents, script, seed, spin, stop_terms, time, user,
 };
 use super::watch::TypedWatch;
 use super::way::TypedWay;
@@ -83,8 +83,10 @@ pub(super) struct Typed {
     pub batch_latency: bool,
     /// `--warmup` or `--delay-stats`.
     pub warmup: Option<Duration>,
-    /// `--percentiles`.
+    /// `--percentiles` with a list.
     pub percents: Option<Vec<Percent>>,
+    /// `--percentiles full`.
+    pub spectrum: bool,
     /// `--breakout`.
     pub breakout: Breakout,
     /// Whether an option was typed that brings wrk-cmm's layout.
@@ -103,8 +105,10 @@ pub(super) struct Typed {
     pub keep_secrets: bool,
     /// `--label`, every one.
     pub labels: BTreeMap<String, String>,
-    /// `--notes`.
-    pub notes: bool,
+    /// `--notes`, and whether it switches them on.
+    pub notes: Option<bool>,
+    /// `--quiet`.
+    pub quiet: bool,
     /// `--version`.
     pub version: bool,
     /// Warnings to print before the run, one line each.
@@ -121,6 +125,10 @@ impl Typed {
     pub fn read(&mut self, front: &mut Front) -> Result<(), Refusal> {
         loop {
             match front.next() {
+                Ok(Some(Item::Flag(flag, _))) if flag.id == Id::Help => {
+                    let is_all = matches!(front.next(), Ok(Some(Item::Word(word))) if word == "all");
+                    return Err(Refusal::Help(if is_all { Length::All } else { Length::Common }));
+                }
                 Ok(Some(Item::Flag(flag, value))) => self.take(flag, value)?,
                 Ok(Some(Item::Own(..))) => unreachable!("a run has no options but its own"),
                 Ok(Some(Item::ShortHelp)) => return Err(Refusal::Help(Length::Short)),
@@ -138,7 +146,7 @@ impl Typed {
         let native = Dialect::Native;
         self.cmm_layout |= self.brings_cmm_layout(flag);
         match flag.id {
-            Id::Help => return Err(Refusal::Help(Length::Long)),
+            Id::Help => return Err(Refusal::Help(Length::Common)),
             Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
             Id::Threads => self.threads = Some(count(flag, &value, self.dialect, THREADS_MAX)?),
             Id::Duration => self.duration = Some(time(flag, &value, self.dialect)?),
@@ -174,7 +182,8 @@ impl Typed {
             Id::Label => self.labels.extend([label(flag, &value, &self.labels)?]),
             Id::KeepSecrets => self.keep_secrets = true,
             Id::Latency => self.latency = true,
-            Id::Notes => self.notes = true,
+            Id::Notes => self.notes = Some(notes(flag, &value)?),
+            Id::Quiet => self.quiet = true,
             Id::Version => self.version = true,
             Id::BindIp | Id::ConnectTo | Id::Resolve | Id::Ipv4 | Id::Ipv6 | Id::Unix | Id::HttpProxy => {
                 self.way.take(flag, &value, self.dialect)?;
@@ -229,6 +238,11 @@ impl Typed {
 
     /// Warns if all of them are below 1, because they may be meant as fractions.
     fn percentiles(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+        self.spectrum = value == "full";
+        if self.spectrum {
+            self.percents = None;
+            return Ok(());
+        }
         let percents = percents(flag, value)?;
         if percents.iter().all(|percent| percent.value() < 1.0) {
             let shown = value.to_string_lossy();

@@ -194,6 +194,15 @@ pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> 
     }
 }
 
+/// Whether notes are on.
+pub(super) fn notes(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
+    match value.to_str() {
+        Some("" | "on") => Ok(true),
+        Some("off") => Ok(false),
+        _ => Err(wrong(flag, value, "unknown; write --notes=on or --notes=off")),
+    }
+}
+
 pub(super) fn format(flag: &Flag, value: &OsStr) -> Result<Format, Refusal> {
     match value.to_str() {
         Some("wrk") => Ok(Format::Text),

@@ -9,9 +9,9 @@ use super::{Condition, Percent, Place, SocketWatch};
 /// one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Show {
-    /// Whether the percentiles are printed.
+    /// Whether percentiles of the latency were asked for. Natively a report has some in any case.
     pub percentiles: bool,
-    /// Whether, with a rate, they are printed with their spectrum, as wrk2 does.
+    /// Whether their spectrum is printed, as wrk2 does; where a tool is imitated, only with a rate.
     pub spectrum: bool,
     /// Whether the service latency is printed beside the latency since requests were due.
     pub u_latency: bool,
@@ -47,6 +47,8 @@ pub struct Show {
     pub verbose: bool,
     /// Whether notes follow the report on standard error.
     pub notes: bool,
+    /// Whether standard error has errors only.
+    pub is_quiet: bool,
 }
 
 impl Show {
@@ -81,7 +83,7 @@ pub enum Kind {
     Csv,
     /// The percentiles, as HdrHistogram's plotter reads them.
     Hgrm,
-    /// A row of a Markdown table.
+    /// What one pastes into a ticket, in Markdown.
     Markdown,
     /// One line per second, written while the run lasts.
     Lines,

@@ -180,11 +180,9 @@ impl Observer for Watcher<'_> {
         let opening = self.opening();
         self.print(&opening);
         // A script's own output would break the line up.
-        self.line = if self.plan.script.is_none() {
-            ProgressLine::on_stderr("", self.plan.stop, self.plan.schedule.clone())
-        } else {
-            None
-        };
+        let has_line = self.plan.script.is_none() && !self.plan.show.is_quiet;
+        let line = || ProgressLine::on_stderr("", self.plan.stop, self.plan.schedule.clone());
+        self.line = if has_line { line() } else { None };
         Instant::now()
     }
 

@@ -238,6 +238,13 @@ impl<'a> Runs<'a> {
         Ok(Found { points: self.points, ended, runs: self.runs, elapsed })
     }
 
+    /// Prints a line about the progress of the search.
+    fn tell(&self, line: &str) {
+        if !self.search.plan.show.is_quiet {
+            say(line);
+        }
+    }
+
     /// The time since the search began.
     fn elapsed(&self) -> Duration {
         self.clock.now() - self.started
@@ -262,7 +269,7 @@ impl<'a> Runs<'a> {
         }
         self.say_statuses(&plan, &outcome);
         let per_s = completed as f64 / outcome.elapsed.as_secs_f64();
-        say(&words::first(plan.load.connections, per_s));
+        self.tell(&words::first(plan.load.connections, per_s));
         self.pause(&outcome, per_s);
         let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
         self.known = (first, per_s);
@@ -280,16 +287,16 @@ impl<'a> Runs<'a> {
             }
             let Some(point) = self.point(load, length)? else { return Ok(Ended::Signal) };
             if self.points.is_empty() {
-                say(&words::headings(self.search));
+                self.tell(&words::headings(self.search));
             }
-            say(&words::run(self.search, &point));
+            self.tell(&words::run(self.search, &point));
             self.points.push(point);
             if self.has_died() {
                 return Ok(Ended::Died);
             }
             if let Some(limit) = search::limited(&self.points) {
                 let verdict = self.runs.iter().find_map(|[_, last]| last.verdict.as_ref());
-                verdict.iter().for_each(|verdict| say(&format!("note: {verdict}")));
+                verdict.iter().for_each(|verdict| self.tell(&format!("note: {verdict}")));
                 return Ok(Ended::Limited(limit));
             }
         }
@@ -333,7 +340,7 @@ impl<'a> Runs<'a> {
     fn point(&mut self, load: u64, length: Duration) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
         if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
-            say(words::GATHERED);
+            self.tell(words::GATHERED);
         }
         let left = budget.saturating_sub(self.elapsed() + length);
         let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
@@ -461,12 +468,14 @@ impl Observer for Watcher<'_> {
         if self.plan.show.verbose {
             say(&verbose(self.plan, choice, addresses));
         }
-        say(&words::opening(self.search));
+        if !self.plan.show.is_quiet {
+            say(&words::opening(self.search));
+        }
     }
 
     fn ready(&mut self) -> Instant {
         // A script's own output would break the line up.
-        if self.plan.script.is_none() {
+        if self.plan.script.is_none() && !self.plan.show.is_quiet {
             self.line = ProgressLine::on_stderr("", self.plan.stop, self.plan.schedule.clone());
         }
         Instant::now()

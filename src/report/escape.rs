@@ -34,6 +34,11 @@ pub fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if misleads(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
+/// A text for a cell or a line of Markdown: like [`printable`], and without what ends a cell or begins HTML.
+pub fn in_markdown(text: &str) -> String {
+    printable(text).replace('|', r"\|").replace('<', "&lt;")
+}
+
 /// Whether a character moves the cursor, changes the writing direction or cannot be seen.
 pub fn misleads(c: char) -> bool {
     let is_invisible =

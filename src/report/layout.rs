@@ -85,9 +85,10 @@ impl Formatter for Layout {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde::Serialize;
+    use serde_json::{Serializer, json};
 
-    use super::super::json::pretty;
+    use super::*;
 
     #[test]
     fn bins_are_on_one_line_and_everything_else_has_its_own() {
@@ -113,6 +114,8 @@ mod tests {
     }
   ]
 }"#;
-        assert_eq!(pretty(&document), expected);
+        let mut written = Vec::new();
+        document.serialize(&mut Serializer::with_formatter(&mut written, Layout::default())).unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), expected);
     }
 }

@@ -23,6 +23,7 @@ mod gates;
 mod layout;
 mod notes;
 mod once;
+mod percentiles;
 mod proxy;
 mod rate;
 mod silences;
@@ -37,7 +38,7 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;
 
-pub use escape::{escape, printable};
+pub use escape::{escape, in_markdown, printable};
 pub use failure::Failure;
 pub use gate::{Gate, Judged};
 pub use gates::{all_gates, annotation, gates, objective};
@@ -52,11 +53,12 @@ use std::net::SocketAddr;
 use rustix::io::Errno;
 
 use correct::Rewritten;
+use percentiles::Percentiles;
 use spectrum::Spectrum;
 use table::{Figures, Layout};
 use text::Text;
 
-use crate::plan::{Breakout, Dialect, Plan, Stop, secrets};
+use crate::plan::{Breakout, Dialect, Plan, Show, Stop, secrets};
 use crate::run::{Breakdown, Outcome, Waiting};
 use crate::script::Exit;
 use crate::stats::{Cause, Distribution, OpenLoop, Phase, Row, Totals};
@@ -95,15 +97,6 @@ fn first_lines(stop: Stop, url: &str, threads: u32, connections: u32) -> String 
 pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     let layout = Layout::of(plan);
     let latency = Latency::of(plan, outcome);
-    let percentiles = match &outcome.totals.open_loop {
-        _ if !plan.show.percentiles => String::new(),
-        Some(open_loop) if plan.show.spectrum || plan.show.u_latency => blocks(plan, outcome, open_loop),
-        Some(open_loop) => {
-            let recorded = recorded(outcome, open_loop);
-            layout.percentiles(plan.show.percents.as_deref(), |percent| recorded.percentile_us(percent))
-        }
-        None => layout.percentiles(plan.show.percents.as_deref(), |percent| latency.percentile_us(percent)),
-    };
     let measured = |phase| Figures::measured(phase, NS_PER_US);
     let phases = phases(plan, outcome).into_iter();
     Text {
@@ -112,7 +105,7 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
         latency_us: latency.figures_us(),
         phases_us: phases.map(|(name, phase)| (name, phase.map_or_else(Figures::default, measured))).collect(),
         rates: Some(rates(plan, &outcome.totals.rates)),
-        percentiles,
+        percentiles: percentiles(plan, outcome, &latency),
         totals: summary(plan, outcome),
     }
     .render()
@@ -126,20 +119,37 @@ fn rates(plan: &Plan, rates: &Distribution<u64>) -> Figures {
     }
 }
 
-/// wrk2's blocks, or without the spectrum only their lists: the latency since requests were due and, if requested, the
-/// service latency.
-fn blocks(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> String {
-    let asked = plan.show.percents.as_deref();
-    let block = if plan.show.spectrum { Spectrum::block } else { Spectrum::list };
-    let text = block(&recorded(outcome, open_loop), spectrum::RECORDED, asked);
-    if !plan.show.u_latency {
-        return text;
-    }
-    let uncorrected = match &open_loop.wrk2 {
-        Some(wrk2) => Spectrum::of_wrk2(&wrk2.uncorrected),
-        None => Spectrum::measured(&outcome.totals.latency, &Distribution::new(), 0),
+/// The percentiles of the latency that the table shows, if the report has any.
+fn percentiles(plan: &Plan, outcome: &Outcome, latency: &Latency<'_>) -> String {
+    let Totals { latency: service, open_loop, .. } = &outcome.totals;
+    let Show { percentiles, spectrum, u_latency, percents, .. } = &plan.show;
+    let wanted = Percentiles {
+        layout: Layout::of(plan),
+        is_native: !plan.dialect.is_compat(),
+        are_asked_for: *percentiles,
+        has_spectrum: *spectrum,
+        has_service: *u_latency,
+        asked: percents.as_deref(),
     };
-    text + "\n" + &block(&uncorrected, spectrum::UNCORRECTED, asked)
+    match open_loop.as_deref() {
+        Some(open_loop) => wanted.render(true, &recorded(outcome, open_loop), || uncorrected(service, open_loop)),
+        None if wanted.is_native => {
+            let recorded = Spectrum::measured(service, &Distribution::new(), 0);
+            wanted.render(false, &recorded, || Spectrum::measured(service, &Distribution::new(), 0))
+        }
+        None if wanted.are_asked_for => {
+            wanted.layout.percentiles(wanted.asked, |percent| latency.percentile_us(percent))
+        }
+        None => String::new(),
+    }
+}
+
+/// The service latency in a run with a rate.
+fn uncorrected(service: &Distribution<u64>, open_loop: &OpenLoop<u64>) -> Spectrum {
+    match &open_loop.wrk2 {
+        Some(wrk2) => Spectrum::of_wrk2(&wrk2.uncorrected),
+        None => Spectrum::measured(service, &Distribution::new(), 0),
+    }
 }
 
 /// The latency since requests were due.
@@ -333,6 +343,7 @@ fn summary(plan: &Plan, outcome: &Outcome) -> text::Totals {
         bytes: counters.bytes_received,
         errors: outcome.totals.ledger.totals(),
         interim: if plan.show.breakout == Breakout::All { counters.interim } else { 0 },
+        statuses: if plan.dialect.is_compat() { Vec::new() } else { outcome.totals.statuses.iter().collect() },
         rate_per_s: result::rate(result::counted(outcome), seconds),
         bytes_per_s: result::rate(counters.bytes_received, seconds),
     }

@@ -6,12 +6,13 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::result::{self, Distribution, Document, Latency, Phases, Shown};
-use super::spectrum::{self, Spectrum};
+use super::percentiles::Percentiles;
+use super::result::{self, Distribution, Document, Phases};
+use super::spectrum::Spectrum;
 use super::table::{Figures, Layout};
 use super::text::{Text, Totals};
-use super::{NS_PER_US, Note, VERDICT_MIN, export, printable, rate};
-use crate::plan::{Breakout, Dialect, Kind, Percent, Stop};
+use super::{NS_PER_US, VERDICT_MIN, export, printable, rate};
+use crate::plan::{Breakout, Dialect, Kind, Stop};
 use crate::stats::{Corrupt, Distribution as Values};
 
 /// What to show.
@@ -41,7 +42,7 @@ pub enum Form {
     Json,
     /// The block of JSON that the script of wrk-cmm writes.
     CmmJson,
-    /// The row of a Markdown table.
+    /// What one pastes into a ticket, in Markdown.
     Markdown,
 }
 
@@ -95,18 +96,10 @@ pub fn print(document: &Document, form: Form, percentiles: bool) -> Result<Print
 
 /// The lines after the report.
 fn notes(document: &Document) -> Vec<String> {
-    let notes =
-        document.notes.iter().map(|note| printable(note)).chain(rewritten(document).map(|note| note.to_string()));
-    let mut lines: Vec<String> = notes.map(|note| format!("note: {note}")).collect();
+    let mut lines: Vec<String> = document.notes.iter().map(|note| format!("note: {}", printable(note))).collect();
     let verdict = document.verdict.as_ref().filter(|_| document.duration_s >= VERDICT_MIN.as_secs_f64());
     lines.extend(verdict.map(|verdict| format!("verdict: {}", printable(&verdict.to_string()))));
     lines
-}
-
-/// The note whose figure the document has.
-fn rewritten(document: &Document) -> Option<Note> {
-    let Latency { service, batch, wrk_mean_us, .. } = &document.latency;
-    Note::rewritten((*wrk_mean_us)?, batch.as_ref().unwrap_or(service).mean_us?)
 }
 
 /// The lines before the run.
@@ -131,15 +124,15 @@ fn closing(document: &Document, form: Form, percentiles: bool) -> Result<Text, C
     };
     let is_native = form == Form::Report && own == Dialect::Native.name();
     let latency = document.shown_latency().values()?;
-    let all = document.least()?;
-    let has_percentiles = percentiles || form != Form::Report || known.percentiles;
-    let is_open = form == Form::Report && document.open_loop.is_some();
-    let has_blocks = form == Form::Wrk2 || is_open && (known.spectrum || known.service_latency);
-    let percentiles = match (has_percentiles, has_blocks) {
-        (false, _) => String::new(),
-        (true, true) => blocks(document, &latency, form, &known)?,
-        (true, false) => layout.percentiles(asked(document), |percent| percentile_us(document, &all, percent)),
+    let wanted = Percentiles {
+        layout,
+        is_native,
+        are_asked_for: percentiles || form != Form::Report || known.percentiles,
+        has_spectrum: form == Form::Wrk2 || form == Form::Report && known.spectrum,
+        has_service: matches!(form, Form::Wrk2 | Form::Report) && known.service_latency,
+        asked: document.plan.percentiles.as_deref(),
     };
+    let percentiles = self::percentiles(document, &wanted, &latency, form)?;
     Ok(Text {
         layout,
         has_zeros: !is_native,
@@ -153,6 +146,7 @@ fn closing(document: &Document, form: Form, percentiles: bool) -> Result<Text, C
             bytes: document.bytes_received,
             errors: document.errors,
             interim: if breakout == Breakout::All { document.requests.interim } else { 0 },
+            statuses: if is_native { document.status.clone().into_iter().collect() } else { Vec::new() },
             rate_per_s: document.rate_per_s,
             bytes_per_s: rate::rate(document.bytes_received, document.duration_s),
         },
@@ -171,26 +165,30 @@ fn percentile_us(document: &Document, all: &Values<u64>, percent: f64) -> f64 {
     if document.plan.dialect == Dialect::Native.name() { us } else { us.round() }
 }
 
-/// The percentiles that were asked for.
-fn asked(document: &Document) -> Option<&[Percent]> {
-    document.plan.percentiles.as_deref()
-}
-
-/// wrk2's blocks, or only their lists if the report had no spectrum: the latency shown and, if the report had it, the
-/// service latency.
-fn blocks(document: &Document, latency: &Values<u64>, form: Form, known: &Shown) -> Result<String, Corrupt> {
+/// The percentiles that are wanted of the latency shown, and of the service latency.
+fn percentiles(
+    document: &Document,
+    wanted: &Percentiles<'_>,
+    latency: &Values<u64>,
+    form: Form,
+) -> Result<String, Corrupt> {
+    let is_open = form == Form::Wrk2 || form == Form::Report && document.open_loop.is_some();
+    if !is_open && !wanted.is_native {
+        let all = document.least()?;
+        let percentile_us = |percent| percentile_us(document, &all, percent);
+        return Ok(if wanted.are_asked_for {
+            wanted.layout.percentiles(wanted.asked, percentile_us)
+        } else {
+            String::new()
+        });
+    }
     let is_wrk2 = form == Form::Wrk2 || document.plan.dialect == Dialect::Wrk2.name();
-    let censored = censored(document)?;
     let spectrum = |values: &Values<u64>, censored: &Values<u64>, failed: u64| {
         if is_wrk2 { Spectrum::of_wrk2(&microseconds(values)) } else { Spectrum::measured(values, censored, failed) }
     };
-    let block = if form == Form::Wrk2 || known.spectrum { Spectrum::block } else { Spectrum::list };
-    let text = block(&spectrum(latency, &censored, document.missing().1), spectrum::RECORDED, asked(document));
-    if !known.service_latency {
-        return Ok(text);
-    }
+    let recorded = spectrum(latency, &censored(document)?, document.missing().1);
     let service = document.latency.service.values()?;
-    Ok(text + "\n" + &block(&spectrum(&service, &Values::new(), 0), spectrum::UNCORRECTED, asked(document)))
+    Ok(wanted.render(is_open, &recorded, || spectrum(&service, &Values::new(), 0)))
 }
 
 /// Nanoseconds in whole microseconds.
@@ -266,6 +264,7 @@ mod tests {
         (1..=100).for_each(|us| totals.phases.get_or_insert_default().ttfb.record(us * 1_000));
         totals.ledger.record(Phase::Timeout, Cause::Late, 0, Vec::new);
         totals.ledger.record(Phase::Status, Cause::Status(404), 0, Vec::new);
+        totals.statuses.record(404);
         if is_open {
             let open_loop = totals.open_loop.get_or_insert_default();
             (1..=1_000).for_each(|us| open_loop.complete(us * 2_000, 1_000_000, false));
@@ -284,10 +283,22 @@ mod tests {
         for (dialect, is_open) in
             [(Dialect::Native, false), (Dialect::Native, true), (Dialect::Wrk, false), (Dialect::WrkCmm, false)]
         {
-            let (plan, outcome) = run(dialect, is_open);
+            let (mut plan, outcome) = run(dialect, is_open);
+            // With -U, with neither, with --percentiles full, and with a list.
+            let listed = Some(vec!["99".parse().unwrap()]);
+            for (asked_for, u_latency, spectrum, percents) in [
+                (true, is_open, false, None),
+                (false, false, false, None),
+                (true, false, false, None),
+                (true, false, true, None),
+                (true, is_open, false, listed),
+            ] {
+                plan.show = Options { percentiles: asked_for, u_latency, spectrum, percents, ..plan.show };
+                let document = Document::of(&plan, &outcome);
+                let printed = printed_before(&plan) + &printed_after(&plan, &outcome);
+                assert_eq!(report(&document), printed, "{dialect:?} {:?}", plan.show);
+            }
             let document = Document::of(&plan, &outcome);
-            let printed = printed_before(&plan) + &printed_after(&plan, &outcome);
-            assert_eq!(report(&document), printed, "{dialect:?}");
             let notes = notes_after(&plan, &outcome).into_iter().map(|note| format!("note: {}", note.in_full()));
             let verdict = super::super::verdict(&plan, &outcome).map(|verdict| format!("verdict: {verdict}"));
             let said: Vec<String> = notes.chain(verdict).collect();
@@ -302,11 +313,11 @@ mod tests {
         let older = Document { thread_rates: None, shown: None, ..whole.clone() };
         let lines: Vec<String> =
             report(&older).lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
-        assert_eq!(
-            lines,
-            ["Running", "2", "Thread", "Latency", "1000", "Socket", "Non-2xx", "Requests/sec:", "Transfer/sec:"]
-        );
-        assert!(print(&older, Form::Report, true).unwrap().text.contains("\n     99%    1.00ms\n"));
+        let percentiles = ["Latency", "50%", "75%", "90%", "99%", "max"];
+        assert_eq!(lines[..4], ["Running", "2", "Thread", "Latency"]);
+        assert_eq!(lines[4..10], percentiles);
+        assert_eq!(lines[10..], ["1000", "Socket", "Non-2xx", "Status", "Requests/sec:", "Transfer/sec:"]);
+        assert!(print(&older, Form::Report, true).unwrap().text.contains("\n     95%    1.00ms\n"));
     }
 
     #[test]
@@ -320,7 +331,7 @@ mod tests {
             text(Form::Wrk2).contains("\n 99.999%    1.00ms\n") && text(Form::Wrk2).contains("Percentile spectrum")
         );
         assert_eq!(text(Form::Json), document.to_json());
-        assert!(text(Form::Markdown).ends_with(" | 1000 | 1000 |\n"), "{}", text(Form::Markdown));
+        assert!(text(Form::Markdown).contains("\n| latency | p50 1.00ms, p99 1.00ms, max 1.00ms |\n"));
         assert!(print(&document, Form::Wrk, false).unwrap().notes.is_empty());
     }
 

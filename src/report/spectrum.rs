@@ -2,10 +2,9 @@
 
 use super::NS_PER_US;
 use super::bounds::{Bounds, Due};
-use super::table::cell;
-use super::units::time_us;
+use super::table::percentile;
 use crate::plan::Percent;
-use crate::stats::{Distribution, Step};
+use crate::stats::{Distribution, Step, has_enough_beyond};
 
 /// The title of the block of scheduled latencies.
 pub const RECORDED: &str = "Recorded Latency";
@@ -79,23 +78,30 @@ impl Spectrum {
         (self.percentile_us)(percent)
     }
 
+    /// Whether a percentile has enough values beyond it to mean something.
+    pub fn has_enough_beyond(&self, percent: f64) -> bool {
+        has_enough_beyond(percent, self.count + self.censored)
+    }
+
     /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, which
-    /// may have been asked for.
-    pub fn list(&self, name: &str, asked: Option<&[Percent]>) -> String {
+    /// may have been asked for. Natively the others need enough values beyond them, except the maximum.
+    pub fn list(&self, name: &str, asked: Option<&[Percent]>, is_native: bool) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
-        let line =
-            |label: String, percent: f64| format!("{label}%{}\n", cell(&time_us((self.percentile_us)(percent)), 10));
+        let line = |label: String, percent: f64| percentile(&format!("{label}%"), self.percentile_us(percent));
+        let is_shown = |percent: f64| !is_native || percent == 100.0 || self.has_enough_beyond(percent);
         match asked {
             Some(asked) => asked.iter().for_each(|percent| text += &line(format!("{percent:>7}"), percent.value())),
-            None => LISTED.iter().for_each(|&percent| text += &line(format!("{percent:7.3}"), percent)),
+            None => LISTED
+                .into_iter()
+                .filter(|&percent| is_shown(percent))
+                .for_each(|percent| text += &line(format!("{percent:7.3}"), percent)),
         }
         text
     }
 
-    /// The block with this title, and with these percentiles if they were asked for.
-    pub fn block(&self, name: &str, asked: Option<&[Percent]>) -> String {
-        let mut text = self.list(name, asked);
-        text += "\n  Detailed Percentile spectrum:\n";
+    /// The rest of the block: the spectrum, and the figures below it.
+    pub fn detail(&self) -> String {
+        let mut text = "\n  Detailed Percentile spectrum:\n".to_owned();
         text += &format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
         for &Step { value, share, count } in &self.steps {
             let value_ms = value as f64 * self.step_us / 1e3;
@@ -239,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_published_block_is_drawn_to_the_byte() {
-        let block = Spectrum::of_wrk2(&published()).block(RECORDED, None);
+        let spectrum = Spectrum::of_wrk2(&published());
+        let block = spectrum.list(RECORDED, None, false) + &spectrum.detail();
         // Values between two steps of the spectrum are unknown, and two percentiles are there.
         let published = PUBLISHED
             .replace("99.000%   11.18ms", "99.000%   11.21ms")
@@ -260,9 +267,9 @@ mod tests {
         censored.record(5_000_000_000);
         let (spectrum, asked) =
             (Spectrum::measured(&completed, &censored, 3), ["50", "99.5"].map(|percent| percent.parse().unwrap()));
-        let block = spectrum.block(RECORDED, Some(&asked));
+        let block = spectrum.list(RECORDED, Some(&asked), true) + &spectrum.detail();
         let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%    5.00s \n";
-        assert_eq!(spectrum.list(RECORDED, Some(&asked)), list);
+        assert_eq!(spectrum.list(RECORDED, Some(&asked), true), list);
         assert!(block.starts_with(&format!("{list}\n  Detailed")), "{block}");
         let lines: Vec<&str> = block.lines().collect();
         assert_eq!(lines[1..3], ["     50%    1.00ms", "   99.5%    5.00s "]);
@@ -275,5 +282,23 @@ mod tests {
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
         assert_eq!(lines[lines.len() - 7..lines.len() - 1], below);
+    }
+
+    #[test]
+    fn natively_a_line_needs_ten_values_beyond_it_except_the_maximum() {
+        let mut completed = Distribution::new();
+        completed.record_many(1_000_000, 999);
+        let labels = |spectrum: &Spectrum, is_native| {
+            let list = spectrum.list(RECORDED, None, is_native);
+            list.lines().skip(1).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let fewer = Spectrum::measured(&completed, &Distribution::new(), 0);
+        assert_eq!(labels(&fewer, true), ["50.000%", "75.000%", "90.000%", "100.000%"]);
+        assert_eq!(labels(&fewer, false).len(), LISTED.len());
+        // Requests without a response count, too.
+        let mut censored = Distribution::new();
+        censored.record(1);
+        let enough = Spectrum::measured(&completed, &censored, 0);
+        assert_eq!(labels(&enough, true), ["50.000%", "75.000%", "90.000%", "99.000%", "100.000%"]);
     }
 }

@@ -86,9 +86,9 @@ impl Layout {
 
     /// The latency percentiles in microseconds: those asked for, or the layout's own.
     pub fn percentiles(self, asked: Option<&[Percent]>, percentile_us: impl Fn(f64) -> f64) -> String {
-        let mut text = "  Latency Distribution\n".to_owned();
+        let mut text = DISTRIBUTION.to_owned();
         for percent in asked.unwrap_or_default() {
-            text += &format!("{percent:>7}%{}\n", cell(&units::time_us(percentile_us(percent.value())), 10));
+            text += &percentile(&format!("{percent:>7}%"), percentile_us(percent.value()));
         }
         if asked.is_some() {
             return text;
@@ -99,13 +99,21 @@ impl Layout {
         };
         for &percent in percents {
             let label = match self {
-                Self::Wrk => format!("{percent:7.0}"),
-                Self::Cmm => format!("{percent:7.2}"),
+                Self::Wrk => format!("{percent:7.0}%"),
+                Self::Cmm => format!("{percent:7.2}%"),
             };
-            text += &format!("{label}%{}\n", cell(&units::time_us(percentile_us(percent)), 10));
+            text += &percentile(&label, percentile_us(percent));
         }
         text
     }
+}
+
+/// The heading of a list of percentiles.
+pub const DISTRIBUTION: &str = "  Latency Distribution\n";
+
+/// A line of such a list: a label of eight characters and a latency in microseconds.
+pub fn percentile(label: &str, us: f64) -> String {
+    format!("{label}{}\n", cell(&units::time_us(us), 10))
 }
 
 /// Right-aligns a number with its unit so that the digits of all units line up, and truncates what does not fit.

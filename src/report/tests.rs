@@ -12,6 +12,13 @@ fn report(plan: &Plan, outcome: &Outcome) -> String {
     opening(plan) + &closing(plan, outcome)
 }
 
+/// A native report without the percentiles, which wrk prints only if they are asked for.
+fn without_percentiles(report: &str) -> String {
+    let (before, rest) = report.split_once("  Latency Distribution\n").expect("they are there");
+    let is_percentile = |line: &&str| line.starts_with("     max ") || line.get(7..8) == Some("%");
+    before.to_owned() + &rest.split_inclusive('\n').skip_while(is_percentile).collect::<String>()
+}
+
 /// A run that completed this much.
 fn counters(completed: u64, bytes_received: u64) -> Counters {
     Counters { completed, bytes_received, ..Counters::default() }
@@ -49,7 +56,7 @@ fn a_short_run_looks_as_wrk_prints_it() {
 Requests/sec:   8360.45
 Transfer/sec:    571.52KB
 ";
-    assert_eq!(report(&plan, &outcome), printed);
+    assert_eq!(without_percentiles(&report(&plan, &outcome)), printed);
 }
 
 #[test]
@@ -69,7 +76,7 @@ fn a_run_with_late_answers_looks_as_wrk_prints_it() {
 Requests/sec:    753.86
 Transfer/sec:    820.70KB
 ";
-    assert_eq!(report(&plan, &outcome), printed);
+    assert_eq!(without_percentiles(&report(&plan, &outcome)), printed);
 }
 
 #[test]
@@ -92,7 +99,7 @@ fn a_run_against_a_broken_server_looks_as_wrk_prints_it() {
 Requests/sec:    443.78
 Transfer/sec:     78.87KB
 ";
-    assert_eq!(report(&plan, &outcome), printed);
+    assert_eq!(without_percentiles(&report(&plan, &outcome)), printed);
 }
 
 #[test]
@@ -149,21 +156,77 @@ fn what_a_warm_up_left_in_flight_is_in_the_rate_unless_nothing_balances_it_at_th
 
 #[test]
 fn onrush_shows_what_was_measured() {
-    let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
-    plan.show.percentiles = true;
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency    80.00us   94.87us 350.00us   90.00%
     Req/Sec    10.00k     0.00    10.00k   100.00%
   Latency Distribution
-     50%   50.00us
-     75%   50.00us
-     90%  350.00us
-     99%  350.00us
+     max  350.00us
   10 requests in 1.00ms, 510.00B read
 Requests/sec:  10000.00
 Transfer/sec:    498.05KB
 ";
-    assert_eq!(closing(&plan, &stalled_once()), printed);
+    assert_eq!(closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &stalled_once()), printed);
+}
+
+/// The percentiles of a native report of this many requests, the n-th of which took n microseconds, and the lines
+/// below.
+fn distribution(requests: u64, change: impl FnOnce(&mut Show)) -> String {
+    let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+    change(&mut plan.show);
+    let mut outcome = outcome(1_000_000, counters(requests, 0));
+    (1..=requests).for_each(|us| outcome.totals.latency.record(us * 1_000));
+    outcome.totals.rates.record(1);
+    let text = closing(&plan, &outcome);
+    let lines = text.split_once("  Latency Distribution\n").unwrap().1;
+    lines.split_inclusive('\n').take_while(|line| !line.contains(" requests in ")).collect()
+}
+
+#[test]
+fn natively_a_percentile_is_shown_if_ten_requests_took_longer() {
+    let first = |lines: &str| lines.lines().map(|line| line[..8].trim().to_owned()).collect::<Vec<_>>().join(" ");
+    for (requests, labels) in [
+        (19, "max"),
+        (20, "50% max"),
+        (999, "50% 75% 90% max"),
+        (1_000, "50% 75% 90% 99% max"),
+        (9_999, "50% 75% 90% 99% max"),
+        (10_000, "50% 75% 90% 99% 99.9% max"),
+    ] {
+        assert_eq!(first(&distribution(requests, |_| {})), labels, "{requests}");
+    }
+    let asked = distribution(10_000, |show| show.percentiles = true);
+    assert_eq!(first(&asked), "50% 75% 90% 95% 99% 99.9% max");
+    // To one part in a thousand, 501 us, 751 us, 901 us and 991 us.
+    let lines = "     50%  501.12us\n     75%  750.85us\n     90%    0.90ms\n     99%    0.99ms\n     max    1.00ms\n";
+    assert_eq!(distribution(1_000, |_| {}), lines);
+    // What was asked for is there in any case.
+    let percents = Some(vec!["99.9".parse().unwrap()]);
+    let listed = distribution(10, |show| (show.percentiles, show.percents) = (true, percents));
+    assert_eq!(listed, "   99.9%   10.00us\n");
+}
+
+#[test]
+fn the_whole_spectrum_follows_the_percentiles_if_it_was_asked_for() {
+    let text = distribution(20, |show| (show.percentiles, show.spectrum) = (true, true));
+    let beginning = "     50%   11.00us\n     max   20.00us\n\n  Detailed Percentile spectrum:\n       Value ";
+    assert!(text.starts_with(beginning) && text.contains("#[Mean    =        0.011,"), "{text}");
+}
+
+#[test]
+fn natively_statuses_are_counted_unless_all_are_one_of_success() {
+    let line = |dialect, counts: &[(u16, u64)]| {
+        let mut outcome = outcome(1_000_000, counters(10, 0));
+        counts.iter().for_each(|&(status, count)| (0..count).for_each(|_| outcome.totals.statuses.record(status)));
+        let text = closing(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
+        text.lines().find_map(|line| line.strip_prefix("  Status ")).map(str::to_owned)
+    };
+    assert_eq!(line(Dialect::Native, &[(404, 5), (200, 1_234)]).as_deref(), Some("200: 1,234 · 404: 5"));
+    assert_eq!(line(Dialect::Native, &[(301, 10)]).as_deref(), Some("301: 10"));
+    for (dialect, counts) in
+        [(Dialect::Native, &[(204, 10)][..]), (Dialect::Native, &[]), (Dialect::Wrk, &[(404, 5), (200, 5)])]
+    {
+        assert_eq!(line(dialect, counts), None, "{dialect:?} {counts:?}");
+    }
 }
 
 #[test]
@@ -271,13 +334,19 @@ fn with_a_schedule_the_latency_is_the_scheduled_one_in_wrks_layout() {
 Requests/sec:      2.00
 Transfer/sec:     102.00B
 ";
-    for dialect in [Dialect::Native, Dialect::Wrk] {
-        assert_eq!(closing(&plan(dialect, "http://h/", 1, 1, 1), &outcome), printed);
-    }
+    assert_eq!(closing(&plan(Dialect::Wrk, "http://h/", 1, 1, 1), &outcome), printed);
+    let maximum = "  Latency Distribution\n     max    4.10ms\n  2 requests in";
+    let natively = printed.replace("  2 requests in", maximum);
+    assert_eq!(closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome), natively);
     outcome.totals.open_loop.as_mut().unwrap().censored.record(8_000_000_000);
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
-    (plan.show.percentiles, plan.show.spectrum) = (true, true);
+    plan.show.percentiles = true;
     let text = closing(&plan, &outcome);
+    let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n100.000%    8.00s \n  2 requests";
+    assert!(text.contains(list), "{text}");
+    plan.show.spectrum = true;
+    let text = closing(&plan, &outcome);
+    assert!(text.contains("Percentile spectrum"), "{text}");
     assert!(text.contains("100.000%    8.00s \n") && text.contains("Latency     4.10ms    0.00us   4.10ms"), "{text}");
     assert!(!text.contains("Uncorrected"), "{text}");
     // Percentiles that are asked for have no spectrum, and the same bounds.
@@ -376,7 +445,8 @@ fn rows_that_cannot_have_values_are_left_out_natively() {
         let phases = outcome.totals.phases.get_or_insert_default();
         phases.connect.record(1_000);
         let text = closing(&plan, &outcome);
-        let rows = text.lines().filter_map(|line| line.strip_prefix("    ")?.split_whitespace().next());
+        let rows = text.lines().take_while(|line| !line.starts_with("  Latency"));
+        let rows = rows.filter_map(|line| line.strip_prefix("    ")?.split_whitespace().next());
         rows.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(rows(Dialect::Native), ["Latency", "Connect", "Req/Sec"]);

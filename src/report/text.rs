@@ -1,5 +1,7 @@
 //! Renders the text of a report from its figures, which come from a run that just ended or from a document.
 
+use std::cmp::Reverse;
+
 use super::table::{Figures, Layout};
 use super::units;
 use crate::stats::Errors;
@@ -34,6 +36,8 @@ pub struct Totals {
     pub errors: Errors,
     /// Interim responses (1xx), where they are shown.
     pub interim: u64,
+    /// How often each status was received, where that is shown.
+    pub statuses: Vec<(u16, u64)>,
     /// Responses per second.
     pub rate_per_s: f64,
     /// Bytes received per second.
@@ -64,7 +68,7 @@ impl Text {
 impl Totals {
     /// The lines.
     pub fn render(&self) -> String {
-        let Self { completed, elapsed_us, bytes, errors, interim, rate_per_s, bytes_per_s } = *self;
+        let Self { completed, elapsed_us, bytes, errors, interim, ref statuses, rate_per_s, bytes_per_s } = *self;
         let read = units::binary(bytes as f64);
         let mut text = format!("  {completed} requests in {}, {read}B read\n", units::time_us(elapsed_us));
         if errors.connect + errors.read + errors.write + errors.timeout > 0 {
@@ -79,8 +83,39 @@ impl Totals {
         if errors.status > 0 {
             text += &format!("  Non-2xx or 3xx responses: {}\n", errors.status);
         }
+        // A single status of success is what everybody expects.
+        if !matches!(statuses[..], [] | [(200..300, _)]) {
+            text += &format!("  Status {}\n", counts(statuses));
+        }
         text += &format!("Requests/sec: {rate_per_s:9.2}\n");
         text += &format!("Transfer/sec: {:>10}B\n", units::binary(bytes_per_s));
         text
+    }
+}
+
+/// Maximum number of statuses that are named one by one.
+pub const STATUSES_NAMED: usize = 6;
+
+/// Statuses and how often each was received, the most frequent first: `200: 1,234 · 404: 5`.
+pub fn counts(statuses: &[(u16, u64)]) -> String {
+    let mut statuses = statuses.to_vec();
+    statuses.sort_by_key(|&(status, count)| (Reverse(count), status));
+    let (named, others) = statuses.split_at(statuses.len().min(STATUSES_NAMED));
+    let others: u64 = others.iter().map(|(_, count)| count).sum();
+    let named = named.iter().map(|&(status, count)| format!("{status}: {}", units::thousands(count)));
+    let others = (others > 0).then(|| format!("others: {}", units::thousands(others)));
+    named.chain(others).collect::<Vec<_>>().join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_counted_the_most_frequent_first() {
+        assert_eq!(counts(&[(200, 1_234), (404, 5)]), "200: 1,234 · 404: 5");
+        assert_eq!(counts(&[(200, 5), (301, 5), (404, 1_000)]), "404: 1,000 · 200: 5 · 301: 5");
+        let many: Vec<_> = (500..510).map(|status| (status, 2)).collect();
+        assert_eq!(counts(&many), "500: 2 · 501: 2 · 502: 2 · 503: 2 · 504: 2 · 505: 2 · others: 8");
     }
 }

@@ -5,8 +5,8 @@
 //! except for their numbers. With nothing below it, the output is not checked. The exit code is the one below
 //! `$ echo $?`, else 1 after a refusal (a line `onrush: …`, or of a subcommand, and nothing else), else 0. The address
 //! 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by that of a server that speaks TLS, and runs are
-//! cut short; searches meet a simulated target. Notes that depend on the machine, and verdicts, are left out on both
-//! sides. In `logs` there are reports that people published.
+//! cut short; searches meet a simulated target. Notes that depend on the machine, verdicts, and percentiles above 90 %,
+//! are left out on both sides. In `logs` there are reports that people published.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -182,7 +182,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
     let help =
         |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_onrush")).args(words).output().expect("it runs").stdout;
     let all = [
-        &["--help"][..],
+        &["--help", "all"][..],
         &["serve", "--help"],
         &["merge", "--help"],
         &["show", "--help"],
@@ -332,7 +332,7 @@ impl Step {
         let code = if code == 4 && self.command.contains("--strict") { 0 } else { code };
         let shown = format!("{path}: $ {}\n{}\n[{code}]", self.command, lines.join("\n"));
         assert_eq!(code, self.code.unwrap_or(i32::from(self.is_refused())), "{shown}");
-        if self.is_run() {
+        if self.is_run() && !self.is_quiet() {
             let version = lines.remove(0);
             let backend = if self.is_search() { "sim" } else { context.backend };
             assert!(version.contains(&format!("[{backend}]")), "{shown}");
@@ -361,7 +361,8 @@ impl Step {
             command += " --addr 127.0.0.1:0";
         } else if self.command.contains("://") && !self.command.contains("--plan") {
             let io = if self.is_search() { "sim:capacity.toml" } else { context.backend };
-            command += &format!(" -v --io {io}{}", self.shorter());
+            let verbose = if self.is_quiet() { "" } else { "-v " };
+            command += &format!(" {verbose}--io {io}{}", self.shorter());
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = [programs.to_owned()].into_iter().chain(std::env::split_paths(&path));
@@ -377,6 +378,11 @@ impl Step {
             (output.stdout, output.code)
         };
         (text.lines().map(str::to_owned).collect(), code)
+    }
+
+    /// Whether it prints the report only.
+    fn is_quiet(&self) -> bool {
+        self.words().any(|word| word == "--quiet")
     }
 
     /// Whether it takes many runs, which virtual time makes short.
@@ -423,7 +429,16 @@ const OF_THE_MACHINE: [&str; 5] = [
 /// Whether a line may or may not be there, depending on the machine.
 fn is_of_the_machine(line: &str) -> bool {
     let is_one = |line: &str| harness::OF_THE_MACHINE.iter().chain(&OF_THE_MACHINE).any(|words| line.contains(words));
-    line.starts_with("verdict: ") || line.starts_with("note: ") && is_one(line)
+    let is_about_the_run = ["verdict: ", "| verdict |", "`onrush "].iter().any(|start| line.starts_with(start));
+    let is_note = line.starts_with("note: ") || line.starts_with("* ");
+    is_about_the_run || is_note && is_one(line) || is_far_out(line)
+}
+
+/// Whether it is a percentile that takes more requests than a run has that is cut short.
+fn is_far_out(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let percent = words.next().and_then(|word| word.strip_suffix('%')?.parse::<f64>().ok());
+    percent.is_some_and(|percent| (90.01..100.0).contains(&percent)) && words.count() == 1
 }
 
 /// The units of numbers in reports, longer ones before their prefixes.

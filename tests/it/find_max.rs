@@ -20,6 +20,7 @@ cases! {
     the_rate_of_a_target_of_known_capacity_is_found (Once);
     a_search_among_random_service_times_finds_what_theory_computes (Once);
     connections_are_searched_in_a_closed_loop (Once);
+    a_quiet_search_prints_its_result_only (Once);
     a_run_that_is_repeated_for_longer_waits_for_what_is_in_flight (Once);
     connections_outlast_the_runs_of_a_search (Once);
     a_real_search_takes_the_time_that_it_says;
@@ -71,6 +72,16 @@ fn a_search_among_random_service_times_finds_what_theory_computes(context: &Cont
     let (output, document) = simulated_document(onrush, random);
     let [low, high] = ["low", "high"].map(|end| number(&document, &format!("/highest/interval_95/{end}")));
     assert!(low <= 401.0 && 401.0 <= high && high - low < 80.0, "{low} to {high}: {output:?}");
+}
+
+fn a_quiet_search_prints_its_result_only(context: &Context) {
+    let search = |words: &str| {
+        let onrush = context.onrush().words("-t1 --find-max p90<200ms -d 60s -R 430").words(words);
+        simulate(onrush, EVEN)
+    };
+    let (usual, quiet) = (search(""), search("--quiet"));
+    assert_eq!((quiet.code, &quiet.stdout, quiet.stderr.as_str()), (usual.code, &usual.stdout, ""));
+    assert!(usual.stderr.lines().count() > 5, "{usual:?}");
 }
 
 fn connections_are_searched_in_a_closed_loop(context: &Context) {

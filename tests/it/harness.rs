@@ -232,7 +232,7 @@ pub struct Onrush {
 }
 
 /// What a program wrote and how it ended.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Output {
     pub stdout: String,
     pub stderr: String,

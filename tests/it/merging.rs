@@ -47,7 +47,7 @@ fn results_are_merged_without_loss(context: &Context) {
     assert!((number(&sum, "/latency/service/mean_us") / mean - 1.0).abs() < 1e-9);
     let greatest = parts.iter().map(|part| number(part, "/latency/service/max_us")).fold(0.0, f64::max);
     assert_eq!(number(&sum, "/latency/service/max_us"), greatest);
-    assert!(fs::read_to_string(scratch.path().join("sum.md")).unwrap().contains("\n| 2100 | "));
+    assert!(fs::read_to_string(scratch.path().join("sum.md")).unwrap().contains("\n| requests | 2,100 in "));
 
     // A single result is its own sum, and a sum can be merged again.
     let alone: Value = serde_json::from_str(&merge(&scratch, "a.json").stdout).unwrap();

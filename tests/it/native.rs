@@ -7,8 +7,8 @@ use crate::report::PLAIN_BYTES;
 use crate::simulation::simulate;
 
 cases! {
-    a_plain_run_prints_the_eight_lines_and_a_latency_that_can_be;
-    latency_adds_four_percentiles_by_any_of_its_spellings (Once);
+    a_plain_run_prints_wrks_lines_the_percentiles_and_a_latency_that_can_be;
+    latency_adds_percentiles_by_any_of_its_spellings (Once);
     the_table_shows_the_servers_delay_and_the_rate_of_one_thread;
     a_server_of_exactly_20_ms_is_measured_exactly (Once);
     without_arguments_the_usage_goes_to_stderr (Once);
@@ -51,7 +51,7 @@ fn good(context: &Context, url: &str) -> Output {
 
 fn assert_good(output: &Output) {
     assert_eq!(output.code, 0, "{output:?}");
-    output.assert_nothing_but_standard();
+    output.assert_nothing_but_percentiles();
     assert_eq!(output.stderr, "", "{output:?}");
 }
 
@@ -63,7 +63,7 @@ fn refused(program: Onrush) -> String {
     output.stderr
 }
 
-fn a_plain_run_prints_the_eight_lines_and_a_latency_that_can_be(context: &Context) {
+fn a_plain_run_prints_wrks_lines_the_percentiles_and_a_latency_that_can_be(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, "/delay/5")).run();
     assert_good(&output);
@@ -78,12 +78,12 @@ fn a_plain_run_prints_the_eight_lines_and_a_latency_that_can_be(context: &Contex
     assert!((0.1..=2.02).contains(&open), "{open} requests open on average: {output:?}");
 }
 
-fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
+fn latency_adds_percentiles_by_any_of_its_spellings(context: &Context) {
     let server = target();
     for spelling in ["--latency", "-L", "--lat"] {
-        let output = context.onrush().words("-t1 -c2 -n100").word(spelling).word(url(&server, "/")).run();
+        let output = context.onrush().words("-t1 -c2 -n1000").word(spelling).word(url(&server, "/")).run();
         assert_eq!(output.code, 0, "{output:?}");
-        output.assert_percentiles();
+        output.assert_native_percentiles();
     }
 }
 
@@ -127,7 +127,7 @@ fn help_and_version_are_no_mistakes(context: &Context) {
     let program = context.onrush().words("-v -t1 -c1 -n9 --io").word(context.backend);
     let output = program.word(url(&server, "/")).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
-    output.assert_nothing_but_standard();
+    output.assert_nothing_but_percentiles();
     assert!(output.stderr.starts_with(&format!("{version}: ")), "the line says why: {output:?}");
 }
 
@@ -221,7 +221,8 @@ fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
         assert!(output.stderr.contains(&format!("responses were {status}")), "{output:?}");
     }
     let output = short(context, &url(&server, "/status/302"));
-    output.assert_nothing_but_standard();
+    output.assert_standard();
+    assert_eq!((output.line("Non-2xx"), output.line("Status")), (None, Some("Status 302: 100")), "{output:?}");
     assert!(output.stderr.contains(" responses were 302 to /: you measured the redirect\n"), "{output:?}");
 }
 

@@ -12,6 +12,21 @@ const BYTES: &[(&str, f64)] = &[("B", 1.0), ("KB", 1024.0), ("MB", 1_048_576.0),
 /// Lines that are only printed if there is something to say.
 const CONDITIONAL: [&str; 3] = ["Latency Distribution", "Socket errors", "Non-2xx or 3xx responses"];
 
+/// The heading of the percentiles.
+const DISTRIBUTION: &str = "  Latency Distribution\n";
+
+/// The percentiles of a native report, in thousandths of a per cent.
+const UNASKED: [u64; 5] = [50_000, 75_000, 90_000, 99_000, 99_900];
+/// Those that `-L` asks for.
+const ASKED: [u64; 8] = [50_000, 75_000, 90_000, 95_000, 99_000, 99_900, 99_990, 99_999];
+
+/// The labels of those percentiles that have ten requests beyond them, and of the maximum.
+fn natively(thousandths: &[u64], requests: u64) -> Vec<String> {
+    let shown = thousandths.iter().filter(|percent| (100_000 - **percent) * requests >= 10 * 100_000);
+    let label = |percent: &u64| format!("{:>7}%", *percent as f64 / 1e3);
+    shown.map(label).chain(["     max".to_owned()]).collect()
+}
+
 /// A row of the table.
 #[derive(Debug)]
 pub struct Row {
@@ -78,24 +93,42 @@ impl Output {
         }
     }
 
-    /// Checks the block of percentiles: four lines between the table and the totals, none less than the one before.
+    /// Checks that a native report has percentiles, and no lines about errors.
+    pub fn assert_nothing_but_percentiles(&self) {
+        self.assert_percentiles_are(&natively(&UNASKED, self.requests()));
+        let (table, rest) = self.stdout.split_once(DISTRIBUTION).expect("it was there");
+        let rest = &rest[rest.find(" requests in ").expect("it was there")..];
+        Self { stdout: format!("{table}  {}{rest}", self.requests()), ..self.clone() }.assert_nothing_but_standard();
+    }
+
+    /// Checks wrk's block of percentiles.
     pub fn assert_percentiles(&self) {
+        self.assert_percentiles_are(&["     50%", "     75%", "     90%", "     99%"].map(str::to_owned));
+    }
+
+    /// Checks the block of percentiles that natively was asked for.
+    pub fn assert_native_percentiles(&self) {
+        self.assert_percentiles_are(&natively(&ASKED, self.requests()));
+    }
+
+    /// Checks the block of percentiles: these lines between the table and the totals, none less than the one before.
+    fn assert_percentiles_are(&self, labels: &[String]) {
         self.assert_standard();
         let lines: Vec<&str> = self.stdout.lines().skip_while(|line| !line.starts_with("    Req/Sec")).collect();
-        assert_eq!(lines[1], "  Latency Distribution", "{}", self.stdout);
+        assert_eq!(lines[1], DISTRIBUTION.trim_end(), "{}", self.stdout);
         let mut last_us = 0.0;
-        for (line, label) in lines[2..6].iter().zip(["     50%", "     75%", "     90%", "     99%"]) {
-            assert!(line.starts_with(label) && line.len() == label.len() + 10, "{line:?}");
+        for (line, label) in lines[2..].iter().zip(labels) {
+            assert!(line.starts_with(label) && line.len() == label.len() + 10, "{line:?} is not {label:?}");
             let value_us = scaled(line[label.len()..].trim(), TIMES_US);
             assert!(value_us >= last_us, "{}", self.stdout);
             last_us = value_us;
         }
-        assert!(lines[6].contains(" requests in "), "{}", self.stdout);
+        assert!(lines[2 + labels.len()].contains(" requests in "), "{}", self.stdout);
     }
 
     /// Checks the line of statuses: every response is counted in it, and the rates follow.
     pub fn assert_all_counted_as_errors(&self) {
-        let expected = format!("  Non-2xx or 3xx responses: {}\nRequests/sec: ", self.requests());
+        let expected = format!("  Non-2xx or 3xx responses: {}\n", self.requests());
         assert!(self.requests() > 0 && self.stdout.contains(&expected), "no {expected:?} in\n{}", self.stdout);
     }
 }

@@ -14,11 +14,14 @@ cases! {
 
 /// Runs a command line; `shown` is what the report's second line says.
 fn assert_reports(program: Onrush, words: &str, url: &str, shown: &str) {
+    let is_compat = program.is_compat();
     let output = program.words(words).word(url).run();
     assert_eq!(output.code, 0, "{words} {url}: {output:?}");
     assert_opens(&output, url, shown);
-    if words.contains("--latency") {
-        output.assert_percentiles();
+    match words.contains("--latency") {
+        true if is_compat => output.assert_percentiles(),
+        true => output.assert_native_percentiles(),
+        false => {}
     }
     assert!(output.requests() > 0 && output.socket_errors("connect") == 0, "{words} {url}: {output:?}");
 }
@@ -78,7 +81,11 @@ fn two_thousand_connections_are_opened_where_a_thousand_files_are_allowed(contex
         output.assert_standard();
         let opening = format!("Running 50s test @ {url}\n  2 threads and 2048 connections\n");
         assert!(output.stdout.starts_with(&opening), "{output:?}");
-        output.assert_percentiles();
+        if compat {
+            output.assert_percentiles()
+        } else {
+            output.assert_native_percentiles()
+        }
         assert_eq!(output.socket_errors("connect"), 0, "{output:?}");
         assert!(!output.stderr.contains("were established"), "{output:?}");
         assert_eq!(counts(server.address).connections - asked, 2048 + u64::from(compat), "{output:?}");

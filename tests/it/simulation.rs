@@ -20,6 +20,7 @@ cases! {
     running_out_of_ports_is_named_and_survived (Once);
     a_run_of_requests_waits_for_a_server_that_starts_late (Once);
     a_server_that_stays_away_ends_a_run_of_requests (Once);
+    a_quiet_run_prints_its_report_and_errors (Once);
     what_limited_a_run_is_known_in_virtual_time_too (Once);
     latencies_in_front_of_a_queue_are_those_that_theory_computes (Once);
     a_server_with_a_limit_refuses_what_it_has_no_room_for (Once);
@@ -50,6 +51,8 @@ Running 1m test @ http://127.0.0.1:8080/
      75%    1.00ms
      90%    1.00ms
      99%    1.00ms
+   99.9%    1.00ms
+     max   10.00s 
   50000 requests in 1.00m, 2.48MB read
   Socket errors: connect 0, read 0, write 0, timeout 1
 Requests/sec:    833.33
@@ -77,7 +80,7 @@ Transfer/sec:     42.32KB
 ";
 
 fn a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed(context: &Context) {
-    let output = simulate(context.onrush().words("-c1 -d60s --latency"), STALL);
+    let output = simulate(context.onrush().words("-c1 -d60s"), STALL);
     assert_eq!((output.code, output.stdout.as_str()), (0, STALLED));
     // Sent at 19.999 s, it passes the timeout of 2 s at 21.999 s, and is checked every tenth of a second.
     let notes = "note: no response from 20.0 s to 30.0 s
@@ -89,6 +92,19 @@ note: timeout: 1 × no complete response within 2 s (22.0 s into the run); chang
 fn a_stall_is_reported_by_wrks_rules_as_computed(context: &Context) {
     let output = simulate(context.called("wrk").words("-t1 -c1 -d60s --latency"), STALL);
     assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, STALLED_AS_WRK, ""));
+}
+
+fn a_quiet_run_prints_its_report_and_errors(context: &Context) {
+    let run = |words: &str| simulate(context.onrush().words("-c1 -d60s").words(words), STALL);
+    let usual = run("");
+    assert!(usual.stderr.starts_with("note: ") && !usual.verdict.is_empty(), "{usual:?}");
+    for words in ["--quiet", "--notes=off"] {
+        let output = run(words);
+        assert_eq!((output.code, &output.stdout), (0, &usual.stdout), "{words}");
+        assert_eq!((output.stderr.as_str(), output.verdict.as_str()), ("", ""), "{words}");
+    }
+    let broken = run("--quiet --fail-if rate>1");
+    assert_eq!((broken.code, broken.stderr.as_str()), (3, "onrush: --fail-if rate>1: it was 833.33\n"));
 }
 
 fn answers_that_are_all_late_leave_wrks_latency_empty(context: &Context) {

@@ -37,7 +37,7 @@ const SAMPLES: &str = "sockets.ndjson";
 pub(super) const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
 
 /// Options of a single run that an experiment replaces, and why each is refused.
-const OWN: [(Id, &str); 8] = [
+const OWN: [(Id, &str); 9] = [
     (Id::FindMax, NO_SEARCHES),
     (Id::Over, NO_SEARCHES),
     (Id::Once, "each target gets one request before the first round anyway"),
@@ -45,6 +45,7 @@ const OWN: [(Id, &str); 8] = [
     (Id::SocketsOutput, "each run has its own file of samples in the experiment's folder"),
     (Id::Format, "an experiment prints tables"),
     (Id::Compat, "an experiment has no compatible runs"),
+    (Id::Quiet, "an experiment prints its progress and its tables"),
     (Id::Help, "onrush lab --help prints the help"),
 ];
 
@@ -162,7 +163,7 @@ fn nearest(key: &str) -> String {
         return format!("did you mean {}?", flag.spelling.long);
     }
     let names = flags::all().map(|flag| flag.spelling.long).chain([URL, ARGS, COMMAND]);
-    near(key, names).unwrap_or_else(|| "use the long name of an option; onrush --help lists them".to_owned())
+    near(key, names).unwrap_or_else(|| "use the long name of an option; onrush --help all lists them".to_owned())
 }
 
 /// A hint with the nearest of some names, if one is near enough.

@@ -43,7 +43,17 @@ fn as_many_arrivals_are_drawn_as_can_be_counted() {
 fn the_service_latency_beside_the_scheduled_one_brings_the_percentiles() {
     let show = run("onrush -R 1k -U h").show;
     assert!(show.u_latency && show.percentiles && show.spectrum && !show.batch_latency);
-    assert!(run("onrush -R 1k -L h").show.spectrum && !run("onrush -R 1k --percentiles 50 h").show.spectrum);
+    for (line, spectrum) in [
+        ("onrush -R 1k -L h", false),
+        ("onrush -R 1k --percentiles 50 h", false),
+        ("onrush -R 1k --percentiles full h", true),
+        ("onrush --percentiles 50 --percentiles full h", true),
+        ("onrush --percentiles full --percentiles 50 h", false),
+        ("wrk2 -R 1k -L http://h/", true),
+    ] {
+        let show = run(line).show;
+        assert_eq!((show.percentiles, show.spectrum), (true, spectrum), "{line}");
+    }
     let asked = run("onrush -R 1k -U -L --percentiles 50 h").show;
     assert!(asked.u_latency && asked.percentiles && !asked.spectrum);
     assert!(run("wrk2 -R 1k -U --percentiles 50 http://h/").show.spectrum);

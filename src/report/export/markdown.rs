@@ -1,34 +1,99 @@
-//! A result as a row of a Markdown table, in the columns in which wrk's results are usually collected.
+//! A result in Markdown, as one pastes it into a ticket: what was typed, what came of it, and what makes it doubtful.
 
-use super::super::result::Document;
+use std::time::Duration;
+
+use super::super::escape::{in_markdown, printable};
+use super::super::result::{Document, rate};
+use super::super::text::counts;
+use super::super::units::{self, counted, thousands};
+use super::super::{NS_PER_US, VERDICT_MIN};
 use crate::plan::Percent;
+use crate::stats::{Corrupt, Errors, has_enough_beyond};
 
-/// The percentiles in the table by default.
-const USUAL: [&str; 5] = ["50", "75", "90", "99", "99.999"];
+/// The percentiles that are shown unless others were asked for, as far as enough values lie beyond them.
+const UNASKED: [&str; 2] = ["50", "99"];
 
-/// The heading and the row. Latencies are whole microseconds. If the percentiles include requests without a complete
-/// response, a further column has their number.
-pub fn render(document: &Document) -> String {
-    let usual = || USUAL.iter().filter_map(|text| text.parse().ok()).collect();
-    let percents: Vec<Percent> = document.plan.percentiles.clone().unwrap_or_else(usual);
-    let names = ["requests", "duration_in_microseconds", "bytes", "requests_per_sec", "bytes_transfer_per_sec"];
-    let mut heads: Vec<String> = names.map(str::to_owned).to_vec();
-    heads.extend(percents.iter().map(|percent| format!("{percent}% latency")));
-    let bytes_per_s = super::super::result::rate(document.bytes_received, document.duration_s);
-    let mut cells = vec![
-        document.requests.completed.to_string(),
-        format!("{:.2}", document.duration_s * 1e6),
-        document.bytes_received.to_string(),
-        format!("{:.2}", document.rate_per_s),
-        format!("{bytes_per_s:.2}"),
-    ];
-    // Without responses there is no latency.
-    let whole = |&percent| document.shown_percentile_us(percent).map_or(String::new(), |us| format!("{us:.0}"));
-    cells.extend(percents.iter().map(whole));
-    if let Some(open_loop) = document.bounded() {
-        heads.push("censored".to_owned());
-        cells.push(open_loop.censored.as_ref().map_or(0, |censored| censored.count).to_string());
+/// The command, a table of the figures, and the notes.
+///
+/// # Errors
+///
+/// When the document holds a histogram that cannot be read.
+pub fn render(document: &Document) -> Result<String, Corrupt> {
+    let mut text = format!("{}\n\n| | |\n|---|---|\n", code(&document.command));
+    for (name, cell) in rows(document)? {
+        text += &format!("| {name} | {} |\n", in_markdown(&cell));
     }
-    let rule: Vec<String> = heads.iter().map(|head| "-".repeat(head.len() + 2)).collect();
-    format!("| {} |\n|{}|\n| {} |\n", heads.join(" | "), rule.join("|"), cells.join(" | "))
+    if !document.notes.is_empty() {
+        text += "\n";
+    }
+    document.notes.iter().for_each(|note| text += &format!("* {}\n", in_markdown(note)));
+    Ok(text)
+}
+
+/// A line as code, between more backticks than it has in a row.
+fn code(line: &str) -> String {
+    let line = printable(line);
+    let runs = line.split(|c| c != '`').map(str::len);
+    let ticks = "`".repeat(runs.max().unwrap_or(0) + 1);
+    let blank = if ticks.len() > 1 { " " } else { "" };
+    format!("{ticks}{blank}{line}{blank}{ticks}")
+}
+
+/// The rows of the table that apply.
+fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
+    let Document { requests, duration_s, rate_per_s, bytes_received, status, gates, .. } = document;
+    let elapsed = units::time_us((duration_s * 1e6).floor());
+    let bytes_per_s = units::binary(rate(*bytes_received, *duration_s));
+    let latency = if document.open_loop.is_some() { "latency since due" } else { "latency" };
+    let statuses: Vec<(u16, u64)> = status.clone().into_iter().collect();
+    let verdict = document.verdict.as_ref().filter(|_| Duration::from_secs_f64(duration_s.max(0.0)) >= VERDICT_MIN);
+    let broken = gates.iter().filter(|gate| gate.broken);
+    let broken: Vec<String> = broken.map(|gate| format!("{}: {}", gate.condition(), gate.was())).collect();
+    let passed = (!gates.is_empty() && broken.is_empty()).then(|| "none".to_owned());
+    let rows = [
+        ("URL", Some(document.plan.url.clone())),
+        ("verdict", verdict.map(ToString::to_string)),
+        ("requests", Some(format!("{} in {elapsed}", thousands(requests.completed)))),
+        ("rate", Some(format!("{} requests/s, {bytes_per_s}B/s", per_s(*rate_per_s)))),
+        (latency, latencies(document)?),
+        ("statuses", (!statuses.is_empty()).then(|| counts(&statuses))),
+        ("errors", Some(errors(&document.errors))),
+        ("broken gates", passed.or((!broken.is_empty()).then(|| broken.join("; ")))),
+    ];
+    Ok(rows.into_iter().filter_map(|(name, cell)| Some((name, cell?))).collect())
+}
+
+/// A rate: `12.50`, `96,855`.
+fn per_s(rate: f64) -> String {
+    if rate < 100.0 { format!("{rate:.2}") } else { thousands(rate.round() as u64) }
+}
+
+/// Percentiles and the maximum of the latency that the text shows; `None`: there was no response.
+fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
+    let all = document.least()?;
+    if document.shown_latency().count == 0 {
+        return Ok(None);
+    }
+    let us = |ns: u64| units::time_us(ns as f64 / NS_PER_US);
+    let usual = UNASKED.iter().filter_map(|text| text.parse().ok());
+    let usual = usual.filter(|percent: &Percent| has_enough_beyond(percent.value(), all.count()));
+    let percents: Vec<Percent> = document.plan.percentiles.clone().unwrap_or_else(|| usual.collect());
+    let mut parts: Vec<String> =
+        percents.iter().map(|percent| format!("p{percent} {}", us(all.percentile(percent.value())))).collect();
+    parts.push(format!("max {}", us(all.max().unwrap_or(0))));
+    let (censored, failed) = document.missing();
+    let unknown = match censored + failed {
+        0 => String::new(),
+        count => format!(" (at least: {} without a response)", counted(count, "request")),
+    };
+    Ok(Some(parts.join(", ") + &unknown))
+}
+
+/// wrk's errors, as far as there were any.
+fn errors(errors: &Errors) -> String {
+    let Errors { connect, read, write, timeout, status } = *errors;
+    let all = [("connect", connect), ("read", read), ("write", write), ("timeout", timeout), ("status", status)];
+    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    let some: Vec<String> = some.map(|(name, count)| format!("{name} {}", thousands(count))).collect();
+    if some.is_empty() { "none".to_owned() } else { some.join(", ") }
 }

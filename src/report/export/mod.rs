@@ -24,7 +24,7 @@ pub fn render(kind: Kind, document: &Document) -> Result<String, Corrupt> {
         Kind::Json => document.to_json(),
         Kind::Csv => csv::render(document),
         Kind::Hgrm => hgrm::render(document)?,
-        Kind::Markdown => markdown::render(document),
+        Kind::Markdown => markdown::render(document)?,
         Kind::Lines | Kind::Sockets => String::new(),
         Kind::Junit => junit::render(document),
     })

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use rustix::io::Errno;
 
 use super::super::failure::Failure;
+use super::super::rewritten;
 use super::super::silences::silences;
-use super::super::{NS_PER_US, rewritten};
 use super::fold::in_order;
 use super::open_loop::MoreConnections;
 use super::{Capped, Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
@@ -21,8 +21,6 @@ use crate::verdict::{Finding, LimitedBy, Verdict, is_held};
 const STATUS_PERCENT: u64 = 1;
 /// Resumed TLS handshakes are worth a note above this percentage of the responses.
 const RESUMED_PERCENT: u64 = 1;
-/// wrk's mean is worth a note when it is at least this many times the measured one.
-const REWRITING_FACTOR: f64 = 2.0;
 /// An open request younger than this, in nanoseconds, is not unusual, no matter how fast the responses were.
 const USUAL_NS: u64 = 500_000_000;
 /// In a run shorter than this, in nanoseconds, the first connects take much of the time and mean nothing.
@@ -340,20 +338,11 @@ fn resumed(outcome: &Outcome) -> Option<Note> {
     matters.then_some(Note::Resumed { resumed, handshakes })
 }
 
-/// What wrk would have printed, if that is far off or `-v` asks for it.
+/// What wrk would have printed, if `-v` asks for it.
 fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    if plan.dialect.is_compat() || plan.once || outcome.totals.open_loop.is_some() {
+    let is_asked_for = plan.show.verbose && !plan.dialect.is_compat() && !plan.once;
+    if !is_asked_for || outcome.totals.open_loop.is_some() {
         return None;
     }
-    let Totals { latency, batch_latency, .. } = &outcome.totals;
-    let measured_us = batch_latency.as_deref().unwrap_or(latency).mean()? / NS_PER_US;
-    let mean_us = rewritten(plan, outcome).mean_us()?;
-    if plan.show.verbose { Some(Note::Rewritten { mean_us }) } else { Note::rewritten(mean_us, measured_us) }
-}
-
-impl Note {
-    /// What wrk would have printed, if that is far off.
-    pub fn rewritten(mean_us: f64, measured_us: f64) -> Option<Self> {
-        (mean_us >= REWRITING_FACTOR * measured_us).then_some(Self::Rewritten { mean_us })
-    }
+    Some(Note::Rewritten { mean_us: rewritten(plan, outcome).mean_us()? })
 }

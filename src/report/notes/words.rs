@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::super::failure::too_few_files;
+use super::super::text::STATUSES_NAMED;
 use super::super::units::{PERCENT_MIN, counted, exact, share_of, spaced, thousands, time_us};
 use super::super::{NS_PER_US, errno, escape};
 use super::{
@@ -14,9 +15,6 @@ use super::{
 use crate::plan::limits::CONNECTIONS_MAX;
 use crate::run::{Known, Shortage, Until};
 use crate::stats::{BATCHES_MIN, Gap, Unknown};
-
-/// Maximum number of statuses named in one line.
-const STATUSES_NAMED: usize = 6;
 
 /// The note on a script whose `delay` returned something other than a pause.
 const PAUSES_UNREAD: &str =

@@ -9,9 +9,9 @@ use crate::plan::{Breakout, Show};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Shown {
-    /// Whether it had the percentiles of the latency.
+    /// Whether percentiles of the latency were asked for. If no tool was imitated, it had some in any case.
     pub percentiles: bool,
-    /// Whether it had their spectrum, as in wrk2.
+    /// Whether it had their spectrum, as in wrk2; where a tool was imitated, only with a rate.
     pub spectrum: bool,
     /// Whether it had the service latency next to the scheduled one.
     pub service_latency: bool,

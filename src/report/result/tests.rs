@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::plan::{Dialect, Material, Percent};
-use crate::report::export;
 use crate::report::fixtures::{flawless, plan as fixture};
+use crate::report::{Judged, export};
 use crate::run::{Outcome, WorkerShare};
 use crate::stats::{Cause, Evidence, Interval, Phase};
 
@@ -462,8 +462,8 @@ fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
     use crate::plan::Kind;
     let mut document = scheduled(1..=98);
     let markdown = export::render(Kind::Markdown, &document).unwrap();
-    assert!(markdown.lines().next().unwrap().ends_with(" | 99.999% latency | censored |"), "{markdown}");
-    assert!(markdown.ends_with("| 1050 | 1075 | 1090 | 30000 | 30000 | 2 |\n"), "{markdown}");
+    let row = "\n| latency since due | p50 1.05ms, max 30.00ms (at least: 2 requests without a response) |\n";
+    assert!(markdown.contains(row), "{markdown}");
     let hgrm = export::render(Kind::Hgrm, &document).unwrap();
     let below = [
         "      30.000 1.000000000000        100",
@@ -475,16 +475,54 @@ fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
     assert_eq!(lines[lines.len() - 5..lines.len() - 1], below, "{hgrm}");
     document.plan.dialect = Dialect::Wrk2.name().to_owned();
     let markdown = export::render(Kind::Markdown, &document).unwrap();
-    assert!(markdown.ends_with("| 1098 | 1098 |\n"), "wrk2 counts complete responses only: {markdown}");
+    let row = "\n| latency since due | p50 1.05ms, max 1.10ms |\n";
+    assert!(markdown.contains(row), "wrk2 counts complete responses only: {markdown}");
     let hgrm = export::render(Kind::Hgrm, &document).unwrap();
     assert!(hgrm.contains("1.098 1.000000000000         98\n#[Mean"), "{hgrm}");
 }
 
 #[test]
-fn the_markdown_row_has_the_columns_of_published_tables() {
-    let text = export::render(crate::plan::Kind::Markdown, &document(1..=1_000)).unwrap();
-    let heading = "| requests | duration_in_microseconds | bytes | requests_per_sec | bytes_transfer_per_sec | 50% latency \
-                   | 75% latency | 90% latency | 99% latency | 99.999% latency |";
-    assert_eq!(text.lines().next(), Some(heading));
-    assert_eq!(text.lines().nth(2), Some("| 1000 | 1000000.00 | 0 | 1000.00 | 0.00 | 501 | 751 | 901 | 991 | 1000 |"));
+fn the_markdown_says_what_a_ticket_must_say() {
+    use crate::plan::Kind;
+    let mut plan = plan(Dialect::Native);
+    plan.show.command = "onrush -o sum.md 'http://h/?a|b'".to_owned();
+    let mut outcome = outcome(1..=1_000);
+    outcome.totals.statuses.clear();
+    (0..1_000).for_each(|_| outcome.totals.statuses.record(404));
+    (0..1_000).for_each(|_| outcome.totals.ledger.record(Phase::Status, Cause::Status(404), 0, Vec::new));
+    let mut document = Document::of(&plan, &outcome);
+    document.plan.url = "http://h/?a|b\x1b".to_owned();
+    let text = export::render(Kind::Markdown, &document).unwrap();
+    let verdict = document.verdict.as_ref().unwrap();
+    let expected = format!(
+        "`onrush -o sum.md 'http://h/?a|b'`
+
+| | |
+|---|---|
+| URL | http://h/?a\\|b\\u{{1b}} |
+| verdict | {verdict} |
+| requests | 1,000 in 1.00s |
+| rate | 1,000 requests/s, 0.00B/s |
+| latency | p50 501.12us, p99 0.99ms, max 1.00ms |
+| statuses | 404: 1,000 |
+| errors | read 1, status 1,000 |
+
+* "
+    );
+    assert!(text.starts_with(&expected), "{text}");
+    assert!(text.contains("\n* all 1,000 responses were 404: --once shows one in full\n"), "{text}");
+    // A gate, a percentile that was asked for, and no response.
+    let term = Judged { term: "p99>1ms".to_owned(), was: Some("2.00ms".to_owned()), holds: true };
+    document.gates = vec![Gate { broken: true, terms: vec![term] }];
+    document.plan.percentiles = Some(vec!["99.9".parse().unwrap()]);
+    let text = export::render(Kind::Markdown, &document).unwrap();
+    assert!(text.contains("| latency | p99.9 1.00ms, max 1.00ms |\n"), "{text}");
+    assert!(text.contains("| broken gates | p99>1ms: it was 2.00ms |\n"), "{text}");
+    document.gates[0].broken = false;
+    document.command = "onrush --label 'a=``'".to_owned();
+    let text = export::render(Kind::Markdown, &document).unwrap();
+    assert!(text.contains("| broken gates | none |\n"), "{text}");
+    assert!(text.starts_with("``` onrush --label 'a=``' ```\n\n"), "{text}");
+    let nothing = export::render(Kind::Markdown, &self::document([])).unwrap();
+    assert!(nothing.contains("| errors | read 1 |\n") && !nothing.contains("| latency"), "{nothing}");
 }

@@ -1,6 +1,7 @@
 //! A table in Markdown, in the layout of centminmod's `generate-table.sh`.
 
 use super::super::grid::{Cell, Grid, Head};
+use crate::report::in_markdown;
 
 /// The heading, the rule and the rows.
 pub fn markdown(grid: &Grid) -> String {
@@ -16,7 +17,7 @@ pub fn markdown(grid: &Grid) -> String {
 
 /// A cell without anything that Markdown takes for its end, or for HTML.
 fn escaped(cell: &Cell) -> String {
-    cell.shown().replace('|', r"\|").replace('<', "&lt;")
+    in_markdown(&cell.shown())
 }
 
 #[cfg(test)]

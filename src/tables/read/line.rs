@@ -45,6 +45,8 @@ pub enum Line<'a> {
         /// The latency.
         cell: &'a str,
     },
+    /// `max     5.62ms`, the last of the percentiles that onrush prints; not read, because the row of latencies has it.
+    Max,
     /// The detailed spectrum of wrk2, and the lines around it.
     Spectrum,
     /// `22640 requests in 30.03s, 24.07MB read`
@@ -62,6 +64,8 @@ pub enum Line<'a> {
     Interim,
     /// `Non-2xx or 3xx responses: 28187`
     Statuses(u64),
+    /// `Status 200: 1,234 · 404: 5`, from onrush; not read.
+    Counts,
     /// `Requests/sec:    753.86`
     Rate(&'a str),
     /// `Transfer/sec:    820.70KB`: a report ends.
@@ -106,6 +110,7 @@ impl<'a> Line<'a> {
             [percent, cell] if percent.ends_with('%') => {
                 Self::Percentile { percent: percent.trim_end_matches('%').parse().ok()?, cell }
             }
+            ["max", cell] if cell.starts_with(|first: char| first.is_ascii_digit()) => Self::Max,
             [requests, "requests", "in", time, bytes, "read"] => {
                 Self::Totals { requests: requests.parse().ok()?, time: time.trim_end_matches(','), bytes }
             }
@@ -115,6 +120,7 @@ impl<'a> Line<'a> {
             }
             ["Interim", "responses", ..] => Self::Interim,
             ["Non-2xx", "or", "3xx", "responses:", count] => Self::Statuses(count.parse().ok()?),
+            ["Status", first, count, ..] if first.ends_with(':') && is_number(&count.replace(',', "")) => Self::Counts,
             ["Requests/sec:", rate] => Self::Rate(rate),
             ["Transfer/sec:", bytes] => Self::Transfer(bytes),
             _ => return None,
@@ -132,13 +138,14 @@ impl<'a> Line<'a> {
             Self::Row { row: Row::Latency, .. } => 5,
             Self::Row { row: Row::Phase, .. } => 6,
             Self::Row { row: Row::Rate, .. } => 7,
-            Self::Distribution { .. } | Self::Percentile { .. } | Self::Spectrum => 8,
+            Self::Distribution { .. } | Self::Percentile { .. } | Self::Max | Self::Spectrum => 8,
             Self::Totals { .. } => 9,
             Self::Errors(_) => 10,
             Self::Interim => 11,
             Self::Statuses(_) => 12,
-            Self::Rate(_) => 13,
-            Self::Transfer(_) => 14,
+            Self::Counts => 13,
+            Self::Rate(_) => 14,
+            Self::Transfer(_) => 15,
         }
     }
 

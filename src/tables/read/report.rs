@@ -82,8 +82,9 @@ impl Report {
             Line::Running { .. } | Line::Interim | Line::Row { row: Row::Phase | Row::Rate, .. } => {}
             Line::Load { threads, connections } => self.load = Some((*threads, *connections)),
             Line::Due { rate } => (self.rate, self.tool) = (Some((*rate).to_owned()), "onrush"),
-            // With a rate, onrush prints wrk2's blocks, too.
-            Line::Calibration | Line::Spectrum if self.rate.is_some() => {}
+            Line::Max | Line::Counts => self.tool = "onrush",
+            // onrush prints wrk2's blocks and its spectrum, too.
+            Line::Calibration | Line::Spectrum if self.tool == "onrush" => {}
             Line::Calibration | Line::Spectrum => self.tool = "wrk2",
             Line::Heading => {}
             Line::Row { row: Row::Latency, cells } => return self.latency(cells),

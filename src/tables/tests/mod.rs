@@ -445,10 +445,28 @@ fn a_text_of_ours_says_that_it_has_a_rate() {
     let folder = TempDir::new().unwrap();
     let text = report::opening(&plan) + &report::closing(&plan, &outcome);
     assert!(text.contains("\n  1000 requests/s, latency counted from when each request was due\n"), "{text}");
+    assert!(text.contains("(HdrHistogram - Recorded Latency)\n 50.000% "), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
     let columns = columns(&["tool", "rate", "p50_us"]);
     let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
     assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 2000".to_owned(), Vec::new()));
+}
+
+#[test]
+fn a_text_of_ours_has_lines_that_no_text_of_wrk_has() {
+    let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
+    let mut outcome = fixtures::flawless(1_000, 10);
+    outcome.totals.statuses.record(404);
+    let folder = TempDir::new().unwrap();
+    for spectrum in [false, true] {
+        (plan.show.percentiles, plan.show.spectrum) = (spectrum, spectrum);
+        let text = report::opening(&plan) + &report::closing(&plan, &outcome);
+        assert!(text.contains("\n     max    1.00ms\n") && text.contains("\n  Status 200: 1,000 · 404: 1\n"), "{text}");
+        fs::write(folder.path().join("a.log"), text).unwrap();
+        let columns = columns(&["tool", "p99_us", "max_us", "requests"]);
+        let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
+        assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 1000 1000".to_owned(), Vec::new()));
+    }
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! The percentiles of the latency in a report: which of them there are, and in which form.
+
+use super::spectrum::{self, Spectrum};
+use super::table::{self, Layout};
+use crate::plan::Percent;
+
+/// The percentiles of a native report that were not asked for.
+const UNASKED: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
+
+/// What a report has of the percentiles.
+#[derive(Clone, Copy, Debug)]
+pub struct Percentiles<'a> {
+    /// Whose table they follow.
+    pub layout: Layout,
+    /// Whether no tool is imitated.
+    pub is_native: bool,
+    /// Whether they were asked for (`-L`). Natively a report has some in any case.
+    pub are_asked_for: bool,
+    /// Whether their spectrum follows.
+    pub has_spectrum: bool,
+    /// Whether those of the service latency follow (`-U`).
+    pub has_service: bool,
+    /// The ones to show (`--percentiles`); `None`: the usual ones.
+    pub asked: Option<&'a [Percent]>,
+}
+
+impl Percentiles<'_> {
+    /// The lines for these latencies, which with a rate count from when requests were due.
+    pub fn render(&self, has_rate: bool, recorded: &Spectrum, service: impl FnOnce() -> Spectrum) -> String {
+        let is_wrk2s = self.has_spectrum || self.has_service || self.is_native && self.asked.is_none();
+        match self.asked {
+            _ if !self.is_native && !self.are_asked_for => String::new(),
+            _ if has_rate && self.are_asked_for && is_wrk2s => self.blocks(recorded, service),
+            None if self.is_native => self.natively(recorded),
+            asked => self.layout.percentiles(asked, |percent| recorded.percentile_us(percent)),
+        }
+    }
+
+    /// wrk2's blocks, or without the spectrum only their lists.
+    fn blocks(&self, recorded: &Spectrum, service: impl FnOnce() -> Spectrum) -> String {
+        let block = |spectrum: &Spectrum, name| {
+            let list = spectrum.list(name, self.asked, self.is_native);
+            if self.has_spectrum { list + &spectrum.detail() } else { list }
+        };
+        let text = block(recorded, spectrum::RECORDED);
+        if self.has_service { text + "\n" + &block(&service(), spectrum::UNCORRECTED) } else { text }
+    }
+
+    /// The percentiles with enough values beyond them, and the maximum.
+    fn natively(&self, recorded: &Spectrum) -> String {
+        let usual: Vec<f64> = Percent::asked_or_usual(None).into_iter().map(Percent::value).collect();
+        let percents = if self.are_asked_for { &usual[..] } else { &UNASKED };
+        let mut text = table::DISTRIBUTION.to_owned();
+        for &percent in percents.iter().filter(|&&percent| recorded.has_enough_beyond(percent)) {
+            text += &table::percentile(&format!("{percent:>7}%"), recorded.percentile_us(percent));
+        }
+        text += &table::percentile(&format!("{:>8}", "max"), recorded.percentile_us(100.0));
+        if self.has_spectrum { text + &recorded.detail() } else { text }
+    }
+}
