@@ -66,6 +66,10 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
 fn limit(text: &str) -> Result<Limit, String> {
     let wrong = |what: &str| format!("{what}; try 5 or p99:10");
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));
+    if let Some(share) = metric.filter(|metric| ["errors", "unavailable"].contains(metric)) {
+        let words = "is usually 0, of which nothing is a percentage; give the runs a gate instead";
+        return Err(format!("{share} {words}: --fail-if '{share}>1%'"));
+    }
     let metric =
         metric.map(|metric| metric.parse().map_err(|()| wrong("the metric must be rate, mean or a percentile")));
     let percent = percent.strip_suffix('%').unwrap_or(percent).trim();
@@ -114,6 +118,7 @@ mod tests {
             ("a b --fail-if-worse", "--fail-if-worse needs a value"),
             ("a b --fail-if-worse much", "must be a percentage"),
             ("a b --fail-if-worse -1", "0 or more"),
+            ("a b --fail-if-worse unavailable:1", "give the runs a gate instead: --fail-if 'unavailable>1%'"),
             ("a b --fail-if-worse p0:1", "the metric must be rate, mean or a percentile"),
             ("a b --bogus", "onrush compare --help lists"),
         ] {

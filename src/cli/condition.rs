@@ -7,7 +7,7 @@
 //! stop      = metric ("+-" / "±") percent                  ; of a percentile, the mean or the rate
 //! metric    = ["scheduled." / "service."] ("p" 0…100 / "mean" / "max")
 //!           / "rate" / "errors" ["." ("connect" / "read" / "write" / "timeout")]
-//!           / "status." (code / digit "xx") / "late" / "dropped" / "verdict"
+//!           / "status." (code / digit "xx") / "late" / "dropped" / "unavailable" / "verdict"
 //! value     = a time (50ms), a number (10k), a share (0.1%), a multiple of the rate asked for (0.99*asked)
 //!           ; or who limited the run (target)
 //! ```
@@ -21,13 +21,14 @@ use crate::plan::{Dialect, Percent};
 use crate::verdict::LimitedBy;
 
 /// The metrics with a fixed name.
-const NAMES: [(&str, Metric); 9] = [
+const NAMES: [(&str, Metric); 10] = [
     ("rate", Metric::Rate),
     ("errors", Metric::Errors),
     ("errors.connect", Metric::ErrorsOf(ErrorKind::Connect)),
     ("errors.read", Metric::ErrorsOf(ErrorKind::Read)),
     ("errors.write", Metric::ErrorsOf(ErrorKind::Write)),
     ("errors.timeout", Metric::ErrorsOf(ErrorKind::Timeout)),
+    ("unavailable", Metric::Unavailable),
     ("late", Metric::Late),
     ("dropped", Metric::Dropped),
     ("verdict", Metric::Verdict),
@@ -208,8 +209,8 @@ fn unknown(name: &str) -> String {
     match nearest(name, NAMES.iter().map(|(name, _)| *name).chain(OTHERS)) {
         Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
         None => format!(
-            "unknown metric {name:?}; there are p0 to p100, mean, max, rate, errors, status.503, status.5xx, late, dropped \
-             and verdict"
+            "unknown metric {name:?}; there are p0 to p100, mean, max, rate, errors, unavailable, status.503, status.5xx, \
+             late, dropped and verdict"
         ),
     }
 }
@@ -240,7 +241,8 @@ fn value(metric: Metric, text: &str) -> Result<Value, String> {
             Err(format!("which unit? write {text}ms, {text}us or {text}s"))
         }
         Metric::Latency(..) => units::time(text, Dialect::Native).map(Value::Time).map_err(|_| wrong()),
-        Metric::Errors if text == "0" => Ok(Value::Share(0.0)),
+        Metric::Errors | Metric::Unavailable if text == "0" => Ok(Value::Share(0.0)),
+        Metric::Unavailable => Err(format!("unavailable is a share of the time; {}", example(metric))),
         Metric::Errors => Err(format!("errors are a share of all requests; {}", example(metric))),
         _ => number(text).map(Value::Number).map_err(|_| wrong()),
     }
@@ -250,7 +252,7 @@ fn example(metric: Metric) -> &'static str {
     match metric {
         Metric::Latency(..) => "try 50ms",
         Metric::Rate => "try 10k or 0.99*asked",
-        Metric::Errors => "try 0.1%",
+        Metric::Errors | Metric::Unavailable => "try 0.1%",
         _ => "try 10 or 1%",
     }
 }
@@ -288,6 +290,8 @@ mod tests {
             ("rate>=0.99*asked", Metric::Rate, AtLeast, Value::OfAsked(0.99)),
             ("errors<0.1%", Metric::Errors, Less, Value::Share(0.001)),
             ("errors=0", Metric::Errors, Equal, Value::Share(0.0)),
+            ("unavailable>1%", Metric::Unavailable, More, Value::Share(0.01)),
+            ("unavailable>0", Metric::Unavailable, More, Value::Share(0.0)),
             ("errors.read>5", Metric::ErrorsOf(ErrorKind::Read), More, Value::Number(5.0)),
             ("errors.timeout>1%", Metric::ErrorsOf(ErrorKind::Timeout), More, Value::Share(0.01)),
             ("status.503=0", Metric::Status(503), Equal, Value::Number(0.0)),
@@ -327,6 +331,7 @@ mod tests {
             ("p100+-2%", 0, "p100 has no confidence interval"),
             ("p0+-2%", 0, "p0 has no confidence interval"),
             ("errors+-2%", 0, "errors has no confidence interval"),
+            ("unavailable+-2%", 0, "unavailable has no confidence interval; percentiles from p1 to p99.9999, mean and"),
             ("p99±2", 4, "\"2\" is not a percentage; try p99+-2%"),
             ("p99 +- x%", 7, "\"x%\" is not a percentage"),
             ("p99+-", 5, "\"\" is not a percentage"),
@@ -364,7 +369,7 @@ mod tests {
             (
                 "latency>1s",
                 0,
-                "unknown metric \"latency\"; there are p0 to p100, mean, max, rate, errors, status.503, status.5xx,",
+                "unknown metric \"latency\"; there are p0 to p100, mean, max, rate, errors, unavailable, status.503,",
             ),
             ("status.5xx>x", 11, "\"x\" is not a value of this metric; try 10 or 1%"),
             ("p99<50", 4, "which unit? write 50ms, 50us or 50s"),
@@ -374,6 +379,8 @@ mod tests {
             ("rate>-1", 5, "\"-1\" is not a value of this metric; try 10k or 0.99*asked"),
             ("rate>=*asked", 6, "only rate is compared with the rate asked for"),
             ("errors>5", 7, "errors are a share of all requests; try 0.1%"),
+            ("unavailable>5", 12, "unavailable is a share of the time; try 0.1%"),
+            ("unavailble>5%", 0, "unknown metric \"unavailble\"; did you mean unavailable?"),
             ("errors>101%", 7, "\"101%\" is not a value of this metric"),
             ("rate>1e9", 5, "\"1e9\" is not a value"),
             ("rate==5", 5, "one = is enough"),

@@ -32,7 +32,7 @@ name, such as rmem_max and c of run 2 in x-rmem_max-4096-c-10-2.json.
 Figures: requests, duration_in_microseconds, bytes, requests_per_sec,
 bytes_transfer_per_sec, mean_us, stdev_us, min_us, max_us, p99_us or any other
 percentile, connect_errors, read_errors, write_errors, timeouts, errors (these
-four together) and status_errors.
+four together), status_errors and unavailable_percent (of the time).
 A file may be compressed (.json.gz); - is standard input. In a folder, files
 that end in .json, .log or .txt are read; x.json and x.log are one run.
 ";

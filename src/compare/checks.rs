@@ -21,6 +21,8 @@ pub struct Checks {
     pub errors: Option<Errors>,
     /// Bytes received for each complete response, heads included.
     pub bytes_per_response: Option<f64>,
+    /// The share (0 to 1) of the time for which the target was unavailable, on average; only with a rate.
+    pub unavailable: Option<f64>,
     /// What was the limit, and in how many runs.
     pub limited_by: Vec<(LimitedBy, usize)>,
     /// How many runs there are.
@@ -48,7 +50,9 @@ impl Checks {
         }
         let bytes = sum(|run| run.figures.bytes).zip(completed).filter(|(_, completed)| *completed > 0);
         let bytes_per_response = bytes.map(|(bytes, completed)| bytes as f64 / completed as f64);
-        Self { completed, errors, bytes_per_response, limited_by, runs: runs.len() }
+        let share = |run: &&Measured| Some(run.document.as_ref()?.open_loop.as_ref()?.unavailable.as_ref()?.share);
+        let unavailable = runs.iter().map(share).sum::<Option<f64>>().map(|sum| sum / runs.len() as f64);
+        Self { completed, errors, bytes_per_response, unavailable, limited_by, runs: runs.len() }
     }
 
     /// The share of requests that failed without a status.

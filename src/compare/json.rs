@@ -92,6 +92,9 @@ struct Side<'a> {
     /// The share of the responses with a status of 400 or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     status_share: Option<f64>,
+    /// The share of the time for which the target was unavailable, on average; only with a rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unavailable_share: Option<f64>,
     /// Received bytes per response, heads included.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_response: Option<f64>,
@@ -191,6 +194,7 @@ fn side(comparison: &Comparison, index: usize) -> Side<'_> {
         completed: checks.completed,
         error_share: checks.error_share(),
         status_share: checks.status_share(),
+        unavailable_share: checks.unavailable,
         bytes_per_response: checks.bytes_per_response,
         limited_by: checks.limited_by.iter().map(|&(by, runs)| Limited { by: by.name(), runs }).collect(),
     }

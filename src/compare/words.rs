@@ -186,10 +186,12 @@ fn probability(p: f64) -> String {
 /// The rows of the checks that are known.
 fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
     let share = |parts: Option<(f64, f64)>| parts.filter(|(_, all)| *all > 0.0).map_or(String::new(), checks::share);
+    let unavailable = |side: &Checks| side.unavailable.map_or(String::new(), checks::percent);
     let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
     let rows = [
         ("errors", share(a.failed()), share(b.failed())),
         ("status of 400 or more", share(a.bad()), share(b.bad())),
+        ("target unavailable", unavailable(a), unavailable(b)),
         ("bytes per response", bytes(a), bytes(b)),
     ];
     let known = rows.into_iter().filter(|(_, a, b)| !a.is_empty() || !b.is_empty());

@@ -200,6 +200,11 @@ impl<B: Backend> Engine<B> {
                 tally.held_back(requests);
             }
         });
+        // Those that are left are beyond `-n`.
+        let beyond = self.dispatch.pacer.count_before(end, u64::MAX);
+        if beyond > 0 {
+            self.books.tally.beyond(beyond);
+        }
     }
 
     /// Whether a connection can begin a batch.

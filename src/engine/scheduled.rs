@@ -79,34 +79,7 @@ impl Scheduled {
 
     /// How many of the next requests, at most `most`, are due before a moment.
     pub fn count_before(&self, moment: Nanos, most: u64) -> u64 {
-        let is_before = |requests: u64| {
-            let mut probe = self.dues.clone();
-            probe.take(requests);
-            probe.next_ns() != u64::MAX && self.begin + probe.next_ns() < moment
-        };
-        if most == 0 || !is_before(0) {
-            return 0;
-        }
-        if !self.dues.can_leap(moment.since(self.begin)) {
-            let mut probe = self.dues.clone();
-            let is_next_before = |_: &u64| {
-                probe.take(1);
-                probe.next_ns() != u64::MAX && self.begin + probe.next_ns() < moment
-            };
-            return (1..most).take_while(is_next_before).count() as u64 + 1;
-        }
-        // Finds the last one before the moment: doubling steps, then bisection.
-        let (mut before, mut step) = (0, 1);
-        while step < most - before && is_before(before + step) {
-            before += step;
-            step *= 2;
-        }
-        let mut beyond = (before + step).min(most);
-        while beyond - before > 1 {
-            let middle = before + (beyond - before) / 2;
-            *(if is_before(middle) { &mut before } else { &mut beyond }) = middle;
-        }
-        before + 1
+        self.dues.count_before(moment.since(self.begin), most)
     }
 
     /// Starts this many requests, of which the first may start; `is_excused`: if it is late, the pace at which late

@@ -50,6 +50,8 @@ pub enum Metric {
     /// Requests that failed, were abandoned, late, dropped or unsent, or got a status of 400 or higher, each counted
     /// once, as a share of those that were due.
     Errors,
+    /// The time in which requests were due and no response came for far longer than usual, as a share of the time.
+    Unavailable,
     /// Errors of one of wrk's kinds.
     ErrorsOf(ErrorKind),
     /// Responses with one status.
@@ -128,7 +130,8 @@ pub enum Value {
     Time(Duration),
     /// A number.
     Number(f64),
-    /// A share (0 to 1) of the requests that were due, or, without a rate, of those that were sent.
+    /// A share (0 to 1) of the requests that were due, or, without a rate, of those that were sent; of the time where the
+    /// figure is one.
     Share(f64),
     /// A multiple of the rate that was asked for.
     OfAsked(f64),
@@ -195,6 +198,6 @@ impl StopTerm {
 impl Metric {
     /// Whether only a run with a rate has this figure.
     pub fn needs_rate(self) -> bool {
-        matches!(self, Self::Late | Self::Dropped | Self::Latency(View::Scheduled, _))
+        matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(View::Scheduled, _))
     }
 }

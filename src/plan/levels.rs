@@ -80,14 +80,19 @@ impl Levels {
 
     /// The time between two moments, in nanoseconds, for which no connection is planned here.
     pub fn empty_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
-        let (mut at_ns, mut empty_ns) = (from_ns, 0);
+        self.empty(from_ns, until_ns).into_iter().map(|(from_ns, until_ns)| until_ns - from_ns).sum()
+    }
+
+    /// The times between two moments, from and until, in nanoseconds, in order, for which no connection is planned here.
+    pub fn empty(&self, from_ns: u64, until_ns: u64) -> Vec<(u64, u64)> {
+        let (mut at_ns, mut empty) = (from_ns, Vec::new());
         while at_ns < until_ns {
             let (here, change_ns) = self.at(at_ns);
             let next_ns = change_ns.min(until_ns);
-            empty_ns += if here == 0 { next_ns - at_ns } else { 0 };
+            empty.extend((here == 0).then_some((at_ns, next_ns)));
             at_ns = next_ns;
         }
-        empty_ns
+        empty
     }
 
     /// The same stages for one of several machines or threads.

@@ -1,10 +1,9 @@
 //! Decides whether gates are broken, from the figures that the text shows.
 
-use std::time::Duration;
-
 use super::bounds::{Bounds, Missing};
 use super::gate::{Gate, Judged};
-use super::rate::{counted, rate};
+use super::rate::{asked_per_s, counted, rate};
+use super::unavailable::Unavailable;
 use super::{Latency, NS_PER_US, units, verdict};
 use crate::plan::Plan;
 use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
@@ -53,19 +52,21 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
     }
     let figure = figure(term.metric, plan, outcome);
     let total = total(outcome);
-    let is_count = !matches!(term.metric, Metric::Latency(..) | Metric::Rate | Metric::Errors);
+    let is_count = !matches!(term.metric, Metric::Latency(..) | Metric::Rate | Metric::Errors | Metric::Unavailable);
+    let asked_per_s = asked_per_s(plan, outcome).unwrap_or(0.0);
     let (figure, value) = match term.value {
         Value::Time(time) => (figure, time.as_nanos() as f64),
         Value::Number(number) => (figure, number),
         Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
         Value::Share(share) => (figure, share),
-        Value::OfAsked(factor) => (figure, factor * asked_per_s(plan, outcome)),
+        Value::OfAsked(factor) => (figure, factor * asked_per_s),
         Value::LimitedBy(_) => (None, 0.0),
     };
     let was = figure.map(|figure| match term.value {
         Value::Time(_) => units::time_us(figure / NS_PER_US),
+        Value::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
         Value::Share(_) => share(figure, total),
-        Value::OfAsked(_) => format!("{figure:.2} of {:.2}", asked_per_s(plan, outcome)),
+        Value::OfAsked(_) => format!("{figure:.2} of {asked_per_s:.2}"),
         Value::LimitedBy(_) => String::new(),
         Value::Number(_) if is_count => units::thousands(figure as u64),
         Value::Number(_) => format!("{figure:.2}"),
@@ -79,7 +80,7 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
 fn share(share: f64, total: f64) -> String {
     match total as u64 {
         few if few < units::PERCENT_MIN => units::share((share * total).round() as u64, few),
-        _ => format!("{:.3} %", share * 100.0),
+        _ => format!("{:.3} % of requests", share * 100.0),
     }
 }
 
@@ -129,6 +130,7 @@ fn figure(metric: Metric, plan: &Plan, outcome: &Outcome) -> Option<f64> {
         Metric::Latency(view, statistic) => return latency(view, statistic, plan, outcome),
         Metric::Rate => return Some(rate(counted(outcome), outcome.elapsed.as_secs_f64())),
         Metric::Errors => return share_of_errors(outcome),
+        Metric::Unavailable => return Unavailable::of(plan, outcome).map(|unavailable| unavailable.share()),
         Metric::ErrorsOf(ErrorKind::Connect) => errors.connect,
         Metric::ErrorsOf(ErrorKind::Read) => errors.read,
         Metric::ErrorsOf(ErrorKind::Write) => errors.write,
@@ -159,11 +161,6 @@ fn share_of_errors(outcome: &Outcome) -> Option<f64> {
     let errors = counters.failed + counters.abandoned + counters.open_late_at_end + counters.unsuccessful + unsent;
     let total = total(outcome);
     (total > 0.0).then(|| errors as f64 / total)
-}
-
-/// The rate asked for, per second. The number due is too low where `-n` ends the schedule before the run.
-fn asked_per_s(plan: &Plan, outcome: &Outcome) -> f64 {
-    plan.schedule.as_ref().map_or(0.0, |schedule| schedule.per_second_between(Duration::ZERO, outcome.elapsed))
 }
 
 /// A latency in nanoseconds, of complete responses.
@@ -202,6 +199,8 @@ fn latency(view: View, statistic: Statistic, plan: &Plan, outcome: &Outcome) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::fixtures::{fail, flawless, plan, schedule};
     use super::*;
     use crate::plan::Dialect;
@@ -242,13 +241,13 @@ mod tests {
             (Metric::Latency(View::Service, Statistic::Max), ms(0), "1.00ms", true),
             (Metric::Latency(View::Shown, Statistic::Mean), ms(2), "1.00ms", false),
             (Metric::Rate, Value::Number(999.0), "1000.00", true),
-            (Metric::Errors, Value::Share(0.029), "3.000 %", true),
-            (Metric::Errors, Value::Share(0.031), "3.000 %", false),
+            (Metric::Errors, Value::Share(0.029), "3.000 % of requests", true),
+            (Metric::Errors, Value::Share(0.031), "3.000 % of requests", false),
             (Metric::ErrorsOf(ErrorKind::Read), Value::Number(19.0), "20", true),
-            (Metric::ErrorsOf(ErrorKind::Timeout), Value::Share(0.01), "0.400 %", false),
+            (Metric::ErrorsOf(ErrorKind::Timeout), Value::Share(0.01), "0.400 % of requests", false),
             (Metric::ErrorsOf(ErrorKind::Connect), Value::Number(0.0), "0", false),
             (Metric::Status(503), Value::Number(5.0), "6", true),
-            (Metric::StatusClass(5), Value::Share(0.01), "0.600 %", false),
+            (Metric::StatusClass(5), Value::Share(0.01), "0.600 % of requests", false),
         ] {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), holds), "{metric:?} {value:?}");
         }
@@ -271,8 +270,8 @@ mod tests {
             (Metric::Latency(View::Shown, Statistic::Max), zero, "5.00ms"),
             (Metric::Latency(View::Service, p("99")), zero, "1.00ms"),
             (Metric::Late, Value::Number(0.0), "300"),
-            (Metric::Dropped, Value::Share(0.05), "6.000 %"),
-            (Metric::Errors, Value::Share(0.0), "10.000 %"),
+            (Metric::Dropped, Value::Share(0.05), "6.000 % of requests"),
+            (Metric::Errors, Value::Share(0.0), "10.000 % of requests"),
             (Metric::Rate, Value::OfAsked(0.8), "900.00 of 1000.00"),
         ] {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");

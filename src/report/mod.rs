@@ -31,6 +31,7 @@ mod spectrum;
 mod text;
 mod tls;
 mod told;
+mod unavailable;
 mod verdict;
 
 #[cfg(test)]

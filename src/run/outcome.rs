@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 
 use super::snapshot::Collector;
+use super::unanswered::{Unanswered, unanswered};
 use super::until::StopRule;
 use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 use crate::engine::{self, Spare, WorkerEnd};
@@ -45,6 +46,8 @@ pub struct Outcome {
     pub ports: Option<Ports>,
     /// Times in which requests were in flight and no response came, in order.
     pub silences: Vec<Gap>,
+    /// Times in which requests were due and no response came, in order; `None`: there is no schedule, or it is unknown.
+    pub unanswered: Option<Vec<Unanswered>>,
     /// Times in which at least one worker waited for a response.
     pub awaited: Vec<Gap>,
     /// Times in which at least one worker was stalled, in order and without overlaps.
@@ -148,6 +151,7 @@ impl Outcome {
             host: host::Facts::default(),
             ports: None,
             silences: vec![Gap::ALL],
+            unanswered: None,
             awaited: Vec::new(),
             stalls: Vec::new(),
             least_before_ns: None,
@@ -212,13 +216,32 @@ impl Outcome {
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
         debug_assert!(self.follows_littles_law(plan), "latencies longer than requests were in flight");
-        let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
-        self.silences = silences::common(&silences::common(&self.silences, &self.awaited), &[run]);
+        self.hear_nothing(plan);
         self.host = host::facts();
         for (worker, share) in self.workers.iter_mut().zip(collector.shares) {
             worker.counters = share.counters;
             worker.evidence = worker.evidence.map(|_| share.evidence);
         }
+    }
+
+    /// Finds the times without a response.
+    fn hear_nothing(&mut self, plan: &Plan) {
+        let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
+        let gaps = silences::common(&self.silences, &[run]);
+        self.silences = silences::common(&gaps, &self.awaited);
+        let Some(schedule) = plan.schedule.as_ref().filter(|_| !self.has_lost_threads() && !self.elapsed.is_zero())
+        else {
+            return;
+        };
+        // Requests that the script holds back are not the target's.
+        let gaps = if self.pauses { &self.silences } else { &gaps };
+        let mut found = unanswered(plan, schedule, gaps);
+        let unsent = self.totals.open_loop.as_deref().map_or(0, |open_loop| open_loop.unsent);
+        let reached_ns = found.last().map_or(0, |last| last.gap.until_ns);
+        // Where `-n` ends the schedule before the run, its last requests may still wait to be sent.
+        let rest = gaps.last().filter(|last| last.until_ns == run.until_ns && last.until_ns > reached_ns && unsent > 0);
+        found.extend(rest.map(|gap| Unanswered { gap: *gap, due: unsent }));
+        self.unanswered = Some(found);
     }
 
     /// Whether the latencies add up to no more than the time that requests were in flight. Not checked with a warm-up,

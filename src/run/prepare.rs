@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::congestion::try_congestion;
 use super::crew::Crew;
+use super::dues::{dues, seed};
 use super::sight::Sight;
 use super::simulated::Simulated;
 use super::sockets::SocketWatcher;
@@ -24,9 +25,8 @@ use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, socket};
 use crate::engine::{
     self, Control, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, Spare, tls,
 };
-use crate::plan::schedule::Span;
 use crate::plan::way::Sources;
-use crate::plan::{Addresses, Dialect, Io, Part, Plan, load};
+use crate::plan::{Addresses, Dialect, Io, Plan, load};
 use crate::reason::reason;
 use crate::script::Script;
 
@@ -155,11 +155,9 @@ fn deal<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
 
 /// When the requests of worker `index` are due.
 pub(super) fn pacer(plan: &Plan, settings: &Settings, index: u32) -> Pacer {
-    let Settings { warmup_ns, duration_ns, seed, .. } = *settings;
     plan.schedule.as_ref().map_or(Pacer::Closed, |schedule| {
-        let (worker, span) = (Part::new(index, plan.load.threads), Span { warmup_ns, duration_ns });
         let slice_ns = settings.rules.open_loop.map_or(0, |rules| rules.slice_ns);
-        Pacer::Scheduled(Scheduled::new(schedule.dues(worker, span, seed), schedule.catch_up, slice_ns))
+        Pacer::Scheduled(Scheduled::new(dues(plan, schedule, index), schedule.catch_up, slice_ns))
     })
 }
 
@@ -214,7 +212,7 @@ pub(super) fn settings(
         give_up_ns: plan.give_up.map(nanos),
         patience_ns: nanos(plan.give_up.unwrap_or(PATIENCE)),
         spins: false,
-        seed: plan.seed.wrapping_add(u64::from(index)),
+        seed: seed(plan, index),
         transcribe: plan.once,
     }
 }

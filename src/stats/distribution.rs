@@ -105,6 +105,17 @@ impl<C: Count> Distribution<C> {
         self.at_rank(rank(p, self.count()))
     }
 
+    /// The values that are not among those of a part, as precisely as the bins have them.
+    pub fn without(&self, part: &Self) -> Self {
+        let mut left = Self::new();
+        let mut parts = part.bins.used().peekable();
+        for ((middle, count), (values, _)) in self.values().zip(self.bins.used()) {
+            let taken = parts.next_if(|(others, _)| *others == values).map_or(0, |(_, taken)| taken);
+            left.record_many(middle, count.saturating_sub(taken));
+        }
+        left
+    }
+
     /// The value at a rank in ascending order, from 1; past the last rank, the largest. Zero if there is no value.
     pub fn at_rank(&self, rank: u64) -> u64 {
         if rank >= self.count() {

@@ -19,8 +19,13 @@ pub struct OpenLoop<C: Count> {
     pub in_flight: Option<Box<Distribution<C>>>,
     /// The latencies as wrk2 records them. `None` unless it is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,
+    /// Service latencies, in nanoseconds, of responses that a time without responses held up, except for those that
+    /// ended one. `None` until there is one.
+    pub held: Option<Box<Distribution<C>>>,
     /// Requests that were due since measuring began.
     pub due: u64,
+    /// Requests that would have been due while a thread was at work, had the number of requests not been limited.
+    pub beyond: u64,
     /// Requests that were due before and had not been sent by then.
     pub carried: u64,
     /// Requests that were sent more than a millisecond after they were due.
@@ -69,7 +74,11 @@ impl<C: Count> OpenLoop<C> {
         if let Some(wrk2) = &mut self.wrk2 {
             wrk2.clear();
         }
-        (self.due, self.carried, self.late, self.dropped, self.unsent, self.held_back) = (0, 0, 0, 0, 0, 0);
+        if let Some(held) = &mut self.held {
+            held.clear();
+        }
+        (self.due, self.beyond) = (0, 0);
+        (self.carried, self.late, self.dropped, self.unsent, self.held_back) = (0, 0, 0, 0, 0);
         self.untimestamped = 0;
         (self.all_busy_ns, self.all_busy_max_ns, self.paused_ns, self.calm, self.calm_ns) = (0, 0, 0, 0, 0);
     }
@@ -83,7 +92,9 @@ impl<C: Count> Default for OpenLoop<C> {
             censored: Distribution::default(),
             in_flight: None,
             wrk2: None,
+            held: None,
             due: 0,
+            beyond: 0,
             carried: 0,
             late: 0,
             dropped: 0,
@@ -110,7 +121,11 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         if let Some(wrk2) = other.wrk2.as_deref() {
             **self.wrk2.get_or_insert_default() += wrk2;
         }
+        if let Some(held) = other.held.as_deref().filter(|held| held.count() > 0) {
+            **self.held.get_or_insert_default() += held;
+        }
         self.due += other.due;
+        self.beyond += other.beyond;
         self.carried += other.carried;
         self.late += other.late;
         self.dropped += other.dropped;

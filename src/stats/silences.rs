@@ -28,6 +28,8 @@ pub struct Silences {
     asked_ns: Option<u64>,
     gaps: Vec<Gap>,
     awaited: Vec<Gap>,
+    /// The end of the last gap in which a response was awaited.
+    held_until_ns: u64,
 }
 
 impl Gap {
@@ -48,7 +50,7 @@ impl Silences {
 
     /// Forgets everything except that requests are in flight, and keeps the memory: measuring begins.
     pub fn clear(&mut self) {
-        self.last_ns = 0;
+        (self.last_ns, self.held_until_ns) = (0, 0);
         self.asked_ns = self.asked_ns.map(|_| 0);
         self.gaps.clear();
         self.awaited.clear();
@@ -59,6 +61,12 @@ impl Silences {
     #[inline]
     pub fn asked(&mut self, at_ns: u64) {
         self.asked_ns.get_or_insert(at_ns);
+    }
+
+    /// Whether a response, to a request that was sent at that time, was held up by a gap that another response ended.
+    #[inline]
+    pub fn is_held(&self, sent_ns: u64, at_ns: u64) -> bool {
+        sent_ns < self.held_until_ns && at_ns.saturating_sub(self.last_ns) < GAP_MIN_NS
     }
 
     /// Records a completion, this long after measuring began; `is_last`: no other request is in flight then.
@@ -87,6 +95,7 @@ impl Silences {
         let awaited = self.asked_ns.map(|asked_ns| Gap { from_ns: self.last_ns.max(asked_ns), until_ns });
         if let Some(awaited) = awaited.filter(|awaited| awaited.length_ns() >= GAP_MIN_NS) {
             push(&mut self.awaited, awaited);
+            self.held_until_ns = until_ns;
         }
     }
 }
@@ -117,6 +126,19 @@ pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
         }
     }
     gaps
+}
+
+/// The parts of a gap that are in none of the others, which are in order and do not overlap.
+pub fn without(gap: Gap, others: &[Gap]) -> Vec<Gap> {
+    let mut left = gap;
+    let mut parts = Vec::new();
+    for other in others.iter().filter(|other| other.until_ns > gap.from_ns && other.from_ns < gap.until_ns) {
+        parts.push(Gap { until_ns: other.from_ns, ..left });
+        left.from_ns = left.from_ns.max(other.until_ns);
+    }
+    parts.push(left);
+    parts.retain(|part| part.length_ns() > 0);
+    parts
 }
 
 /// The union of two lists, in order and without overlaps.
@@ -194,6 +216,37 @@ mod tests {
         silences.asked(50 * MS);
         silences.completed(300 * MS, true);
         assert_eq!(in_ms(&silences.end(u64::MAX).1), [(50, 300)]);
+    }
+
+    #[test]
+    fn a_response_is_held_by_a_gap_that_another_one_ended() {
+        let mut silences = Silences::new();
+        silences.asked(0);
+        let mut completed = |sent_ms: u64, at_ms: u64| {
+            let is_held = silences.is_held(sent_ms * MS, at_ms * MS);
+            silences.completed(at_ms * MS, false);
+            is_held
+        };
+        assert_eq!(
+            [(0, 1), (1, 501), (2, 501), (499, 502)].map(|(sent, at)| completed(sent, at)),
+            [false, false, true, true]
+        );
+        assert_eq!([(501, 503), (502, 900), (503, 900)].map(|(sent, at)| completed(sent, at)), [false, false, true]);
+        silences.clear();
+        assert!(!silences.is_held(0, 1));
+    }
+
+    #[test]
+    fn what_others_cover_is_cut_out() {
+        let gap = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * MS, until_ns: until_ms * MS };
+        for (others, left) in [
+            (vec![], vec![(100, 900)]),
+            (vec![gap(0, 100), gap(900, 950)], vec![(100, 900)]),
+            (vec![gap(0, 200), gap(300, 400), gap(850, 950)], vec![(200, 300), (400, 850)]),
+            (vec![gap(50, 950)], vec![]),
+        ] {
+            assert_eq!(in_ms(&without(gap(100, 900), &others)), left);
+        }
     }
 
     #[test]

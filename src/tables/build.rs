@@ -107,6 +107,8 @@ pub fn everything(runs: &[Measured], key: &[String]) -> Vec<Column> {
     percents.dedup();
     let percentiles = percents.into_iter().map(Figure::Percentile);
     let figures = Figure::BEFORE_PERCENTILES.into_iter().chain(percentiles).chain(Figure::AFTER_PERCENTILES);
+    let is_known = runs.iter().any(|run| Figure::Unavailable.of(run).is_some());
+    let figures = figures.chain(is_known.then_some(Figure::Unavailable));
     fields.into_iter().map(Column::Field).chain(figures.map(Column::Figure)).collect()
 }
 

@@ -50,6 +50,8 @@ pub enum Figure {
     Errors,
     /// Responses with a status of 400 or more.
     StatusErrors,
+    /// How much of the time the target was unavailable, in per cent; only with a rate.
+    Unavailable,
 }
 
 /// The fields that distinguish runs, beside the factors of an experiment.
@@ -141,7 +143,7 @@ impl Figure {
 
     /// All figures but the percentiles.
     fn fixed() -> impl Iterator<Item = Self> {
-        Self::BEFORE_PERCENTILES.into_iter().chain(Self::AFTER_PERCENTILES)
+        Self::BEFORE_PERCENTILES.into_iter().chain(Self::AFTER_PERCENTILES).chain([Self::Unavailable])
     }
 
     fn named(name: &str) -> Option<Self> {
@@ -172,6 +174,7 @@ impl Figure {
             Self::Timeouts => "timeouts",
             Self::Errors => "errors",
             Self::StatusErrors => "status_errors",
+            Self::Unavailable => "unavailable_percent",
         }
         .to_owned()
     }
@@ -184,6 +187,7 @@ impl Figure {
             Self::Min => "min latency".to_owned(),
             Self::Max => "max latency".to_owned(),
             Self::Percentile(percent) => format!("{percent}% latency"),
+            Self::Unavailable => "unavailable".to_owned(),
             other => other.name(),
         }
     }
@@ -195,7 +199,7 @@ impl Figure {
 
     /// Whether tables for people show it as a whole number.
     pub fn is_whole(self) -> bool {
-        !matches!(self, Self::Duration | Self::Rate | Self::Transfer | Self::Mean | Self::Stdev)
+        !matches!(self, Self::Duration | Self::Rate | Self::Transfer | Self::Mean | Self::Stdev | Self::Unavailable)
     }
 
     /// The length of the rule below its heading. centminmod's script makes three of them too short.
@@ -225,6 +229,10 @@ impl Figure {
             Self::Timeouts => errors(|errors| errors.timeout),
             Self::Errors => errors(|errors| errors.total() - errors.status),
             Self::StatusErrors => errors(|errors| errors.status),
+            Self::Unavailable => {
+                let open_loop = run.document.as_deref()?.open_loop.as_ref()?;
+                Number::of(open_loop.unavailable.as_ref()?.share * 100.0)
+            }
         }
     }
 

@@ -27,10 +27,11 @@ const VERDICT: &str = "verdict: ";
 pub const REWRITTEN: &str = "note: latency as measured; wrk would print Avg ";
 
 /// What notes say that any run may have beside others that want the same processors.
-pub const OF_THE_MACHINE: [&str; 8] = [
+pub const OF_THE_MACHINE: [&str; 9] = [
     "note: the hypervisor took",
     "note: onrush itself was stalled",
     "note: no response from",
+    "note: the target was unavailable for ",
     " had a request in flight on average",
     " had no response when the run ended, ",
     " requests/s between the first and the last third",

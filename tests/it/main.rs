@@ -14,6 +14,8 @@ mod tls_processes;
 mod addresses;
 /// What a request allocates.
 mod allocations;
+/// How much of the time a target was there.
+mod availability;
 /// Which backend runs, and why.
 mod backends;
 /// Scripts with errors, and scripts that misbehave.
@@ -114,6 +116,7 @@ fn main() {
     let mut cases: Vec<(&str, Vec<Case>)> = vec![
         ("addresses", addresses::cases()),
         ("allocations", allocations::cases()),
+        ("availability", availability::cases()),
         ("backends", backends::cases()),
         ("broken_scripts", broken_scripts::cases()),
         ("closing", closing::cases()),

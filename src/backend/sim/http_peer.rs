@@ -173,6 +173,7 @@ impl HttpPeer {
 impl Peer for HttpPeer {
     fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         self.busy_until = now;
+        actions.extend(self.shared.scenario.killed_at(now).map(|at| Action { at, act: Act::Reset }));
         self.look_later(actions);
         self.go_wrong(now, actions);
     }

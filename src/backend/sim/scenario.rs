@@ -16,6 +16,10 @@
 //! from_s = 20.0
 //! for_s = 10.0
 //!
+//! [[outage]]                     # the server is killed, and starts again: connections are reset, connects refused
+//! from_s = 40.0
+//! for_s = 3.0
+//!
 //! [[fault]]                      # every third request loses its connection within the response
 //! every = 3
 //! what = "reset"
@@ -80,6 +84,8 @@ pub struct Scenario {
     pub listens: HashSet<IpAddr>,
     /// When the server does not respond.
     pub stall: Vec<Span>,
+    /// When the server is not there: at the beginning all connections are reset, and until the end connects are refused.
+    pub outage: Vec<Span>,
     /// When connects are refused.
     pub refuse: Vec<Span>,
     /// The error number of a refused connect.
@@ -172,6 +178,7 @@ impl Default for Scenario {
             ports: 0,
             listens: HashSet::new(),
             stall: Vec::new(),
+            outage: Vec::new(),
             refuse: Vec::new(),
             refuse_errno: Errno::CONNREFUSED.raw_os_error(),
             backlog: Vec::new(),
@@ -197,7 +204,7 @@ impl Scenario {
 
     /// Checks that no time is negative: virtual time would never get past it.
     fn check(&self) -> anyhow::Result<()> {
-        let Self { stall, refuse, backlog, generator_stall, connection_fault, .. } = self;
+        let Self { stall, outage, refuse, backlog, generator_stall, connection_fault, .. } = self;
         let times = [
             ("connect_us", self.connect_us),
             ("latency_us", self.latency_us),
@@ -207,7 +214,7 @@ impl Scenario {
             ("idle_us", self.idle_us),
             ("signal_s", self.signal_s.unwrap_or_default()),
         ];
-        let spans = [stall, refuse, backlog, generator_stall].into_iter().flatten();
+        let spans = [stall, outage, refuse, backlog, generator_stall].into_iter().flatten();
         let spans = spans.flat_map(|span| [("from_s", span.from_s), ("for_s", span.for_s)]);
         let faults = connection_fault.iter().map(|fault| ("after_us", fault.after_us));
         for (name, value) in times.into_iter().chain(spans).chain(faults) {
@@ -245,9 +252,15 @@ impl Scenario {
         after(&self.stall, at)
     }
 
+    /// When a connection that was accepted then is reset because the server is killed.
+    pub(super) fn killed_at(&self, accepted: Nanos) -> Option<Nanos> {
+        let later = self.outage.iter().filter(|span| accepted < span.end());
+        later.map(|span| accepted.max(span.begin())).min()
+    }
+
     /// Whether a connect that arrives at `at` is accepted.
     pub(super) fn accepts(&self, address: SocketAddr, at: Nanos) -> Result<(), Errno> {
-        if self.refuse.iter().any(|span| span.contains(at)) {
+        if self.refuse.iter().chain(&self.outage).any(|span| span.contains(at)) {
             return Err(Errno::from_raw_os_error(self.refuse_errno));
         }
         let is_heard = self.listens.is_empty() || self.listens.contains(&address.ip());
@@ -263,7 +276,11 @@ pub(super) fn after(spans: &[Span], at: Nanos) -> Nanos {
 impl Span {
     /// Whether this moment is in it.
     fn contains(&self, at: Nanos) -> bool {
-        nanos(self.from_s * 1e6) <= at.0 && at < self.end()
+        self.begin() <= at && at < self.end()
+    }
+
+    fn begin(&self) -> Nanos {
+        Nanos(nanos(self.from_s * 1e6))
     }
 
     /// The first moment after it.

@@ -27,6 +27,16 @@ impl Tally {
         }
     }
 
+    /// A scheduled request gets its complete response, which may have been held up together with others.
+    #[inline]
+    pub(super) fn held(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+        let is_open = self.rules.open_loop.is_some();
+        if is_open && self.silences.is_held(request.sent_at.since(self.start), at.since(self.start)) {
+            let open_loop = self.interval.open_loop.get_or_insert_default();
+            open_loop.held.get_or_insert_default().record(latency_ns);
+        }
+    }
+
     /// A scheduled request got its complete response.
     #[inline]
     pub(super) fn answered(&mut self, request: &OpenRequest, at: Nanos) {
@@ -67,6 +77,11 @@ impl Tally {
     /// This many of the requests not sent were held back by the schedule's catch-up limit.
     pub fn held_back(&mut self, requests: u64) {
         self.interval.open_loop.get_or_insert_default().held_back += requests;
+    }
+
+    /// This many further requests would have been due without a limit on their number.
+    pub fn beyond(&mut self, requests: u64) {
+        self.interval.open_loop.get_or_insert_default().beyond += requests;
     }
 
     /// A script makes a connection pause this long before a batch.

@@ -98,6 +98,51 @@ impl Dues {
         self.find();
     }
 
+    /// How many of the next requests, at most `most`, are due before this time, in nanoseconds.
+    pub fn count_before(&self, until_ns: u64, most: u64) -> u64 {
+        let is_before = |requests: u64| {
+            let mut probe = self.clone();
+            probe.take(requests);
+            probe.next_ns < until_ns
+        };
+        if most == 0 || !is_before(0) {
+            return 0;
+        }
+        if !self.can_leap(until_ns) {
+            let mut probe = self.clone();
+            let is_next_before = |_: &u64| {
+                probe.take(1);
+                probe.next_ns < until_ns
+            };
+            return (1..most).take_while(is_next_before).count() as u64 + 1;
+        }
+        // Finds the last one before that time: doubling steps, then bisection.
+        let (mut before, mut step) = (0, 1);
+        while step < most - before && is_before(before + step) {
+            before += step;
+            step *= 2;
+        }
+        let mut beyond = (before + step).min(most);
+        while beyond - before > 1 {
+            let middle = before + (beyond - before) / 2;
+            *(if is_before(middle) { &mut before } else { &mut beyond }) = middle;
+        }
+        before + 1
+    }
+
+    /// Skips the requests, at most `most`, that are due before this time, in nanoseconds; returns how many those were.
+    pub fn pass_before(&mut self, until_ns: u64, most: u64) -> u64 {
+        let mut passed = 0;
+        while passed < most && !self.can_leap(until_ns) && self.next_ns < until_ns {
+            self.take(1);
+            passed += 1;
+        }
+        // Now many can be skipped at once, or there are no more.
+        let rest = self.count_before(until_ns, most - passed);
+        self.take(rest);
+        passed + rest
+    }
+
     /// Finds out when the next request is due, in this stage or a later one.
     fn find(&mut self) {
         self.next_ns = u64::MAX;

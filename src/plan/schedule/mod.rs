@@ -71,6 +71,19 @@ impl Schedule {
         requests / self.part.of as f64
     }
 
+    /// The times after the warm-up in which no request is due, from and until, in nanoseconds, in order: stages at a rate
+    /// of zero, and what follows the last stage.
+    pub fn idle(&self) -> Vec<(u64, u64)> {
+        let (mut from_ns, mut idle) = (0, Vec::new());
+        for stage in &self.stages {
+            let until_ns = stage.length_ns().saturating_add(from_ns);
+            idle.extend(stage.is_idle().then_some((from_ns, until_ns)));
+            from_ns = until_ns;
+        }
+        idle.push((from_ns, u64::MAX));
+        idle
+    }
+
     /// The length of all stages together; `None`: the last one is open-ended.
     pub fn length(&self) -> Option<Duration> {
         self.stages.iter().map(|stage| stage.length).sum()

@@ -37,6 +37,32 @@ fn all(mut dues: Dues) -> Vec<u64> {
     due
 }
 
+#[test]
+fn skipping_up_to_a_time_takes_all_that_is_due_before_it() {
+    let mut random = Random::new(3);
+    for _ in 0..300 {
+        let stages = any_stages(&mut random);
+        let arrivals = [Arrivals::Uniform, Arrivals::Poisson, burst(3)][random.below(3) as usize];
+        let span = Span { warmup_ns: [0, SECOND][random.below(2) as usize], duration_ns: Some(30 * SECOND) };
+        let dues = schedule(arrivals, &stages).dues(Part::new(1, 2), span, 5);
+        let due = all(dues.clone());
+        let (until_ns, most) = (random.below(40 * SECOND), [3, 100, u64::MAX][random.below(3) as usize]);
+        let expected = due.iter().filter(|due_ns| **due_ns < until_ns).count().min(most as usize);
+        assert_eq!(dues.count_before(until_ns, most), expected as u64, "{stages:?} {arrivals:?} {span:?} {until_ns}");
+        let mut rest = dues;
+        assert_eq!(rest.pass_before(until_ns, most), expected as u64);
+        assert_eq!(all(rest), due[expected..]);
+    }
+}
+
+#[test]
+fn stages_without_requests_and_what_follows_the_last_are_idle() {
+    let stages = [stage(2, 0, 5), stage(3, 0, 0), stage(1, 5, 0)];
+    let idle = schedule(Arrivals::Uniform, &stages).idle();
+    assert_eq!(idle, [(2 * SECOND, 5 * SECOND), (6 * SECOND, u64::MAX)]);
+    assert_eq!(schedule(Arrivals::Uniform, &[Stage::open(per_second(1))]).idle(), [(u64::MAX, u64::MAX)]);
+}
+
 /// All due times of a schedule that is carried out in one part.
 fn whole(schedule: &Schedule, span: Span) -> Vec<u64> {
     all(schedule.dues(Part::WHOLE, span, 1))

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use super::super::failure::Failure;
 use super::super::rewritten;
 use super::super::silences::silences;
+use super::super::unavailable::Unavailable;
 use super::fold::in_order;
 use super::open_loop::MoreConnections;
 use super::{Capped, Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
@@ -68,10 +69,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         counted: outcome.ended == Ended::Requests,
     }));
     notes.extend(unanswered(plan, outcome, has_hanging).filter(|_| is_known));
-    notes.extend((!silences.is_empty()).then(|| {
-        let gaps: Vec<Gap> = silences.iter().map(|(gap, _)| *gap).collect();
-        Note::Silences { count: gaps.len(), longest: longest(gaps), elapsed_ns: nanos(outcome.elapsed) }
-    }));
+    notes.extend(without_response(plan, outcome, &silences));
     let is_said = notes.iter().any(|note| matches!(note, Note::FewerConnections { .. }));
     let shortage = outcome.descriptors.filter(|_| !is_said);
     notes.extend(rows.into_iter().map(|row| Note::Failure(Failure { shortage, ..Failure::of(plan, outcome, row) })));
@@ -238,6 +236,21 @@ fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
     let ages = censored.iter().flat_map(|censored| censored.values());
     let older: u64 = ages.filter(|&(age_ns, _)| age_ns > usual_ns).map(|(_, count)| count).sum();
     older.saturating_sub(counters.abandoned).min(counters.open_at_end)
+}
+
+/// The note on the times without a response: whether the target was unavailable, or without a schedule only when they
+/// were.
+fn without_response(plan: &Plan, outcome: &Outcome, silences: &[(Gap, u64)]) -> Option<Note> {
+    let elapsed_ns = nanos(outcome.elapsed);
+    if let Some(unavailable) = Unavailable::of(plan, outcome) {
+        let (share, due) = (unavailable.share(), unavailable.due());
+        let gaps: Vec<Gap> = unavailable.times.iter().map(|time| time.gap).collect();
+        let is_said = !gaps.is_empty() && outcome.totals.counters.completed > 0;
+        let count = gaps.len();
+        return is_said.then(|| Note::Unavailable { longest: longest(gaps), count, elapsed_ns, share, due });
+    }
+    let gaps: Vec<Gap> = silences.iter().map(|(gap, _)| *gap).collect();
+    (!gaps.is_empty()).then(|| Note::Silences { count: gaps.len(), longest: longest(gaps), elapsed_ns })
 }
 
 /// The note on the times in which onrush was stalled.

@@ -47,6 +47,7 @@ impl Note {
             | Self::TooLate { .. }
             | Self::Uncertain(_)
             | Self::Silences { .. }
+            | Self::Unavailable { .. }
             | Self::Answer { .. }
             | Self::Statuses { .. } => Weight::Failure,
             Self::Dropped { .. }

@@ -193,6 +193,19 @@ pub enum Note {
         /// How long was measured, in nanoseconds.
         elapsed_ns: u64,
     },
+    /// The target was unavailable for some of the time.
+    Unavailable {
+        /// The longest of those times, in chronological order.
+        longest: Vec<Gap>,
+        /// How many there were.
+        count: usize,
+        /// How long was measured, in nanoseconds.
+        elapsed_ns: u64,
+        /// The share (0 to 1) of the time.
+        share: f64,
+        /// How many requests were due meanwhile.
+        due: u64,
+    },
     /// The only response was not 2xx.
     Answer {
         /// Its status.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::super::bounds::{Between, Bounds, Missing};
+use super::super::rate::asked_per_s;
 use super::super::verdict::threads;
 use super::Note;
 use crate::plan::limits::CONNECTIONS_MAX;
@@ -226,8 +227,7 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
     } else {
         held_back(plan, open_loop).or(crowded.map(Bottleneck::Connections))
     };
-    // The number due is too low where `-n` ends the schedule before the run.
-    let by_schedule_per_s = plan.schedule.as_ref()?.per_second_between(Duration::ZERO, outcome.elapsed);
+    let by_schedule_per_s = asked_per_s(plan, outcome)?;
     let [sent_per_s, carried_per_s] = [lateness.count(), *carried].map(|requests| requests as f64 / elapsed_s);
     let asked_per_s = by_schedule_per_s + carried_per_s;
     // A backlog of one silence does not grow afterwards, and one that is caught up with shrinks.

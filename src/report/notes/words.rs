@@ -69,6 +69,9 @@ impl fmt::Display for Note {
             Self::Silences { longest, count, elapsed_ns } => {
                 write!(f, "no response {}", times_line(longest, *count, *elapsed_ns))
             }
+            Self::Unavailable { longest, count, elapsed_ns, share, due } => {
+                f.write_str(&unavailable_line(longest, *count, *elapsed_ns, *share, *due))
+            }
             Self::Stalled { longest, count, elapsed_ns, share, touched, latencies } => {
                 let inflated = inflated(*touched, *latencies);
                 f.write_str(&stalled_line(longest, *count, *elapsed_ns, *share, &inflated))
@@ -225,6 +228,14 @@ fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
         _ => format!(" (the longest of {count} such times)"),
     };
     format!("{}{others}", listed(&times))
+}
+
+fn unavailable_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, due: u64) -> String {
+    let times = times_line(longest, count, elapsed_ns);
+    let (percent, were) = (100.0 * share, if due == 1 { "was" } else { "were" });
+    let percent = if percent < 0.05 { "less than 0.1 %".to_owned() } else { format!("{percent:.1} %") };
+    let due = counted(due, "request");
+    format!("the target was unavailable for {percent} of the time: no response {times}, while {due} {were} due")
 }
 
 /// How many latencies a stall inflated.

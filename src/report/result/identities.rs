@@ -43,7 +43,10 @@ impl Document {
         self.counts()?;
         self.rates()?;
         self.rows()?;
-        Sources::of("", self)?;
+        let sources = Sources::of("", self)?;
+        if let Some(unavailable) = self.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref()) {
+            unavailable.check(sources.lasted_s())?;
+        }
         Ok(axis::check(self)?)
     }
 

@@ -11,7 +11,7 @@ use super::rate;
 use super::sources::Segment;
 use super::{
     Agreed, Connections, Distribution, Document, Latency, LedgerRow, OpenLoop, Phases, Requests, Script, Sources, Tls,
-    axis,
+    Unavailable, axis,
 };
 use crate::stats::{Corrupt, Distribution as Values};
 
@@ -50,7 +50,7 @@ impl Document {
         let most = |of: fn(&Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
         sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
         sum.connections.established = most(|segment| segment.established).max(sum.connections.established);
-        sum.open_loop = OpenLoop::sum(&documents, sum.latency.scheduled.as_ref())?;
+        sum.open_loop = OpenLoop::sum(&documents, sum.latency.scheduled.as_ref(), sum.duration_s)?;
         if let Some(open_loop) = &mut sum.open_loop {
             open_loop.due_per_s = rate(sum.requests.due.unwrap_or_default(), sum.duration_s);
             open_loop.sent_per_s = rate(sum.requests.started, sum.duration_s);
@@ -173,7 +173,7 @@ impl Latency {
 
 impl OpenLoop {
     /// `None` if one is of a closed loop. The caller computes the rates from the requests.
-    fn sum(documents: &[&Document], scheduled: Option<&Distribution>) -> Result<Option<Self>, Corrupt> {
+    fn sum(documents: &[&Document], scheduled: Option<&Distribution>, lasted_s: f64) -> Result<Option<Self>, Corrupt> {
         let parts: Option<Vec<&Self>> = documents.iter().map(|document| document.open_loop.as_ref()).collect();
         let (Some(parts), Some(scheduled)) = (parts, scheduled) else { return Ok(None) };
         let Some(lateness) = total(parts.iter().map(|part| &part.lateness))? else { return Ok(None) };
@@ -184,8 +184,17 @@ impl OpenLoop {
         percents.sort_unstable();
         percents.dedup();
         let (due_per_s, sent_per_s, none) = (0.0, 0.0, BTreeMap::new());
-        let mut sum =
-            Self { due_per_s, sent_per_s, lateness, censored, in_flight, untimestamped, percentiles_us: none };
+        let unavailable = Unavailable::sum(documents, lasted_s)?;
+        let mut sum = Self {
+            due_per_s,
+            sent_per_s,
+            lateness,
+            censored,
+            in_flight,
+            unavailable,
+            untimestamped,
+            percentiles_us: none,
+        };
         let failed = documents.iter().map(|document| document.requests.failed()).sum();
         sum.percentiles_us = percentiles_us(&sum.bounds(&scheduled.values()?, failed)?, percents);
         Ok(Some(sum))

@@ -22,6 +22,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod unavailable;
 mod until;
 mod watched;
 mod way;
@@ -50,6 +51,7 @@ pub use shown::{Shown, ThreadRates};
 pub use sockets::{Buffer, Sockets};
 pub use sources::{Source, Sources};
 pub use thread::{Lateness, Thread, Waits};
+pub use unavailable::{Span, Unavailable};
 pub use until::{Known, Until};
 pub use watched::{Extent, Watched};
 pub use way::{Offer, Way};

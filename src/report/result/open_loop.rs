@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::NS_PER_US;
 use super::super::bounds::{self, Bounds, Due};
-use super::{Distribution, Document, distribution};
+use super::super::unavailable;
+use super::{Distribution, Document, Unavailable, distribution};
 use crate::plan::{Percent, Plan};
 use crate::run::Outcome;
 use crate::stats::{self, Corrupt, has_enough_beyond};
@@ -33,6 +34,9 @@ pub struct OpenLoop {
     /// they were noticed, up to a slice later. Left out if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untimestamped: Option<u64>,
+    /// How much of the time the target was unavailable; left out if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<Unavailable>,
     /// Bounds of the percentiles of the scheduled latency of all requests that were due.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Between>"))]
@@ -65,6 +69,7 @@ impl OpenLoop {
             lateness: distribution(lateness, percents),
             censored: view(censored),
             in_flight: bounds::in_flight(plan, outcome).as_ref().and_then(view),
+            unavailable: unavailable::Unavailable::of(plan, outcome).as_ref().map(Unavailable::of),
             untimestamped: (untimestamped > 0).then_some(untimestamped),
             percentiles_us: percentiles_us(&bounds, Percent::asked_or_usual(percents)),
         })

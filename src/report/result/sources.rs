@@ -108,6 +108,13 @@ impl Sources {
         segments
     }
 
+    /// How long it was from the beginning of the first to the end of the last, in seconds.
+    pub(super) fn lasted_s(&self) -> f64 {
+        let began_ns = self.files.iter().map(Source::began_ns).min().unwrap_or(0);
+        let ended_ns = self.files.iter().map(Source::ended_ns).max().unwrap_or(0);
+        (ended_ns - began_ns) as f64 / 1e9
+    }
+
     /// The note on when they took place, if there are several.
     pub fn note(&self) -> Option<String> {
         let runs = counted(self.count, "run");

@@ -35,6 +35,17 @@ fn virtual_clock() -> Clock {
 
 /// Runs a command line in a scenario.
 fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrupt) -> (Outcome, Recorder) {
+    let (_, outcome, recorder) = simulate_plan(words, scenario, clock, interrupt);
+    (outcome, recorder)
+}
+
+/// The same, with the plan of the command line.
+fn simulate_plan(
+    words: &str,
+    scenario: &str,
+    clock: &mut Clock,
+    interrupt: &Interrupt,
+) -> (Box<Plan>, Outcome, Recorder) {
     let words = format!("onrush {words} --io sim:unused http://127.0.0.1/");
     let scenario: Scenario = toml::from_str(scenario).unwrap();
     let (plan, prepared) = set_up(&words, Vec::new(), |plan, workers| {
@@ -43,7 +54,7 @@ fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrup
     });
     let mut recorder = Recorder::default();
     let outcome = prepared.run(&plan, clock.now(), clock, interrupt, &mut recorder);
-    (outcome, recorder)
+    (plan, outcome, recorder)
 }
 
 fn ms(ms: u64) -> Duration {
@@ -118,6 +129,37 @@ fn a_stop_rule_ends_a_run_when_a_second_is_over() {
     assert!(outcome.until.as_ref().is_some_and(|until| until.reached && until.at == ms(20_000)));
     // Every thread must have handed over something of the next second.
     assert_eq!(outcome.elapsed, ms(20_101));
+}
+
+/// Whether a run of a command line fails the gate `rate<0.99*asked`.
+fn falls_short(words: &str, scenario: &str) -> bool {
+    let words = format!("{words} --fail-if rate<0.99*asked");
+    let (plan, outcome, _) = simulate_plan(&words, scenario, &mut virtual_clock(), &Interrupt::default());
+    crate::report::gates(&plan, &outcome)[0].broken
+}
+
+/// With 400 requests drawn at 200 per second the rate is off by 5 % on average, and by whatever the other threads need
+/// longer if a number of them is asked for.
+#[test]
+fn a_perfect_target_keeps_up_with_whatever_was_drawn() {
+    for seed in 0..200 {
+        let rate = format!("-R 200 --arrivals poisson --seed {seed}");
+        let broken = ["-t1 -c20 -d2s", "-t1 -c20 -n400", "-t3 -c21 -n400", "-t2 -c20 -d2s --warmup 100ms"]
+            .map(|words| falls_short(&format!("{words} {rate}"), QUICK));
+        assert_eq!(broken, [false; 4], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_slow_target_does_not_keep_up_with_what_was_drawn_even_where_the_number_is_limited() {
+    // A connection is busy for 20 ms with each request: 100 per second.
+    let slow = "connect_us = 0.0\nlatency_us = 20000.0";
+    for seed in 0..20 {
+        for words in ["-t1 -c2 -d2s", "-t1 -c2 -n400", "-t2 -c2 -n400"] {
+            assert!(falls_short(&format!("{words} -R 200 --arrivals poisson --seed {seed}"), slow), "{words} {seed}");
+        }
+    }
+    assert!(falls_short("-t1 -c2 -n400 -R 200", slow));
 }
 
 #[test]

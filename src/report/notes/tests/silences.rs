@@ -3,6 +3,8 @@
 use super::*;
 use crate::plan::Part;
 use crate::plan::levels::{Level, Levels};
+use crate::report::fixtures::schedule;
+use crate::run::Unanswered;
 
 #[test]
 fn times_without_answers_are_said_and_the_longest_named() {
@@ -76,4 +78,26 @@ fn short_stalls_are_said_once_they_are_a_large_part() {
     outcome.stalls = vec![gap(0), gap(1)];
     let words = "onrush itself was stalled for 30 % of the time, in short stalls: the process was suspended";
     assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
+}
+
+#[test]
+fn with_a_rate_it_is_said_for_how_much_of_the_time_the_target_was_unavailable() {
+    let plan = Plan { schedule: Some(schedule(1_000)), ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
+    let said = |gaps_ms: &[(u64, u64)], due: u64| {
+        let mut outcome = silent(gaps_ms);
+        let unanswered = outcome.silences.iter().map(|gap| Unanswered { gap: *gap, due });
+        outcome.unanswered = Some(unanswered.collect());
+        let said = said_of(&plan, &outcome);
+        said.into_iter().filter(|words| words.contains("no response from")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        said(&[(1_312, 2_489)], 1_177),
+        [
+            "the target was unavailable for 11.8 % of the time: no response from 1.3 s to 2.5 s, while 1,177 requests were due"
+        ]
+    );
+    let sentence = "the target was unavailable for 30.0 % of the time: no response from 4.0 s to 5.0 s, from 6.0 s to 6.6 s \
+                    and from 9.0 s to the end (the longest of 4 such times), while 4 requests were due";
+    assert_eq!(said(&[(1_000, 1_400), (4_000, 5_000), (6_000, 6_600), (9_000, 10_000)], 1), [sentence]);
+    assert_eq!(said(&[(1_000, 1_200)], 1), Vec::<String>::new());
 }

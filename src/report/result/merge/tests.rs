@@ -3,7 +3,7 @@
 use super::super::named::in_order;
 use super::super::sources::nanos;
 use super::super::tests::{document, scheduled};
-use super::super::{Moment, Row};
+use super::super::{Moment, Row, Span};
 use super::*;
 use crate::random::Random;
 
@@ -280,4 +280,51 @@ fn damaged_histograms_and_time_lines_are_refused() {
     for duration_s in [-1.0, 1e12, f64::NAN] {
         assert!(Document { duration_s, ..good.clone() }.check().is_err(), "{duration_s}");
     }
+}
+
+/// A run of a second in which the target was unavailable at these times, in milliseconds.
+fn with_outages(began_ms: u64, times_ms: &[(u64, u64)]) -> Document {
+    let mut run = Document { duration_s: 1.0, ..scheduled([5, began_ms + 1]) };
+    run.timeline[0].length_s = 1.0;
+    run.started_at = Moment(run.started_at.0 + began_ms * 1_000);
+    let span = |(from_ms, until_ms): &(u64, u64)| Span {
+        start_s: *from_ms as f64 / 1e3,
+        length_s: (until_ms - from_ms) as f64 / 1e3,
+    };
+    let spans = times_ms.iter().map(span).collect();
+    let unavailable = Unavailable { share: 0.5, longer_than_s: 0.2 + began_ms as f64, due: Some(9), spans };
+    run.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
+    run
+}
+
+#[test]
+fn a_target_is_unavailable_while_it_is_to_all_runs_that_take_place() {
+    let found = |document: &Document| document.open_loop.as_ref().unwrap().unavailable.clone();
+    let in_ms = |document: &Document| {
+        let ms = |seconds: f64| nanos(seconds) / 1_000_000;
+        let spans = found(document).unwrap().spans;
+        spans.iter().map(|span| (ms(span.start_s), ms(span.start_s + span.length_s))).collect::<Vec<_>>()
+    };
+    let a = with_outages(0, &[(100, 400), (500, 1_000)]);
+    let b = with_outages(0, &[(200, 700)]);
+    // It begins when half of the others is over, and goes on alone after them.
+    let c = with_outages(500, &[(0, 100), (300, 800)]);
+    assert_eq!(found(&sum(std::slice::from_ref(&a))), found(&a));
+    assert_eq!(in_ms(&sum(&[a.clone(), b.clone()])), [(200, 400), (500, 700)]);
+    assert_eq!(in_ms(&sum(&[a.clone(), c.clone()])), [(100, 400), (500, 600), (800, 1_300)]);
+    let all = sum(&[a.clone(), b.clone(), c.clone()]);
+    assert_eq!(in_ms(&all), [(200, 400), (500, 600), (1_000, 1_300)]);
+    let figures = found(&all).unwrap();
+    assert_eq!((figures.share, figures.longer_than_s, figures.due), (0.4, 500.2, None));
+    for (one, others) in [(&a, [&b, &c]), (&b, [&c, &a]), (&c, [&a, &b])] {
+        let grouped = sum(&[sum(&others.map(Document::clone)), one.clone()]);
+        assert_eq!(found(&grouped), found(&all));
+    }
+    let mut unknown = b;
+    unknown.open_loop.as_mut().unwrap().unavailable = None;
+    assert_eq!(found(&sum(&[a.clone(), unknown])), None);
+    for spans in [[(0, 500), (400, 600)], [(0, 100), (900, 1_001)]] {
+        assert_eq!(found(&with_outages(0, &spans)).unwrap().check(1.0), Err(Corrupt::Figures), "{spans:?}");
+    }
+    assert_eq!([found(&a), found(&all)].map(|it| it.unwrap().check(1.5)), [Ok(()), Ok(())]);
 }
