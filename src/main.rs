@@ -2,13 +2,19 @@
 
 use std::process::ExitCode;
 
+use onrush::backend::memory::Memory;
 use onrush::cli::{self, Invocation};
-use onrush::program::{self, EXIT_WRONG, Screen, say};
+use onrush::program::{self, EXIT_WRONG, Screen, memory, say};
 use onrush::report::show::Printed;
 use onrush::{compare, report, serve, tables};
 
+/// Memory that is refused ends a run, or the program with a sentence.
+#[global_allocator]
+static MEMORY: Memory = Memory(memory::give_up);
+
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| say(&format!("onrush: a bug in onrush, please report it: {panic}"))));
+    std::panic::set_hook(Box::new(memory::panicked));
+    memory::prepare();
     ExitCode::from(match cli::parse(std::env::args_os()) {
         Invocation::Print { stdout, stderr, exit } => {
             if !stderr.is_empty() {

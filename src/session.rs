@@ -7,11 +7,9 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use anyhow::Context;
-
 use crate::engine::Spare;
 use crate::plan::{self, Addresses, Dialect, Plan, proxy};
-use crate::run::{self, Clock, Interrupt, Listener, Observer, Outcome};
+use crate::run::{self, Clock, Interrupt, Listener, NotStarted, Observer, Outcome};
 use crate::script::{Script, Setting, Through};
 
 /// How often a wait for the resolver checks for a signal.
@@ -84,7 +82,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
         // The receiver has gone if a signal came first.
         let _ = sender.send(plan::resolve::resolve(&target, &way));
     };
-    run::beside("resolver", ask).context("cannot create a thread for the resolver")?;
+    run::beside("resolver", ask).map_err(|reason| NotStarted::Helper { job: "the resolver", reason })?;
     loop {
         match answer.recv_timeout(WATCH) {
             Ok(Ok(addresses)) => return Ok(Some(addresses)),

@@ -16,6 +16,7 @@
 mod ask;
 mod exit;
 mod lab;
+pub mod memory;
 mod restore;
 mod screen;
 mod search;
@@ -29,6 +30,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 
 use crate::live::ProgressLine;
+use crate::plan::load::Load;
 use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Plan};
 use crate::reason::reason;
@@ -57,17 +59,20 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a test from its plan to its exit code.
 pub fn test(plan: &mut Plan) -> u8 {
-    with_stack(plan.script.is_some(), || steps(plan))
+    with_stack(plan.script.is_some(), plan.load, || steps(plan))
 }
 
-/// Does the work, in a thread with a larger stack if there is a script, whose recursion may overflow the main thread's.
-fn with_stack(has_script: bool, work: impl FnOnce() -> u8 + Send) -> u8 {
-    if !has_script {
-        return work();
-    }
-    run::on_large_stack(work).unwrap_or_else(|error| {
-        say(&format!("onrush: cannot create a thread for the script: {}", reason(&error)));
-        EXIT_WRONG
+/// Does the work of runs with this load, if there is memory for them: in a thread with a larger stack if there is a
+/// script, whose recursion may overflow the main thread's.
+fn with_stack(has_script: bool, load: Load, work: impl FnOnce() -> u8 + Send) -> u8 {
+    let done = match run::host::cramped(load, has_script) {
+        Some(space) => Err(NotStarted::AddressSpace { threads: load.threads, connections: load.max_inflight, space }),
+        None if has_script => run::on_large_stack(work),
+        None => Ok(work()),
+    };
+    done.unwrap_or_else(|error| {
+        say(&format!("onrush: {error}"));
+        EXIT_NOT_STARTED
     })
 }
 
@@ -87,7 +92,7 @@ fn steps(plan: &mut Plan) -> u8 {
         Ok(begun) => begun,
         Err(error) => {
             say(&format!("{}{error:#}", speaker(plan)));
-            return EXIT_WRONG;
+            return code_of(&error);
         }
     };
     let fates = files.fates().clone();
@@ -170,9 +175,9 @@ impl Observer for Watcher<'_> {
         if plan.show.verbose && !plan.dialect.is_compat() {
             say(&verbose(plan, choice, addresses));
         }
-        let too_few = run::host::too_few_ports(plan, addresses, run::Ports::read());
-        if let Some(ports) = too_few.filter(|_| plan.show.notes) {
-            say(&report::too_few_ports(plan, ports));
+        if plan.show.notes {
+            let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
+            report::too_few(plan, run::host::shortage(plan), ports).iter().for_each(|line| say(line));
         }
     }
 
@@ -293,8 +298,7 @@ impl Ending<'_> {
         if let Some(&Exit(code)) = error.downcast_ref() {
             return self.exit(code);
         }
-        let not_started = error.is::<NotStarted>() || error.is::<Unavailable>();
-        self.code = if not_started { EXIT_NOT_STARTED } else { EXIT_WRONG };
+        self.code = code_of(error);
         self.said.push(format!("{}{error:#}", speaker(self.plan)));
     }
 
@@ -314,6 +318,10 @@ impl Ending<'_> {
             Some(Breakdown::Bug(thread)) => {
                 self.code = EXIT_WRONG;
                 self.said.push(format!("onrush: {}", report::fallen(*thread)));
+            }
+            Some(Breakdown::Memory) => {
+                self.code = EXIT_NOT_STARTED;
+                self.said.push(format!("onrush: {}", report::OUT_OF_MEMORY));
             }
         }
     }
@@ -361,6 +369,11 @@ impl Ending<'_> {
     }
 }
 
+/// The exit code of an error that kept a run from starting.
+fn code_of(error: &anyhow::Error) -> u8 {
+    if error.is::<NotStarted>() || error.is::<Unavailable>() { EXIT_NOT_STARTED } else { EXIT_WRONG }
+}
+
 /// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.
 fn questions(plan: &Plan) -> Vec<&'static str> {
     let asked = [
@@ -400,7 +413,8 @@ fn print_notes(plan: &Plan, outcome: &Outcome) {
     if plan.show.notes {
         let is_long = outcome.elapsed >= report::VERDICT_MIN || plan.show.verbose;
         let verdict = report::verdict(plan, outcome).filter(|_| is_long);
-        let notes = report::notes(plan, outcome);
+        let mut notes = report::notes(plan, outcome);
+        notes.retain(|note| !note.is_foretold());
         let mut stderr = std::io::stderr().lock();
         // If standard error is closed, the notes are lost.
         let _ = report::print_notes(&notes, plan.show.verbose, has_colours(), &mut stderr)

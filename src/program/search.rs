@@ -12,7 +12,7 @@ use super::exit::{EXIT_INCONCLUSIVE, SEARCH_ORDER};
 use super::screen;
 use super::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin,
-    foremost, guard, print_notes, say, verbose, with_stack,
+    code_of, foremost, guard, print_notes, say, verbose, with_stack,
 };
 use crate::backend::sim::Scenario;
 use crate::engine::Spare;
@@ -25,8 +25,7 @@ use crate::report::Note;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::run::{
-    Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, NotStarted, Observer, Outcome, Progress,
-    Unavailable, Waiting,
+    Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, Observer, Outcome, Progress, Waiting,
 };
 use crate::script::Exit;
 use crate::search::{self, Bracket, Document, Ended, Fault, Limit, Point, words};
@@ -50,7 +49,7 @@ const INTERRUPTED: &str = "onrush: interrupted before the first run of the searc
 
 /// Carries out a search, from the first run to the exit code.
 pub fn search(search: &mut Search) -> u8 {
-    with_stack(search.plan.script.is_some(), || steps(search))
+    with_stack(search.plan.script.is_some(), search.plan.load, || steps(search))
 }
 
 fn steps(search: &mut Search) -> u8 {
@@ -103,8 +102,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     match (error.downcast_ref::<Fruitless>(), error.downcast_ref::<Exit>()) {
         (Some(fruitless), _) => fruitless.code,
         (_, Some(Exit(code))) => *code as u8,
-        _ if error.is::<NotStarted>() || error.is::<Unavailable>() => EXIT_NOT_STARTED,
-        _ => EXIT_WRONG,
+        _ => code_of(error),
     }
 }
 
@@ -418,6 +416,7 @@ impl<'a> Runs<'a> {
             Some(Breakdown::Exit(code)) => Err(Exit(*code).into()),
             Some(Breakdown::Script(words)) => Err(anyhow!(words.clone())),
             Some(Breakdown::Bug(thread)) => Err(anyhow!(report::fallen(*thread))),
+            Some(Breakdown::Memory) => Err(anyhow!(report::OUT_OF_MEMORY)),
             None => {
                 if outcome.totals.latency.count() > 0 {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));

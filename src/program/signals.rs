@@ -14,7 +14,7 @@ use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::reason::reason;
-use crate::run::{self, Interrupt};
+use crate::run::{self, Interrupt, NotStarted};
 
 /// The exit code of a run that was quit by a second signal.
 pub const EXIT_QUIT: i32 = 130;
@@ -41,10 +41,14 @@ impl Signals {
     ///
     /// When a handler or the thread cannot be installed.
     pub fn listen(also: &[i32]) -> anyhow::Result<Self> {
-        Self::start(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))
+        let (listen, signals) =
+            Self::handle(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
+        run::beside("signals", listen).map_err(|reason| NotStarted::Helper { job: "signals", reason })?;
+        Ok(signals)
     }
 
-    fn start(also: &[i32]) -> io::Result<Self> {
+    /// Installs the handlers; returns what their thread is to do.
+    fn handle(also: &[i32]) -> io::Result<(impl FnOnce() + Send + 'static + use<>, Self)> {
         // Under nohup(1), a terminal that goes away must not end the run.
         let ends = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
         let heard: Vec<_> = ends.chain(also.iter().copied()).collect();
@@ -78,8 +82,7 @@ impl Signals {
                 }
             }
         };
-        run::beside("signals", listen)?;
-        Ok(Self { interrupt, before })
+        Ok((listen, Self { interrupt, before }))
     }
 
     /// Sets the work to be done before a signal ends the process; only the first call counts.

@@ -60,7 +60,7 @@ use table::{Figures, Layout};
 use text::Text;
 
 use crate::plan::{Breakout, Dialect, Plan, Show, Stop, secrets};
-use crate::run::{Breakdown, Outcome, Waiting};
+use crate::run::{Breakdown, Outcome, Shortage, Waiting, host};
 use crate::script::Exit;
 use crate::stats::{Cause, Distribution, OpenLoop, Phase, Row, Totals};
 
@@ -256,10 +256,15 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
         Breakdown::Script(words) => words.clone(),
         Breakdown::Exit(code) => Exit(*code).to_string(),
         Breakdown::Bug(thread) => fallen(*thread),
+        Breakdown::Memory => OUT_OF_MEMORY.to_owned(),
     });
     let reasons: Vec<String> = breakdown.into_iter().chain(stuck(outcome)).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
+
+/// The sentence on a run that ended because memory was refused.
+pub const OUT_OF_MEMORY: &str = "the run ended early because memory was refused: the report covers what was measured until then; fewer \
+                                 threads (-t) and connections (-c), or a script that keeps less, need less memory";
 
 /// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
 pub fn fallen(thread: usize) -> String {
@@ -269,14 +274,25 @@ pub fn fallen(thread: usize) -> String {
     )
 }
 
-/// The warning before a run that has more connections than local ports.
-pub fn too_few_ports(plan: &Plan, ports: u64) -> String {
-    format!(
-        "onrush: {} need as many local ports, but there are only {}: {}",
-        units::counted(u64::from(plan.load.connections), "connection"),
-        units::thousands(ports),
-        failure::MORE_PORTS
-    )
+/// The note before a run for whose connections this machine has too few open files or local ports. `ports`: how many
+/// there are, if those are too few.
+pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
+    let connections = units::counted(u64::from(plan.load.connections), "connection");
+    let room = host::room(plan, shortage).zip(shortage);
+    let (there_are, more_ports) = (|ports| units::thousands(ports), failure::MORE_PORTS);
+    match (room, ports) {
+        (None, None) => None,
+        (None, Some(ports)) => Some(format!(
+            "note: {connections} need as many local ports, but there are only {}: {more_ports}",
+            there_are(ports)
+        )),
+        (Some((room, shortage)), ports) => {
+            let (room, files) = (units::thousands(u64::from(room)), failure::too_few_files(&shortage));
+            let ports =
+                ports.map(|ports| format!("; of local ports, too, there are only {}: {more_ports}", there_are(ports)));
+            Some(format!("note: running with {room} of {connections}: {files}{}", ports.unwrap_or_default()))
+        }
+    }
 }
 
 /// The latencies that the table shows.

@@ -115,7 +115,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
     Load {
         elapsed_s,
-        connections: u64::from(plan.load.max_inflight),
+        connections: outcome.most_connections(plan),
         in_flight: mean(occupancy.in_flight_ns),
         idle: (occupancy.open_ns > 0)
             .then(|| figure((1.0 - occupancy.busy_ns as f64 / occupancy.open_ns as f64).max(0.0))),

@@ -8,7 +8,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::backend::PortRing;
 use crate::backend::ports::{self, Unchosen};
+use crate::plan::load::Load;
 use crate::plan::{Addresses, Io, Plan};
+use crate::script;
 
 /// Descriptors that a run needs in addition to those of its connections and threads: standard streams, name service,
 /// files.
@@ -45,18 +47,78 @@ pub fn needed(connections: u32, threads: u32) -> u64 {
     u64::from(connections) + PER_THREAD * u64::from(threads) + SPARE
 }
 
-/// Raises the soft limit of open files to what a run needs, as far as the hard limit allows. Returns the shortage if
-/// that is not enough; the run then continues with fewer connections.
-pub fn raise_descriptor_limit(connections: u32, threads: u32) -> Option<Shortage> {
-    let needed = needed(connections, threads);
-    let limit = getrlimit(Resource::Nofile);
-    let hard = limit.maximum.unwrap_or(u64::MAX);
-    if limit.current.is_some_and(|soft| soft < needed) {
-        // If the kernel refuses, connects will fail with a cause of their own.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(needed.min(hard)), maximum: limit.maximum });
-    }
+/// What a run lacks, if the hard limit on open files is too low for it.
+pub fn shortage(plan: &Plan) -> Option<Shortage> {
+    let (needed, hard) = (needed_by(plan), getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
     (hard < needed).then_some(Shortage { needed, hard })
 }
+
+/// Raises the soft limit of open files to what a run needs, as far as the hard limit allows. Returns the shortage if
+/// that is not enough; the run then continues with fewer connections.
+pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
+    let (needed, limit) = (needed_by(plan), getrlimit(Resource::Nofile));
+    if limit.current.is_some_and(|soft| soft < needed) {
+        let most = limit.maximum.unwrap_or(u64::MAX);
+        // If the kernel refuses, connects will fail with a cause of their own.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(needed.min(most)), maximum: limit.maximum });
+    }
+    shortage(plan)
+}
+
+/// How many descriptors a plan needs; in simulation, none.
+fn needed_by(plan: &Plan) -> u64 {
+    let Load { threads, max_inflight, .. } = plan.load;
+    // There are no more connections than requests, but every thread has one.
+    let useful = plan.stop.requests.map_or(max_inflight, |requests| requests.min(u64::from(max_inflight)) as u32);
+    if matches!(plan.io, Io::Sim(_)) { 0 } else { needed(useful.max(threads), threads) }
+}
+
+/// How many of a plan's connections there is room for, if that is known to be too few for all of the run. wrk tries
+/// all of them, again and again; a number that changes may be reached only for a moment.
+pub fn room(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
+    let load = &plan.load;
+    let is_constant = !load.grows() && plan.levels.is_none() && !plan.dialect.is_compat();
+    let Shortage { hard, .. } = shortage.filter(|_| is_constant)?;
+    let left = hard.saturating_sub(needed(0, load.threads));
+    Some(u32::try_from(left).unwrap_or(u32::MAX).clamp(load.threads, load.connections))
+}
+
+/// What a run needs and has of address space, in MiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cramped {
+    /// What it needs.
+    pub needed_mib: u64,
+    /// What the limit leaves.
+    pub left_mib: u64,
+}
+
+/// Whether a limit on address space leaves too little for a run. It is checked because some of what a thread needs is
+/// not asked for in a way that can fail.
+pub fn cramped(load: Load, has_script: bool) -> Option<Cramped> {
+    let limit = getrlimit(Resource::As).current?;
+    let size = file("/proc/self/status").and_then(|status| value(&status, "VmSize"));
+    let kib = size.and_then(|size| size.split(' ').next()?.parse::<u64>().ok());
+    let left = limit.saturating_sub(kib.unwrap_or(0) * 1024);
+    let needed = address_space(load, has_script);
+    (left < needed).then(|| Cramped { needed_mib: needed.div_ceil(MIB), left_mib: left / MIB })
+}
+
+/// How much address space a run takes, in bytes; rather more than less.
+fn address_space(load: Load, has_script: bool) -> u64 {
+    let stack = if has_script { script::STACK_BYTES as u64 } else { 2 * MIB };
+    // The script is loaded in a thread of its own, and called from the one that reports.
+    let scripts = if has_script { 2 * stack } else { 0 };
+    let threads = u64::from(load.threads) * (stack + THREAD_BYTES);
+    RUN_BYTES + scripts + threads + u64::from(load.max_inflight) * CONNECTION_BYTES
+}
+
+const MIB: u64 = 1024 * 1024;
+/// Address space of what a run has once: threads for signals, files and what it watches, the reserve, the results.
+const RUN_BYTES: u64 = 64 * MIB;
+/// Of a thread, in addition to its stack: receive buffers, ring, histograms, the state of a script.
+const THREAD_BYTES: u64 = 12 * MIB;
+/// Of a connection: its state, its part of a response, its TLS session.
+const CONNECTION_BYTES: u64 = 32 * 1024;
 
 /// What a reader of a result needs to know about the machine. What cannot be read is left out.
 #[derive(Clone, Debug, Default)]

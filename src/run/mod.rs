@@ -83,10 +83,11 @@ pub trait Observer {
 /// # Errors
 ///
 /// When the thread cannot be created.
-pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NotStarted> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("script".to_owned()).stack_size(script::STACK_BYTES);
-        let outcome = thread.spawn_scoped(scope, work)?.join();
+        let failed = |reason| NotStarted::Helper { job: "the script", reason };
+        let outcome = thread.spawn_scoped(scope, work).map_err(failed)?.join();
         Ok(outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }

@@ -109,6 +109,8 @@ pub enum Breakdown {
     /// A thread (numbered from 1) panicked, which is a bug in onrush. What it measured since its last hand-over is
     /// missing.
     Bug(usize),
+    /// Memory was refused.
+    Memory,
 }
 
 /// Why a run ended.
@@ -308,6 +310,11 @@ impl Outcome {
     /// Whether a thread returned nothing at the end: what only it held is missing.
     pub fn has_lost_threads(&self) -> bool {
         !self.stuck.is_empty() || matches!(self.breakdown, Some(Breakdown::Bug(_)))
+    }
+
+    /// The most connections that there could be at a time: fewer than planned if the limit on open files is too low.
+    pub fn most_connections(&self, plan: &Plan) -> u64 {
+        u64::from(host::room(plan, self.descriptors).unwrap_or(plan.load.max_inflight))
     }
 
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.

@@ -1,5 +1,6 @@
 //! Sets up the workers of a plan: their parts of it, their sockets, their threads.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,19 +15,20 @@ use super::dues::{dues, seed};
 use super::sight::Sight;
 use super::simulated::Simulated;
 use super::sockets::SocketWatcher;
-use super::threads::Threads;
+use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
 use super::watch::Prepared;
 use super::worker::Worker;
 use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
-use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, socket};
+use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
 use crate::engine::{
     self, Control, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, Spare, tls,
 };
+use crate::plan::load::{self, Load};
 use crate::plan::way::Sources;
-use crate::plan::{Addresses, Dialect, Io, Plan, load};
+use crate::plan::{Addresses, Dialect, Io, Plan};
 use crate::reason::reason;
 use crate::script::Script;
 
@@ -53,9 +55,12 @@ pub fn prepare(
     script: Option<&mut Script>,
     spares: Option<Vec<Spare>>,
 ) -> anyhow::Result<Prepared> {
-    let is_simulated = matches!(plan.io, Io::Sim(_));
-    let load = &plan.load;
-    let descriptors = if is_simulated { None } else { host::raise_descriptor_limit(load.max_inflight, load.threads) };
+    let descriptors = host::raise_descriptor_limit(plan);
+    let mut plan = Cow::Borrowed(plan);
+    if let Some(room) = host::room(&plan, descriptors) {
+        plan.to_mut().load = Load::new(plan.load.threads, room);
+    }
+    let (plan, load) = (&*plan, &plan.load);
     if let Some(sources) = plan.way.sources {
         try_sources(sources, plan.dialect)?;
     }
@@ -92,6 +97,7 @@ pub fn prepare(
             Epoll::new(settings.max_inflight, clock, dialer(settings)?)
         })?),
     };
+    ensure!(memory::reserve(), NotStarted::Memory);
     sight.iter().for_each(Sight::wait);
     Ok(Prepared { backend, descriptors, control, links, crew, sight, sockets })
 }

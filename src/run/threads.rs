@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use super::host;
+use super::host::{self, Cramped};
 use super::worker::Worker;
 use crate::backend::{self, Backend};
 use crate::engine::{Control, Pacer, Settings, WorkerEnd};
@@ -31,6 +31,32 @@ pub enum NotStarted {
         /// Why.
         reason: io::Error,
     },
+    /// A thread that the run needs beside its workers could not be created.
+    #[error("cannot create a thread for {job}: {reason}; the limits on memory (ulimit -v) or processes are too low")]
+    Helper {
+        /// What it is for.
+        job: &'static str,
+        /// Why.
+        reason: io::Error,
+    },
+    /// The limit on address space is too low.
+    #[error(
+        "{threads} threads and {connections} connections need about {} MiB of address space, and the limit \
+         leaves {} MiB: raise it with 'ulimit -v', or use fewer threads (-t) or connections (-c)",
+        space.needed_mib,
+        space.left_mib
+    )]
+    AddressSpace {
+        /// The threads of the run.
+        threads: u32,
+        /// Its connections.
+        connections: u32,
+        /// The address space that it needs and has.
+        space: Cramped,
+    },
+    /// There is no memory for what the run will measure.
+    #[error("there is no memory left for the results; fewer threads (-t) and connections (-c) need less")]
+    Memory,
     /// The backend of a thread could not be created.
     #[error("cannot set up a thread: {reason}{way_out}")]
     Backend {
@@ -76,7 +102,12 @@ impl Threads {
         let failed = set_up.iter().find_map(Result::err);
         failed.map_or(Ok(threads), |reason| {
             let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
-            let way_out = if too_many_files { host::way_out(load.max_inflight, load.threads) } else { String::new() };
+            let no_memory = reason.kind() == io::ErrorKind::OutOfMemory;
+            let way_out = match () {
+                () if too_many_files => host::way_out(load.max_inflight, load.threads),
+                () if no_memory => "; fewer threads (-t) and connections (-c) need less memory".to_owned(),
+                () => String::new(),
+            };
             Err(NotStarted::Backend { reason, way_out })
         })
     }

@@ -10,7 +10,8 @@ use super::sight::Sight;
 use super::snapshot::Collector;
 use super::sockets::SocketWatcher;
 use super::until::StopRule;
-use super::{Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
+use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
+use crate::backend::memory;
 use crate::engine::{Control, WorkerEnd, WorkerLink};
 use crate::plan::Plan;
 use crate::stats::Timeline;
@@ -78,6 +79,8 @@ struct Watch<'a> {
     /// The results of the workers that have ended.
     ends: Vec<Option<WorkerEnd>>,
     is_interrupted: bool,
+    /// Whether the run ends because memory was refused.
+    is_short: bool,
     /// Whether the run ends because nobody accepts a connection.
     is_refused: bool,
     has_told_waiting: bool,
@@ -103,6 +106,7 @@ impl<'a> Watch<'a> {
             clock,
             collector,
             is_interrupted: false,
+            is_short: false,
             is_refused: false,
             has_told_waiting: false,
             shown_at: Duration::ZERO,
@@ -187,9 +191,10 @@ impl<'a> Watch<'a> {
             interrupt.ask();
         }
         self.is_interrupted |= interrupt.is_asked();
+        self.is_short |= memory::is_short();
         let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
         let control = &self.prepared.control;
-        if self.is_interrupted || self.is_refused || is_known {
+        if self.is_interrupted || self.is_short || self.is_refused || is_known {
             control.stop();
         } else if !self.has_told_waiting
             && let Some(waiting) = Waiting::of(self.plan, &self.collector)
@@ -233,6 +238,9 @@ impl<'a> Watch<'a> {
             std::iter::from_fn(|| collector.rest(elapsed_ns)).for_each(|second| observer.second(&second));
         }
         outcome.take_over(collector, plan);
+        if self.is_short {
+            outcome.breakdown.get_or_insert(Breakdown::Memory);
+        }
         if self.is_interrupted {
             outcome.ended = Ended::Signal;
         } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {

@@ -217,7 +217,7 @@ fn too_few_local_ports_are_foreseen_and_explained(context: &Context) {
     };
     let few = run(&[]);
     assert!(
-        few.contains("onrush: 10 connections need as many local ports, but there are only 5: use more source"),
+        few.contains("note: 10 connections need as many local ports, but there are only 5: use more source"),
         "{few}"
     );
     assert!(few.contains("no local port left (EADDRNOTAVAIL)"), "{few}");

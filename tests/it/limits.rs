@@ -2,8 +2,9 @@
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
+use std::process::Command;
 
-use crate::harness::{Context, Output, Scratch, cases, counts, target, url, wait_until};
+use crate::harness::{Context, Output, Scratch, Served, cases, counts, target, url, wait_until};
 
 cases! {
     the_smallest_and_largest_loads_run;
@@ -15,6 +16,8 @@ cases! {
     an_unknown_host_is_one_line (Once);
     a_thread_has_a_large_stack_only_where_a_script_runs (Once);
     what_others_say_is_cut_and_the_rest_counted (Once);
+    too_little_memory_is_one_line_and_never_a_crash;
+    a_run_that_uses_up_the_memory_reports_what_it_measured;
 }
 
 fn the_smallest_and_largest_loads_run(context: &Context) {
@@ -204,4 +207,59 @@ fn what_others_say_is_cut_and_the_rest_counted(context: &Context) {
         assert!(output.code == 1 && output.stderr.len() < 10_000, "{} {}", output.code, output.stderr.len());
         assert!(output.stderr.contains("bytes are left out)"), "{output:?}");
     }
+}
+
+fn too_little_memory_is_one_line_and_never_a_crash(context: &Context) {
+    let (server, scratch) = (Served::start(), Scratch::new("memory"));
+    let script = scratch.file("script.lua", "function request() return wrk.format() end");
+    let url = format!("http://{}/", server.address);
+    let mut ended = [0, 0];
+    for kib in (50_000..=1_000_000).step_by(25_000) {
+        // A script costs stacks, so that there are fewer runs with one.
+        let scripts = if kib % 100_000 == 0 { &[None, Some(&script)][..] } else { &[None] };
+        for &script in scripts {
+            let onrush = context.limited(&format!("-v {kib}")).words("-c1000 -t16 -n1000");
+            let onrush = script.into_iter().fold(onrush, |onrush, script| onrush.script(script));
+            let output = onrush.word(&url).run_plain();
+            match output.code {
+                0 => assert_eq!(output.requests(), 1_000, "{kib}: {output:?}"),
+                _ => assert_is_one_line(&output, 2),
+            }
+            ended[usize::from(output.code == 0)] += 1;
+        }
+    }
+    assert!(ended[0] > 0 && ended[1] > 0, "both ends occur: {ended:?}");
+}
+
+fn a_run_that_uses_up_the_memory_reports_what_it_measured(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("greedy"));
+    let flag = scratch.path().join("flag");
+    let script = format!(
+        "function request()\n\
+           local flag = io.open('{}')\n\
+           if not flag then return wrk.format(nil, '/delay/5') end\n\
+           flag:close()\n\
+           return wrk.format(nil, '/bytes/4194304')\n\
+         end\n\
+         function response(status, headers, body) end\n",
+        flag.display()
+    );
+    // With a limit, threads have no address space of their own to grow into.
+    let onrush = context.limited("-v 4000000").words("-c1 -t1 -d1h").script(scratch.file("script.lua", &script));
+    let child = onrush.word(url(&server, "/")).spawn();
+    wait_until(|| counts(server.address()).requests > 10);
+    // From now on it has the address space that it has already, and needs more.
+    let pid = child.id();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap_or_default();
+    let kib: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
+    let limited = Command::new("prlimit").args(["--pid", &pid.to_string(), &format!("--as={}", kib * 1024)]).status();
+    assert!(limited.unwrap().success());
+    fs::write(&flag, "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let (report, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{report}{said}");
+    assert!(report.contains(" requests in "), "{report}{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("onrush: the run ended early because memory was refused: "), "{said}");
 }

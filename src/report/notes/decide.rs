@@ -12,7 +12,7 @@ use super::fold::in_order;
 use super::open_loop::MoreConnections;
 use super::{Capped, Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
 use crate::plan::Plan;
-use crate::run::{Breakdown, Ended, Outcome, nanos};
+use crate::run::{Breakdown, Ended, Outcome, host, nanos};
 use crate::stats::buffers::Sizes;
 use crate::stats::silences::GAP_MIN_NS;
 use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
@@ -105,7 +105,7 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         done: mean(done_ns),
     };
     let flight = Flight {
-        connections: u64::from(plan.load.max_inflight),
+        connections: outcome.most_connections(plan),
         elapsed_ns,
         mean: mean(in_flight_ns),
         // Latencies that began in the warm-up were partly in flight outside the measured time.
@@ -167,10 +167,12 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let failures = outcome.totals.ledger.totals().connect > 0;
     // All requests completed before every connection was established: the others were not needed.
     let is_moot = outcome.ended == Ended::Requests && !failures && outcome.descriptors.is_none();
+    let room = host::room(plan, outcome.descriptors);
     (opened < asked && !is_moot && !plan.once).then_some(Note::FewerConnections {
         opened,
         asked,
-        shortage: outcome.descriptors.filter(|_| ran_out_of_files(outcome)),
+        shortage: outcome.descriptors.filter(|_| room.is_some() || ran_out_of_files(outcome)),
+        foretold: room.is_some_and(|room| opened == u64::from(room)),
         failures,
         staged: plan.levels.is_some(),
     })

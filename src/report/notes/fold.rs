@@ -20,6 +20,11 @@ enum Weight {
 }
 
 impl Note {
+    /// Whether it was said before the run, so that only files need it.
+    pub fn is_foretold(&self) -> bool {
+        matches!(self, Self::FewerConnections { foretold: true, .. })
+    }
+
     fn weight(&self) -> Weight {
         match self {
             Self::Idle { .. }

@@ -82,6 +82,8 @@ pub enum Note {
         asked: u64,
         /// The limit on open files, if that was the reason.
         shortage: Option<Shortage>,
+        /// Whether exactly that was said before the run.
+        foretold: bool,
         /// Whether connection attempts failed; each kind of failure then has its own note.
         failures: bool,
         /// Whether stages determine the number of connections.

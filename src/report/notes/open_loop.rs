@@ -265,7 +265,7 @@ fn crowded(
     if threads_ns == 0.0 || share < least_share || latency.count() == 0 {
         return None;
     }
-    let most = u64::from(plan.load.max_inflight);
+    let most = outcome.most_connections(plan);
     let connections = plan.levels.is_none().then_some(most);
     // Responses after a silence do not show how long responses take.
     let mean_ns = latency.sum().saturating_sub(u128::from(most * silent_ns)) as f64 / latency.count() as f64;
@@ -303,7 +303,7 @@ fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
     let Arrivals::Burst(size) = schedule.arrivals else { return None };
     let requests = size.get().div_ceil(schedule.part.of);
     let needed = requests.div_ceil(outcome.batch.max(1) as u64);
-    let connections = u64::from(plan.load.max_inflight);
+    let connections = outcome.most_connections(plan);
     (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
 }
 

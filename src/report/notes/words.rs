@@ -36,7 +36,7 @@ impl fmt::Display for Note {
             }
             Self::FirstOfBatch { count } => f.write_str(&first_of_batch_line(*count)),
             Self::Capped(capped) => f.write_str(&capped_line(capped)),
-            Self::FewerConnections { opened, asked, shortage, failures, staged } => {
+            Self::FewerConnections { opened, asked, shortage, failures, staged, .. } => {
                 f.write_str(&fewer_connections_line(*opened, *asked, shortage.as_ref(), *failures, *staged))
             }
             Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),

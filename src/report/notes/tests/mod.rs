@@ -173,20 +173,36 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     let mut outcome = flawless(100_000, 10);
     outcome.totals.counters.slots_opened = 7;
     assert_eq!(said(&outcome), ["only 7 of 10 connections were established before the run ended"]);
-    // The limit would have been reached, but was not.
-    outcome.descriptors = Some(Shortage { needed: 2_060, hard: 1_024 });
-    assert_eq!(said(&outcome), ["only 7 of 10 connections were established before the run ended"]);
-    fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
+    // There is room for none beside the threads, so that this is known before the run.
+    outcome.descriptors = Some(Shortage { needed: 2_060, hard: 24 });
     let files =
-        "the limit is 1,024 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
-    assert_eq!(said(&outcome)[0], format!("only 7 of 10 connections were established: {files}"));
-    assert!(said(&outcome)[1].ends_with("too many open files (EMFILE) (0.0 s into the run)"), "{:?}", said(&outcome));
+        "the limit is 24 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
+    assert_eq!(said(&outcome), [format!("only 7 of 10 connections were established: {files}")]);
+    let foretold = |outcome: &Outcome| {
+        let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome);
+        notes.iter().filter(|note| note.is_foretold()).count()
+    };
+    assert_eq!(foretold(&outcome), 0);
+    outcome.totals.counters.slots_opened = 2;
+    assert_eq!(foretold(&outcome), 1);
+    outcome.totals.counters.slots_opened = 7;
+    // The imitated tools try, and the limit may not be reached.
+    let as_wrk = |outcome: &Outcome| said_of(&plan(Dialect::Wrk, "http://h/", 10, 2, 10), outcome);
+    assert_eq!(as_wrk(&outcome), ["only 7 of 10 connections were established before the run ended"]);
+    fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
+    assert_eq!(as_wrk(&outcome)[0], format!("only 7 of 10 connections were established: {files}"));
+    assert!(
+        as_wrk(&outcome)[1].ends_with("too many open files (EMFILE) (0.0 s into the run)"),
+        "{:?}",
+        as_wrk(&outcome)
+    );
     outcome.descriptors = None;
     assert_eq!(said(&outcome)[0], "only 7 of 10 connections were established");
     assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 46'"), "{:?}", said(&outcome));
     outcome.totals.counters.slots_opened = 0;
     assert_eq!(said(&outcome)[0], "none of the 10 connections was established");
-    let one = Note::FewerConnections { opened: 0, asked: 1, shortage: None, failures: true, staged: false };
+    let one =
+        Note::FewerConnections { opened: 0, asked: 1, shortage: None, foretold: false, failures: true, staged: false };
     assert_eq!(one.to_string(), "the connection was not established");
 }
 
