@@ -38,11 +38,12 @@ pub fn stat(path: &str) -> Option<Stat> {
     parse_stat(&line(&format!("/proc/{path}/stat"))?)
 }
 
-/// The processor time of a thread in nanoseconds, as exactly as the kernel has it; `None`: it is gone.
-pub fn thread_ns(process: u32, thread: u32) -> Option<u64> {
+/// The processor time of a thread in nanoseconds, as exactly as the kernel has it, and for how long it was ready to run
+/// and had no processor; `None`: it is gone, and that is unknown.
+pub fn thread_ns(process: u32, thread: u32) -> Option<(u64, Option<u64>)> {
     let path = format!("{process}/task/{thread}");
     let exact = line(&format!("/proc/{path}/schedstat")).and_then(|text| parse_schedstat(&text));
-    exact.or_else(|| stat(&path).map(|stat| stat.cpu_ns))
+    exact.map(|(cpu_ns, queued_ns)| (cpu_ns, Some(queued_ns))).or_else(|| stat(&path).map(|stat| (stat.cpu_ns, None)))
 }
 
 /// The processors that a thread may run on, as a list such as `0-3,8`.
@@ -89,11 +90,11 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The first of three numbers. A kernel without these statistics has three zeros.
-fn parse_schedstat(text: &str) -> Option<u64> {
+/// The first two of three numbers. A kernel without these statistics has three zeros.
+fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
-    let [cpu_ns, _, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];
-    (turns > 0).then_some(cpu_ns)
+    let [cpu_ns, queued_ns, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];
+    (turns > 0).then_some((cpu_ns, queued_ns))
 }
 
 #[cfg(test)]
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_schedstat_that_is_not_kept_is_none() {
-        let table = [("12 34 5\n", Some(12)), ("0 0 0\n", None), ("", None), ("1 2\n", None), ("x 2 3\n", None)];
+        let table = [("12 34 5\n", Some((12, 34))), ("0 0 0\n", None), ("", None), ("1 2\n", None), ("x 2 3\n", None)];
         for (text, expected) in table {
             assert_eq!(parse_schedstat(text), expected, "{text:?}");
         }

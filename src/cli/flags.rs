@@ -92,7 +92,7 @@ const PACE: &[Flag] = &[
 /// The search for the highest load.
 const SEARCH: &[Flag] = &[
     flag(Id::FindMax, "--find-max COND").common().help(
-        "find the highest rate at which COND holds, such as\n'p99<50ms', within -d (60s); -R is the first to try",
+        "find the highest rate at which COND holds, such as\n'p99<50ms'; -d is the time for the whole search\n(60s), -R the first rate to try",
     ),
     flag(Id::Over, "--over WHAT").help("what --find-max varies: rate, connections or threads\n(rate)"),
 ];

@@ -114,7 +114,8 @@ Examples
   onrush -d30s --latency -o result.json -o result.csv URL
       the report on the terminal, the full result in files
   onrush --find-max 'p99<50ms,errors<0.1%' http://127.0.0.1:8080/
-      the highest rate at which both hold, found within a minute
+      the highest rate at which both hold, found within a minute (-d is the time
+      for the whole search)
   onrush --once -H 'Host: www.example.com' http://127.0.0.1/
       one request, shown in full; do this before every run
 
@@ -130,7 +131,7 @@ Exit codes
   4  with --strict: onrush itself limited the run
   5  no request completed; or with -n the target stayed unreachable; or the
      target of --find-max stopped responding
-  6  --find-max was inconclusive
+  6  --find-max was inconclusive, or could not confirm what it found
 130  ended by a second signal, or by a first one before --fail-if, --strict,
      --until, a search or an experiment could pass
 ";

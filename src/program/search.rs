@@ -19,21 +19,27 @@ use crate::engine::Spare;
 use crate::live::ProgressLine;
 use crate::plan::search::Over;
 use crate::plan::secrets::Known;
-use crate::plan::{Addresses, Format, Io, Plan, Search};
+use crate::plan::{Addresses, Format, Io, Load, Plan, Search};
 use crate::reason::reason;
 use crate::report::Note;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::run::{
-    Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, Observer, Outcome, Progress, Waiting,
+    Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, Observer, Outcome, Progress, TimelineRow,
+    Waiting, nanos,
 };
 use crate::script::Exit;
-use crate::search::{self, Bracket, Document, Ended, Fault, Limit, Point, words};
+use crate::search::{
+    self, Course, Document, Ended, Fault, Found, Hopeless, Kind, Limit, Look, Next, Point, Step, words,
+};
 use crate::verdict::{LimitedBy, Verdict};
 use crate::{report, session};
 
-/// The duration of the closed loop that finds the first load.
+/// The duration of the closed loop that finds the first load, and of what comes before it and does not count.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
+const FIRST_SETTLE: Duration = Duration::from_millis(500);
+/// The longest time that its connections may take to be opened before that.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// The first rate, as a share of that loop's throughput: the target should sustain it.
 const FIRST_SHARE: f64 = 0.9;
 /// How long a run waits for responses after its end: this many times its length, and the constant below.
@@ -41,12 +47,16 @@ const DRAIN_LENGTHS: u32 = 1;
 const DRAIN: Duration = Duration::from_secs(1);
 /// The longest pause for requests that are still in flight after that.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// A closed-loop run with fewer than this share of the responses needed is repeated with a longer duration.
-const ENOUGH: f64 = 0.9;
-
-/// The line if nothing was found, because a signal came at once.
-const INTERRUPTED: &str = "onrush: interrupted before the first run of the search was over: there is no result";
-
+/// After an overload the target is asked, with so many requests one after the other, whether it has recovered: whether the
+/// median is at most twice the lowest median, and a little.
+const PROBES: u64 = 3;
+const RECOVERED: u32 = 2;
+const RECOVERED_ABOVE: Duration = Duration::from_millis(1);
+/// How long a probe waits, and how long the search waits for recovery: at least this long, or a part of its time.
+const PROBE: Duration = Duration::from_secs(1);
+const PROBE_PAUSE: Duration = Duration::from_millis(100);
+const RECOVERY: Duration = Duration::from_secs(5);
+const RECOVERY_PARTS: u32 = 6;
 /// Carries out a search, from the first run to the exit code.
 pub fn search(search: &mut Search) -> u8 {
     with_stack(search.plan.script.is_some(), search.plan.load, || steps(search))
@@ -114,28 +124,30 @@ struct Fruitless {
     code: u8,
 }
 
-/// What a search found.
-struct Found {
+/// A search that is over.
+struct Finished {
     points: Vec<Point>,
+    look: Option<Look>,
     ended: Ended,
     /// The documents of the first and the last run; `None`: there was none.
     runs: Option<[Box<result::Document>; 2]>,
     elapsed: Duration,
 }
 
-impl Found {
+impl Finished {
     /// Writes the files, prints the result, and returns the exit code.
     fn show(self, search: &Search, mut screen: Screen, files: Files) -> u8 {
         let fates = files.fates().clone();
         let Some([first, last]) = &self.runs else {
             drop(files);
-            say(INTERRUPTED);
+            say(&format!("onrush: {}", words::interrupted(search)));
             account(&fates);
             return EXIT_INTERRUPTED;
         };
-        let document = Document::of(search, &self.points, self.ended, [first, last], self.elapsed.as_secs_f64());
-        let line = words::result(search, &self.points, self.ended);
-        if let Some(note) = words::contradicted(search.over, &self.points).filter(|_| search.plan.show.notes) {
+        let found = Found::of(search.over, &self.points, self.look, self.ended);
+        let document = Document::of(search, &self.points, &found, [first, last], self.elapsed.as_secs_f64());
+        let line = words::result(search, &self.points, &found);
+        if let Some(note) = words::contradicted(search.over, &self.points, &found).filter(|_| search.plan.show.notes) {
             say(&format!("note: {note}"));
         }
         files.write_texts(|_| Ok(document.to_json()));
@@ -152,7 +164,7 @@ impl Found {
             say(&format!("onrush: cannot write the result to standard output: {}", reason(error)));
         });
         let is_written = unwritable.is_empty() && unread.is_none();
-        let code = if is_written { self.code(search) } else { EXIT_WRONG };
+        let code = if is_written { self.code(search, &found) } else { EXIT_WRONG };
         if code != 0 && code != EXIT_BROKEN {
             account(&fates);
         }
@@ -163,15 +175,15 @@ impl Found {
     }
 
     /// The exit code of what was found.
-    fn code(&self, search: &Search) -> u8 {
+    fn code(&self, search: &Search, found: &Found) -> u8 {
         let is_interrupted = self.ended == Ended::Signal;
         let is_our_fault = matches!(self.ended, Ended::Limited(limit) if limit.is_our_fault());
-        let bracket = Bracket::of(&self.points);
+        let is_inconclusive = found.is_inconclusive(&self.points);
         let codes = [
             (EXIT_NOTHING_COMPLETED, self.ended == Ended::Died),
             (EXIT_OUR_FAULT, is_our_fault && search.plan.show.is_strict),
-            (EXIT_BROKEN, bracket.holds.is_none() && bracket.fails.is_some()),
-            (EXIT_INCONCLUSIVE, search::is_inconclusive(&self.points, self.ended)),
+            (EXIT_BROKEN, matches!(found.kind, Kind::None(_)) && !is_inconclusive),
+            (EXIT_INCONCLUSIVE, is_inconclusive),
             (EXIT_INTERRUPTED, is_interrupted),
         ];
         foremost(SEARCH_ORDER, &codes)
@@ -195,6 +207,9 @@ struct Runs<'a> {
     /// The last load of a closed loop, and its responses per second.
     known: (u64, f64),
     points: Vec<Point>,
+    look: Option<Look>,
+    /// Whether the target had not recovered from the last run when the search went on.
+    is_recovering: bool,
     runs: Option<[Box<result::Document>; 2]>,
     /// Idle connections that the last run left for the next one.
     spares: Vec<Spare>,
@@ -217,6 +232,8 @@ impl<'a> Runs<'a> {
             needed: search::needed(&search.objective),
             known: (1, 0.0),
             points: Vec::new(),
+            look: None,
+            is_recovering: false,
             runs: None,
             spares: Vec::new(),
             calm_ns: u64::MAX,
@@ -227,13 +244,13 @@ impl<'a> Runs<'a> {
     }
 
     /// Tries one load after the other until the limit is known, or there is a reason to stop.
-    fn all(mut self) -> anyhow::Result<Found> {
+    fn all(mut self) -> anyhow::Result<Finished> {
         let ended = match self.first()? {
             Some(first) => self.from(first)?,
             None => Ended::Signal,
         };
         let elapsed = self.elapsed();
-        Ok(Found { points: self.points, ended, runs: self.runs, elapsed })
+        Ok(Finished { points: self.points, look: self.look, ended, runs: self.runs, elapsed })
     }
 
     /// Prints a line about the progress of the search.
@@ -254,19 +271,29 @@ impl<'a> Runs<'a> {
         if let (Some(first), Over::Rate) = (self.search.first, over) {
             return Ok(Some(first));
         }
-        let plan = self.search.closed_loop(FIRST_LOOK);
+        // A single request finds a wrong port at once, and the connections are there before anything counts.
+        let (once, _) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+        if self.interrupt.is_asked() {
+            return Ok(None);
+        }
+        if once.totals.counters.completed == 0 {
+            print_notes(&self.search.plan, &once);
+            let line = words::silent(over);
+            return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
+        }
+        let mut connect = self.search.closed_loop(CONNECT_MAX);
+        connect.stop.requests = Some(connect.load.connections.into());
+        self.run(&connect, FIRST_LOOK)?;
+        let plan = Plan { warmup: FIRST_SETTLE, ..self.search.closed_loop(FIRST_LOOK) };
         let (outcome, _) = self.run(&plan, FIRST_LOOK)?;
         let completed = outcome.totals.counters.completed;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
-        if completed == 0 {
-            print_notes(&plan, &outcome);
-            let line = words::silent(over);
-            return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
-        }
         self.say_statuses(&plan, &outcome);
-        let per_s = completed as f64 / outcome.elapsed.as_secs_f64();
+        let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
+        let holds = report::objective(&self.search.objective, &plan, &outcome).iter().all(|term| term.holds);
+        self.look = Some(Look { connections: plan.load.connections, per_s, holds });
         self.tell(&words::first(plan.load.connections, per_s));
         self.pause(&outcome, per_s);
         let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
@@ -276,52 +303,85 @@ impl<'a> Runs<'a> {
 
     /// Searches from this load; returns why it ended.
     fn from(&mut self, first: u64) -> anyhow::Result<Ended> {
-        while let Some(load) = search::next(self.search, first, &self.points) {
-            let Some(length) = self.length(load)? else { return Ok(self.out_of_time()) };
-            if !self.has_begun {
-                // A run of a number of requests waits for a target that refuses; a single request finds a wrong port at
-                // once.
-                self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
-            }
-            let Some(point) = self.point(load, length)? else { return Ok(Ended::Signal) };
+        self.check_length(first)?;
+        if !self.has_begun {
+            // A run of a number of requests waits for a target that refuses; a single request finds a wrong port at once.
+            self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+        }
+        loop {
+            let step = match self.next(first) {
+                Next::Run(step) => step,
+                Next::End(ended) => {
+                    if let Ended::Limited(_) = ended {
+                        let verdict = self.runs.iter().find_map(|[_, last]| last.verdict.as_ref());
+                        verdict.iter().for_each(|verdict| self.tell(&format!("note: {verdict}")));
+                    }
+                    return Ok(ended);
+                }
+            };
+            let Some(point) = self.point(step)? else { return Ok(Ended::Signal) };
             if self.points.is_empty() {
                 self.tell(&words::headings(self.search));
             }
             self.tell(&words::run(self.search, &point));
+            let has_failed = !point.holds();
             self.points.push(point);
-            if self.has_died() {
-                return Ok(Ended::Died);
+            if has_failed {
+                self.recover()?;
             }
-            if let Some(limit) = search::limited(&self.points) {
-                let verdict = self.runs.iter().find_map(|[_, last]| last.verdict.as_ref());
-                verdict.iter().for_each(|verdict| self.tell(&format!("note: {verdict}")));
-                return Ok(Ended::Limited(limit));
+            if self.interrupt.is_asked() {
+                return Ok(Ended::Signal);
             }
         }
-        Ok(Ended::Done)
     }
 
-    /// The length of a run under this load; `None`: there is no time left for it.
-    fn length(&self, load: u64) -> anyhow::Result<Option<Duration>> {
-        let Search { budget, over, .. } = *self.search;
+    fn next(&self, first: u64) -> Next {
+        let (elapsed, per_s) = (self.elapsed(), |load| self.expected(load));
+        Course { search: self.search, first, points: &self.points, elapsed, per_s: &per_s }.next()
+    }
+
+    /// The responses per second to expect under this load.
+    fn expected(&self, load: u64) -> f64 {
         let (known, per_s) = self.known;
-        let per_s = match over {
-            Over::Rate => over.number(load),
+        match self.search.over {
+            Over::Rate => self.search.over.number(load),
             Over::Connections | Over::Threads => per_s * (load as f64 / known as f64).min(1.0),
-        };
-        let length = search::length(budget, self.needed, per_s);
-        let is_in_time = self.elapsed() + self.warm_up(length) + length <= budget;
-        if !is_in_time && self.points.is_empty() {
-            let warm_up = self.warm_up(length);
-            let line = words::too_long(self.search, self.needed, per_s, length, warm_up);
+        }
+    }
+
+    /// Refuses a search that has no time for its first run, or not for as many responses as its percentile needs.
+    fn check_length(&self, first: u64) -> anyhow::Result<()> {
+        let per_s = self.expected(first);
+        let is_too_short = self.needed / per_s > self.search.budget.as_secs_f64();
+        if is_too_short || matches!(self.next(first), Next::End(_)) {
+            let line = words::too_long(self.search, self.needed, per_s);
             return Err(Fruitless { line, code: EXIT_WRONG }.into());
         }
-        Ok(is_in_time.then_some(length))
+        Ok(())
     }
 
-    fn warm_up(&self, length: Duration) -> Duration {
-        let typed = self.search.plan.warmup;
-        if typed.is_zero() { search::warm_up(length) } else { typed }
+    /// After an overload: sends one request at a time until the latency is as low as it was.
+    fn recover(&mut self) -> anyhow::Result<()> {
+        let mut plan = self.search.closed_loop(PROBE);
+        plan.load = Load::new(1, 1);
+        plan.stop.requests = Some(PROBES);
+        let until = self.elapsed() + RECOVERY.max(self.search.budget / RECOVERY_PARTS);
+        // A run with one connection would close all others.
+        let kept = self.spares.split_off(self.spares.len().min(1));
+        loop {
+            let calm_ns = self.calm_ns;
+            let (outcome, _) = self.run(&plan, PROBE)?;
+            let latency = &outcome.totals.latency;
+            let limit_ns = calm_ns.saturating_mul(RECOVERED.into()).saturating_add(nanos(RECOVERED_ABOVE));
+            let is_calm = latency.count() >= PROBES && latency.percentile(50.0) <= limit_ns;
+            self.is_recovering = !is_calm;
+            let is_late = self.elapsed() >= until.min(self.search.budget);
+            if is_calm || is_late || self.interrupt.is_asked() {
+                self.spares.extend(kept);
+                return Ok(());
+            }
+            self.clock.sleep(PROBE_PAUSE);
+        }
     }
 
     /// Prints a note, once, if responses had statuses other than 2xx: a wrong path gives fast but useless responses.
@@ -334,23 +394,33 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Makes a run under this load; `None`: a signal came.
-    fn point(&mut self, load: u64, length: Duration) -> anyhow::Result<Option<Point>> {
+    /// Makes a run; `None`: a signal came.
+    fn point(&mut self, step: Step) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
+        let Step { load, length, .. } = step;
         if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
             self.tell(words::GATHERED);
         }
-        let left = budget.saturating_sub(self.elapsed() + length);
+        let left = budget.saturating_sub(self.elapsed() + step.ends());
         let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
-        let plan = Plan { warmup: self.warm_up(length), ..self.search.run(load, length, drain) };
-        let (outcome, document) = self.run(&plan, length / search::WINDOWS)?;
+        // Nobody needs the digits beyond tenths.
+        let drain = Duration::from_millis(drain.as_millis() as u64 / 100 * 100);
+        let plan = Plan { warmup: step.settle, ..self.search.run(load, length, drain) };
+        let row = length / search::WINDOWS;
+        let requests = if over == Over::Rate { over.number(load) * length.as_secs_f64() } else { f64::INFINITY };
+        let hopeless = Hopeless::of(&self.search.objective, requests);
+        let (outcome, document) = self.watch(&plan, row, Some(hopeless))?;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
-        let mut point = Point::of(self.search, &plan, load, length, &outcome);
+        // A run that was hopeless has ended with one of its rows.
+        let rows = (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, search::WINDOWS.into());
+        let mut point = Point::of(self.search, &plan, Step { length: row * rows as u32, ..step }, &outcome);
         self.say_statuses(&plan, &outcome);
         if point.fault == Some(Fault::Unanswered) {
             print_notes(&plan, &outcome);
+        } else if self.is_recovering {
+            point.blame(Some(Limit::Recovering));
         } else {
             point.blame(self.limit(&outcome, document.verdict.as_ref()));
         }
@@ -359,9 +429,6 @@ impl<'a> Runs<'a> {
         self.pause(&outcome, point.per_s);
         if over != Over::Rate {
             self.known = (load, point.per_s);
-            if let Some(length) = self.longer(&point)? {
-                return self.point(load, length);
-            }
         }
         Ok(Some(point))
     }
@@ -369,16 +436,9 @@ impl<'a> Runs<'a> {
     /// What limited a run, if it was not the target.
     fn limit(&self, outcome: &Outcome, verdict: Option<&Verdict>) -> Option<Limit> {
         // Until a load has held, it is unknown whether the target has a queue.
-        let is_known = |limit: &Limit| {
-            *limit != Limit::Verdict(LimitedBy::Connections) || Bracket::of(&self.points).holds.is_some()
-        };
+        let is_known =
+            |limit: &Limit| *limit != Limit::Verdict(LimitedBy::Connections) || self.points.iter().any(Point::holds);
         Limit::of(self.search.over, outcome, verdict, self.calm_ns).filter(is_known)
-    }
-
-    /// The length of a repeat after a run with too few responses; `None`: it had enough, or there is no time left.
-    fn longer(&self, point: &Point) -> anyhow::Result<Option<Duration>> {
-        let is_short = point.completed > 0 && (point.completed as f64) < self.needed * ENOUGH;
-        Ok(if is_short { self.length(point.load)?.filter(|length| *length > point.length) } else { None })
     }
 
     /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not
@@ -389,22 +449,20 @@ impl<'a> Runs<'a> {
         self.clock.sleep(pause.min(PAUSE_MAX));
     }
 
-    /// Why a search ended that ran out of time.
-    fn out_of_time(&self) -> Ended {
-        let is_silent = self.points.last().is_some_and(|point| point.fault == Some(Fault::Unanswered));
-        if is_silent { Ended::Died } else { Ended::Time }
-    }
-
-    /// Whether the last two runs got no response.
-    fn has_died(&self) -> bool {
-        let mut last = self.points.iter().rev().take(2);
-        self.points.len() > 1 && last.all(|point| point.fault == Some(Fault::Unanswered))
-    }
-
     /// Runs one session.
     fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Box<result::Document>)> {
+        self.watch(plan, row, None)
+    }
+
+    /// Runs one session, which ends early if it is hopeless.
+    fn watch(
+        &mut self,
+        plan: &Plan,
+        row: Duration,
+        hopeless: Option<Hopeless>,
+    ) -> anyhow::Result<(Outcome, Box<result::Document>)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let mut watcher = Watcher { search: self.search, plan, row, is_first, line: None, waiting: None };
+        let mut watcher = Watcher { search: self.search, plan, row, is_first, hopeless, line: None, waiting: None };
         let spares = std::mem::take(&mut self.spares);
         let mut outcome = session::run_on(spares, &mut self.clock, plan, self.interrupt, &mut watcher)?.outcome;
         self.spares = std::mem::take(&mut outcome.spares);
@@ -454,6 +512,8 @@ struct Watcher<'a> {
     plan: &'a Plan,
     row: Duration,
     is_first: bool,
+    /// Whether the run has already failed; `None`: it cannot.
+    hopeless: Option<Hopeless>,
     line: Option<ProgressLine>,
     /// The address that the run has waited for.
     waiting: Option<Waiting>,
@@ -482,6 +542,16 @@ impl Observer for Watcher<'_> {
 
     fn row(&self) -> Duration {
         self.row
+    }
+
+    fn second(&mut self, row: &TimelineRow) {
+        if let Some(hopeless) = &mut self.hopeless {
+            hopeless.record(&row.figures);
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.hopeless.as_ref().is_some_and(Hopeless::is_certain)
     }
 
     fn progress(&mut self, progress: &Progress) {

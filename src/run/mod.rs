@@ -67,6 +67,10 @@ pub trait Observer {
     fn progress(&mut self, _: &Progress) {}
     /// Another row of the timeline is complete.
     fn second(&mut self, _: &TimelineRow) {}
+    /// Whether the run may end now, because more of it would change nothing.
+    fn is_enough(&self) -> bool {
+        false
+    }
     /// A sample of sockets, if the plan asks for them; those taken during the warm-up included.
     fn sampled(&mut self, _: &Sample) {}
     /// No first connection was accepted, and the run waits for the target; called at most once.

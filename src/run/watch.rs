@@ -194,7 +194,7 @@ impl<'a> Watch<'a> {
         self.is_short |= memory::is_short();
         let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
         let control = &self.prepared.control;
-        if self.is_interrupted || self.is_short || self.is_refused || is_known {
+        if self.is_interrupted || self.is_short || self.is_refused || is_known || observer.is_enough() {
             control.stop();
         } else if !self.has_told_waiting
             && let Some(waiting) = Waiting::of(self.plan, &self.collector)

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bracket, Ended, Fault, Point, contradicting, interval};
+use super::{Ended, Fault, Found, Kind, Point};
 use crate::plan::Search;
 use crate::report::Judged;
 use crate::report::json;
@@ -36,19 +36,22 @@ pub struct Document {
     pub objective: String,
     /// What was varied: `rate`, `connections` or `threads`.
     pub over: String,
-    /// Why it ended: `done`, `time` (`-d` was over), `signal`, `died` (the target stopped responding) or `limited`.
+    /// Why it ended: `done`, `time` (`-d` was over), `unconfirmed` (every load that was to be confirmed failed), `signal`,
+    /// `died` (the target stopped responding) or `limited`.
     pub ended: String,
     /// What was the limit instead of the target, if the search ended because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
-    /// The highest load that holds; left out if the limit of the target is unknown.
+    /// The highest load that a long run has confirmed; left out if none was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highest: Option<Highest>,
     /// If the limit of the target is unknown: the highest load that held, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// How many runs contradict the result: they failed more than 2 % below the limit, or held more than 2 % above it;
-    /// left out if none does.
+    /// The 95 % interval of the limit, confirmed or not; left out if no load held, or none failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Interval>,
+    /// How many runs the others contradict: something disturbed them; left out if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradicting: Option<usize>,
     /// The runs, in order.
@@ -59,11 +62,12 @@ pub struct Document {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Highest {
-    /// The highest load that held.
+    /// The highest load that was confirmed.
     pub load: f64,
-    /// The lowest load above it that did not.
-    pub fails: f64,
-    /// The 95 % interval of the limit; left out with too few runs.
+    /// The lowest load above it that failed; left out if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fails: Option<f64>,
+    /// The 95 % interval of the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_95: Option<Interval>,
 }
@@ -87,7 +91,7 @@ pub struct Run {
     /// Whether the load holds.
     pub holds: bool,
     /// If not, why: `unanswered`, `objective` (a term does not hold), `unreached` (fewer responses or connections than
-    /// asked for), `rising` (the latency rises), or the limit that was not the target: `stalled` (onrush was
+    /// asked for), `rising` (the latency rises), `recovering` (the target had not recovered from an earlier run), or the limit that was not the target: `stalled` (onrush was
     /// stalled), `open_files`, or the limit that the verdict names. With such a limit the run says nothing about the
     /// target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +105,16 @@ pub struct Run {
     /// How fast the mean latency rose, in microseconds per second; left out with too few responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope_us_per_s: Option<f64>,
+    /// Whether the run was to confirm that its load holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirms: bool,
+    /// The share of the time for which the thread of onrush that waited longest for a processor did so; left out if none
+    /// did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<f64>,
+    /// The same of the target's threads; left out if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_queued: Option<f64>,
     /// How long onrush itself was stalled in that time, in seconds; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_s: Option<f64>,
@@ -110,20 +124,20 @@ pub struct Run {
 
 impl Document {
     /// The document of a search that took `duration_s` seconds; `runs` are the documents of its first and its last run.
-    pub fn of(search: &Search, points: &[Point], ended: Ended, runs: [&result::Document; 2], duration_s: f64) -> Self {
+    pub fn of(search: &Search, points: &[Point], found: &Found, runs: [&result::Document; 2], duration_s: f64) -> Self {
         let [first, last] = runs;
-        let bracket = Bracket::of(points);
+        let ended = found.ended;
         let number = |load: u64| search.over.number(load);
-        let interval = interval(points, bracket).map(|(low, high)| {
+        let interval = found.interval.map(|(low, high)| {
             let unit = number(1);
             Interval { low: low * unit, high: high * unit }
         });
-        let is_known = !matches!(ended, Ended::Died | Ended::Limited(_));
-        let highest = bracket.holds.zip(bracket.fails).filter(|_| is_known).map(|(holds, fails)| Highest {
-            load: number(holds),
-            fails: number(fails),
-            interval_95: interval,
-        });
+        let fails = found.beyond.map(|point| number(point.load));
+        let (highest, at_least) = match found.kind {
+            Kind::Highest(load) => (Some(Highest { load: number(load), fails, interval_95: interval }), None),
+            Kind::AtLeast(load) | Kind::All(load) => (None, Some(number(load))),
+            Kind::None(_) | Kind::Unknown => (None, None),
+        };
         Self {
             schema: SCHEMA,
             kind: KIND.to_owned(),
@@ -137,9 +151,10 @@ impl Document {
             over: search.over.name().to_owned(),
             ended: ended.name().to_owned(),
             limited_by: if let Ended::Limited(limit) = ended { Some(limit.name().to_owned()) } else { None },
-            at_least: bracket.holds.filter(|_| highest.is_none()).map(number),
+            at_least,
             highest,
-            contradicting: Some(contradicting(points, bracket).len()).filter(|runs| *runs > 0),
+            limit: interval,
+            contradicting: Some(found.contradicting.len()).filter(|runs| *runs > 0),
             points: points.iter().map(|point| Run::of(point, number(point.load))).collect(),
         }
     }
@@ -170,6 +185,9 @@ impl Run {
             rate_per_s: point.per_s,
             completed: point.completed,
             slope_us_per_s: point.slope_ns_per_s.map(|slope| slope / 1e3),
+            confirms: point.confirms,
+            queued: Some(point.starved.generator).filter(|share| *share > 0.0),
+            target_queued: Some(point.starved.target).filter(|share| *share > 0.0),
             stalled_s: (!point.stalled.is_zero()).then_some(point.stalled.as_secs_f64()),
             terms: point.terms.clone(),
         }
@@ -193,11 +211,20 @@ mod tests {
     fn a_document_has_the_loads_in_their_unit_and_is_read_again() {
         let search = search(Over::Rate);
         let run = result::Document::of(&search.plan, &fixtures::flawless(10, 1));
-        let points = points(&[(60_000, true), (120_000, false), (120_000, false)]);
-        let document = Document::of(&search, &points, Ended::Time, [&run, &run], 9.5);
-        let highest = Highest { load: 1_000.0, fails: 2_000.0, interval_95: None };
+        let mut points = points(&[(60_000, true), (120_000, false), (120_000, false)]);
+        points[0].confirms = true;
+        let document =
+            Document::of(&search, &points, &Found::of(Over::Rate, &points, None, Ended::Time), [&run, &run], 9.5);
+        let highest = Highest { load: 1_000.0, fails: Some(2_000.0), interval_95: document.limit };
         assert_eq!((document.highest, document.at_least, document.points[1].load), (Some(highest), None, 2_000.0));
-        let limited = Document::of(&search, &points, Ended::Limited(Limit::OpenFiles), [&run, &run], 9.5);
+        assert!(document.limit.is_some_and(|limit| limit.low <= 1_000.0 && limit.high >= 1_900.0), "{document:?}");
+        let limited = Document::of(
+            &search,
+            &points,
+            &Found::of(Over::Rate, &points, None, Ended::Limited(Limit::OpenFiles)),
+            [&run, &run],
+            9.5,
+        );
         assert_eq!((&limited.ended[..], limited.limited_by.as_deref()), ("limited", Some("open_files")));
         assert_eq!((limited.highest, limited.at_least), (None, Some(1_000.0)));
         assert_eq!(document.points[2].fault.as_deref(), Some("objective"));

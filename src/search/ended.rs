@@ -9,6 +9,8 @@ pub enum Ended {
     Done,
     /// Its time was over.
     Time,
+    /// Every load that was to be confirmed failed in the long run.
+    Unconfirmed,
     /// A signal ended it.
     Signal,
     /// The target stopped responding.
@@ -23,6 +25,7 @@ impl Ended {
         match self {
             Self::Done => "done",
             Self::Time => "time",
+            Self::Unconfirmed => "unconfirmed",
             Self::Signal => "signal",
             Self::Died => "died",
             Self::Limited(_) => "limited",

@@ -1,191 +1,218 @@
-//! Computes the 95 % interval of the limit: a logistic curve for the probability that a run holds, over the logarithm
-//! of the load, and a bootstrap of it.
+//! Where the limit is, from all runs together: a probability for every load that it is the highest at which the
+//! objective holds in the long run.
+//!
+//! A percentile holds as long as few enough requests are slower than it allows, and the share of slow requests, unlike
+//! the percentile of a short run, is right on average however short the runs are. So runs are pooled by that share. It is
+//! assumed to grow with the load as a power of it: allowed × (load ÷ limit)^steepness. Slow requests come in clusters,
+//! since one waits behind the other; clusters are as good as independent. Limit, steepness and size of the clusters are
+//! unknown: all combinations of a grid are weighed by how well they explain the runs, and the weights of those with the
+//! same limit are added up. A run that has no such share held or failed with the probability that follows from the same
+//! curve.
 
-use super::bracket::doubted;
-use super::{Bracket, Ended, Point};
-use crate::random::Random;
+use super::Point;
+use super::excess::Excess;
 
-/// Points further from the limit than this factor say nothing about where it is.
-const NEAR: f64 = 1.25;
+/// The steepness of the curve, from a server with a long tail to one that fails all at once.
+const STEEPNESSES: [f64; 6] = [8.0, 20.0, 50.0, 125.0, 320.0, 800.0];
 
-/// The fewest points near the limit, and the fewest of either kind, that allow an interval.
-const POINTS_MIN: usize = 8;
-const OF_EACH_MIN: usize = 3;
+/// How many slow requests a cluster has on average, ...
+const CLUSTERS: [f64; 4] = [2.0, 12.0, 72.0, 432.0];
+/// ... of which the larger ones are less likely: by this power of their size.
+const RARER: f64 = 0.7;
 
-/// Loads are far from the limit beyond this factor, and this many steps of a whole number.
-const FAR: f64 = 1.02;
-const STEPS_MIN: f64 = 3.0;
+/// The probability that a run was disturbed, and says nothing: no single run may shift the limit by more than that.
+const DISTURBED: f64 = 0.02;
 
-/// One run may have been disturbed; with more that contradict the limit, there is no interval.
-pub const AGAINST_MAX: usize = 2;
+/// The number of limits that are tried, first in all of the range and then where they are likely ...
+const STEPS: usize = 60;
+/// ... which leaves out this much at either end.
+const UNLIKELY: f64 = 1e-3;
 
-/// The number of bootstrap samples.
-const DRAWS: usize = 200;
+/// The limit may be beyond the loads that were tried by this much, as a logarithm.
+const BEYOND: f64 = 0.1;
 
-/// The widths of the curve that are tried, in logarithms: from a quarter of a per cent to eight per cent of the load.
-const WIDTHS: [f64; 6] = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.08];
+/// From this many times the slow requests that are allowed, a target is overloaded.
+const OVERLOADED: f64 = 4.0;
 
-/// The number of steps between the lowest and the highest load at which the middle of the curve is tried.
-const STEPS: u32 = 60;
+/// Windows with at least this share of slow requests say nothing about the size of clusters: they are full.
+const FULL: f64 = 0.5;
 
-/// Likelihoods whose logarithms differ by less count as equal.
-const AS_GOOD: f64 = 1e-3;
-
-/// The 95 % interval of the limit, in the unit of the points. `None`: there are too few points, or several contradict it,
-/// so that random variation alone does not explain them.
-pub fn interval(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
-    let ends = fitted(points, bracket)?;
-    (against(points, Some(ends.0), Some(ends.1)).len() < AGAINST_MAX).then_some(ends)
+/// What the runs say about the limit.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// The lower end of the range, and the length of a step, as logarithms of the load.
+    from: f64,
+    step: f64,
+    /// The probability that the limit is no higher than the end of each step.
+    until: Vec<f64>,
+    /// The most likely steepness and size of clusters.
+    curve: (f64, f64),
 }
 
-fn fitted(points: &[Point], bracket: Bracket) -> Option<(f64, f64)> {
-    let (highest, lowest) = (bracket.holds? as f64, bracket.fails? as f64);
-    let near = |load: f64| load >= highest / NEAR && load <= lowest * NEAR;
-    let runs = points.iter().filter(|point| near(point.load as f64) && point.is_clean());
-    let (held, failed): (Vec<&Point>, Vec<&Point>) = runs.partition(|point| point.holds());
-    if held.len() < OF_EACH_MIN || failed.len() < OF_EACH_MIN || held.len() + failed.len() < POINTS_MIN {
-        return None;
+/// One run, as far as its likelihood depends on it.
+struct Run {
+    load: f64,
+    outcome: Outcome,
+}
+
+/// What a run says about the limit.
+enum Outcome {
+    /// How many requests there were and how many of them were slow.
+    Share {
+        allowed: f64,
+        requests: f64,
+        slow: f64,
+        /// The logarithm of the likelihood of the shares that the windows have, negated.
+        own: f64,
+        /// The same of the one share that the run has.
+        best: f64,
+        /// The number of windows that show the size of clusters.
+        mixed: f64,
+        /// Whether the target was overloaded: the run was too short for all the slow requests that there would be.
+        is_overloaded: bool,
+    },
+    /// Whether it held.
+    Held(bool),
+}
+
+impl Fit {
+    /// What these runs say; `None` unless at least one held and one failed.
+    pub fn of(points: &[Point]) -> Option<Self> {
+        let clean = || points.iter().filter(|point| point.is_clean());
+        let is_bracketed = clean().any(Point::holds) && clean().any(|point| !point.holds());
+        is_bracketed.then_some(())?;
+        let runs: Vec<Run> = clean().map(Run::of).collect();
+        let (least, most) =
+            runs.iter().fold((f64::MAX, f64::MIN), |(least, most), run| (least.min(run.load), most.max(run.load)));
+        let coarse = Self::within(&runs, least - BEYOND, most + BEYOND);
+        let (low, high) = (coarse.logarithm(UNLIKELY) - coarse.step, coarse.logarithm(1.0 - UNLIKELY) + coarse.step);
+        Some(Self::within(&runs, low, high))
     }
-    let logarithms =
-        |points: Vec<&Point>| -> Vec<f64> { points.iter().map(|point| (point.load as f64).ln()).collect() };
-    let (held, failed) = (logarithms(held), logarithms(failed));
-    let mut random = Random::new(1);
-    let mut again =
-        |from: &[f64]| -> Vec<f64> { from.iter().map(|_| from[random.below(from.len() as u64) as usize]).collect() };
-    // Each kind is drawn by itself: without one of them there is no limit.
-    let mut limits: Vec<f64> = (0..DRAWS).map(|_| limit(&again(&held), &again(&failed))).collect();
-    limits.sort_by(f64::total_cmp);
-    let at = |share: f64| limits[(share * (DRAWS - 1) as f64).round() as usize].exp();
-    // The interval includes the highest load that held.
-    Some((at(0.025).min(highest), at(0.975).max(highest)))
-}
 
-/// The runs that contradict the limit: they failed well below it, or held well above it. Near it, a run may do either.
-pub fn contradicting(points: &[Point], bracket: Bracket) -> Vec<&Point> {
-    match fitted(points, bracket) {
-        Some((low, high)) => against(points, Some(low), Some(high)),
-        None => against(points, bracket.holds.map(|load| load as f64), bracket.fails.map(|load| load as f64)),
-    }
-}
-
-fn against(points: &[Point], low: Option<f64>, high: Option<f64>) -> Vec<&Point> {
-    let is_far = |less: f64, more: f64| less * FAR < more && less + STEPS_MIN <= more;
-    let contradicts = |point: &&Point| {
-        let load = point.load as f64;
-        if point.holds() {
-            high.is_some_and(|high| is_far(high, load))
-        } else {
-            low.is_some_and(|low| is_far(load, low))
+    fn within(runs: &[Run], from: f64, to: f64) -> Self {
+        let step = (to - from) / STEPS as f64;
+        let mut cells = Vec::with_capacity(STEPS * STEEPNESSES.len());
+        for steepness in STEEPNESSES {
+            for index in 0..STEPS {
+                let limit = from + (index as f64 + 0.5) * step;
+                let mut cell = CLUSTERS.map(|cluster| -RARER * cluster.ln());
+                runs.iter().for_each(|run| run.add(limit, steepness, &mut cell));
+                cells.push(cell);
+            }
         }
-    };
-    points.iter().filter(|point| point.is_clean()).filter(contradicts).collect()
-}
-
-/// Whether the limit is still unknown, although no signal cut the search short.
-pub fn is_inconclusive(points: &[Point], ended: Ended) -> bool {
-    let bracket = Bracket::of(points);
-    let is_contradicted = interval(points, bracket).is_none() && contradicting(points, bracket).len() >= AGAINST_MAX;
-    let is_open = bracket.fails.is_none() && doubted(points, bracket.holds.unwrap_or(0)).is_some();
-    match ended {
-        Ended::Died => false,
-        Ended::Limited(_) => true,
-        Ended::Signal => is_contradicted,
-        Ended::Time => is_contradicted || bracket.fails.is_none(),
-        Ended::Done => is_contradicted || is_open || bracket == Bracket::default(),
-    }
-}
-
-/// The logarithm of the load at which a run holds as often as not, by the curve that makes these runs most likely. A
-/// range of equally likely loads is represented by its middle.
-fn limit(held: &[f64], failed: &[f64]) -> f64 {
-    let all = || held.iter().chain(failed).copied();
-    let (from, to) = (all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max));
-    let middle = |step: u32| from + (to - from) * f64::from(step) / f64::from(STEPS);
-    let curves = WIDTHS.iter().flat_map(|width| (0..=STEPS).map(move |step| (middle(step), width)));
-    let likelihoods: Vec<(f64, f64)> = curves
-        .map(|(middle, width)| {
-            let unlikely = |signed: f64| (signed / width).exp().ln_1p();
-            let held: f64 = held.iter().map(|load| unlikely(load - middle)).sum();
-            let failed: f64 = failed.iter().map(|load| unlikely(middle - load)).sum();
-            (-(held + failed), middle)
-        })
-        .collect();
-    let best = likelihoods.iter().map(|(likelihood, _)| *likelihood).fold(f64::MIN, f64::max);
-    let good = || likelihoods.iter().filter(|(likelihood, _)| *likelihood >= best - AS_GOOD).map(|(_, middle)| middle);
-    good().sum::<f64>() / good().count() as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::search::simulation::points;
-
-    fn interval_of(runs: &[(u64, bool)]) -> Option<(f64, f64)> {
-        let points = points(runs);
-        interval(&points, Bracket::of(&points))
+        let (mut best, mut curve) = (f64::MIN, (0.0, 0.0));
+        for (index, cell) in cells.iter().enumerate() {
+            for (cluster, likelihood) in CLUSTERS.into_iter().zip(cell) {
+                if *likelihood > best {
+                    (best, curve) = (*likelihood, (STEEPNESSES[index / STEPS], cluster));
+                }
+            }
+        }
+        let mut weights = vec![0.0; STEPS];
+        for (index, cell) in cells.iter().enumerate() {
+            weights[index % STEPS] += cell.iter().map(|likelihood| (likelihood - best).exp()).sum::<f64>();
+        }
+        let (total, mut sum) = (weights.iter().sum::<f64>(), 0.0);
+        for weight in &mut weights {
+            sum += *weight / total;
+            *weight = sum;
+        }
+        Self { from, step, until: weights, curve }
     }
 
-    #[test]
-    fn with_too_few_points_nothing_is_said() {
-        let runs = [(95, true), (96, true), (97, true), (99, false), (99, false), (98, true), (98, true)];
-        assert_eq!(interval_of(&runs), None);
-        let runs = [runs.as_slice(), &[(98, true)]].concat();
-        assert_eq!(interval_of(&runs), None, "two that failed");
-        let far = [runs.as_slice(), &[(200, false)]].concat();
-        assert_eq!(interval_of(&far), None, "one of them far away");
-        assert!(interval_of(&[runs.as_slice(), &[(100, false)]].concat()).is_some());
+    /// The load, in the unit of the points, that the limit exceeds with the probability 1 - `share`.
+    pub fn at(&self, share: f64) -> f64 {
+        self.logarithm(share).exp()
     }
 
-    #[test]
-    fn where_several_runs_contradict_the_limit_there_is_no_interval() {
-        let agree: Vec<(u64, bool)> = (990..1_010).map(|load| (load, load < 1_000)).chain([(1_000, false)]).collect();
-        let one = [agree.as_slice(), &[(700, false)]].concat();
-        assert!(interval_of(&one).is_some(), "one run may have been disturbed");
-        assert_eq!(interval_of(&[one.as_slice(), &[(710, false)]].concat()), None);
+    /// The interval that has the limit in it with a probability of 95 %.
+    pub fn interval(&self) -> (f64, f64) {
+        (self.at(0.025), self.at(0.975))
     }
 
-    #[test]
-    fn runs_that_agree_leave_a_narrow_interval_around_the_limit() {
-        let runs: Vec<(u64, bool)> = (990..1_010).map(|load| (load, load < 1_000)).chain([(1_000, false)]).collect();
-        let (low, high) = interval_of(&runs).unwrap();
-        assert!(low > 995.0 && low <= 999.0 && (999.0..1_005.0).contains(&high), "{low} {high}");
+    fn logarithm(&self, share: f64) -> f64 {
+        let index = self.until.iter().position(|until| *until >= share).unwrap_or(STEPS - 1);
+        let before = if index > 0 { self.until[index - 1] } else { 0.0 };
+        let inside = (share - before) / (self.until[index] - before).max(f64::MIN_POSITIVE);
+        self.from + (index as f64 + inside.clamp(0.0, 1.0)) * self.step
     }
 
-    #[test]
-    fn runs_that_contradict_one_another_leave_a_wide_one() {
-        let runs = [
-            (920, true),
-            (940, true),
-            (960, false),
-            (960, true),
-            (960, true),
-            (980, true),
-            (980, false),
-            (980, false),
-            (1_000, true),
-            (1_000, false),
-            (1_000, false),
-            (1_020, false),
-            (1_020, false),
-            (1_040, false),
-        ];
-        let (low, high) = interval_of(&runs).unwrap();
-        assert!(low < 965.0 && high > 985.0, "{low} {high}");
-        assert!(low > 900.0 && high < 1_040.0, "{low} {high}");
-    }
-
-    #[test]
-    fn runs_far_from_the_limit_contradict_it() {
-        let contradicted = |runs: &[(u64, bool)]| -> Vec<u64> {
-            let points = points(runs);
-            contradicting(&points, Bracket::of(&points)).iter().map(|point| point.load).collect()
+    /// The runs that the most likely curve does not explain, beyond the interval: something disturbed them. Within it, a
+    /// run may hold or fail.
+    pub fn contradicting<'a>(&self, points: &'a [Point]) -> Vec<&'a Point> {
+        let (limit, (steepness, cluster)) = (self.logarithm(0.5), self.curve);
+        let (low, high) = self.interval();
+        let is_beyond =
+            |point: &Point| if point.holds() { point.load as f64 > high } else { (point.load as f64) < low };
+        let contradicts = |point: &&Point| {
+            point.is_clean() && is_beyond(point) && Run::of(point).is_disturbed(limit, steepness, cluster)
         };
-        let agree = [(900, true), (1_000, true), (1_010, false), (1_010, false), (1_100, false)];
-        assert!(contradicted(&agree).is_empty());
-        let near = [agree.as_slice(), &[(990, false), (1_020, true)]].concat();
-        assert!(contradicted(&near).is_empty(), "within 2 %");
-        let far = [agree.as_slice(), &[(900, false), (1_100, true)]].concat();
-        assert_eq!(contradicted(&far), [900, 1_100]);
-        assert!(contradicted(&[(1_000, false)]).is_empty(), "nothing is known yet");
+        points.iter().filter(contradicts).collect()
     }
 }
+
+impl Run {
+    fn of(point: &Point) -> Self {
+        let load = (point.load as f64).ln();
+        let Some(Excess { allowed, windows }) = point.share() else {
+            return Self { load, outcome: Outcome::Held(point.holds()) };
+        };
+        let (mut requests, mut slow, mut own, mut mixed) = (0.0, 0.0, 0.0, 0.0);
+        for window in windows {
+            requests += window.requests;
+            slow += window.slow;
+            if window.slow > 0.0 {
+                own += window.slow - window.slow * (window.slow / window.requests).ln();
+                mixed += if window.slow < FULL * window.requests { 1.0 } else { 0.0 };
+            }
+        }
+        let (allowed, own_share) = (*allowed, slow / requests);
+        let mut best = if slow > 0.0 { slow * own_share.ln() - slow + own } else { 0.0 };
+        let is_overloaded = own_share > OVERLOADED * allowed;
+        if is_overloaded {
+            // Its queue grows from window to window, which says nothing about clusters.
+            (own, best, mixed) = (own - best, 0.0, 0.0);
+        }
+        Self { load, outcome: Outcome::Share { allowed, requests, slow, own, best, mixed, is_overloaded } }
+    }
+
+    /// The logarithms of the likelihood of this run and of one that was disturbed, for a size of clusters.
+    fn likelihoods(&self, limit: f64, steepness: f64) -> impl Fn(f64) -> (f64, f64) {
+        let power = steepness * (self.load - limit);
+        // Neither depends on the size of clusters but by a factor.
+        let (this, disturbed, is_share) = match self.outcome {
+            Outcome::Share { allowed, requests, slow, own, best, is_overloaded, .. } => {
+                let share = (allowed.ln() + power).min(0.0);
+                let is_enough = is_overloaded && share.exp() * requests > slow;
+                (if is_enough { best } else { slow * share - requests * share.exp() + own }, best, true)
+            }
+            Outcome::Held(held) => {
+                // Half of the runs hold at the limit.
+                let expected = std::f64::consts::LN_2 * power.min(HUGE).exp();
+                (if held { -expected } else { (-(-expected).exp()).ln_1p() }, 0.0, false)
+            }
+        };
+        move |cluster| {
+            let divisor = if is_share { cluster } else { 1.0 };
+            (this / divisor, disturbed / divisor + DISTURBED.ln())
+        }
+    }
+
+    fn add(&self, limit: f64, steepness: f64, cell: &mut [f64; CLUSTERS.len()]) {
+        let mixed = if let Outcome::Share { mixed, .. } = self.outcome { mixed } else { 0.0 };
+        let likelihoods = self.likelihoods(limit, steepness);
+        for (sum, cluster) in cell.iter_mut().zip(CLUSTERS) {
+            let (this, disturbed) = likelihoods(cluster);
+            // The density of a number of slow requests is the lower the larger clusters are.
+            *sum += this.max(disturbed) - mixed / 2.0 * cluster.ln();
+        }
+    }
+
+    fn is_disturbed(&self, limit: f64, steepness: f64, cluster: f64) -> bool {
+        let (this, disturbed) = self.likelihoods(limit, steepness)(cluster);
+        this < disturbed
+    }
+}
+
+/// A power from which on every run fails.
+const HUGE: f64 = 5.0;

@@ -13,6 +13,8 @@ pub enum Limit {
     OpenFiles,
     /// onrush itself was stalled in run after run.
     Stalled,
+    /// The target had not recovered from an overload before.
+    Recovering,
 }
 
 impl Limit {
@@ -38,6 +40,7 @@ impl Limit {
         match self {
             Self::Verdict(limited_by) => limited_by.is_our_fault(),
             Self::OpenFiles | Self::Stalled => true,
+            Self::Recovering => false,
         }
     }
 
@@ -47,6 +50,7 @@ impl Limit {
             Self::Verdict(limited_by) => limited_by.name(),
             Self::OpenFiles => "open_files",
             Self::Stalled => "stalled",
+            Self::Recovering => "recovering",
         }
     }
 
@@ -56,6 +60,7 @@ impl Limit {
             Self::Verdict(limited_by) => limited_by.words(),
             Self::OpenFiles => "the number of open files (ulimit -n)",
             Self::Stalled => "onrush itself, which was stalled,",
+            Self::Recovering => "an overload that the target is still recovering from",
         }
     }
 }

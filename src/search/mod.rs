@@ -1,27 +1,34 @@
 //! Searches for the highest load at which a condition holds, with one run after the other.
 //!
-//! A [`Point`] judges one run. From all points, [`Bracket`] gives the two loads that enclose the limit and [`interval`]
-//! its 95 % interval; [`next`] chooses the load to try and [`length`] for how long. [`Limit`] says what was the limit
-//! if it was not the target. All of these are pure functions: nothing here runs, waits, prints or reads a clock.
-//! [`words`] has the lines for the user, and [`Document`] is the search as a file.
+//! A [`Point`] judges one run, and [`Excess`] counts how many of its requests were too slow. From all points, [`Fit`] says
+//! where the limit is; [`Course::next`] chooses the next run, [`length`] how long it is, and when the search is over.
+//! [`Limit`] says what was the limit if it was not the target, [`Starved`] who had no processor. All of these are pure
+//! functions: nothing here runs, waits, prints or reads a clock. [`words`] has the lines for the user, and [`Document`] is
+//! the search as a file.
 
-mod bracket;
 mod document;
 mod ended;
+mod excess;
 mod fit;
+mod found;
 mod length;
 mod limit;
 mod point;
 #[cfg(test)]
 mod simulation;
+mod starved;
+mod step;
 mod strategy;
 pub mod words;
 
-pub use bracket::{Bracket, doubted};
 pub use document::Document;
 pub use ended::Ended;
-pub use fit::{AGAINST_MAX, contradicting, interval, is_inconclusive};
-pub use length::{length, needed, warm_up};
+pub use excess::{Excess, Hopeless, Share};
+pub use fit::Fit;
+pub use found::{Found, Kind, Look};
+pub use length::needed;
 pub use limit::Limit;
 pub use point::{Fault, Measured, Point, WINDOWS, Window};
-pub use strategy::{limited, next};
+pub use starved::Starved;
+pub use step::Step;
+pub use strategy::{Course, Next, confirmed};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Limit;
+use super::{Excess, Limit, Starved, Step};
 use crate::plan::condition::{Metric, Value};
 use crate::plan::schedule::Arrivals;
 use crate::plan::search::{Over, Search};
@@ -28,6 +28,12 @@ pub struct Point {
     pub slope_ns_per_s: Option<f64>,
     /// How long onrush itself was stalled in that time.
     pub stalled: Duration,
+    /// How many requests were slower than a percentile of the objective allows; `None`: it has none.
+    pub excess: Option<Excess>,
+    /// Who waited for a processor in that time.
+    pub starved: Starved,
+    /// Whether the run was to confirm that the load holds.
+    pub confirms: bool,
     /// Why the load does not hold; `None`: it does.
     pub fault: Option<Fault>,
 }
@@ -59,6 +65,8 @@ pub struct Measured {
     pub completed: u64,
     /// How long onrush itself was stalled.
     pub stalled: Duration,
+    /// How many requests were slower than a percentile of the objective allows.
+    pub excess: Option<Excess>,
     /// The terms of the objective.
     pub terms: Vec<Judged>,
 }
@@ -82,9 +90,9 @@ const MISSING_REQUESTS: f64 = 2.0;
 /// A run in which onrush itself was stalled for this share of the time is not held against the target.
 const STILL: f64 = 0.01;
 
-/// The latency is rising if its slope is this many times its standard error (with five windows, once in forty runs by
-/// chance) ...
-const STEEP: f64 = 3.2;
+/// The latency is rising if its slope is this many times its standard error (with five windows, once in a hundred runs by
+/// chance, and rarely in a queue that comes and goes) ...
+const STEEP: f64 = 5.0;
 /// ... and if it rose during the run by this share of the lowest latency that the objective allows ...
 const RISE_OF_LIMIT: f64 = 0.1;
 /// ... or, if the objective has no latency, of its own mean.
@@ -92,7 +100,8 @@ const RISE_OF_MEAN: f64 = 0.5;
 
 impl Point {
     /// Judges a run that measured for this length.
-    pub fn of(search: &Search, plan: &Plan, load: u64, length: Duration, outcome: &Outcome) -> Self {
+    pub fn of(search: &Search, plan: &Plan, step: Step, outcome: &Outcome) -> Self {
+        let Step { load, length, confirms, .. } = step;
         let timeline = &outcome.timeline;
         let whole = (length.as_nanos() / u128::from(timeline.length_ns.max(1))) as usize;
         let windows = timeline.rows.iter().take(whole).map(|row| {
@@ -112,13 +121,15 @@ impl Point {
         };
         let terms = report::objective(&search.objective, plan, outcome);
         let stalled = stalled(outcome, length);
-        let measured = Measured { reached, windows, completed: counters.completed, stalled, terms };
-        Self::judge(load, length, measured, limit_ns(&search.objective))
+        let excess = Excess::of(&search.objective, plan, outcome, WINDOWS as usize);
+        let measured = Measured { reached, windows, completed: counters.completed, stalled, excess, terms };
+        let point = Self::judge(load, length, measured, limit_ns(&search.objective));
+        Self { confirms, starved: Starved::of(outcome), ..point }
     }
 
     /// Judges what a run measured; `limit_ns`: the lowest latency that the objective allows.
     pub fn judge(load: u64, length: Duration, measured: Measured, limit_ns: Option<f64>) -> Self {
-        let Measured { reached, windows, completed, stalled, terms } = measured;
+        let Measured { reached, windows, completed, stalled, excess, terms } = measured;
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
         let mean_ns = windows.iter().map(|window| window.sum_ns).sum::<f64>() / in_time.max(1) as f64;
         let rise_ns = limit_ns.map_or(mean_ns * RISE_OF_MEAN, |limit_ns| limit_ns * RISE_OF_LIMIT);
@@ -138,7 +149,15 @@ impl Point {
         let fault = fault.map(|fault| if is_spoilt { Fault::Limited(Limit::Stalled) } else { fault });
         let per_s = in_time as f64 / length.as_secs_f64();
         let slope_ns_per_s = slope.map(|(slope, _)| slope);
-        Self { load, length, per_s, completed, terms, slope_ns_per_s, stalled, fault }
+        let starved = Starved::default();
+        Self { load, length, per_s, completed, terms, slope_ns_per_s, stalled, excess, starved, confirms: false, fault }
+    }
+
+    /// How many requests were too slow, where that is why the load holds or does not.
+    pub fn share(&self) -> Option<&Excess> {
+        let excess = self.excess.as_ref()?;
+        let is_broken = excess.ratio() > 1.0;
+        (is_broken || self.holds()).then_some(excess).filter(|_| self.completed > 0)
     }
 
     /// Whether it says something about the target.
@@ -175,7 +194,7 @@ fn by_chance(plan: &Plan, due: f64) -> f64 {
 }
 
 /// The lowest latency that an objective allows, in nanoseconds, if it says anything about latencies.
-fn limit_ns(objective: &Condition) -> Option<f64> {
+pub(super) fn limit_ns(objective: &Condition) -> Option<f64> {
     let limits = objective.terms.iter().filter_map(|term| match (term.metric, term.value) {
         (Metric::Latency(..), Value::Time(time)) => Some(time.as_nanos() as f64),
         _ => None,
@@ -223,6 +242,7 @@ mod tests {
             windows: means_ms.map(window).to_vec(),
             completed: completed as u64,
             stalled,
+            excess: None,
             terms: vec![term],
         };
         Point::judge(60_000, Duration::from_secs(2), measured, Some(50e6))

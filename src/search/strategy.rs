@@ -1,64 +1,271 @@
-//! Chooses the next load: growing steps until two loads enclose the limit, then halves of the distance between them,
-//! then loads near the limit again and again.
+//! Chooses the next run: growing steps until a load held and another failed, then loads where the limit is likely, then a
+//! long run that confirms the result, and higher ones as long as there is time.
 
-use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::bracket::{Bracket, Votes};
-use super::{Fault, Limit, Point};
+use super::{Ended, Fault, Fit, Limit, Point, Step, length};
 use crate::plan::search::{Over, Search};
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Another run.
+    Run(Step),
+    /// Nothing: the search is over.
+    End(Ended),
+}
+
+/// How far a search has come.
+pub struct Course<'a> {
+    /// The search.
+    pub search: &'a Search,
+    /// The load to begin with.
+    pub first: u64,
+    /// The runs until now.
+    pub points: &'a [Point],
+    /// The time since it began.
+    pub elapsed: Duration,
+    /// The responses per second that a load has.
+    pub per_s: &'a dyn Fn(u64) -> f64,
+}
 
 /// The factors by which the load grows, or shrinks, as long as all runs end alike: slowly at first, because the first
 /// load is close to the limit if the target is limited by its processor.
-const STEPS: [f64; 3] = [1.25, 1.5, 2.0];
+const STEPS: [f64; 4] = [1.25, 1.25, 1.5, 2.0];
 
-/// Two loads with at most this factor between them are close enough.
-const CLOSE: f64 = 1.01;
-
-/// Runs at the limit times and divided by this factor narrow its interval.
-const NEXT: f64 = 1.02;
-
-/// If the limit may be anywhere within this factor, the rate that the overloaded target still reached is the best
-/// guess ...
-const WIDE: f64 = 1.1;
-/// ... reduced by a little, because it should hold.
+/// An overloaded target still reaches about its limit; a load that is lower by this should hold.
 const GUESS: f64 = 0.985;
+
+/// A guess is new if it is this far from all loads that were tried.
+const GUESSED: f64 = 1.02;
+
+/// A search ends when its interval is this narrow.
+pub const NARROW: f64 = 1.02;
+
+/// Up to this width of the interval, the next load is its middle, and after that ...
+const WIDE: f64 = 1.15;
+/// ... the loads that exceed the limit with these probabilities, in turns.
+const AROUND: [f64; 3] = [0.6, 0.3, 0.75];
+
+/// The load that is to be confirmed exceeds the limit with this probability, ...
+const CONFIRMED: f64 = 0.3;
+/// ... after one has failed, with this one, of what is then known, ...
+const LOWER: f64 = 0.3;
+/// ... and after one has held, with this one, if it is higher by at least this factor.
+const HIGHER: f64 = 0.45;
+const HIGHER_BY: f64 = 1.01;
+
+/// How many runs are to confirm a result until there is none.
+const CONFIRMATIONS_MAX: usize = 3;
+
+/// The part of the search that a confirmation takes, and what remains of that at the least if the time is nearly over.
+const PARTS: u32 = 3;
+const SHORTENED: f64 = 0.6;
+
+/// From this width of the interval on, it is unclear which load to confirm.
+const UNCLEAR: f64 = 1.06;
+
+/// Two failures within this factor are one load that failed twice.
+const ALIKE: f64 = 1.06;
 
 /// A search ends after this many runs at one load in which something other than the target was the limit.
 const LIMITED_MAX: usize = 3;
 
-/// The number of points that is enough.
-const POINTS_MAX: usize = 40;
-
-/// The load to try after these points; `None`: there is nothing left to find out. `first`: the load to begin with.
-pub fn next(search: &Search, first: u64, points: &[Point]) -> Option<u64> {
-    let range = Range { over: search.over, least: search.over.least(), most: search.most };
-    let Some(last) = points.last() else { return Some(first.clamp(range.least, range.most)) };
-    let votes = Votes::of(points);
-    if votes.get(&last.load).is_none_or(|votes| votes.decision().is_none()) {
-        return Some(last.load);
+impl Course<'_> {
+    /// The next run, or how the search has ended.
+    pub fn next(&self) -> Next {
+        let range = Range { over: self.search.over, least: self.search.over.least(), most: self.search.most };
+        let Some(last) = self.points.last() else {
+            return self.explore(self.first.clamp(range.least, range.most), Duration::ZERO);
+        };
+        if let Some(limit) = limited(self.points) {
+            return Next::End(Ended::Limited(limit));
+        }
+        if !last.is_clean() {
+            return self.again(last);
+        }
+        let clean = || self.points.iter().filter(|point| point.is_clean());
+        let holds = clean().filter(|point| point.holds()).map(|point| point.load).max();
+        if last.fault == Some(Fault::Unanswered)
+            && let Some(next) = self.silent(last, holds)
+        {
+            return next;
+        }
+        let steps = STEPS[(clean().count() - 1).min(STEPS.len() - 1)];
+        let fails = clean().filter(|point| !point.holds()).map(|point| point.load).min();
+        match (holds, fails, Fit::of(self.points)) {
+            (Some(holds), None, _) if holds == range.most => Next::End(Ended::Done),
+            (Some(holds), None, _) => self.explore(range.above(holds, steps), Duration::ZERO),
+            // Nothing below it is worth a look before it has failed twice.
+            (None, Some(fails), _) if clean().filter(|point| point.load == fails).count() < 2 => {
+                self.explore(fails, Duration::ZERO)
+            }
+            (None, Some(fails), _) if fails == range.least => Next::End(Ended::Done),
+            (None, Some(fails), _) => {
+                // A target that reached less than half of it has collapsed: that is not its limit.
+                let is_limit = |per_s: &f64| range.over == Over::Rate && *per_s * 2.0 > range.over.number(fails);
+                let reached = reached(self.points, fails).filter(is_limit).unwrap_or(f64::MAX);
+                self.explore(range.load(reached * GUESS).min(range.below(fails, steps)), Duration::ZERO)
+            }
+            (Some(holds), Some(_), Some(fit)) => self.near(&range, holds, &fit),
+            _ => self.again(last),
+        }
     }
-    let steps = STEPS[(votes.len() - 1).min(STEPS.len() - 1)];
-    let Bracket { holds, fails } = Bracket::of(points);
-    match (holds, fails) {
-        (Some(holds), None) => (holds < range.most).then(|| range.above(holds, steps)),
-        (None, Some(fails)) => (fails > range.least).then(|| {
-            let guess = reached(points, fails).filter(|_| range.over == Over::Rate).unwrap_or(f64::MAX);
-            range.load(guess * GUESS).min(range.below(fails, steps))
-        }),
-        (Some(holds), Some(fails)) => range
-            .between(holds, fails, reached(points, fails))
-            .or_else(|| (points.len() < POINTS_MAX).then(|| range.least_known(holds, fails, &votes))),
-        (None, None) => Some(last.load),
+
+    /// The same run once more.
+    fn again(&self, last: &Point) -> Next {
+        let step =
+            Step { load: last.load, settle: self.settle(last.length), length: last.length, confirms: last.confirms };
+        self.in_time(step)
+    }
+
+    /// After a run without a response: the target has died if the highest load that held has none either.
+    fn silent(&self, last: &Point, holds: Option<u64>) -> Option<Next> {
+        let silent = self.points.iter().rev().take_while(|point| point.fault == Some(Fault::Unanswered)).count();
+        match holds {
+            Some(holds) if last.load <= holds => Some(Next::End(Ended::Died)),
+            Some(holds) => Some(self.explore(holds, Duration::ZERO)),
+            None => (silent > 1).then_some(Next::End(Ended::Died)),
+        }
+    }
+
+    /// The next run once a load held and another failed.
+    fn near(&self, range: &Range, holds: u64, fit: &Fit) -> Next {
+        let Self { search, points, .. } = *self;
+        let (low, high) = fit.interval();
+        let confirmed = confirmed(points);
+        let failed = points.iter().filter(|point| point.is_clean() && point.confirms && !point.holds()).count();
+        let is_narrow = high <= low * NARROW || is_exact(range.over, points);
+        if confirmed.is_some() && is_narrow {
+            return Next::End(Ended::Done);
+        }
+        if confirmed.is_none() && failed >= CONFIRMATIONS_MAX {
+            return Next::End(Ended::Unconfirmed);
+        }
+        let third = search.budget / PARTS;
+        let left = search.budget.saturating_sub(self.elapsed);
+        // A result that fails can be followed by a lower one, and one that holds by a higher one: in a run that may be
+        // shorter, if it is still unclear where to try.
+        let is_unclear = high > low * UNCLEAR;
+        let last = if is_unclear { third.mul_f64(SHORTENED) } else { third };
+        let reserved = if confirmed.is_none() && failed == 0 { third + last } else { last };
+        let free = left.saturating_sub(reserved);
+        let near = if high < low * WIDE { (free / 3).min(third / 2) } else { Duration::ZERO };
+        let share = if confirmed.is_some() {
+            HIGHER
+        } else if failed > 0 {
+            LOWER
+        } else {
+            CONFIRMED
+        };
+        let mut candidate = range.floor(fit.at(share));
+        if is_exact(range.over, points) {
+            candidate = holds;
+        }
+        let is_due = is_narrow || self.run(candidate, near).ends() > free;
+        // A run may have been disturbed; what is confirmed must not depend on one alone.
+        if is_due
+            && confirmed.is_none()
+            && failed == 0
+            && let Some(lone) = lone(points, low, high)
+            && left >= self.run(lone, Duration::ZERO).ends() + third.mul_f64(SHORTENED)
+        {
+            return self.explore(lone, Duration::ZERO);
+        }
+        let is_worth_it = confirmed.is_none_or(|load| candidate as f64 > load as f64 * HIGHER_BY);
+        if is_due && is_worth_it && left >= third.mul_f64(SHORTENED) {
+            return self.confirm(candidate, third.min(left));
+        }
+        if confirmed.is_none() && failed > 0 && left < third.mul_f64(SHORTENED) {
+            return Next::End(Ended::Unconfirmed);
+        }
+        self.explore(self.informative(range, fit), near)
+    }
+
+    /// The load from which most can be learned about the limit.
+    fn informative(&self, range: &Range, fit: &Fit) -> u64 {
+        let (low, high) = fit.interval();
+        let points = self.points;
+        if let Some(middle) = range.middle(points) {
+            return middle;
+        }
+        if high >= low * WIDE {
+            return self.guess(range).unwrap_or_else(|| range.nearest(fit.at(0.5)));
+        }
+        if let Some(lone) = lone(points, low, high) {
+            return lone;
+        }
+        range.nearest(fit.at(AROUND[points.len() % AROUND.len()]))
+    }
+
+    /// The rate that the overloaded target still reached, if it is new: most servers do as much as they can, however much
+    /// they are asked for.
+    fn guess(&self, range: &Range) -> Option<u64> {
+        let clean = || self.points.iter().filter(|point| point.is_clean());
+        let holds = clean().filter(|point| point.holds()).map(|point| point.load).max()?;
+        let fails = clean().filter(|point| !point.holds() && point.load > holds).min_by_key(|point| point.load)?;
+        let load = range.load(fails.per_s * GUESS);
+        let is_new = load as f64 > holds as f64 * GUESSED && (load as f64) * GUESSED < fails.load as f64;
+        (range.over == Over::Rate && is_new).then_some(load)
+    }
+
+    /// A run that is no shorter than this, if there is time for it.
+    fn explore(&self, load: u64, least: Duration) -> Next {
+        self.in_time(self.run(load, least))
+    }
+
+    fn run(&self, load: u64, least: Duration) -> Step {
+        let needed = length::needed(&self.search.objective);
+        let length = length::length(self.search.budget, needed, (self.per_s)(load), least);
+        Step { load, settle: self.settle(length), length, confirms: false }
+    }
+
+    fn confirm(&self, load: u64, whole: Duration) -> Next {
+        let settle = length::settle(self.search, whole - whole / 6);
+        self.in_time(Step { load, settle, length: length::whole_grains(whole.saturating_sub(settle)), confirms: true })
+    }
+
+    fn settle(&self, length: Duration) -> Duration {
+        length::settle(self.search, length)
+    }
+
+    fn in_time(&self, step: Step) -> Next {
+        let is_in_time = self.elapsed + step.ends() <= self.search.budget && !step.length.is_zero();
+        if is_in_time { Next::Run(step) } else { Next::End(self.out_of_time()) }
+    }
+
+    /// Why a search ended that ran out of time.
+    fn out_of_time(&self) -> Ended {
+        let is_silent = self.points.last().is_some_and(|point| point.fault == Some(Fault::Unanswered));
+        let failed = self.points.iter().any(|point| point.is_clean() && point.confirms && !point.holds());
+        match confirmed(self.points) {
+            _ if is_silent => Ended::Died,
+            None if failed => Ended::Unconfirmed,
+            _ => Ended::Time,
+        }
     }
 }
 
-/// The limit that ends a search: because of it, run after run left the last load undecided.
+/// The lowest load near the limit that failed, if it did so only once, and no other near it failed.
+fn lone(points: &[Point], low: f64, high: f64) -> Option<u64> {
+    let failed = |point: &&Point| point.is_clean() && !point.holds() && point.load as f64 >= low;
+    let lowest = points.iter().filter(failed).map(|point| point.load).min()?;
+    let near = points.iter().filter(|point| point.is_clean() && point.load as f64 <= lowest as f64 * ALIKE);
+    let runs = near.filter(|point| point.load == lowest || (point.load > lowest && !point.holds())).count();
+    (lowest as f64 <= high * NARROW && runs < 2).then_some(lowest)
+}
+
+/// The highest load that a long run has confirmed.
+pub fn confirmed(points: &[Point]) -> Option<u64> {
+    points.iter().filter(|point| point.confirms && point.holds()).map(|point| point.load).max()
+}
+
+/// The limit that ends a search: because of it, run after run said nothing about the target.
 pub fn limited(points: &[Point]) -> Option<Limit> {
     let last = points.last()?;
     let Some(Fault::Limited(limit)) = last.fault else { return None };
-    let is_undecided = Votes::of(points).get(&last.load).is_none_or(|votes| votes.decision().is_none());
-    let runs = points.iter().filter(|point| point.load == last.load && !point.is_clean()).count();
-    (is_undecided && runs >= LIMITED_MAX).then_some(limit)
+    let runs = points.iter().rev().take_while(|point| point.load == last.load && !point.is_clean()).count();
+    (runs >= LIMITED_MAX).then_some(limit)
 }
 
 /// The responses per second of the last run at a load.
@@ -79,6 +286,16 @@ impl Range {
         self.over.load(number).clamp(self.least, self.most)
     }
 
+    /// The load nearest to one that is no whole number.
+    fn nearest(&self, load: f64) -> u64 {
+        self.load(load * self.over.number(1))
+    }
+
+    /// The highest load that is no higher, if loads are counted.
+    fn floor(&self, load: f64) -> u64 {
+        if self.over == Over::Rate { self.nearest(load) } else { (load as u64).clamp(self.least, self.most) }
+    }
+
     fn times(&self, load: u64, factor: f64) -> u64 {
         self.load(self.over.number(load) * factor)
     }
@@ -93,25 +310,27 @@ impl Range {
         self.times(load, 1.0 / factor).min(load - 1).max(self.least)
     }
 
-    /// A load between two; `None`: they are close enough.
-    fn between(&self, holds: u64, fails: u64, reached: Option<f64>) -> Option<u64> {
-        let factor = fails as f64 / holds as f64;
-        if factor <= CLOSE || fails - holds <= 1 {
-            return None;
-        }
-        let is_between = |load: &u64| *load > holds && *load < fails;
-        let guess = reached.filter(|_| self.over == Over::Rate && factor > WIDE).map(|per_s| self.load(per_s * GUESS));
-        let halves = || Some(self.times(holds, factor.sqrt())).filter(is_between);
-        guess.filter(is_between).or_else(halves)
+    /// Half-way between the highest load that held and the lowest that failed, if loads are counted, no run contradicts
+    /// another, and the two are no neighbours.
+    fn middle(&self, points: &[Point]) -> Option<u64> {
+        let (holds, fails) = ends(points)?;
+        let middle = ((holds as f64 * fails as f64).sqrt().round() as u64).clamp(holds + 1, fails.max(holds + 2) - 1);
+        (self.over != Over::Rate && fails > holds + 1).then_some(middle)
     }
+}
 
-    /// The load near the limit that has the fewest runs.
-    fn least_known(&self, holds: u64, fails: u64, votes: &BTreeMap<u64, Votes>) -> u64 {
-        let factor = (fails as f64 / holds as f64).max(NEXT);
-        let near = [fails, self.above(fails, factor), holds, self.below(holds.max(2), factor)];
-        let count = |load: &u64| votes.get(load).map_or(0, |votes| votes.count());
-        near.into_iter().min_by_key(count).unwrap_or(holds)
-    }
+/// The highest load that held and the lowest that failed.
+fn ends(points: &[Point]) -> Option<(u64, u64)> {
+    let clean = || points.iter().filter(|point| point.is_clean());
+    let holds = clean().filter(|point| point.holds()).map(|point| point.load).max()?;
+    let fails = clean().filter(|point| !point.holds()).map(|point| point.load).min()?;
+    Some((holds, fails))
+}
+
+/// Whether loads are counted, and the limit is between two neighbours, of which the higher failed twice.
+pub(super) fn is_exact(over: Over, points: &[Point]) -> bool {
+    let failed = |load: u64| points.iter().filter(|point| point.is_clean() && point.load == load).count();
+    over != Over::Rate && ends(points).is_some_and(|(holds, fails)| fails == holds + 1 && failed(fails) > 1)
 }
 
 #[cfg(test)]
@@ -120,55 +339,86 @@ mod tests {
     use crate::search::simulation::{points, search};
     use crate::verdict::LimitedBy;
 
-    /// Runs that failed at these loads; `true`: because of something other than the target.
-    fn failed(runs: &[(u64, bool)]) -> Vec<Point> {
-        let mut points = points(&runs.iter().map(|(load, _)| (*load, false)).collect::<Vec<_>>());
-        for (point, (_, is_limited)) in points.iter_mut().zip(runs) {
-            point.blame(is_limited.then_some(Limit::Verdict(LimitedBy::Ports)));
-        }
-        points
+    fn next(search: &Search, first: u64, points: &[Point], elapsed_s: u64) -> Next {
+        let (elapsed, per_s) = (Duration::from_secs(elapsed_s), |_| 1_000.0);
+        Course { search, first, points, elapsed, per_s: &per_s }.next()
+    }
+
+    /// The load of the next run.
+    fn load(next: Next) -> u64 {
+        let Next::Run(step) = next else { panic!("{next:?}") };
+        step.load
     }
 
     #[test]
     fn what_was_not_the_targets_fault_is_repeated_and_ends_the_search_the_third_time() {
         let search = search(Over::Connections);
-        for (runs, next_load, is_over) in [
-            (&[(8, true)][..], 8, false),
-            (&[(8, true), (8, false), (8, true)], 8, false),
-            (&[(8, true), (8, false), (8, true), (8, false)], 6, false),
-            (&[(8, true), (8, false), (8, true), (8, true)], 8, true),
-        ] {
-            let points = failed(runs);
-            let limit = is_over.then_some(Limit::Verdict(LimitedBy::Ports));
-            assert_eq!((next(&search, 8, &points), limited(&points)), (Some(next_load), limit), "{runs:?}");
+        let limit = Limit::Verdict(LimitedBy::Ports);
+        let limited = |runs: usize| {
+            let mut points = points(&vec![(8, false); runs]);
+            points.iter_mut().for_each(|point| point.blame(Some(limit)));
+            points
+        };
+        assert_eq!([1, 2].map(|runs| load(next(&search, 8, &limited(runs), 0))), [8, 8]);
+        assert_eq!(next(&search, 8, &limited(3), 0), Next::End(Ended::Limited(limit)));
+    }
+
+    #[test]
+    fn steps_grow_while_all_loads_hold_and_a_failure_is_repeated_before_a_lower_load_is_tried() {
+        let rate = search(Over::Rate);
+        let per_s = |runs: &[(f64, bool)]| {
+            let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (Over::Rate.load(*per_s), *holds)).collect();
+            Over::Rate.number(load(next(&rate, 6_000, &points(&runs), 0)))
+        };
+        assert_eq!(per_s(&[]), 100.0);
+        assert_eq!(per_s(&[(100.0, true)]), 125.0);
+        assert_eq!(per_s(&[(100.0, true), (125.0, true)]), 156.3);
+        assert_eq!(per_s(&[(100.0, true), (125.0, true), (156.3, true)]), 234.5);
+        assert_eq!(per_s(&[(400.0, false)]), 400.0);
+        assert_eq!(per_s(&[(400.0, false), (400.0, false)]), 320.0);
+        // If it reached nearly all of it, the next rate is still lower by a whole step.
+        for (reached, expected) in [(390.0, 320.0), (250.0, 246.3), (150.0, 320.0)] {
+            let mut points = points(&[(24_000, false), (24_000, false)]);
+            points[1].per_s = reached;
+            assert_eq!(Over::Rate.number(load(next(&rate, 6_000, &points, 0))), expected);
         }
     }
 
     #[test]
-    fn steps_grow_and_an_overloaded_target_says_where_the_limit_is() {
+    fn a_target_has_died_if_the_last_good_load_has_no_response_either() {
         let rate = search(Over::Rate);
-        let load = |per_s: f64| Over::Rate.load(per_s);
-        let runs = |runs: &[(f64, bool, f64)]| {
-            let mut points = points(&runs.iter().map(|(per_s, holds, _)| (load(*per_s), *holds)).collect::<Vec<_>>());
-            points.iter_mut().zip(runs).for_each(|(point, (_, _, reached))| point.per_s = *reached);
+        let silent = |runs: &[(u64, bool)]| {
+            let mut points = points(runs);
+            let failed = points.iter_mut().filter(|point| !point.holds());
+            failed.for_each(|point| (point.fault, point.completed) = (Some(Fault::Unanswered), 0));
             points
         };
-        for (points, per_s) in [
-            (runs(&[]), 100.0),
-            (runs(&[(100.0, true, 100.0)]), 125.0),
-            (runs(&[(100.0, true, 100.0), (125.0, true, 125.0)]), 187.5),
-            (runs(&[(100.0, true, 100.0), (400.0, false, 200.0)]), 400.0),
-            (runs(&[(100.0, true, 100.0), (400.0, false, 200.0), (400.0, false, 200.0)]), 197.0),
-            (runs(&[(100.0, true, 100.0), (400.0, false, 90.0), (400.0, false, 90.0)]), 200.0),
-            (runs(&[(400.0, false, 200.0), (400.0, false, 200.0)]), 197.0),
-            (runs(&[(400.0, false, 0.0), (400.0, false, 390.0)]), 320.0),
-            (runs(&[(100.0, true, 100.0), (101.0, false, 100.0), (101.0, false, 100.0)]), 103.0),
-        ] {
-            assert_eq!(
-                next(&rate, load(100.0), &points).map(|load| Over::Rate.number(load)),
-                Some(per_s),
-                "{points:?}"
-            );
-        }
+        let held = [(6_000, true), (9_000, true), (12_000, false)];
+        assert_eq!(load(next(&rate, 6_000, &silent(&held), 0)), 9_000);
+        let died = [&held[..], &[(9_000, false)]].concat();
+        assert_eq!(next(&rate, 6_000, &silent(&died), 0), Next::End(Ended::Died));
+        assert_eq!(load(next(&rate, 6_000, &silent(&[(6_000, false)]), 0)), 6_000);
+        assert_eq!(next(&rate, 6_000, &silent(&[(6_000, false); 2]), 0), Next::End(Ended::Died));
+    }
+
+    #[test]
+    fn a_third_of_the_search_confirms_what_was_found_and_lower_loads_up_to_twice() {
+        let rate = search(Over::Rate);
+        let near = |confirmations: &[(u64, bool)]| {
+            let narrow: Vec<_> = (0..40).map(|run| (59_800 + run * 10, run < 20)).collect();
+            let mut points = points(&[&narrow[..], confirmations].concat());
+            points[40..].iter_mut().for_each(|point| point.confirms = true);
+            points
+        };
+        let Next::Run(step) = next(&rate, 6_000, &near(&[]), 20) else { panic!() };
+        assert!(step.confirms && (59_700..60_010).contains(&step.load), "{step:?}");
+        assert_eq!(step.ends().as_secs(), 19, "of 60 s: {step:?}");
+        assert_eq!(next(&rate, 6_000, &near(&[(59_900, true)]), 40), Next::End(Ended::Done));
+        let Next::Run(lower) = next(&rate, 6_000, &near(&[(59_990, false)]), 30) else { panic!() };
+        assert!(lower.confirms && lower.load < 59_990, "{lower:?}");
+        // What is left is too short for another one.
+        assert_eq!(next(&rate, 6_000, &near(&[(59_990, false)]), 50), Next::End(Ended::Unconfirmed));
+        let thrice = [(59_990, false), (59_900, false), (59_800, false)];
+        assert_eq!(next(&rate, 6_000, &near(&thrice), 30), Next::End(Ended::Unconfirmed));
     }
 }

@@ -189,6 +189,10 @@ pub struct Target {
     pub cpus_allowed: f64,
     /// The share of the time in which the busiest of their threads was on a processor.
     pub busiest_thread: f64,
+    /// The longest that one of their threads was ready to run and had no processor, as a share of the time; left out if
+    /// the kernel does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<f64>,
     /// How long their control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Scratch, cases, finish, signal, target, url};
+use crate::harness::{Context, Scratch, cases, target, url};
 use crate::results::number;
 use crate::simulation::{simulate, simulated_document};
 
@@ -21,7 +20,10 @@ cases! {
     a_search_among_random_service_times_finds_what_theory_computes (Once);
     connections_are_searched_in_a_closed_loop (Once);
     a_quiet_search_prints_its_result_only (Once);
-    a_run_that_is_repeated_for_longer_waits_for_what_is_in_flight (Once);
+    a_run_begins_when_nothing_is_in_flight_any_more (Once);
+    the_first_look_begins_when_its_connections_are_open (Once);
+    a_search_of_fifteen_seconds_has_a_result (Once);
+    a_search_goes_on_when_the_target_has_recovered (Once);
     connections_outlast_the_runs_of_a_search (Once);
     a_real_search_takes_the_time_that_it_says;
     an_objective_that_no_load_meets_exits_with_3 (Once);
@@ -71,7 +73,7 @@ fn a_search_among_random_service_times_finds_what_theory_computes(context: &Cont
     let onrush = context.onrush().words("-t2 --max-inflight 1000 --find-max p99<50ms -d 120s -R 300");
     let (output, document) = simulated_document(onrush, random);
     let [low, high] = ["low", "high"].map(|end| number(&document, &format!("/highest/interval_95/{end}")));
-    assert!(low <= 401.0 && 401.0 <= high && high - low < 80.0, "{low} to {high}: {output:?}");
+    assert!(low <= 401.0 && 401.0 <= high && high - low < 100.0, "{low} to {high}: {output:?}");
 }
 
 fn a_quiet_search_prints_its_result_only(context: &Context) {
@@ -98,30 +100,29 @@ fn connections_are_searched_in_a_closed_loop(context: &Context) {
     }
 }
 
-fn a_run_that_is_repeated_for_longer_waits_for_what_is_in_flight(context: &Context) {
-    const CONNECTIONS: usize = 10;
+/// A closed loop ends with a request in flight on each connection; the next run begins when all have been answered.
+fn a_run_begins_when_nothing_is_in_flight_any_more(context: &Context) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let in_flight = Arc::new(AtomicI64::new(0));
     let (sender, seen) = mpsc::channel();
     thread::spawn(move || {
-        for (index, connection) in listener.incoming().flatten().enumerate() {
-            // Fast at first, slow in the run that then has too few responses; the next run is longer.
-            let delay = Duration::from_millis(if index < CONNECTIONS { 2 } else { 300 });
-            if index == 2 * CONNECTIONS {
+        let mut last = Instant::now();
+        for connection in listener.incoming().flatten() {
+            // The first connection of a run.
+            if last.elapsed() > Duration::from_millis(400) {
                 let _ = sender.send(in_flight.load(Ordering::Relaxed));
             }
+            last = Instant::now();
             let in_flight = Arc::clone(&in_flight);
-            thread::spawn(move || answer_after(delay, connection, &in_flight));
+            thread::spawn(move || answer_after(Duration::from_millis(150), connection, &in_flight));
         }
     });
-    let words = format!("-t1 -c{CONNECTIONS} --find-max p50<5s --over connections -d 30s http://{address}/");
-    let child = context.onrush().words(&words).spawn();
-    // That takes a second, and then a warm-up of half a second and a run of two.
-    let seen = seen.recv_timeout(Duration::from_secs(30));
-    signal(&child, Signal::INT);
-    let output = finish(child);
-    assert_eq!(seen, Ok(0), "requests in flight when the longer run began: {output:?}");
+    // At the least a search takes five seconds.
+    let words = format!("-t1 -c8 --find-max p50<5s --over connections -d 5s http://{address}/");
+    let output = context.onrush().words(&words).run();
+    let seen: Vec<i64> = seen.try_iter().collect();
+    assert!(!seen.is_empty() && seen.iter().all(|in_flight| *in_flight == 0), "{seen:?}: {output:?}");
 }
 
 /// Responds to each request after a delay, and counts those that wait.
@@ -136,13 +137,48 @@ fn answer_after(delay: Duration, mut connection: TcpStream, in_flight: &AtomicI6
     }
 }
 
+/// Connects wait for most of a second.
+fn the_first_look_begins_when_its_connections_are_open(context: &Context) {
+    let late = format!("backlog = [{{ from_s = 0.0, for_s = 0.9 }}]\n{EVEN}");
+    let output = simulate(context.onrush().words("-t1 --find-max p99<50ms -d 15s"), &late);
+    assert!(output.stderr.contains("\na closed loop on 10 connections reached 500.0/s\n"), "{output:?}");
+}
+
+fn a_search_of_fifteen_seconds_has_a_result(context: &Context) {
+    let slow = EVEN.replace("2000.0", "8000.0");
+    let (output, document) = simulated_document(context.onrush().words("-t1 --find-max p99<50ms -d 15s"), &slow);
+    let highest = number(&document, "/highest/load");
+    assert!(output.code == 0 && (112.0..=126.0).contains(&highest), "125/s: {output:?}");
+    assert!(number(&document, "/duration_s") <= 17.0, "{document}");
+}
+
+/// Nothing is answered for three seconds, in which a run fails. Requests that it leaves are no part of the next run, which
+/// begins when the target answers at once.
+fn a_search_goes_on_when_the_target_has_recovered(context: &Context) {
+    let stalled = format!("{EVEN}[[stall]]\nfrom_s = 5.0\nfor_s = 6.0\n");
+    let (output, document) = simulated_document(context.onrush().words("-t1 --find-max p99<50ms -R 300"), &stalled);
+    assert_eq!(output.code, 0, "{output:?}");
+    let failed: Vec<f64> = document["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|point| point["holds"] == false && number(point, "/load") < 490.0)
+        .map(|point| number(point, "/load"))
+        .collect();
+    assert_eq!(failed, [375.0], "one run, and none after it: {output:?}");
+    assert!(number(&document, "/highest/load") >= 375.0, "{output:?}");
+    assert!(output.stderr.contains("1 of "), "{output:?}");
+    assert!(output.stderr.contains(" runs contradicts the others (375.0/s failed)"), "{output:?}");
+}
+
 /// Nobody accepts a connection after the first second.
 fn connections_outlast_the_runs_of_a_search(context: &Context) {
-    let words = "-t2 -c8 --find-max p90<200ms -d 60s -R 400";
+    let words = "-t2 -c8 --find-max errors<1% -d 60s -R 400";
     let refusing =
         format!("refuse = [{{ from_s = 1.0, for_s = 1000.0 }}]\n{EVEN}").replace("workers = 1", "workers = 2");
     let output = simulate(context.onrush().words(words), &refusing);
-    assert!(output.stdout.starts_with("Highest rate with p90<200ms: 10"), "1,000 a second: {output:?}");
+    let held = output.stderr.matches("/s  holds  ").count();
+    assert!(held >= 3, "run after run: {output:?}");
 }
 
 /// A search by the machine's clock.
@@ -164,7 +200,7 @@ fn an_objective_that_no_load_meets_exits_with_3(context: &Context) {
     assert_eq!((output.code, &output.stdout[..]), (3, "No number of connections tried holds p50<5ms, down to 1\n"));
     let lines = "\
 searching for the highest number of connections at which p50<5ms holds, for up to 8s
-a closed loop on 1 connection reached 49.0/s
+a closed loop on 1 connection reached 50.0/s
  connections  result   reached, measured
            1  fails    50.0/s, p50<5ms: 20.00ms
            1  fails    50.0/s, p50<5ms: 20.00ms
@@ -191,7 +227,7 @@ fn an_objective_that_every_load_meets_is_said_to_be_met(context: &Context) {
 fn a_target_that_dies_ends_the_search_with_what_is_known(context: &Context) {
     let words = "-t1 --find-max p50<500ms -R 400 -d 30s";
     let output = simulate(context.onrush().words(words), "[[stall]]\nfrom_s = 10.0\nfor_s = 1000000.0");
-    let line = "Highest rate with p50<500ms: unknown, at least 750.0/s: the target stopped responding at 1061.0/s\n";
+    let line = "Highest rate with p50<500ms: unknown, at least 625.0/s: the target stopped responding at 937.5/s\n";
     assert_eq!((output.code, &output.stdout[..]), (5, line), "{output:?}");
     assert!(output.stderr.contains(", but there was no response"), "{output:?}");
 }
@@ -220,7 +256,7 @@ fn a_signal_ends_the_search_with_what_is_known(context: &Context) {
     assert!(
         output
             .stderr
-            .ends_with("onrush: interrupted before the first run of the search was over: there is no result\n"),
+            .ends_with("onrush: interrupted before the first run of the search was over, so there is no result; let it run for up to 60s, or set another time with -d\n"),
         "{output:?}"
     );
     // A real one, in the closed loop of the first second.
@@ -235,8 +271,7 @@ fn a_target_that_closes_every_connection_holds_nothing_up(context: &Context) {
     let (output, document) = simulated_document(context.onrush().words(words), "[[fault]]\nevery = 1\nwhat = 'close'");
     let line = "Highest rate with p99<50ms: unknown: the target did not respond at 200.0/s\n";
     assert_eq!((output.code, &output.stdout[..]), (5, line), "{output:?}");
-    // Its first run has 1,000 requests, 200 a second, and a fifth of that as warm-up.
-    assert!((7.0..=17.0).contains(&number(&document, "/duration_s")), "{output:?}");
+    assert!((3.0..=17.0).contains(&number(&document, "/duration_s")), "{output:?}");
 }
 
 fn a_target_that_is_not_there_is_refused_as_by_a_run(context: &Context) {
@@ -275,7 +310,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ("--find-max p99<5ms -o a.csv", "--find-max and -o: a search writes .json only; leave one of the two out"),
         (
             "--find-max p99<5ms -R 1000 -d 6s --warmup 10s",
-            "--find-max p99<5ms: a warm-up of 10s and a run of 2s do not fit into the rest of the 6s; shorten --warmup, or raise the limit with -d",
+            "--find-max p99<5ms: runs with a warm-up of 10s do not fit into a search of 6s; shorten --warmup, or raise the limit with -d",
         ),
         (
             "--find-max p99>50ms",
@@ -292,7 +327,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ("--find-max p99<5ms --compat wrk", "--find-max: wrk has no searches; leave it out"),
         (
             "--find-max p99.99<5ms -R 100",
-            "--find-max p99.99<5ms: each run needs 100,000 responses (1000s at 100.0/s), but the search is limited to 60s; raise the limit with -d, or ask for a lower percentile",
+            "--find-max p99.99<5ms: it takes 100,000 responses to judge that (1000s at 100.0/s), but the search is limited to 60s; raise the limit with -d, or ask for a lower percentile",
         ),
     ] {
         let output = context.onrush().words(words).word("http://127.0.0.1:1/").run_plain();

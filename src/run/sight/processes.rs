@@ -31,18 +31,30 @@ struct Process {
     knows_threads: bool,
     /// The most processor time that one of its threads took, including those that have ended.
     busiest_ns: u64,
+    /// The longest that one of them was ready to run and had no processor; `None`: the kernel does not say.
+    queued_ns: Option<u64>,
 }
 
-/// A thread: its processor time when counting began, and now.
+/// A thread: its processor time, and its time in the run queue, when counting began, and now.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
     base_ns: u64,
     now_ns: u64,
+    queued_base_ns: Option<u64>,
+    queued_now_ns: Option<u64>,
 }
 
 impl Thread {
     fn gained_ns(&self) -> u64 {
         self.now_ns.saturating_sub(self.base_ns)
+    }
+
+    fn queued_ns(&self) -> Option<u64> {
+        Some(self.queued_now_ns?.saturating_sub(self.queued_base_ns?))
+    }
+
+    fn restart(&mut self) {
+        (self.base_ns, self.queued_base_ns) = (self.now_ns, self.queued_now_ns);
     }
 }
 
@@ -53,7 +65,8 @@ impl Processes {
         // If the process was started since then, all its time counts.
         let is_new = stat.started_ns >= self.began_ns && self.began_ns > 0;
         let base_ns = if is_new { 0 } else { stat.cpu_ns };
-        let process = Process { stat, base_ns, threads: HashMap::new(), knows_threads: is_new, busiest_ns: 0 };
+        let process =
+            Process { stat, base_ns, threads: HashMap::new(), knows_threads: is_new, busiest_ns: 0, queued_ns: None };
         self.all.entry(id).or_insert(process);
         self.count();
     }
@@ -66,8 +79,8 @@ impl Processes {
         self.most = self.all.len();
         for process in self.all.values_mut() {
             process.base_ns = process.stat.cpu_ns;
-            process.busiest_ns = 0;
-            process.threads.values_mut().for_each(|thread| thread.base_ns = thread.now_ns);
+            (process.busiest_ns, process.queued_ns) = (0, None);
+            process.threads.values_mut().for_each(Thread::restart);
         }
     }
 
@@ -117,6 +130,11 @@ impl Processes {
         self.all.values().map(Process::busiest_ns).max().unwrap_or_default()
     }
 
+    /// The longest that one of their threads was ready to run and had no processor; `None`: the kernel does not say.
+    pub fn queued_ns(&self) -> Option<u64> {
+        self.all.values().filter_map(|process| process.queued_ns).max()
+    }
+
     /// How many of the online processors their threads may run on.
     pub fn processors(&self) -> usize {
         let online = proc::online().and_then(|list| members(&list)).unwrap_or_default();
@@ -147,13 +165,15 @@ impl Process {
                 are_all = false;
                 break;
             }
-            let Some(now_ns) = proc::thread_ns(id, thread) else { continue };
+            let Some((now_ns, queued_now_ns)) = proc::thread_ns(id, thread) else { continue };
             let knows_threads = self.knows_threads;
             let known = self.threads.entry(thread).or_insert_with(|| {
                 allowed.extend(proc::allowed(id, thread));
-                Thread { base_ns: if knows_threads { 0 } else { now_ns }, now_ns }
+                let (base_ns, queued_base_ns) = if knows_threads { (0, Some(0)) } else { (now_ns, queued_now_ns) };
+                Thread { base_ns, now_ns, queued_base_ns, queued_now_ns }
             });
-            known.now_ns = now_ns;
+            (known.now_ns, known.queued_now_ns) = (now_ns, queued_now_ns);
+            self.queued_ns = self.queued_ns.max(known.queued_ns());
             self.busiest_ns = self.busiest_ns.max(known.gained_ns());
         }
         self.knows_threads |= are_all;

@@ -201,6 +201,7 @@ impl Watcher {
             cpus_used: share(self.processes.cpu_ns()),
             cpus_allowed: self.target_groups.processors().map_or(processors, |limit| limit.min(processors)),
             busiest_thread: share(self.processes.busiest_ns()),
+            queued: self.processes.queued_ns().map(share),
             throttled_s: is_visible.then(|| Duration::from_nanos(self.target_groups.throttled_ns()).as_secs_f64()),
             listening: self.queue.map(|(waiting_max, limit)| Listening { waiting_max, limit, overflows }),
             network: Network::of(self.connections.sums(), 0.0),

@@ -1,0 +1,197 @@
+//! How many requests of a run were slower than a percentile allows.
+
+use crate::plan::condition::{Comparison, Metric, Statistic, Term, Value, View};
+use crate::plan::{Condition, Plan};
+use crate::run::{Outcome, nanos};
+use crate::stats::latencies::{bin_of, bin_start_ns};
+use crate::stats::{Distribution, Latencies, RowFigures};
+
+/// How many requests of a run were slower than a percentile of the objective allows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Excess {
+    /// The share that may be: 0.01 for a p99.
+    pub allowed: f64,
+    /// Equal parts of the run.
+    pub windows: Vec<Share>,
+}
+
+/// The requests of a part of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Share {
+    /// All of them.
+    pub requests: f64,
+    /// Those that were too slow, or had no response.
+    pub slow: f64,
+}
+
+impl Excess {
+    /// Of the percentiles of an objective, the one that is closest to being broken, or broken most; `None` if there is
+    /// none. The rows of the run's timeline are its parts, the last of which has everything that came later.
+    pub fn of(objective: &Condition, plan: &Plan, outcome: &Outcome, parts: usize) -> Option<Self> {
+        let all = objective.terms.iter().filter_map(|term| Self::of_term(term, plan, outcome, parts));
+        all.max_by(|one, other| one.ratio().total_cmp(&other.ratio()))
+    }
+
+    /// The number of slow requests, as a multiple of what is allowed.
+    pub fn ratio(&self) -> f64 {
+        let sum = |of: fn(&Share) -> f64| self.windows.iter().map(of).sum::<f64>();
+        sum(|window| window.slow) / sum(|window| window.requests).max(1.0) / self.allowed
+    }
+
+    fn of_term(term: &Term, plan: &Plan, outcome: &Outcome, parts: usize) -> Option<Self> {
+        let (view, allowed, limit_ns) = percentile(term)?;
+        let is_scheduled = view != View::Service && plan.schedule.is_some();
+        let open_loop = outcome.totals.open_loop.as_deref().filter(|_| is_scheduled);
+        let latency = open_loop.map_or(&outcome.totals.latency, |open_loop| &open_loop.scheduled);
+        let unanswered = match open_loop {
+            Some(open_loop) => {
+                slower(&open_loop.censored, limit_ns)
+                    + open_loop.dropped
+                    + open_loop.unsent
+                    + outcome.totals.counters.failed
+            }
+            None => outcome.totals.censored.as_deref().map_or(0, |censored| slower(censored, limit_ns)),
+        };
+        let slow = (slower(latency, limit_ns) + unanswered) as f64;
+        let requests = (latency.count() + unanswered) as f64;
+        let mut windows = vec![Share::default(); parts];
+        for (index, row) in outcome.timeline.rows.iter().enumerate() {
+            let latencies = if is_scheduled { &row.scheduled } else { &row.latency };
+            let window = &mut windows[index.min(parts - 1)];
+            window.requests += latencies.count() as f64;
+            window.slow += slower_in_bins(latencies, limit_ns);
+        }
+        // The bins are coarse, and have no requests without a response: the sums are the exact ones.
+        let scale = |windows: &mut [Share], field: fn(&mut Share) -> &mut f64, exact: f64| {
+            let sum: f64 = windows.iter_mut().map(|window| *field(window)).sum();
+            let parts = windows.len() as f64;
+            windows.iter_mut().for_each(|window| {
+                let value = field(window);
+                *value = if sum > 0.0 { *value * exact / sum } else { exact / parts };
+            });
+        };
+        scale(&mut windows, |window| &mut window.requests, requests);
+        scale(&mut windows, |window| &mut window.slow, slow);
+        windows.iter_mut().for_each(|window| window.requests = window.requests.max(window.slow));
+        Some(Self { allowed, windows })
+    }
+}
+
+/// From when latencies count, the share of requests that may be slower, and than what, in nanoseconds; `None`: the term is
+/// about something else.
+fn percentile(term: &Term) -> Option<(View, f64, u64)> {
+    match (term.metric, term.comparison, term.value) {
+        (
+            Metric::Latency(view, Statistic::Percentile(percent)),
+            Comparison::Less | Comparison::AtMost,
+            Value::Time(limit),
+        ) if percent.value() < 100.0 => Some((view, 1.0 - percent.value() / 100.0, nanos(limit))),
+        _ => None,
+    }
+}
+
+/// Knows when a run at a rate has failed, however fast the rest of its requests may be: going on would only overload the
+/// target.
+#[derive(Debug)]
+pub struct Hopeless {
+    /// For each percentile: from when its latencies count, than what they are slower, in nanoseconds, and how many may be.
+    terms: Vec<(View, u64, f64)>,
+    /// How many were.
+    slow: Vec<f64>,
+}
+
+/// A run has failed with this many times the slow requests that all of it may have.
+const HOPELESS: f64 = 2.0;
+
+impl Hopeless {
+    /// For a run that is to have this many requests.
+    pub fn of(objective: &Condition, requests: f64) -> Self {
+        let most = |term: &Term| percentile(term).map(|(view, allowed, ns)| (view, ns, HOPELESS * allowed * requests));
+        let terms: Vec<_> = objective.terms.iter().filter_map(most).collect();
+        Self { slow: vec![0.0; terms.len()], terms }
+    }
+
+    /// Another part of the run is over.
+    pub fn record(&mut self, part: &RowFigures) {
+        for ((view, limit_ns, _), slow) in self.terms.iter().zip(&mut self.slow) {
+            let latencies = if *view == View::Service { &part.latency } else { &part.scheduled };
+            *slow += slower_in_bins(latencies, *limit_ns);
+        }
+    }
+
+    /// Whether the run has failed.
+    pub fn is_certain(&self) -> bool {
+        self.terms.iter().zip(&self.slow).any(|((_, _, most), slow)| slow > most)
+    }
+}
+
+/// The number of values above a limit.
+fn slower(all: &Distribution<u64>, limit_ns: u64) -> u64 {
+    all.values().filter(|(ns, _)| *ns > limit_ns).map(|(_, count)| count).sum()
+}
+
+/// The same, as far as bins show it: in the bin of the limit, the values are taken to be spread evenly.
+fn slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
+    let limit_bin = bin_of(limit_ns);
+    let (start, end) = (bin_start_ns(limit_bin), bin_start_ns(limit_bin + 1));
+    let above = ((end - limit_ns as f64) / (end - start)).clamp(0.0, 1.0);
+    let share = |bin: u16| match bin.cmp(&limit_bin) {
+        std::cmp::Ordering::Less => 0.0,
+        std::cmp::Ordering::Equal => above,
+        std::cmp::Ordering::Greater => 1.0,
+    };
+    latencies.bins.iter().map(|&(bin, count)| share(bin) * count as f64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Dialect;
+    use crate::plan::search::Over;
+    use crate::report::fixtures;
+    use crate::search::simulation::search;
+    use crate::stats::{Interval, Timeline};
+
+    /// A second with so many requests of 10 ms, and so many of 80 ms.
+    fn second(index: u64, fast: u64, slow: u64) -> Interval {
+        let mut interval =
+            Interval { from_ns: index * 1_000_000_000, until_ns: (index + 1) * 1_000_000_000, ..Interval::default() };
+        let scheduled = &mut interval.open_loop.get_or_insert_default().scheduled;
+        (0..fast).for_each(|_| scheduled.record(10_000_000));
+        (0..slow).for_each(|_| scheduled.record(80_000_000));
+        interval
+    }
+
+    #[test]
+    fn slow_requests_are_counted_part_by_part_and_those_without_a_response_are_slow() {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        plan.schedule = Some(fixtures::schedule(100));
+        let mut outcome = fixtures::flawless(0, 1);
+        (outcome.timeline, outcome.totals.counters.failed) = (Timeline::default(), 6);
+        for (index, (fast, slow)) in [(100, 0), (90, 10), (98, 2)].into_iter().enumerate() {
+            let interval = second(index as u64, fast, slow);
+            outcome.timeline.record(&interval);
+            outcome.totals += &interval;
+        }
+        let excess = Excess::of(&search(Over::Rate).objective, &plan, &outcome, 2).unwrap();
+        assert!((excess.allowed - 0.01).abs() < 1e-9 && (excess.ratio() - 1_800.0 / 306.0).abs() < 1e-6, "{excess:?}");
+        // 18 slow ones, none in the first part.
+        assert_eq!([excess.windows[0].slow, excess.windows[1].slow.round()], [0.0, 18.0]);
+        let fast_only = Condition { terms: Vec::new() };
+        assert_eq!(Excess::of(&fast_only, &plan, &outcome, 2), None);
+    }
+
+    #[test]
+    fn a_run_is_hopeless_once_twice_as_many_requests_are_slow_as_all_of_it_may_have() {
+        let mut hopeless = Hopeless::of(&search(Over::Rate).objective, 1_000.0);
+        let part = |slow| {
+            let mut row = RowFigures::default();
+            row.record(&second(0, 100, slow));
+            row
+        };
+        hopeless.record(&part(20));
+        assert!(!hopeless.is_certain());
+        hopeless.record(&part(1));
+        assert!(hopeless.is_certain());
+    }
+}

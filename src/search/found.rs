@@ -1,0 +1,124 @@
+//! What a search has found: one conclusion from all its runs, for the line, the document and the exit code.
+
+use super::strategy::is_exact;
+use super::{Ended, Fault, Fit, Point, Starved, confirmed};
+use crate::plan::search::Over;
+
+/// The closed loop before the first run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// Its connections.
+    pub connections: u32,
+    /// Its responses per second.
+    pub per_s: f64,
+    /// Whether the objective held in it.
+    pub holds: bool,
+}
+
+/// What a search has found. Loads are in the unit of the points.
+#[derive(Clone, Debug)]
+pub struct Found<'a> {
+    /// How the search ended.
+    pub ended: Ended,
+    /// What kind of result it is.
+    pub kind: Kind,
+    /// The interval that has the limit in it with a probability of 95 %; `None`: no load held, none failed, or loads are
+    /// counted and the limit is known exactly.
+    pub interval: Option<(f64, f64)>,
+    /// The lowest run that failed above the load that was found, or of all.
+    pub beyond: Option<&'a Point>,
+    /// The runs that the others contradict.
+    pub contradicting: Vec<&'a Point>,
+    /// Who waited for a processor in runs that failed.
+    pub starved: Starved,
+    /// The closed loop, if the objective held in it while no lower load did.
+    pub look: Option<Look>,
+}
+
+/// The kinds of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The highest load that a long run has confirmed.
+    Highest(u64),
+    /// This load held, and the limit is unknown.
+    AtLeast(u64),
+    /// Every load held, up to this one.
+    All(u64),
+    /// No load held, down to this one.
+    None(u64),
+    /// No run says anything.
+    Unknown,
+}
+
+/// From this share of all runs on, those that contradict the others leave no conclusion: it is one of three.
+const CONTRADICTING_MAX: usize = 3;
+/// A single run may have been disturbed.
+const CONTRADICTING_MIN: usize = 2;
+
+impl<'a> Found<'a> {
+    /// The conclusion; `look`: the closed loop that the first rate comes from.
+    pub fn of(over: Over, points: &'a [Point], look: Option<Look>, ended: Ended) -> Self {
+        let clean = || points.iter().filter(|point| point.is_clean());
+        let held = clean().filter(|point| point.holds()).map(|point| point.load).max();
+        let failed = || clean().filter(|point| !point.holds());
+        let fit = Fit::of(points);
+        let is_spoilt = matches!(ended, Ended::Died | Ended::Limited(_));
+        let kind = match (confirmed(points), held, failed().map(|point| point.load).min()) {
+            (_, None, None) => Kind::Unknown,
+            (Some(load), ..) if !is_spoilt => Kind::Highest(load),
+            (_, Some(load), None) if !is_spoilt => Kind::All(load),
+            (_, None, Some(load)) => Kind::None(load),
+            (_, Some(load), _) => Kind::AtLeast(fit.as_ref().map_or(load, |fit| sure(points, fit).unwrap_or(load))),
+        };
+        let above = match kind {
+            Kind::Highest(load) | Kind::AtLeast(load) => load,
+            _ => 0,
+        };
+        let beyond = failed().filter(|point| point.load > above).min_by_key(|point| point.load);
+        // The interval has the load in it that was confirmed.
+        let fitted = fit.as_ref().filter(|_| !is_exact(over, points));
+        let interval = fitted.map(Fit::interval).map(|(low, high)| match kind {
+            Kind::Highest(load) => (low.min(load as f64), high.max(load as f64)),
+            _ => (low, high),
+        });
+        let contradicting = fit.map_or(Vec::new(), |fit| fit.contradicting(points));
+        let suspects = contradicting.iter().copied().chain(failed().filter(|_| matches!(kind, Kind::None(_))));
+        let starved = Starved::worst(suspects.map(|point| point.starved));
+        let look = look.filter(|look| match kind {
+            Kind::None(load) => over == Over::Rate && look.holds && look.per_s > over.number(load),
+            _ => false,
+        });
+        Self { ended, look, kind, interval, beyond, contradicting, starved }
+    }
+
+    /// Whether so many runs contradict one another that the result is in doubt.
+    pub fn is_contradicted(&self, points: &[Point]) -> bool {
+        let clean = points.iter().filter(|point| point.is_clean()).count();
+        self.contradicting.len() >= CONTRADICTING_MIN && self.contradicting.len() * CONTRADICTING_MAX >= clean
+    }
+
+    /// Whether what was to be found out is still unknown, although no signal cut the search short.
+    pub fn is_inconclusive(&self, points: &[Point]) -> bool {
+        match (self.ended, self.kind) {
+            (Ended::Died | Ended::Signal, _) => false,
+            (Ended::Limited(_), _) => true,
+            (Ended::Time, Kind::All(_)) => true,
+            (_, Kind::AtLeast(_) | Kind::Unknown) => true,
+            (_, Kind::None(_)) => self.starved.matters() || self.look.is_some(),
+            (_, Kind::Highest(_) | Kind::All(_)) => self.is_contradicted(points),
+        }
+    }
+}
+
+/// The highest load that held and is no higher than the limit is likely to be.
+fn sure(points: &[Point], fit: &Fit) -> Option<u64> {
+    let (_, high) = fit.interval();
+    let held = points.iter().filter(|point| point.holds() && point.load as f64 <= high);
+    held.map(|point| point.load).max()
+}
+
+/// The last run that was to confirm a load, if it failed.
+pub(super) fn unconfirmed(points: &[Point]) -> Option<&Point> {
+    let failed = |point: &&Point| point.confirms && point.is_clean() && !point.holds();
+    points.iter().rev().find(failed).filter(|point| point.fault != Some(Fault::Unanswered))
+}

@@ -1,0 +1,58 @@
+//! Who waited for a processor during a run: the machine's part in what a run measured.
+
+use crate::run::Outcome;
+
+/// The shares of a run in which somebody was ready to run and had no processor; zero where that is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Starved {
+    /// The thread of onrush that waited longest.
+    pub generator: f64,
+    /// The thread of the target that waited longest.
+    pub target: f64,
+    /// The processor time that the hypervisor gave to others.
+    pub stolen: f64,
+}
+
+/// Waiting matters from this share of the time: the latency of as many requests has it in it.
+const MATTERS: f64 = 0.01;
+
+impl Starved {
+    /// What a run observed.
+    pub fn of(outcome: &Outcome) -> Self {
+        let share = |evidence: &crate::stats::Evidence| {
+            evidence.queued_ns.filter(|_| evidence.wall_ns > 0).map(|ns| ns as f64 / evidence.wall_ns as f64)
+        };
+        let threads = outcome.workers.iter().filter_map(|worker| share(worker.evidence.as_ref()?));
+        let seen = outcome.seen.as_ref();
+        Self {
+            generator: threads.fold(0.0, f64::max),
+            target: seen.and_then(|seen| seen.target.as_ref()?.queued).unwrap_or(0.0),
+            stolen: seen.and_then(|seen| seen.machine.stolen).unwrap_or(0.0),
+        }
+    }
+
+    /// What several runs observed, each at its worst.
+    pub fn worst(all: impl Iterator<Item = Self>) -> Self {
+        all.fold(Self::default(), |one, other| Self {
+            generator: one.generator.max(other.generator),
+            target: one.target.max(other.target),
+            stolen: one.stolen.max(other.stolen),
+        })
+    }
+
+    /// Whether anybody waited long enough to matter.
+    pub fn matters(&self) -> bool {
+        self.generator.max(self.target).max(self.stolen) >= MATTERS
+    }
+
+    /// Its words, for the middle of a sentence; empty if nobody waited long enough to matter.
+    pub fn words(&self) -> String {
+        let waited = |who: &str, share: f64| {
+            (share >= MATTERS).then(|| format!("{who} waited for a processor {:.0} % of the time", share * 100.0))
+        };
+        let stolen = (self.stolen >= MATTERS)
+            .then(|| format!("the hypervisor gave {:.0} % of the processor time to others", self.stolen * 100.0));
+        let all = [waited("onrush", self.generator), waited("the target", self.target), stolen];
+        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
