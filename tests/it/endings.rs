@@ -99,7 +99,7 @@ fn is_complete(name: &str, text: &str) -> bool {
         }
         "csv" => text.starts_with("start_s,") && text.ends_with('\n'),
         "hgrm" => text.trim_end().ends_with(']'),
-        _ => text.starts_with("| requests |") && text.ends_with("|\n"),
+        _ => text.starts_with('`') && text.contains("\n| errors | ") && text.ends_with('\n'),
     }
 }
 

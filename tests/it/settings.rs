@@ -94,7 +94,7 @@ levels = [{ "sysctl.net/ipv4/tcp_rmem" = "4096 16384 65536" }, { "sysctl.net/ipv
 [hooks]
 before_run = "cat $core /proc/sys/net/ipv4/tcp_rmem >> $2/seen"
 EOF
-"$0" lab --allow-host-changes --out out experiment.toml >/dev/null 2>err
+"$0" lab -v --allow-host-changes --out out experiment.toml >/dev/null 2>err
 tell $? $(state)
 said
 tell $(cat seen)
@@ -280,9 +280,10 @@ kill -KILL $lab; wait $lab; tell $? $(state)
 }
 
 fn a_kill_at_the_moment_of_a_change_loses_nothing(context: &Context) {
-    // The file of the setting is opened four times for each change: to be read, tried, written and read again.
+    // The file of the setting is opened once to see whether there is such a setting, and four times for each change: to be
+    // read, tried, written and read again.
     let script = r#"
-for call in openat:2 openat:3 write:1 openat:4 openat:7 write:2 openat:8; do
+for call in openat:3 openat:4 write:1 openat:5 openat:8 write:2 openat:9; do
     strace -f -qq -o trace -P $core -e trace=write,openat -e inject=${call%:*}:signal=KILL:when=${call#*:} \
         "$0" sweep $sweep -n 50 --out out-$call $url >/dev/null 2>&1
     tell $? $(grep -c '"change"' /run/onrush/*) $(state)

@@ -315,7 +315,8 @@ fn a_target_is_unavailable_while_it_is_to_all_runs_that_take_place() {
     let all = sum(&[a.clone(), b.clone(), c.clone()]);
     assert_eq!(in_ms(&all), [(200, 400), (500, 600), (1_000, 1_300)]);
     let figures = found(&all).unwrap();
-    assert_eq!((figures.share, figures.longer_than_s, figures.due), (0.4, 500.2, None));
+    assert_eq!((figures.longer_than_s, figures.due), (500.2, None));
+    assert!((figures.share - 0.4).abs() < 1e-9, "{figures:?}");
     for (one, others) in [(&a, [&b, &c]), (&b, [&c, &a]), (&c, [&a, &b])] {
         let grouped = sum(&[sum(&others.map(Document::clone)), one.clone()]);
         assert_eq!(found(&grouped), found(&all));
