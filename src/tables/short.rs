@@ -7,6 +7,7 @@ use super::group::Group;
 use super::number::Number;
 use crate::report::result::Document;
 use crate::report::units;
+use crate::stats::has_enough_beyond;
 
 /// The most columns: what fits a terminal, a ticket and the eye.
 const COLUMNS_MAX: usize = 10;
@@ -82,9 +83,18 @@ fn spread(rates: &[Number]) -> Option<f64> {
 }
 
 /// A latency of a group, in microseconds: that of all its requests if the runs have histograms, else the median of
-/// their latencies. Latencies of two kinds have none.
+/// their latencies. Latencies of two kinds have none, and neither has a percentile with too few values beyond it, which
+/// would be hardly more than the maximum.
 fn latency_us(group: &Group<'_>, figure: Figure, merged: Option<&Document>) -> Option<Number> {
-    if group.mixes_latencies() {
+    let requests = || match merged {
+        Some(sum) => Some(sum.requests.completed),
+        None => group.counted().filter_map(|run| run.figures.requests).min(),
+    };
+    let has_enough = match figure {
+        Figure::Percentile(percent) => requests().is_none_or(|requests| has_enough_beyond(percent.value(), requests)),
+        _ => true,
+    };
+    if group.mixes_latencies() || !has_enough {
         return None;
     }
     match (merged, figure) {

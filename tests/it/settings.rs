@@ -94,7 +94,7 @@ levels = [{ "sysctl.net/ipv4/tcp_rmem" = "4096 16384 65536" }, { "sysctl.net/ipv
 [hooks]
 before_run = "cat $core /proc/sys/net/ipv4/tcp_rmem >> $2/seen"
 EOF
-"$0" lab -v --allow-host-changes --out out experiment.toml >/dev/null 2>err
+"$0" lab --allow-host-changes --out out experiment.toml >/dev/null 2>err
 tell $? $(state)
 said
 tell $(cat seen)
@@ -111,7 +111,7 @@ fn the_published_experiment_with_buffers_varies_them(context: &Context) {
 sed -e 's/net.core.\(.\)mem_max" = \([0-9]*\)/net.ipv4.tcp_\1mem" = "4096 131072 \2"/g' -e 's/^duration = "3s"/requests = 100/' \
     -e "s|http://localhost/index.php|$url|" -e 's/^rounds = 3/rounds = 1/' -e 's/^before_point = .*/before_point = "true"/' \
     -e "s/^threads = 2/threads = 2\nio = \"$1\"/" {file} > experiment.toml
-"$0" lab --allow-host-changes --out out experiment.toml >/dev/null 2>err
+"$0" lab -v --allow-host-changes --out out experiment.toml >/dev/null 2>err
 tell $? $(state) $(ls out/*-1.json | wc -l) $(ls out/sockets-*.ndjson | wc -l)
 grep -c 'buffers of 131,072.* and .* bytes (receive, send)' err | sed 's/^/> /'
 said

@@ -530,9 +530,10 @@ fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
     assert_eq!(said, Vec::<String>::new());
     assert_eq!(
         text,
-        "c  runs  requests/s  spread       p50       p99     p99.9  errors\n\
-         1     2      12,534   3.0 %  200.00us  200.00us  200.00us   1,999\n\
-         8     1      999.50             5.00s     5.00s     5.00s       0\n"
+        // No group has the 10,000 values that p99.9 needs.
+        "c  runs  requests/s  spread       p50       p99  errors\n\
+         1     2      12,534   3.0 %  200.00us  200.00us   1,999\n\
+         8     1      999.50             5.00s     5.00s       0\n"
     );
 }
 
