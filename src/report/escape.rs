@@ -34,15 +34,19 @@ pub fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if misleads(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
-/// A text for a cell or a line of Markdown: like [`printable`], and without what ends a cell or begins HTML.
+/// A text for a cell or a line of Markdown: like [`printable`], and without what ends a cell or begins HTML, or makes a
+/// link or an image: some of it comes from servers, and whoever opens the page must load nothing from them.
 pub fn in_markdown(text: &str) -> String {
-    printable(text).replace('|', r"\|").replace('<', "&lt;")
+    printable(text).replace('|', r"\|").replace('<', "&lt;").replace("](", r"]\(")
 }
 
 /// Whether a character moves the cursor, changes the writing direction or cannot be seen.
 pub fn misleads(c: char) -> bool {
-    let is_invisible =
-        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let is_invisible = matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+    );
     c.is_control() || is_invisible
 }
 
@@ -68,6 +72,12 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_spelled_out() {
         assert_eq!(printable("測 \x1b[31m\n\u{202e}|\\"), r"測 \u{1b}[31m\u{a}\u{202e}|\");
+    }
+
+    #[test]
+    fn a_server_puts_no_link_into_a_page_of_markdown() {
+        let text = r"![i]\(http://h/i.png) [ok]\(http://h) &lt;img> a\|b \u{61c}";
+        assert_eq!(in_markdown("![i](http://h/i.png) [ok](http://h) <img> a|b \u{61c}"), text);
     }
 
     #[test]

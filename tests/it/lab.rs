@@ -506,6 +506,12 @@ fn a_damaged_result_is_set_aside_and_its_run_repeated(context: &Context) {
     }
     let table = lab.onrush(context, "table --format csv folder").run_plain();
     assert_eq!((table.stdout.lines().count(), table.stderr.as_str()), (3, ""), "{table:?}");
+    // A pipe that nobody writes to is not waited for.
+    fs::remove_file(lab.path(name)).unwrap();
+    assert!(Command::new("mkfifo").arg(lab.path(name)).status().unwrap().success());
+    let output = lab.onrush(context, "lab --resume folder").run_plain();
+    assert!(output.code == 0 && output.stderr.contains(&format!("{name} is not a regular file")), "{output:?}");
+    assert!(lab.path(name).is_file(), "{output:?}");
 }
 
 fn nothing_is_written_to_another_folder_in_the_place_of_the_opened_one(context: &Context) {

@@ -238,7 +238,8 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
         let answer = compare::answer(path);
         screen.print(&format!("\n{}", answer.text));
         answer.said.iter().for_each(|line| say(&format!("note: {line}")));
-        is_written &= write("comparison.txt", &compared.text);
+        // With one point measured there is nothing to compare.
+        is_written &= compared.text.is_empty() || write("comparison.txt", &compared.text);
     }
     if is_verbose {
         let all = table(Columns::WrkCmm, Form::Text).text;
@@ -258,6 +259,7 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
 fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     for point in experiment.points.iter().filter(|point| point.plan.show.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
+        let files = files.filter(|file| file.is_file());
         let watched = files.filter_map(|file| Document::read(&file).ok()?.sockets?.watched);
         if let Some(words) = words::sockets(&watched.collect::<Vec<_>>()) {
             screen.print(&format!("\nsockets of {}: {words}\n", experiment.words(point)));

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
+use anyhow::anyhow;
+
 use super::super::ask::fault;
 use super::super::say;
 use super::around::{Around, When};
@@ -136,7 +138,10 @@ impl<'a> Runner<'a> {
                 (place.id.as_str(), place.point, place.round) == (&self.id, turn.point as u32 + 1, turn.round + 1)
             })
         };
-        let reason = match Document::read(&self.folder.here()?.join(&name)) {
+        let path = self.folder.here()?.join(&name);
+        // A pipe would be waited for.
+        let read = if path.is_file() { Document::read(&path) } else { Err(anyhow!("{name} is not a regular file")) };
+        let reason = match read {
             Ok(document) if is_it(&document) => {
                 self.sum.measured += 1;
                 self.judge(turn.point, &document);
