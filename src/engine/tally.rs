@@ -310,8 +310,7 @@ impl Tally {
         let latency_ns = at.since(request.sent_at);
         self.ended(request, at);
         self.completed += 1;
-        self.held(request, latency_ns, at);
-        self.silences.completed(at.since(self.start), self.open == 0);
+        self.heard(request, latency_ns, at);
         self.status(request.status, at);
         let counters = &mut self.interval.counters;
         counters.completed += 1;

@@ -6,7 +6,7 @@ use crate::run::{Outcome, Unanswered, nanos};
 use crate::stats::Gap;
 use crate::stats::silences::{GAP_MIN_NS, joined, without};
 
-/// A target is unavailable once there has been no response for this many times the median latency.
+/// A target is unavailable once there has been no response for this many times the usual latency.
 const USUAL_FACTOR: u64 = 10;
 
 /// How much of a run its target was unavailable.
@@ -46,11 +46,14 @@ impl Unavailable {
     }
 }
 
-/// The median latency of the responses, without all those that were held up together, in nanoseconds.
+/// The median latency of the responses, in nanoseconds, or if it is less, of those that no time without responses held
+/// up, nor the queue that it left.
 fn usual_ns(outcome: &Outcome) -> u64 {
     let held = outcome.totals.open_loop.as_deref().and_then(|open_loop| open_loop.held.as_deref());
     let latency = &outcome.totals.latency;
-    held.map_or_else(|| latency.percentile(50.0), |held| latency.without(held).percentile(50.0))
+    let free = held.map(|held| latency.without(held)).filter(|free| free.count() > 0);
+    let all_ns = latency.percentile(50.0);
+    free.map_or(all_ns, |free| free.percentile(50.0).min(all_ns))
 }
 
 /// The times in which a lack of responses says nothing about the target: onrush was stalled, stages made no request due

@@ -19,8 +19,8 @@ pub struct OpenLoop<C: Count> {
     pub in_flight: Option<Box<Distribution<C>>>,
     /// The latencies as wrk2 records them. `None` unless it is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,
-    /// Service latencies, in nanoseconds, of responses that a time without responses held up, except for those that
-    /// ended one. `None` until there is one.
+    /// Service latencies, in nanoseconds, of responses that a time without responses may have held up, or the queue that
+    /// it left, except for those that ended one. `None` until there is one.
     pub held: Option<Box<Distribution<C>>>,
     /// Requests that were due since measuring began.
     pub due: u64,

@@ -11,6 +11,7 @@ cases! {
     an_outage_counts_from_the_first_request_due_in_it_on_any_number_of_threads (Once);
     an_outage_counts_wherever_it_is_in_the_run (Once);
     what_only_holds_requests_up_counts_however_many_they_are (Once);
+    an_outage_counts_whatever_queue_it_leaves (Once);
     a_target_that_responds_is_available (Once);
     what_is_not_the_targets_does_not_count (Once);
     the_sum_of_two_machines_counts_what_both_of_them_found (Once);
@@ -128,6 +129,24 @@ fn what_only_holds_requests_up_counts_however_many_they_are(context: &Context) {
     assert!((0.996..=1.0).contains(&one_s) && (4.996..=5.0).contains(&other_s), "{spans:?}");
 }
 
+/// At nine tenths of its capacity, the target has not worked off the queue of three seconds by the end.
+fn an_outage_counts_whatever_queue_it_leaves(context: &Context) {
+    let capacity = "connect_us = 0.0\nlatency_us = 1000.0\n[capacity]\nworkers = 2\nservice_us = 20000\n";
+    for words in ["-t2 -c100", "-t1 -c100", "-t1 -c2", "-t1 -c10 --max-inflight 4000"] {
+        for (scenario, from_s) in [(outage(2.0, 3.0), 2.0), ("[[stall]]\nfrom_s = 2.0\nfor_s = 3.0\n".to_owned(), 1.9)]
+        {
+            let (_, document) = simulated_document(
+                context.onrush().words(words).words("-R 90 -d10s"),
+                &(capacity.to_owned() + &scenario),
+            );
+            let (spans, share) = unavailable(&document);
+            let [(began_s, ended_s)] = spans[..] else { panic!("{words} {scenario}: {spans:?}") };
+            assert!((from_s..2.1).contains(&began_s) && (5.0..6.0).contains(&ended_s), "{words} {scenario}: {spans:?}");
+            assert!((0.29..0.41).contains(&share), "{words}: {share}");
+        }
+    }
+}
+
 fn a_target_that_responds_is_available(context: &Context) {
     for (words, scenario) in [
         // Slow and healthy: half a second between two responses, each of which takes 300 ms.
@@ -135,6 +154,8 @@ fn a_target_that_responds_is_available(context: &Context) {
         ("-t2 -c4 -d20s -R 2", "latency_us = 300000.0"),
         ("-t1 -c4 -d20s -R 2", "latency_us = 10000.0\njitter_us = 590000.0"),
         ("-t1 -c4 -d20s -R 2", "latency_us = 900000.0"),
+        ("-t1 -c100 -d20s -R 5", "latency_us = 10000.0\njitter_us = 3000000.0"),
+        ("-t2 -c100 -d20s -R 50", "latency_us = 300000.0\njitter_us = 3000000.0"),
         // Few requests, quickly answered, on more threads than there are requests a second.
         ("-t4 -c4 -d20s -R 2", "latency_us = 1000.0"),
         ("-t1 -c1 -d20s -R 1 --send-slice 900ms", "latency_us = 1000.0"),

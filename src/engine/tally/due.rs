@@ -4,6 +4,7 @@ use onrush_proto::Nanos;
 
 use super::{OpenRequest, Tally};
 use crate::stats::OpenLoop;
+use crate::stats::silences::GAP_MIN_NS;
 
 impl Tally {
     /// What is due from then on counts: since measuring began, or was to begin.
@@ -27,13 +28,18 @@ impl Tally {
         }
     }
 
-    /// A scheduled request gets its complete response, which may have been held up together with others.
+    /// A request gets its complete response; with a schedule, a time without responses may have held it up.
     #[inline]
-    pub(super) fn held(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
-        let is_open = self.rules.open_loop.is_some();
-        if is_open && self.silences.is_held(request.sent_at.since(self.start), at.since(self.start)) {
+    pub(super) fn heard(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+        let (at_ns, is_last) = (at.since(self.start), self.open == 0);
+        if self.rules.open_loop.is_some() && self.silences.is_held(at_ns) {
             let open_loop = self.interval.open_loop.get_or_insert_default();
             open_loop.held.get_or_insert_default().record(latency_ns);
+        }
+        self.silences.completed(at_ns, is_last);
+        // One that was late when it was sent leaves others behind it that are.
+        if is_last && request.sent_at.since(request.due) < GAP_MIN_NS {
+            self.silences.caught_up();
         }
     }
 

@@ -18,7 +18,7 @@ const ROUNDING_NS: u64 = 1_000;
 pub struct Unavailable {
     /// The share (0 to 1) of the measured time.
     pub share: f64,
-    /// Shorter times without a response do not count: 0.2 seconds, or ten times the median latency if that is more. In a
+    /// Shorter times without a response do not count: 0.2 seconds, or ten times the usual latency if that is more. In a
     /// sum: the largest of its runs.
     pub longer_than_s: f64,
     /// How many requests were due meanwhile; left out of sums, in which it is unknown.
