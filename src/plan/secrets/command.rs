@@ -2,59 +2,108 @@
 
 use std::ops::Range;
 
+use super::names::is_scheme;
 use super::places;
-use super::{decoded, is_secret, is_secret_option};
+use super::{decoded, is_number_or_address, is_secret, is_secret_option};
 
-/// Options of curl and others whose value is a user and a password.
-const LOGINS: [&[u8]; 5] = [b"-u", b"-U", b"-a", b"--user", b"--proxy-user"];
+/// Programs, and their options whose value is a user and a password. Those of other programs have other meanings.
+const LOGINS: [(&[u8], &[&[u8]]); 3] =
+    [(b"curl", &[b"-u", b"-U", b"--user", b"--proxy-user"]), (b"http", &[b"-a"]), (b"https", &[b"-a"])];
 
-/// Words between the name of a secret and the secret.
-const SCHEMES: [&[u8]; 3] = [b"bearer", b"basic", b"digest"];
+/// Options of any program whose value may be a user and a password, but also a user and a group.
+const LONG_LOGINS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
 
-/// The places of the secrets in a command, in order and apart.
-pub(super) fn places(command: &[u8]) -> Vec<Range<usize>> {
+/// The places of the secrets in a command, in order and apart. With `only_passwords`, the place of a login is that of its
+/// password.
+pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
+    let mut logins = Logins { of_program: &[], only_passwords };
     // What the next words are, because of the words before them.
-    let (mut is_login, mut is_value) = (false, false);
-    for Word { bytes, sources } in words(command) {
-        let lower = bytes.to_ascii_lowercase();
-        let has_colon = bytes.contains(&b':');
-        let is_hidden = is_value || (is_login && has_colon);
-        is_value = is_value && SCHEMES.contains(&&lower[..]);
-        let whole = Some(0..bytes.len()).filter(|_| is_hidden && !is_value);
-        let mut places = whole.map_or_else(|| in_word(&bytes), |whole| Vec::from([whole]));
-        places.retain(|place| !place.is_empty() && !is_reference(&bytes[place.clone()]));
-        // What stands between two bytes, such as a quote, belongs to neither.
-        found.extend(places.into_iter().map(|place| sources[place.start]..sources[place.end - 1] + 1));
-        is_login = LOGINS.contains(&&bytes[..]);
-        let text = String::from_utf8_lossy(&bytes);
-        let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
-        let is_bare_name = text.strip_suffix([':', '=']).is_some_and(|name| is_name(name) && is_secret(name));
-        is_value |= is_bare_name || is_secret_option(&text);
+    let (mut login, mut is_value) = (None, false);
+    let words = words(command);
+    for part in words.chunk_by(|_, next| next.operator.is_none()) {
+        if part[0].operator.is_some_and(|operator| !is_redirection(operator)) {
+            logins.of_program = &[];
+        }
+        let header = part.iter().position(|word| is_bare_name(&word.bytes, b':'));
+        let (read, value) = part.split_at(header.map_or(part.len(), |at| at + 1));
+        for Word { bytes, sources, .. } in read {
+            let hidden = if is_value {
+                Some(0..bytes.len())
+            } else {
+                login.take().and_then(|option| logins.place(bytes, 0, option))
+            };
+            is_value = is_value && is_scheme(bytes);
+            let whole = hidden.filter(|_| !is_value);
+            let mut places = whole.map_or_else(|| logins.in_word(bytes), |whole| Vec::from([whole]));
+            places.retain(|place| !place.is_empty() && !is_reference(&bytes[place.clone()]));
+            // What stands between two bytes, such as a quote, belongs to neither.
+            found.extend(places.into_iter().map(|place| sources[place.start]..sources[place.end - 1] + 1));
+            login = logins.options().find(|option| *option == bytes.as_slice());
+            is_value |= is_bare_name(bytes, b'=') || is_secret_option(&String::from_utf8_lossy(bytes));
+            let program = bytes.rsplit(|byte| *byte == b'/').next();
+            let program = LOGINS.iter().find(|(name, _)| program == Some(name));
+            logins.of_program = program.map_or(logins.of_program, |(_, options)| options);
+        }
+        // The value of a header may be any number of words.
+        if let [first, .., last] | [first @ last] = value {
+            let place = first.sources[0]..last.sources[last.sources.len() - 1] + 1;
+            found.extend(Some(place).filter(|place| !is_reference(&command[place.clone()])));
+        }
     }
     decoded::apart(found)
 }
 
-/// The places in a word without its quotes. A word with blanks may be a command itself, as after `sh -c`.
-fn in_word(word: &[u8]) -> Vec<Range<usize>> {
-    let mut found = places::places(word, false);
-    let login = LOGINS.iter().find_map(|option| {
-        let value = word.strip_prefix(*option)?;
-        let value = if option.starts_with(b"--") { value.strip_prefix(b"=")? } else { value };
-        Some(word.len() - value.len()..word.len())
-    });
-    found.extend(login.filter(|login| word[login.clone()].contains(&b':')));
-    if word.iter().any(u8::is_ascii_whitespace) {
-        found.extend(places(word));
+/// How logins are found after options.
+#[derive(Clone, Copy)]
+struct Logins {
+    /// The options of the program whose arguments are being read.
+    of_program: &'static [&'static [u8]],
+    only_passwords: bool,
+}
+
+impl Logins {
+    /// The options whose value may be a login.
+    fn options(&self) -> impl Iterator<Item = &'static [u8]> + use<> {
+        self.of_program.iter().chain(&LONG_LOGINS).copied()
     }
-    decoded::apart(found)
+
+    /// The place of the login that begins here, as the value of an option.
+    fn place(&self, word: &[u8], start: usize, option: &[u8]) -> Option<Range<usize>> {
+        let login = &word[start..];
+        let colon = memchr::memchr(b':', login)?;
+        let is_login = self.of_program.contains(&option) || !is_number_or_address(login);
+        is_login.then(|| if self.only_passwords { start + colon + 1 } else { start }..word.len())
+    }
+
+    /// The places in a word without its quotes. A word with blanks may be a command itself, as after `sh -c`.
+    fn in_word(&self, word: &[u8]) -> Vec<Range<usize>> {
+        let mut found = places::places(word, false);
+        let login = self.options().find_map(|option| {
+            let value = word.strip_prefix(option)?;
+            let value = if option.starts_with(b"--") { value.strip_prefix(b"=")? } else { value };
+            self.place(word, word.len() - value.len(), option)
+        });
+        found.extend(login);
+        if word.iter().any(u8::is_ascii_whitespace) {
+            found.extend(places(word, self.only_passwords));
+        }
+        decoded::apart(found)
+    }
+}
+
+/// Whether a word is the name of a secret and this mark, so that the value is what follows.
+fn is_bare_name(word: &[u8], mark: u8) -> bool {
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    let name = word.strip_suffix(&[mark]).and_then(|name| str::from_utf8(name).ok());
+    name.is_some_and(|name| name.bytes().all(|byte| is_of_name(&byte)) && is_secret(name))
 }
 
 /// Whether a value is only the name of a variable, perhaps after a scheme: the secret is elsewhere.
 fn is_reference(value: &[u8]) -> bool {
     let value = value.trim_ascii();
     let scheme = value.iter().position(u8::is_ascii_whitespace).unwrap_or(0);
-    let after = if SCHEMES.contains(&&value[..scheme].to_ascii_lowercase()[..]) { scheme } else { 0 };
+    let after = if is_scheme(&value[..scheme]) { scheme } else { 0 };
     let Some(name) = value[after..].trim_ascii().strip_prefix(b"$") else { return false };
     let name = name.strip_prefix(b"{").and_then(|name| name.strip_suffix(b"}")).unwrap_or(name);
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
@@ -66,6 +115,13 @@ struct Word {
     bytes: Vec<u8>,
     /// Where each byte is in the command.
     sources: Vec<usize>,
+    /// The operator before it, if there is one between it and the last word.
+    operator: Option<u8>,
+}
+
+/// Whether an operator is followed by a file, after which a command may go on.
+fn is_redirection(operator: u8) -> bool {
+    b"<>".contains(&operator)
 }
 
 /// The words of a command, without quotes. Operators separate words as blanks do.
@@ -79,20 +135,30 @@ fn words(command: &[u8]) -> Vec<Word> {
         let next = command.get(at + 1);
         let escapes = match quote {
             None => next.is_some(),
-            Some(b'"') => next.is_some_and(|next| b"\"\\$`".contains(next)),
+            Some(b'"') => next.is_some_and(|next| b"\"\\$`\n".contains(next)),
             _ => false,
         };
         if byte == b'\\' && escapes {
-            word.bytes.extend(next);
-            word.sources.push(at + 1);
+            // Before the end of a line, it joins it with the next one.
+            if next != Some(&b'\n') {
+                word.bytes.extend(next);
+                word.sources.push(at + 1);
+            }
             at += 2;
             continue;
         }
-        let is_border = byte.is_ascii_whitespace() || b";|&()<>`".contains(&byte);
+        let is_operator = b";|&()<>`\n".contains(&byte);
         match quote {
             Some(open) if byte == open => quote = None,
             None if b"'\"".contains(&byte) => quote = Some(byte),
-            None if is_border => words.push(std::mem::take(&mut word)),
+            None if is_operator || byte.is_ascii_whitespace() => {
+                if !word.bytes.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                // As in `2>&1`, an ampersand may belong to a redirection.
+                let redirection = word.operator.filter(|last| is_redirection(*last));
+                word.operator = if is_operator { redirection.or(Some(byte)) } else { word.operator };
+            }
             _ => {
                 word.bytes.push(byte);
                 word.sources.push(at);
@@ -129,7 +195,14 @@ mod tests {
             ("sh -c \"TOKEN='a b' curl -u \\\"a:S\\\" x\"", "sh -c \"TOKEN='REDACTED' curl -u \\\"REDACTED\\\" x\""),
             ("x=$(curl -u a:S http://h/)", "x=$(curl -u REDACTED http://h/)"),
             ("curl http://me:S@h/?token=S", "curl http://REDACTED@h/?token=REDACTED"),
-            ("say Authorization: Bearer S now", "say Authorization: Bearer REDACTED now"),
+            ("say Authorization: Bearer S now", "say Authorization: REDACTED"),
+            ("say Authorization: Negotiate S; go", "say Authorization: REDACTED; go"),
+            ("say Cookie: a=S 'b c' > file", "say Cookie: REDACTED' > file"),
+            ("login --auth negotiate S --port 80", "login --auth negotiate REDACTED --port 80"),
+            ("A=1 sudo /usr/bin/curl 2>&1 -U a:S -u 1:2", "A=1 sudo /usr/bin/curl 2>&1 -U REDACTED -u REDACTED"),
+            ("curl \\\n -u a:S x", "curl \\\n -u REDACTED x"),
+            ("true && http -a a:S h | https -aa:S h", "true && http -a REDACTED h | https -aREDACTED h"),
+            ("./client --user a:S", "./client --user REDACTED"),
             ("TOKEN='unfinished", "TOKEN='REDACTED"),
             ("TOKEN=a\\ b go", "TOKEN=REDACTED go"),
         ] {
@@ -147,6 +220,12 @@ mod tests {
             "TOKEN=$TOKEN PASSWORD=\"${PASSWORD}\" ./server",
             "echo 'it is done' >> log; sleep 1",
             "ss -tanp | grep -c ESTAB > \"$DIR/x\"",
+            "docker run -u 1000:1000 img",
+            "docker run --user=1000:1000 img",
+            "./server -a 127.0.0.1:8000",
+            "curl http://h/; ./server -a a:b",
+            "curl http://h/\n./server -a a:b",
+            "echo Authorization: Bearer $TOKEN | send",
         ] {
             assert_eq!(command(typed), typed);
         }

@@ -8,8 +8,9 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem;
 
 use super::decoded::{decoded, search};
+use super::names::is_scheme;
 use super::places::places;
-use super::without;
+use super::{is_number_or_address, without};
 use crate::plan::Plan;
 
 /// The minimum length of a secret that is searched for, in bytes: shorter ones appear in too many texts by chance.
@@ -20,9 +21,6 @@ const PIECE_MIN: usize = 6;
 
 /// The most secrets that are searched for, including pieces. A body may have any number.
 const MOST: usize = 500;
-
-/// Words that precede a secret and are not secret.
-const SCHEMES: [&str; 3] = ["Bearer", "Digest", "Negotiate"];
 
 /// The length to which a body or script is searched for secrets, in bytes.
 const LOOKED_THROUGH: usize = 1 << 20;
@@ -45,7 +43,7 @@ impl Known {
         let mut secrets: BTreeSet<Vec<u8>> = BTreeSet::new();
         for command in commands {
             let command = command.as_bytes();
-            secrets.extend(super::command::places(command).into_iter().map(|place| command[place].to_vec()));
+            secrets.extend(super::command::places(command, true).into_iter().map(|place| command[place].to_vec()));
         }
         // The plans of an experiment often have the same script and body.
         let (mut scripts, mut bodies): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
@@ -128,25 +126,26 @@ fn hidden_args(plan: &Plan) -> impl Iterator<Item = String> {
     args.filter(|pair| super::is_secret_option(&pair[0])).map(|pair| pair[1].clone())
 }
 
-/// A secret and its pieces, as written and with percent-encoding undone: the cookies of a header, the token after
+/// A secret and its pieces, unless they may appear by chance, as written and with percent-encoding undone: the cookies of a header, the token after
 /// `Bearer`, the password after a user.
 fn pieces(secret: &[u8]) -> Vec<Vec<u8>> {
     let is_border = |byte: &u8| byte.is_ascii_whitespace() || b";,=:\"'{}[]&<>()/?#".contains(byte);
-    let is_piece = |piece: &&[u8]| {
-        piece.len() >= PIECE_MIN && !SCHEMES.iter().any(|name| piece.eq_ignore_ascii_case(name.as_bytes()))
-    };
+    let is_piece = |piece: &&[u8]| piece.len() >= PIECE_MIN && !is_scheme(piece);
     let mut all = Vec::new();
     // A typed `Basic` header has the login in base64.
     let login = secret.split_at_checked(6).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"basic "));
     let login = login.and_then(|(_, digits)| STANDARD_NO_PAD.decode(without_padding(digits.trim_ascii())).ok());
     let login = login.unwrap_or_default();
     for whole in [secret.trim_ascii(), &decoded(secret).0, &login] {
+        if is_number_or_address(whole) {
+            continue;
+        }
         let password = memchr::memchr(b':', whole).map(|colon| whole[colon + 1..].trim_ascii());
         all.extend(
             [whole].into_iter().chain(password).chain(whole.split(is_border).filter(is_piece)).map(<[u8]>::to_vec),
         );
     }
-    all.retain(|piece| piece.len() >= LENGTH_MIN);
+    all.retain(|piece| piece.len() >= LENGTH_MIN && !is_number_or_address(piece));
     all
 }
 
@@ -232,6 +231,22 @@ mod tests {
             let value = format!("basic {}", base64::engine::general_purpose::STANDARD.encode(login));
             plan.request.headers = vec![("Authorization".to_owned(), value)];
             assert_eq!(Known::of(&plan).hide_in("as hunter-2 you may"), "as REDACTED you may", "{login}");
+        }
+    }
+
+    #[test]
+    fn of_a_command_only_passwords_are_known_and_no_numbers_or_addresses() {
+        let commands = [
+            "curl -u admin1:hunter-2 http://h/",
+            "curl -u admin1:1000 http://h/; PASSWORD=500.25 AUTH=localhost:8000 TOKEN=127.0.0.1 SID=::1 ./server",
+            "docker run -u 1000:1000 img; ./server -a 127.0.0.1:8000",
+            "curl -H 'Cookie: id=12345678901' http://h/; say Authorization: Negotiate one-token two-token",
+        ];
+        let known = Known::of_all([], commands);
+        let text = "Negotiate admin1 1000 500.25 localhost:8000 localhost 127.0.0.1:8000 127.0.0.1 ::1";
+        assert_eq!(known.hide_in(text), text);
+        for secret in ["hunter-2", "12345678901", "one-token", "two-token"] {
+            assert_eq!(known.hide_in(secret), REDACTED, "{secret}");
         }
     }
 

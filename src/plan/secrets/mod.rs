@@ -11,6 +11,7 @@ mod known;
 mod names;
 mod places;
 
+use std::net::IpAddr;
 use std::ops::Range;
 
 pub use known::Known;
@@ -97,7 +98,7 @@ pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 
 /// A command for a shell, redacted: values of secret names in and without quotes, and logins after options like `-u`.
 pub fn command(text: &str) -> String {
-    String::from_utf8_lossy(&without(text.as_bytes(), command::places(text.as_bytes()))).into_owned()
+    String::from_utf8_lossy(&without(text.as_bytes(), command::places(text.as_bytes(), false))).into_owned()
 }
 
 /// The value of a label, redacted like [`text`], and all of it if its key is the name of a secret.
@@ -108,6 +109,22 @@ pub fn label(key: &str, value: &str) -> String {
 /// Whether a word is an option with a secret name whose value is the next word.
 pub fn is_secret_option(word: &str) -> bool {
     word.starts_with('-') && !word.contains(['=', ':']) && is_secret(word)
+}
+
+/// The minimum length of a number that is unlikely to appear by chance, such as a session's, in bytes.
+const NUMBER_MIN: usize = 10;
+
+/// Whether a value is a number like many others, two of them, or the address of a host, perhaps with a port: they appear
+/// in texts that have nothing to do with it.
+fn is_number_or_address(value: &[u8]) -> bool {
+    let Ok(value) = str::from_utf8(value) else { return false };
+    let is_of_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.[:]".contains(&byte);
+    let is_number = value.len() < NUMBER_MIN && value.bytes().all(is_of_number);
+    let has_port = value.rsplit_once(':').is_some_and(|(host, port)| {
+        host.bytes().all(is_of_host) && port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+    });
+    is_number || has_port || value.parse::<IpAddr>().is_ok()
 }
 
 fn redacted(text: &str, blanks_end: bool) -> String {

@@ -50,6 +50,14 @@ const KEYS: [&str; 21] = [
     "user",
 ];
 
+/// Words between the name of a header and the secret, which are not secret.
+const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "ntlm"];
+
+/// Whether a word says what kind of secret follows, in any case.
+pub(super) fn is_scheme(word: &[u8]) -> bool {
+    SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()))
+}
+
 /// Whether a decoded name is the name of a secret.
 pub(super) fn is_secret(name: &[u8]) -> bool {
     let name = name.strip_prefix(b"-H").unwrap_or(name);
