@@ -49,16 +49,18 @@ impl Signals {
 
     /// Installs the handlers; returns what their thread is to do.
     fn handle(also: &[i32]) -> io::Result<(impl FnOnce() + Send + 'static + use<>, Self)> {
-        // Under nohup(1), a terminal that goes away must not end the run.
-        let ends = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
-        let heard: Vec<_> = ends.chain(also.iter().copied()).collect();
+        // Under nohup(1), a terminal that goes away must not end the run; nor may the quit key end one in the background.
+        let can_end = |signal: &i32| ![SIGHUP, SIGQUIT].contains(signal) || !is_ignored(*signal);
+        let heard: Vec<_> = [SIGINT, SIGTERM, SIGHUP].iter().chain(also).copied().filter(can_end).collect();
         // A signal while the process is quitting ends it at once. Registered first, this handler checks its flag before
         // the thread below receives the same signal and decides to quit.
         let is_quitting = Arc::<AtomicBool>::default();
         for &signal in &heard {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&is_quitting))?;
         }
-        let mut signals = signal_hook::iterator::Signals::new(heard.iter().chain([&SIGQUIT]))?;
+        let mut signals = signal_hook::iterator::Signals::new(
+            heard.iter().chain([&SIGQUIT].into_iter().filter(|signal| can_end(signal))),
+        )?;
         // A file that outgrows the shell's limit is reported as a write error; it must not kill the process.
         flag::register(SIGXFSZ, Arc::default())?;
         let (interrupt, before) = (Interrupt::default(), Before::default());

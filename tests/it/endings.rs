@@ -35,6 +35,7 @@ cases! {
     one_file_is_not_written_twice (Once);
     a_limit_on_the_size_of_files_is_an_error_like_others (Once);
     a_quit_signal_ends_at_once_and_leaves_no_file_half_written (Once);
+    a_quit_signal_that_was_ignored_from_the_start_ends_nothing (Once);
     a_stuck_thread_is_not_hidden_by_an_exit (Once);
     files_are_written_though_no_thread_can_be_made_any_more (Once);
     a_file_of_lines_that_somebody_else_changes_is_named (Once);
@@ -428,8 +429,9 @@ fn a_quit_signal_ends_at_once_and_leaves_no_file_half_written(context: &Context)
     let (server, scratch) = (target(), Scratch::new("quit"));
     let old = scratch.file("old.json", OLD);
     let (new, lines) = (scratch.path().join("new.json"), scratch.path().join("new.ndjson"));
-    // Without a core file. The first line comes after a second.
-    let onrush = context.limited("-c 0").words("-d30s -t1 -c2 --io").word(context.backend);
+    // Without a core file, even if these tests were started with the signal ignored. The first line comes after a second.
+    let hears = context.after("ulimit -c 0; exec env --default-signal=QUIT \"$0\" \"$@\"");
+    let onrush = hears.words("-d30s -t1 -c2 --io").word(context.backend);
     let onrush = [&old, &new, &lines].iter().fold(onrush, |onrush, path| onrush.word("-o").word(path));
     let child = onrush.word(url(&server, "/delay/5")).spawn();
     wait_for_load(&server);
@@ -440,6 +442,15 @@ fn a_quit_signal_ends_at_once_and_leaves_no_file_half_written(context: &Context)
     assert!(output.took < Duration::from_secs(20), "{output:?}");
     assert_eq!(fs::read_to_string(&old).unwrap(), OLD);
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "{output:?}");
+}
+
+fn a_quit_signal_that_was_ignored_from_the_start_ends_nothing(context: &Context) {
+    let server = target();
+    let child = context.after("trap '' QUIT").words("-c1 -d500ms").word(url(&server, "/delay/5")).spawn();
+    wait_for_load(&server);
+    signal(&child, Signal::QUIT);
+    let output = finish(child);
+    assert_eq!(output.code, 0, "as commands that a shell started in the background: {output:?}");
 }
 
 fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {
