@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -69,20 +70,24 @@ pub struct Folder {
     is_private: bool,
 }
 
+/// Why a new folder was not created: there is something of that name.
+#[derive(Debug, Error)]
+#[error("{name} already exists; choose another folder (--out), or continue it (--resume {name})", name = .path.display())]
+pub struct Occupied {
+    path: PathBuf,
+}
+
 impl Folder {
     /// Creates a new folder.
     ///
     /// # Errors
     ///
-    /// When it exists already or cannot be created.
+    /// [`Occupied`] when there is something of that name; else when it cannot be created.
     pub fn create(path: &Path, is_private: bool) -> anyhow::Result<Self> {
         match fs::DirBuilder::new().mode(if is_private { 0o700 } else { 0o777 }).create(path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                bail!(
-                    "{0} already exists; choose another folder (--out), or continue it (--resume {0})",
-                    path.display()
-                )
+                bail!(Occupied { path: path.to_owned() })
             }
             Err(error) => bail!("the folder {} cannot be created: {}", path.display(), reason(&error)),
         }

@@ -10,7 +10,7 @@ mod output;
 mod target;
 pub mod words;
 
-pub use folder::{Attached, Folder, Made, TARGETS};
+pub use folder::{Attached, Folder, Made, Occupied, TARGETS};
 pub use group::{Groups, ending};
 pub use hook::{Hook, HookEnded};
 pub use host::Host;

@@ -115,6 +115,18 @@ impl Default for Hooks {
     }
 }
 
+/// All commands of an experiment: those that run around points and runs, the target's, and those of points where it is
+/// varied.
+pub fn commands<'a>(
+    hooks: &'a Hooks,
+    of_target: Option<&'a String>,
+    of_points: impl IntoIterator<Item = &'a String>,
+) -> impl Iterator<Item = &'a str> {
+    let Hooks { before_point, after_point, before_run, after_run, timeout: _, are_fatal: _ } = hooks;
+    let of_hooks = [before_point, after_point, before_run, after_run].into_iter().flatten();
+    of_hooks.chain(of_target).chain(of_points).map(String::as_str)
+}
+
 /// Where results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {

@@ -12,7 +12,7 @@ use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::names::{factor_file, files_collide, point_file, slug};
 use super::options::{COMMAND, KEEP_SECRETS, NO_SEARCHES, Options, SYSCTL, URL, near, redacted};
 use super::resolved;
-use crate::plan::experiment::{Destination, Experiment, Factor, Hooks, Level, Point, Server};
+use crate::plan::experiment::{self, Destination, Experiment, Factor, Level, Point, Server};
 use crate::plan::secrets::Known;
 use crate::plan::{Dialect, Plan, secrets};
 use crate::report::printable;
@@ -211,28 +211,21 @@ fn named(level: &DraftLevel) -> String {
 
 /// The secrets in the options of all levels and in the commands. Files have not been read yet.
 fn known(draft: &Draft) -> Known {
-    let Hooks { before_point, after_point, before_run, after_run, .. } = &draft.hooks;
     let levels = draft.factors.iter().flat_map(|factor| &factor.levels);
     let options: Vec<Options> = levels.map(|level| draft.run.with(&level.sets)).chain([draft.run.clone()]).collect();
     let plan_of = |options: &Options| {
         let mut options = options.clone();
-        // Another factor may set it.
         // A file is read once, when the points are made: it may be standard input.
         options.0.retain(|key, values| key != "body" || !values.iter().any(|value| value.starts_with('@')));
+        // Another factor may set it.
         options.0.entry(URL.to_owned()).or_insert_with(|| vec!["http://localhost/".to_owned()]);
         // What is wrong with it is said where the points are made.
         plan(&options).ok().map(|(plan, _)| plan)
     };
     let plans: Vec<Plan> = options.iter().filter_map(plan_of).collect();
-    let of_target = draft.server.iter().filter_map(|server| server.command.clone());
-    let commands: Vec<String> = [before_point, after_point, before_run, after_run]
-        .into_iter()
-        .flatten()
-        .cloned()
-        .chain(of_target)
-        .chain(options.iter().filter_map(Options::command))
-        .collect();
-    Known::of_all(&plans, commands.iter().map(String::as_str))
+    let of_target = draft.server.as_ref().and_then(|server| server.command.as_ref());
+    let of_points: Vec<String> = options.iter().filter_map(Options::command).collect();
+    Known::of_all(&plans, experiment::commands(&draft.hooks, of_target, &of_points))
 }
 
 fn server(draft: Option<&DraftServer>, run: &Options, is_varied: bool) -> Result<Option<Server>, String> {

@@ -21,9 +21,9 @@ use super::{
 };
 use crate::cli::Lab;
 use crate::compare;
-use crate::lab::{self, Attached, Folder, Host, Made, words};
+use crate::lab::{self, Attached, Folder, Host, Made, Occupied, words};
 use crate::plan::Plan;
-use crate::plan::experiment::{Destination, Experiment, Hooks};
+use crate::plan::experiment::{self, Destination, Experiment};
 use crate::plan::load::Load;
 use crate::plan::secrets::Known;
 use crate::reason::reason;
@@ -88,14 +88,12 @@ fn known(experiment: &Experiment) -> Known {
     if experiment.points.iter().any(|point| point.plan.show.keeps_secrets) {
         return Known::default();
     }
-    let Hooks { before_point, after_point, before_run, after_run, .. } = &experiment.hooks;
     let server = experiment.server.as_ref();
-    let commands = [before_point, after_point, before_run, after_run].into_iter().flatten();
-    let commands = commands.chain(server.and_then(|server| server.command.as_ref()));
-    let commands = commands.chain(experiment.points.iter().filter_map(|point| point.command.as_ref()));
+    let of_target = server.and_then(|server| server.command.as_ref());
+    let of_points = experiment.points.iter().filter_map(|point| point.command.as_ref());
     let ready = server.and_then(|server| server.ready.as_deref());
     let plans = experiment.points.iter().map(|point| &point.plan).chain(ready);
-    Known::of_all(plans, commands.map(String::as_str))
+    Known::of_all(plans, experiment::commands(&experiment.hooks, of_target, of_points))
 }
 
 /// A plan as it is stored, without these secrets in its values.
@@ -309,11 +307,18 @@ fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow
     let results = Path::new(RESULTS);
     std::fs::create_dir_all(results)
         .map_err(|error| anyhow!("the folder {RESULTS} cannot be created: {}", reason(&error)))?;
-    let name = named(name, at);
-    // Two experiments may begin in the same second.
-    let names = (1_u32..).map(|number| if number == 1 { name.clone() } else { format!("{name}-{number}") });
-    let vacant = names.map(|name| results.join(name)).find(|path| !path.exists());
-    Folder::create(&vacant.expect("few experiments begin in the same second"), is_private)
+    create_in(results, &named(name, at), is_private)
+}
+
+/// A new folder with this name, or with the first number after it that makes it a new one: other experiments may begin in
+/// the same second.
+fn create_in(results: &Path, name: &str, is_private: bool) -> anyhow::Result<Folder> {
+    let mut names = (1_u32..).map(|number| if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
+    let created = names.find_map(|name| match Folder::create(&results.join(name), is_private) {
+        Err(error) if error.is::<Occupied>() => None,
+        created => Some(created),
+    });
+    created.expect("few experiments begin in the same second")
 }
 
 /// The default name of a new folder: `20261124-085200-vs`.
@@ -370,6 +375,18 @@ fn change(before: &Made, now: &Made) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_taken_in_the_last_moment_gets_a_number() {
+        let results = tempfile::tempdir().unwrap();
+        // It does not exist, but cannot be created either, as if it had been created in between.
+        std::os::unix::fs::symlink("nowhere", results.path().join("vs")).unwrap();
+        for expected in ["vs-2", "vs-3"] {
+            assert_eq!(create_in(results.path(), "vs", false).unwrap().path(), results.path().join(expected));
+        }
+        let error = create_in(&results.path().join("vs-2/journal"), "vs", false).unwrap_err().to_string();
+        assert!(error.contains("cannot be created: Not a directory"), "{error}");
+    }
 
     #[test]
     fn a_folder_is_named_after_the_time_and_the_experiment() {
