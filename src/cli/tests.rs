@@ -133,6 +133,13 @@ fn notes_are_on_unless_they_are_switched_off_or_a_tool_is_imitated() {
         assert_eq!((show.notes, show.is_quiet), (notes, is_quiet), "{line}");
     }
     assert_eq!(refused("onrush --notes=no h"), "onrush: --notes \"no\": unknown; write --notes=on or --notes=off");
+    let apart = |option: &str, word: &str| {
+        format!("onrush: --{option}: attach the value with an equals sign: --{option}={word}")
+    };
+    assert_eq!(refused("onrush --notes off http://h/"), apart("notes", "off"));
+    assert_eq!(refused("onrush --notes on"), apart("notes", "on"));
+    assert_eq!(refused("onrush --breakout all http://h/"), apart("breakout", "all"));
+    assert!(run("onrush --notes http://off/").show.notes);
     assert_eq!(
         refused("onrush --quiet -v h"),
         "onrush: --quiet and -v: the one prints less than usual, the other more; leave one of the two out"
@@ -177,6 +184,8 @@ fn wrks_help_and_version_come_on_standard_output_with_code_1() {
 fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
     assert_eq!(printed("onrush --help"), (help::help(false), String::new(), 0));
     assert_eq!(printed("onrush --help all"), (help::help(true), String::new(), 0));
+    let line = "onrush: --help: leave out the =; --help prints the common options, --help all prints all";
+    assert_eq!(refused("onrush --help=all"), line);
     assert_eq!(printed("onrush -c 5 --help http://all/"), (help::help(false), String::new(), 0));
     assert_eq!(printed("onrush -h"), (help::SHORT.to_owned(), String::new(), 0));
     assert_eq!(printed("onrush"), (String::new(), help::usage(Dialect::Native), 1));

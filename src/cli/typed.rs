@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::flags::{Flag, Id, Origin};
-use super::front::{Front, Item};
+use super::flags::{self, Flag, Id, Origin};
+use super::front::{Front, Item, Misuse};
 use super::pace::TypedPace;
 use super::refusal::{Length, Refusal, wrong};
 use super::request::{self, Header};
@@ -133,13 +133,35 @@ impl Typed {
                 Ok(Some(Item::Own(..))) => unreachable!("a run has no options but its own"),
                 Ok(Some(Item::ShortHelp)) => return Err(Refusal::Help(Length::Short)),
                 Ok(Some(Item::Word(word))) => self.words.push(word),
-                Ok(None) => return self.watch.is_not_apart(&self.words),
+                Ok(None) => {
+                    self.has_values_attached()?;
+                    return self.watch.is_not_apart(&self.words);
+                }
                 Err(misuse) if self.dialect.is_compat() => {
                     return Err(compat::getopt(&misuse).map_or(Refusal::Usage, Refusal::Misused));
+                }
+                Err(Misuse::Value(spelling)) if *spelling == flags::by_id(Id::Help).spelling => {
+                    let line = "--help: leave out the =; --help prints the common options, --help all prints all";
+                    return Err(Refusal::Misused(line.to_owned()));
                 }
                 Err(misuse) => return Err(Refusal::Misused(hints::hint(&misuse))),
             }
         }
+    }
+
+    /// Refuses an optional value that was typed as a separate word, which would be taken for the URL.
+    fn has_values_attached(&self) -> Result<(), Refusal> {
+        let Some(word) = self.words.first().and_then(|word| word.to_str()) else { return Ok(()) };
+        let option = match word {
+            "on" | "off" if self.notes == Some(true) => Id::Notes,
+            "all" if self.breakout == Breakout::WrkCmm => Id::Breakout,
+            _ => return Ok(()),
+        };
+        if self.dialect.is_compat() {
+            return Ok(());
+        }
+        let name = flags::by_id(option).spelling.long;
+        Err(Refusal::Misused(format!("--{name}: attach the value with an equals sign: --{name}={word}")))
     }
 
     fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {

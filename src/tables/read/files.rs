@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::order;
@@ -55,26 +56,50 @@ pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<Source> {
     sources
 }
 
+/// The most subfolders that are named.
+const NAMED_MAX: usize = 5;
+
 /// The files in a folder that may hold a run.
 fn listed(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) => {
-            problems.push(format!("{folder:?} cannot be read: {}", reason(&error)));
-            return Vec::new();
-        }
-    };
+    match files(folder) {
+        Err(error) => problems.push(format!("{folder:?} cannot be read: {}", reason(&error))),
+        Ok(files) if !files.is_empty() => return files,
+        Ok(_) => problems.push(without_results(folder)),
+    }
+    Vec::new()
+}
+
+/// The files in a folder that may hold a run, in the order of names.
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let is_of_ss = |path: &Path| name::stem(path).starts_with("ss_output");
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let mut files = entries(folder)?;
     files.retain(|path| rank(path).is_some() && !is_of_ss(path) && path.is_file());
     if folder.join(PLAN).is_file() {
         files.retain(|path| !path.file_name().is_some_and(|name| NO_RESULTS.iter().any(|other| name == *other)));
     }
-    files.sort_by(|one, other| order::natural(&one.to_string_lossy(), &other.to_string_lossy()));
-    if files.is_empty() {
-        problems.push(format!("{folder:?} has no results: none of its files ends with .json, .log or .txt"));
+    Ok(files)
+}
+
+/// What is in a folder, in the order of names.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    entries.sort_by(|one, other| order::natural(&one.to_string_lossy(), &other.to_string_lossy()));
+    Ok(entries)
+}
+
+/// One line about a folder without results. Those of experiments are in folders in one folder.
+fn without_results(folder: &Path) -> String {
+    let mut inner = entries(folder).unwrap_or_default();
+    inner.retain(|path| path.is_dir() && files(path).is_ok_and(|files| !files.is_empty()));
+    // The last ones: their names often begin with the time.
+    let (earlier, last) = inner.split_at(inner.len().saturating_sub(NAMED_MAX));
+    let last: Vec<String> = last.iter().map(|path| format!("{path:?}")).collect();
+    let more = if earlier.is_empty() { String::new() } else { format!(" (and {} before these)", earlier.len()) };
+    match &last[..] {
+        [] => format!("{folder:?} has no results: none of its files ends with .json, .log or .txt"),
+        [only] => format!("{folder:?} has no results itself, but a subfolder has some: {only}"),
+        some => format!("{folder:?} has no results itself, but its subfolders have some: {}{more}", some.join(", ")),
     }
-    files
 }
 
 /// The rank of a file by its extension, lower ranks having more of a run; `None`: it holds no runs.

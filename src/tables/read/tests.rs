@@ -292,6 +292,21 @@ fn files_that_are_no_results_are_named_and_the_others_are_read() {
     let said = all(&[empty.path().to_owned(), PathBuf::from("/nowhere/at.all")]).problems;
     assert!(said[0].ends_with("has no results: none of its files ends with .json, .log or .txt"), "{said:?}");
     assert_eq!(said[1], "\"/nowhere/at.all\" cannot be read: No such file or directory");
+    let said = |folder: &Path| all(&[folder.to_owned()]).problems.concat().replace(folder.to_str().unwrap(), "");
+    let outer = TempDir::new().unwrap();
+    let add = |number: u32| {
+        fs::create_dir(outer.path().join(format!("vs-{number}"))).unwrap();
+        fs::write(outer.path().join(format!("vs-{number}/c1-1.json")), &whole).unwrap();
+    };
+    fs::create_dir(outer.path().join("empty")).unwrap();
+    add(10);
+    assert_eq!(said(outer.path()), "\"\" has no results itself, but a subfolder has some: \"/vs-10\"");
+    (5..10).for_each(add);
+    assert_eq!(
+        said(outer.path()),
+        "\"\" has no results itself, but its subfolders have some: \"/vs-6\", \"/vs-7\", \"/vs-8\", \"/vs-9\", \
+         \"/vs-10\" (and 1 before these)"
+    );
 }
 
 #[test]
