@@ -292,7 +292,9 @@ impl<'a> Runs<'a> {
         }
         self.say_statuses(&plan, &outcome);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
-        let holds = report::objective(&self.search.objective, &plan, &outcome).iter().all(|term| term.holds);
+        // A percentile of a closed loop is one of the responses only.
+        let holds = report::objective(&self.search.objective, &plan, &outcome).iter().all(|term| term.holds)
+            && !search::errors::break_it(&self.search.objective, &outcome);
         self.look = Some(Look { connections: plan.load.connections, per_s, holds });
         self.tell(&words::first(plan.load.connections, per_s));
         self.pause(&outcome, per_s);
@@ -474,7 +476,9 @@ impl<'a> Runs<'a> {
             Some(Breakdown::Exit(code)) => Err(Exit(*code).into()),
             Some(Breakdown::Script(words)) => Err(anyhow!(words.clone())),
             Some(Breakdown::Bug(thread)) => Err(anyhow!(report::fallen(*thread))),
-            Some(Breakdown::Memory) => Err(anyhow!(report::OUT_OF_MEMORY)),
+            Some(Breakdown::Memory) => {
+                Err(Fruitless { line: words::OUT_OF_MEMORY.to_owned(), code: EXIT_NOT_STARTED }.into())
+            }
             None => {
                 if outcome.totals.latency.count() > 0 {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));

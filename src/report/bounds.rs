@@ -180,13 +180,22 @@ pub fn in_flight(plan: &Plan, outcome: &Outcome) -> Option<Distribution<u64>> {
     let mut ordinary = Distribution::new();
     let young = ages.values().filter(|(age_ns, _)| *age_ns as f64 <= oldest_ns);
     young.for_each(|(age_ns, count)| ordinary.record_many(age_ns, count));
-    let together = match schedule.arrivals {
-        Arrivals::Burst(burst) => burst.get().div_ceil(schedule.part.of),
-        Arrivals::Uniform | Arrivals::Poisson => outcome.batch as u64,
-    };
-    let under_way = schedule.most_per_second() * mean_ns / 1e9;
-    let most = under_way * ORDINARY + (ORDINARY_FEW + together) as f64;
+    let most = most_in_flight(schedule.most_per_second(), mean_ns, together(plan, outcome));
     (ordinary.count() > 0 && ordinary.count() as f64 <= most).then_some(ordinary)
+}
+
+/// The most requests that are ordinarily in flight at one moment, at this rate and mean latency, if so many are sent
+/// together.
+pub fn most_in_flight(per_s: f64, mean_ns: f64, together: u64) -> f64 {
+    per_s * mean_ns / 1e9 * ORDINARY + (ORDINARY_FEW + together) as f64
+}
+
+/// How many requests each thread of a run with a schedule sends together.
+pub fn together(plan: &Plan, outcome: &Outcome) -> u64 {
+    match plan.schedule.as_ref().map(|schedule| (schedule.arrivals, schedule.part.of)) {
+        Some((Arrivals::Burst(burst), parts)) => burst.get().div_ceil(parts),
+        _ => outcome.batch as u64,
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub mod show;
 mod table;
 pub mod units;
 
-mod bounds;
+pub mod bounds;
 mod correct;
 mod errno;
 mod escape;

@@ -48,7 +48,8 @@ pub struct Document {
     /// If the limit of the target is unknown: the highest load that held, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// The 95 % interval of the limit, confirmed or not; left out if no load held, or none failed.
+    /// The 95 % interval of the limit, confirmed or not; left out if no load held, or none failed. In a search shorter than
+    /// a minute, the limit is outside of it more often than once in twenty times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Interval>,
     /// How many runs the others contradict: something disturbed them; left out if none.
@@ -67,7 +68,7 @@ pub struct Highest {
     /// The lowest load above it that failed; left out if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fails: Option<f64>,
-    /// The 95 % interval of the limit.
+    /// The same as `limit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_95: Option<Interval>,
 }

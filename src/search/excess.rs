@@ -79,7 +79,7 @@ impl Excess {
 
 /// From when latencies count, the share of requests that may be slower, and than what, in nanoseconds; `None`: the term is
 /// about something else.
-fn percentile(term: &Term) -> Option<(View, f64, u64)> {
+pub(super) fn percentile(term: &Term) -> Option<(View, f64, u64)> {
     match (term.metric, term.comparison, term.value) {
         (
             Metric::Latency(view, Statistic::Percentile(percent)),

@@ -82,7 +82,10 @@ impl<'a> Found<'a> {
             _ => (low, high),
         });
         let contradicting = fit.map_or(Vec::new(), |fit| fit.contradicting(points));
-        let suspects = contradicting.iter().copied().chain(failed().filter(|_| matches!(kind, Kind::None(_))));
+        let suspects = contradicting
+            .iter()
+            .copied()
+            .chain(failed().filter(|point| matches!(kind, Kind::None(_)) && !point.is_broken_by_errors));
         let starved = Starved::worst(suspects.map(|point| point.starved));
         let look = look.filter(|look| match kind {
             Kind::None(load) => over == Over::Rate && look.holds && look.per_s > over.number(load),

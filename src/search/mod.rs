@@ -8,6 +8,7 @@
 
 mod document;
 mod ended;
+pub mod errors;
 mod excess;
 mod fit;
 mod found;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Excess, Limit, Starved, Step};
+use super::{Excess, Limit, Starved, Step, errors};
 use crate::plan::condition::{Metric, Value};
 use crate::plan::schedule::Arrivals;
 use crate::plan::search::{Over, Search};
 use crate::plan::{Condition, Plan};
-use crate::report::{self, Judged};
+use crate::report::{self, Judged, bounds};
 use crate::run::{Outcome, nanos};
 use crate::stats::{Gap, silences};
 
@@ -34,6 +34,8 @@ pub struct Point {
     pub starved: Starved,
     /// Whether the run was to confirm that the load holds.
     pub confirms: bool,
+    /// Whether its errors alone break the objective, which no processor time would have changed.
+    pub is_broken_by_errors: bool,
     /// Why the load does not hold; `None`: it does.
     pub fault: Option<Fault>,
 }
@@ -45,7 +47,8 @@ pub enum Fault {
     Unanswered,
     /// A term of the objective does not hold.
     Objective,
-    /// The load was not reached: there were fewer responses than due requests, or fewer connections than asked for.
+    /// The load was not reached: due requests were not sent, or remained without an end, or there were fewer connections
+    /// than asked for.
     Unreached,
     /// The latency was still rising: the load would not hold for long.
     Rising,
@@ -56,8 +59,8 @@ pub enum Fault {
 /// What a run measured, as far as it matters here.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The load asked for, the load reached, and by how much the two may differ by chance, in requests or connections.
-    /// `None` for threads, which are always reached.
+    /// The load asked for, the load reached, and by how much the two may ordinarily differ, in requests or connections.
+    /// Requests that failed have been sent: the objective judges them. `None` for threads, which are always reached.
     pub reached: Option<(f64, f64, f64)>,
     /// Equal parts of the measured time.
     pub windows: Vec<Window>,
@@ -114,7 +117,9 @@ impl Point {
             Over::Rate => {
                 let due = Over::Rate.number(load) * length.as_secs_f64();
                 let completed: u64 = windows.iter().map(|window| window.completed).sum();
-                Some((due, completed as f64, by_chance(plan, due)))
+                let ended = (completed + counters.failed + counters.abandoned) as f64;
+                let in_flight = ordinarily_in_flight(&windows, length, bounds::together(plan, outcome));
+                Some((due, ended, by_chance(plan, due) + in_flight))
             }
             Over::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
             Over::Threads => None,
@@ -124,18 +129,18 @@ impl Point {
         let excess = Excess::of(&search.objective, plan, outcome, WINDOWS as usize);
         let measured = Measured { reached, windows, completed: counters.completed, stalled, excess, terms };
         let point = Self::judge(load, length, measured, limit_ns(&search.objective));
-        Self { confirms, starved: Starved::of(outcome), ..point }
+        let is_broken_by_errors = errors::break_it(&search.objective, outcome);
+        Self { confirms, starved: Starved::of(outcome), is_broken_by_errors, ..point }
     }
 
     /// Judges what a run measured; `limit_ns`: the lowest latency that the objective allows.
     pub fn judge(load: u64, length: Duration, measured: Measured, limit_ns: Option<f64>) -> Self {
         let Measured { reached, windows, completed, stalled, excess, terms } = measured;
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
-        let mean_ns = windows.iter().map(|window| window.sum_ns).sum::<f64>() / in_time.max(1) as f64;
-        let rise_ns = limit_ns.map_or(mean_ns * RISE_OF_MEAN, |limit_ns| limit_ns * RISE_OF_LIMIT);
+        let rise_ns = limit_ns.map_or(mean_ns(&windows) * RISE_OF_MEAN, |limit_ns| limit_ns * RISE_OF_LIMIT);
         let slope = slope(&windows, length);
-        let is_short = |(asked, reached, chance): (f64, f64, f64)| {
-            asked - reached > (asked * MISSING).max(MISSING_REQUESTS) + chance
+        let is_short = |(asked, reached, ordinary): (f64, f64, f64)| {
+            asked - reached > (asked * MISSING).max(MISSING_REQUESTS) + ordinary
         };
         let is_rising = |(slope, error): (f64, f64)| slope > STEEP * error && slope * length.as_secs_f64() > rise_ns;
         let fault = match () {
@@ -149,8 +154,20 @@ impl Point {
         let fault = fault.map(|fault| if is_spoilt { Fault::Limited(Limit::Stalled) } else { fault });
         let per_s = in_time as f64 / length.as_secs_f64();
         let slope_ns_per_s = slope.map(|(slope, _)| slope);
-        let starved = Starved::default();
-        Self { load, length, per_s, completed, terms, slope_ns_per_s, stalled, excess, starved, confirms: false, fault }
+        Self {
+            load,
+            length,
+            per_s,
+            completed,
+            terms,
+            slope_ns_per_s,
+            stalled,
+            excess,
+            starved: Starved::default(),
+            confirms: false,
+            is_broken_by_errors: false,
+            fault,
+        }
     }
 
     /// How many requests were too slow, where that is why the load holds or does not.
@@ -182,6 +199,18 @@ impl Point {
 fn stalled(outcome: &Outcome, length: Duration) -> Duration {
     let run = Gap { until_ns: nanos(length), ..Gap::ALL };
     silences::common(&outcome.stalls, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
+}
+
+/// How many requests may be in flight when a run ends without saying that its target cannot keep up.
+pub(super) fn ordinarily_in_flight(windows: &[Window], length: Duration, together: u64) -> f64 {
+    let completed: u64 = windows.iter().map(|window| window.completed).sum();
+    bounds::most_in_flight(completed as f64 / length.as_secs_f64(), mean_ns(windows), together)
+}
+
+/// The mean latency, in nanoseconds.
+fn mean_ns(windows: &[Window]) -> f64 {
+    let completed: u64 = windows.iter().map(|window| window.completed).sum();
+    windows.iter().map(|window| window.sum_ns).sum::<f64>() / completed.max(1) as f64
 }
 
 /// By how much the requests that are due in a given time may differ from their mean.

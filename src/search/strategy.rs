@@ -173,8 +173,9 @@ impl Course<'_> {
             return self.explore(lone, Duration::ZERO);
         }
         let is_worth_it = confirmed.is_none_or(|load| candidate as f64 > load as f64 * HIGHER_BY);
-        if is_due && is_worth_it && left >= third.mul_f64(SHORTENED) {
-            return self.confirm(candidate, third.min(left));
+        let confirmation = self.confirmation(candidate, third.min(left));
+        if is_due && is_worth_it && left >= third.mul_f64(SHORTENED) && self.is_enough(confirmation) {
+            return self.in_time(confirmation);
         }
         if confirmed.is_none() && failed > 0 && left < third.mul_f64(SHORTENED) {
             return Next::End(Ended::Unconfirmed);
@@ -220,9 +221,14 @@ impl Course<'_> {
         Step { load, settle: self.settle(length), length, confirms: false }
     }
 
-    fn confirm(&self, load: u64, whole: Duration) -> Next {
+    fn confirmation(&self, load: u64, whole: Duration) -> Step {
         let settle = length::settle(self.search, whole - whole / 6);
-        self.in_time(Step { load, settle, length: length::whole_grains(whole.saturating_sub(settle)), confirms: true })
+        Step { load, settle, length: length::whole_grains(whole.saturating_sub(settle)), confirms: true }
+    }
+
+    /// Whether a run has as many responses as the objective needs: a run that has fewer confirms nothing.
+    fn is_enough(&self, step: Step) -> bool {
+        (self.per_s)(step.load) * step.length.as_secs_f64() >= length::needed(&self.search.objective)
     }
 
     fn settle(&self, length: Duration) -> Duration {
@@ -413,6 +419,14 @@ mod tests {
         let Next::Run(step) = next(&rate, 6_000, &near(&[]), 20) else { panic!() };
         assert!(step.confirms && (59_700..60_010).contains(&step.load), "{step:?}");
         assert_eq!(step.ends().as_secs(), 19, "of 60 s: {step:?}");
+        // A p99 needs 1,000 responses.
+        let (points, elapsed) = (near(&[]), Duration::from_secs(20));
+        let confirms = |per_s: f64| {
+            let per_s = move |_| per_s;
+            let course = Course { search: &rate, first: 6_000, points: &points, elapsed, per_s: &per_s };
+            matches!(course.next(), Next::Run(step) if step.confirms)
+        };
+        assert_eq!([60.0, 70.0].map(confirms), [false, true]);
         assert_eq!(next(&rate, 6_000, &near(&[(59_900, true)]), 40), Next::End(Ended::Done));
         let Next::Run(lower) = next(&rate, 6_000, &near(&[(59_990, false)]), 30) else { panic!() };
         assert!(lower.confirms && lower.load < 59_990, "{lower:?}");

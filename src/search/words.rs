@@ -1,5 +1,7 @@
 //! The lines of a search: one for each run, and the result.
 
+use std::time::Duration;
+
 use super::found::unconfirmed;
 use super::{Ended, Fault, Found, Kind, Limit, Look, Point};
 
@@ -33,6 +35,10 @@ pub fn interrupted(search: &Search) -> String {
          set another time with -d"
     )
 }
+
+/// The sentence on a search of which a run ended because memory was refused.
+pub const OUT_OF_MEMORY: &str = "the search ended without a result because memory was refused during a run; fewer threads \
+                                 (-t) and connections (-c), or a script that keeps less, need less memory";
 
 /// The note on high rates.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
@@ -126,7 +132,8 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
     let highest = format!("Highest {noun} with {objective}");
     let beyond =
         || found.beyond.map_or_else(String::new, |point| format!("; {} fails{}", show(point.load), wrong(point)));
-    let within = || found.interval.filter(|_| spoilt.is_none()).map(|ends| sure(*over, ends));
+    let is_long = search.budget >= CONFIDENT && ended != Ended::Signal;
+    let within = || found.interval.filter(|_| spoilt.is_none()).map(|ends| sure(*over, ends, is_long));
     match (found.kind, spoilt.as_deref()) {
         (Kind::Highest(load), _) => {
             let sure = within().map_or_else(String::new, |sure| format!(" ({sure})"));
@@ -165,13 +172,21 @@ fn silent_at(points: &[Point]) -> u64 {
     silent.last().or(points.last()).map_or(0, |point| point.load)
 }
 
-/// The 95 % interval of the limit.
-fn sure(over: Over, (low, high): (f64, f64)) -> String {
+/// In shorter searches, the limit is outside of its interval more often than once in twenty times.
+const CONFIDENT: Duration = Duration::from_secs(60);
+
+/// The interval of the limit; `is_long`: whether the search was long enough for a confidence of 95 %.
+fn sure(over: Over, (low, high): (f64, f64), is_long: bool) -> String {
     let plain = |load: f64| {
         let number = load * over.number(1);
         if over == Over::Rate { format!("{number:.1}") } else { format!("{number:.0}") }
     };
-    format!("the limit is between {} and {}, with 95 % confidence", plain(low), plain(high))
+    let (low, high) = (plain(low), plain(high));
+    if is_long {
+        format!("the limit is between {low} and {high}, with 95 % confidence")
+    } else {
+        format!("the limit is roughly between {low} and {high}")
+    }
 }
 
 /// The note on runs that contradict the result, or one another; `None`: there are none.
@@ -283,7 +298,7 @@ mod tests {
                 &narrow,
                 true,
                 Ended::Signal,
-                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2852.2 and 3216.6, with 95 % confidence); \
+                "Highest rate with p99<50ms: 2950.0/s (the limit is roughly between 2852.2 and 3216.6); \
                  3010.0/s fails; the search was interrupted",
             ),
             (
@@ -324,6 +339,11 @@ mod tests {
         ] {
             assert_eq!(line(&rate, &per_s(runs, confirms), ended), expected);
         }
+        let short = Search { budget: Duration::from_secs(59), ..rate };
+        assert_eq!(
+            line(&short, &per_s(&narrow, true), Ended::Done),
+            "Highest rate with p99<50ms: 2950.0/s (the limit is roughly between 2852.2 and 3216.6); 3010.0/s fails"
+        );
     }
 
     #[test]
@@ -408,6 +428,9 @@ mod tests {
         runs[1].starved.generator = 0.2;
         let (is_inconclusive, note) = of(&runs, look(980.0, true));
         assert!(is_inconclusive);
+        let mut broken = runs.clone();
+        broken.iter_mut().for_each(|point| point.is_broken_by_errors = true);
+        assert_eq!(of(&broken, look(980.0, false)), (false, None), "processor time is no cure for errors");
         assert_eq!(
             note.unwrap(),
             "the target may hold more than this search has shown: the objective held in the closed loop on 10 connections at \

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
-use std::process::Command;
+use std::process::{self, Command};
 
 use crate::harness::{Context, Output, Scratch, Served, cases, counts, target, url, wait_until};
 
@@ -18,6 +18,7 @@ cases! {
     what_others_say_is_cut_and_the_rest_counted (Once);
     too_little_memory_is_one_line_and_never_a_crash;
     a_run_that_uses_up_the_memory_reports_what_it_measured;
+    a_search_that_uses_up_the_memory_has_no_result;
 }
 
 fn the_smallest_and_largest_loads_run(context: &Context) {
@@ -232,6 +233,24 @@ fn too_little_memory_is_one_line_and_never_a_crash(context: &Context) {
 }
 
 fn a_run_that_uses_up_the_memory_reports_what_it_measured(context: &Context) {
+    let output = use_up_the_memory(context, "-c1 -t1 -d1h");
+    let (report, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{report}{said}");
+    assert!(report.contains(" requests in "), "{report}{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("onrush: the run ended early because memory was refused: "), "{said}");
+}
+
+fn a_search_that_uses_up_the_memory_has_no_result(context: &Context) {
+    let output = use_up_the_memory(context, "-c1 -t1 -d1h -R 100 --find-max p99<50ms");
+    let (result, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!((output.status.code(), &result[..]), (Some(2), ""), "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("onrush: the search ended without a result because memory was refused "), "{said}");
+}
+
+/// What becomes of onrush with these words when it gets no more memory while it runs.
+fn use_up_the_memory(context: &Context, words: &str) -> process::Output {
     let (server, scratch) = (target(), Scratch::new("greedy"));
     let flag = scratch.path().join("flag");
     let script = format!(
@@ -245,7 +264,7 @@ fn a_run_that_uses_up_the_memory_reports_what_it_measured(context: &Context) {
         flag.display()
     );
     // With a limit, threads have no address space of their own to grow into.
-    let onrush = context.limited("-v 4000000").words("-c1 -t1 -d1h").script(scratch.file("script.lua", &script));
+    let onrush = context.limited("-v 4000000").words(words).script(scratch.file("script.lua", &script));
     let child = onrush.word(url(&server, "/")).spawn();
     wait_until(|| counts(server.address()).requests > 10);
     // From now on it has the address space that it has already, and needs more.
@@ -256,10 +275,5 @@ fn a_run_that_uses_up_the_memory_reports_what_it_measured(context: &Context) {
     let limited = Command::new("prlimit").args(["--pid", &pid.to_string(), &format!("--as={}", kib * 1024)]).status();
     assert!(limited.unwrap().success());
     fs::write(&flag, "").unwrap();
-    let output = child.wait_with_output().unwrap();
-    let (report, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(2), "{report}{said}");
-    assert!(report.contains(" requests in "), "{report}{said}");
-    let last = said.lines().last().unwrap_or_default();
-    assert!(last.starts_with("onrush: the run ended early because memory was refused: "), "{said}");
+    child.wait_with_output().unwrap()
 }

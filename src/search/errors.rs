@@ -1,0 +1,49 @@
+//! Requests that failed, or got a status of an error, as a reason why an objective cannot hold at any load.
+
+use super::excess::percentile;
+use crate::plan::Condition;
+use crate::plan::condition::{Metric, Value};
+use crate::run::Outcome;
+
+/// Whether an objective cannot hold, however fast the responses are: more requests failed than may be slower than one of
+/// its percentiles, or, with those that got a status of an error, than it permits.
+pub fn break_it(objective: &Condition, outcome: &Outcome) -> bool {
+    let counters = &outcome.totals.counters;
+    let all = (counters.completed + counters.failed).max(1) as f64;
+    let (failed, errors) = (counters.failed as f64 / all, (counters.failed + counters.unsuccessful) as f64 / all);
+    objective.terms.iter().any(|term| match (term.metric, term.value) {
+        (Metric::Errors, Value::Share(value) | Value::Number(value)) => !term.comparison.holds(errors, value),
+        _ => percentile(term).is_some_and(|(_, allowed, _)| failed > allowed),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::condition::{Comparison, Term};
+    use crate::plan::search::Over;
+    use crate::report::fixtures;
+    use crate::search::simulation::search;
+
+    #[test]
+    fn an_objective_is_broken_by_more_failures_than_it_permits_and_by_statuses_if_it_counts_errors() {
+        // p99<50ms, and errors<3%.
+        let p99 = search(Over::Rate).objective.terms.remove(0);
+        let (metric, value) = (Metric::Errors, Value::Share(0.03));
+        let errors = Term { text: "errors<3%".to_owned(), metric, comparison: Comparison::Less, value };
+        for (term, failed, unsuccessful, expected) in [
+            (&p99, 10, 0, false),
+            (&p99, 20, 0, true),
+            (&p99, 0, 980, false),
+            (&errors, 20, 0, false),
+            (&errors, 30, 0, true),
+            (&errors, 20, 10, true),
+            (&errors, 0, 1_000, true),
+        ] {
+            let mut outcome = fixtures::flawless(1_000 - failed, 1);
+            (outcome.totals.counters.failed, outcome.totals.counters.unsuccessful) = (failed, unsuccessful);
+            let objective = Condition { terms: vec![term.clone()] };
+            assert_eq!(break_it(&objective, &outcome), expected, "{objective} {failed} {unsuccessful}");
+        }
+    }
+}
