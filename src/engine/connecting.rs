@@ -111,6 +111,11 @@ impl Connecting {
         failures.wait_ns(longest_ns, &mut self.random)
     }
 
+    /// When the first connect failed since the last one that succeeded.
+    pub fn away_since(&self) -> Option<Nanos> {
+        self.away_since
+    }
+
     /// Whether every connect has failed for `patience_ns`.
     pub fn has_stayed_away(&self, now: Nanos, patience_ns: u64) -> bool {
         self.away_since.is_some_and(|since| now.since(since) >= patience_ns)

@@ -18,6 +18,7 @@ use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, ConnId};
 use crate::plan::PerConnection;
+use crate::stats::silences::GAP_MIN_NS;
 
 /// What is sent next, when, and which connections are ready for it.
 pub(super) struct Dispatch {
@@ -116,10 +117,14 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Notes that a scheduled request has waited for a connection since it might have started: a silence counts from
-    /// then. One that a script delays does not.
-    fn ask(&mut self, now: Nanos) {
-        let since = self.dispatch.pacer.next_at();
-        if since < now && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0 && !self.script.wants.delay {
+    /// then. If a script delays requests, one waits only for that, unless no connect has succeeded for a long time.
+    pub(super) fn ask(&mut self, now: Nanos) {
+        let mut since = self.dispatch.pacer.next_at();
+        if self.script.wants.delay {
+            let away_since = self.connecting.away_since().filter(|away_since| now.since(*away_since) >= GAP_MIN_NS);
+            since = away_since.map_or(Nanos::MAX, |away_since| away_since.max(since));
+        }
+        if since < now && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0 {
             self.books.tally.asked(since);
         }
     }

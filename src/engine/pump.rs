@@ -85,6 +85,10 @@ impl<B: Backend> Engine<B> {
         counters.slots_opened += u64::from(!slot.is_counted);
         counters.occupancy.connecting_ns += std::mem::take(&mut slot.absent_ns);
         (slot.lived, slot.is_counted) = (true, true);
+        if self.script.wants.delay {
+            self.ask(at);
+        }
+        let slot = &self.slots[conn.index()];
         let is_first = self.connecting.established(slot.route, &self.worker_link);
         let protocol = (self.connecting.make_protocol)(slot.link.as_ref().and_then(|link| link.alpn()));
         let mut live = Live::new(protocol, requests, self.script.shelf());

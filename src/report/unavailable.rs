@@ -20,6 +20,8 @@ pub struct Unavailable {
     pub longer_than_ns: u64,
     /// How long was measured, in nanoseconds.
     pub elapsed_ns: u64,
+    /// How many requests were due in all: threads that ended earlier than others had fewer.
+    pub due_in_all: u64,
 }
 
 impl Unavailable {
@@ -32,7 +34,8 @@ impl Unavailable {
         let parts = unanswered.iter().map(|it| (*it, without(it.gap, &excused)));
         let is_long = |(_, parts): &(Unanswered, Vec<Gap>)| total_ns(parts) > longer_than_ns;
         let (times, spans): (Vec<Unanswered>, Vec<Vec<Gap>>) = parts.filter(is_long).unzip();
-        Some(Self { times, spans: spans.concat(), longer_than_ns, elapsed_ns })
+        let due_in_all = outcome.totals.open_loop.as_deref().map_or(u64::MAX, |open_loop| open_loop.due);
+        Some(Self { times, spans: spans.concat(), longer_than_ns, elapsed_ns, due_in_all })
     }
 
     /// The share (0 to 1) of the measured time.
@@ -42,7 +45,7 @@ impl Unavailable {
 
     /// How many requests were due meanwhile.
     pub fn due(&self) -> u64 {
-        self.times.iter().map(|time| time.due).sum()
+        self.times.iter().map(|time| time.due).sum::<u64>().min(self.due_in_all)
     }
 }
 

@@ -237,12 +237,22 @@ impl Outcome {
         };
         // Requests that the script holds back are not the target's.
         let gaps = if self.pauses { &self.silences } else { &gaps };
-        let mut found = unanswered(plan, schedule, gaps);
-        let unsent = self.totals.open_loop.as_deref().map_or(0, |open_loop| open_loop.unsent);
-        let reached_ns = found.last().map_or(0, |last| last.gap.until_ns);
-        // Where `-n` ends the schedule before the run, its last requests may still wait to be sent.
-        let rest = gaps.last().filter(|last| last.until_ns == run.until_ns && last.until_ns > reached_ns && unsent > 0);
-        found.extend(rest.map(|gap| Unanswered { gap: *gap, due: unsent }));
+        let (mut found, mut after) = unanswered(plan, schedule, gaps);
+        let open_loop = self.totals.open_loop.as_deref();
+        let unsent = open_loop.map_or(0, |open_loop| open_loop.unsent);
+        // Where `-n` ends the schedule before the run, its last requests may still be in flight, or wait to be sent.
+        let rest = after.pop_if(|last| last.until_ns == run.until_ns && unsent > 0);
+        let waited = silences::common(&after, &self.silences).into_iter().map(|gap| {
+            // Those that got their response after it waited as long as it lasted; bins are a thousandth wide.
+            let at_least_ns = gap.length_ns() - gap.length_ns() / 500;
+            let waits = open_loop
+                .into_iter()
+                .flat_map(|open_loop| open_loop.scheduled.values().chain(open_loop.censored.values()));
+            let due = waits.filter(|(ns, _)| *ns >= at_least_ns).map(|(_, count)| count).sum();
+            Unanswered { gap, due }
+        });
+        found.extend(waited.filter(|waited| waited.due > 0));
+        found.extend(rest.map(|gap| Unanswered { gap, due: unsent }));
         self.unanswered = Some(found);
     }
 

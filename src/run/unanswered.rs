@@ -23,21 +23,24 @@ pub struct Unanswered {
     pub due: u64,
 }
 
-/// The parts of the gaps between responses, which are in order, from when a first request was due on.
-pub(super) fn unanswered(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> Vec<Unanswered> {
+/// The parts of the gaps between responses, which are in order, from when a first request was due on; and the gaps after
+/// the last request of `-n` was due.
+pub(super) fn unanswered(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> (Vec<Unanswered>, Vec<Gap>) {
     let (warmup_ns, slice_ns) = (nanos(plan.warmup), nanos(schedule.send_slice.unwrap_or_default()));
     let since_begin = |ns: u64| warmup_ns.saturating_add(ns);
     let schedule = affordable(plan, schedule, gaps.last().map_or(0, |gap| gap.until_ns));
     let mut found = vec![(u64::MAX, 0); gaps.len()];
+    let mut before_last = 0;
     for index in 0..plan.load.threads {
         let mut dues = dues(plan, &schedule, index);
         let mut left = plan.stop.requests.map_or(u64::MAX, |all| load::share(all, plan.load.threads, index));
         dues.pass_before(warmup_ns, u64::MAX);
-        for (gap, (first_ns, due)) in gaps.iter().zip(&mut found) {
+        for (at, (gap, (first_ns, due))) in gaps.iter().zip(&mut found).enumerate() {
             left -= dues.pass_before(since_begin(gap.from_ns), left);
             if left == 0 {
                 break;
             }
+            before_last = before_last.max(at + 1);
             *first_ns = dues.next_ns().min(*first_ns);
             let passed = dues.pass_before(since_begin(gap.until_ns), left);
             (*due, left) = (*due + passed, left - passed);
@@ -50,7 +53,7 @@ pub(super) fn unanswered(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> Vec<
         let gap = Gap { from_ns: sent_ns(first_ns), ..*gap };
         Unanswered { gap, due }
     });
-    unanswered.filter(|unanswered| unanswered.gap.length_ns() > 0).collect()
+    (unanswered.filter(|unanswered| unanswered.gap.length_ns() > 0).collect(), gaps[before_last..].to_vec())
 }
 
 /// The schedule; with too many requests to draw them again, one with the same rates and equal distances.

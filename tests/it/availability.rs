@@ -12,6 +12,9 @@ cases! {
     an_outage_counts_wherever_it_is_in_the_run (Once);
     what_only_holds_requests_up_counts_however_many_they_are (Once);
     an_outage_counts_whatever_queue_it_leaves (Once);
+    a_target_that_is_gone_is_unavailable_to_scripts_that_delay_requests (Once);
+    the_last_requests_of_a_number_are_waited_for (Once);
+    no_more_requests_are_due_meanwhile_than_in_all (Once);
     a_target_that_responds_is_available (Once);
     what_is_not_the_targets_does_not_count (Once);
     the_sum_of_two_machines_counts_what_both_of_them_found (Once);
@@ -145,6 +148,42 @@ fn an_outage_counts_whatever_queue_it_leaves(context: &Context) {
             assert!((0.29..0.41).contains(&share), "{words}: {share}");
         }
     }
+}
+
+fn a_target_that_is_gone_is_unavailable_to_scripts_that_delay_requests(context: &Context) {
+    let script = "function delay() return 5 end";
+    for (for_s, longest_s) in [(99.0, 3.0), (1.0, 2.1)] {
+        let words = "-t2 -c10 -R 200 -d5s";
+        let scenario = QUICK.to_owned() + &outage(2.0, for_s);
+        let (_, document) = simulated_document(context.onrush().words(words).lua(script), &scenario);
+        let (spans, share) = unavailable(&document);
+        assert!(spans.len() == 1 && (1.95..2.05).contains(&spans[0].0), "{spans:?}");
+        assert!(share > 0.19 && share < (longest_s + 0.05) / 5.0, "{share}");
+    }
+}
+
+/// The last is due after 0.99 s, and nothing comes from 0.996 s to 4.996 s.
+fn the_last_requests_of_a_number_are_waited_for(context: &Context) {
+    let scenario = "connect_us = 0.0\nlatency_us = 105000.0\n[[stall]]\nfrom_s = 0.996\nfor_s = 4.0\n";
+    for threads in ["-t1", "-t2"] {
+        let words = "-c100 -n 100 -R 100 --timeout 10s";
+        let (output, document) = simulated_document(context.onrush().words(threads).words(words), scenario);
+        let (spans, share) = unavailable(&document);
+        assert!(spans.len() == 1 && (0.98..1.0).contains(&spans[0].0) && spans[0].1 > 4.9, "{spans:?} {output:?}");
+        assert!((0.75..0.82).contains(&share), "{share}");
+        let due = number(&document, "/open_loop/unavailable/due") as u64;
+        assert!((10..=12).contains(&due), "{due}");
+    }
+}
+
+/// A signal ends the two threads at different times.
+fn no_more_requests_are_due_meanwhile_than_in_all(context: &Context) {
+    let scenario = format!("signal_s = 3.0\n{QUICK}{}", outage(1.0, 99.0));
+    let words = "-t2 -c10 -R 200 --warmup 2s -d5s";
+    let (output, document) = simulated_document(context.onrush().words(words), &scenario);
+    let [meanwhile, in_all] =
+        ["/open_loop/unavailable/due", "/requests/due"].map(|path| number(&document, path) as u64);
+    assert!(meanwhile > 150 && meanwhile <= in_all, "{meanwhile} of {in_all}: {output:?}");
 }
 
 fn a_target_that_responds_is_available(context: &Context) {
