@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_what_would_be_right() {
         for (line, said) in [
-            ("--bogus", "unknown option --bogus; onrush ask --help lists all options"),
-            ("-x", "unknown option -x; onrush ask --help lists all options"),
+            ("--bogus", "unknown option --bogus; all options: onrush ask --help"),
+            ("-x", "unknown option -x; all options: onrush ask --help"),
             ("--folde=x", "unknown option --folde; did you mean --folder?"),
             ("--hepl", "unknown option --hepl; did you mean --help?"),
             ("--loud=3", "--loud takes no value; leave out the = and what follows it"),

@@ -120,7 +120,7 @@ mod tests {
             ("a b --fail-if-worse -1", "0 or more"),
             ("a b --fail-if-worse unavailable:1", "give the runs a gate instead: --fail-if 'unavailable>1%'"),
             ("a b --fail-if-worse p0:1", "the metric must be rate, mean or a percentile"),
-            ("a b --bogus", "onrush compare --help lists"),
+            ("a b --bogus", "all options: onrush compare --help"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}: {:?}", parsed(line));
         }

@@ -159,10 +159,7 @@ const TLS: &[Flag] = &[
 
 /// What is printed and written.
 const OUTPUT: &[Flag] = &[
-    flag(Id::Latency, "-L, --latency")
-        .common()
-        .from(Wrk)
-        .help("print the percentiles of the latency\n(without -L a report has only the usual ones)"),
+    flag(Id::Latency, "-L, --latency").common().from(Wrk).help("print more percentiles of the latency"),
     flag(Id::ULatency, "-U, --u_latency")
         .from(Wrk2)
         .help("print the uncorrected latency too\n(since requests were sent, not due); implies -L"),

@@ -14,7 +14,7 @@ Usage: onrush [options] <url>
   -d, --duration T        how long the run lasts (10s)
   -n, --requests N        send exactly N requests
   -R, --rate N            send N requests per second, on schedule
-  -L, --latency           print the percentiles of the latency
+  -L, --latency           print more percentiles of the latency
   -H, --header H          add a header, \"Name: value\"; may be repeated
   -s, --script FILE       a Lua script that makes requests
   -o, --output FILE       also write the result: .json, .csv, .md, .xml, ...

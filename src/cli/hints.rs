@@ -42,7 +42,7 @@ pub(super) fn unknown_option(typed: &str, meant: Option<&str>, help: &str) -> St
     let typed = typed.escape_debug();
     match meant {
         Some(name) => format!("unknown option {typed}; did you mean --{name}?"),
-        None => format!("unknown option {typed}; {help} lists all options"),
+        None => format!("unknown option {typed}; all options: {help}"),
     }
 }
 
@@ -197,17 +197,17 @@ mod tests {
             (Misuse::Name("req".to_owned()), "unknown option --req; did you mean --requests?"),
             (Misuse::Name("treads".to_owned()), "unknown option --treads; did you mean --threads?"),
             (Misuse::Name("conns".to_owned()), "unknown option --conns; did you mean --connections?"),
-            (Misuse::Name("xyzzy".to_owned()), "unknown option --xyzzy; onrush --help all lists all options"),
-            (Misuse::Name("locatoin".to_owned()), "unknown option --locatoin; onrush --help all lists all options"),
+            (Misuse::Name("xyzzy".to_owned()), "unknown option --xyzzy; all options: onrush --help all"),
+            (Misuse::Name("locatoin".to_owned()), "unknown option --locatoin; all options: onrush --help all"),
             (
                 Misuse::OneDash("duration=5s".to_owned()),
                 "unknown option -duration; did you mean --duration, with two dashes?",
             ),
             (Misuse::OneDash("h2".to_owned()), "-h2: onrush does not support HTTP/2 or HTTP/3 yet"),
-            (Misuse::OneDash("hx".to_owned()), "unknown option -hx; onrush --help all lists all options"),
+            (Misuse::OneDash("hx".to_owned()), "unknown option -hx; all options: onrush --help all"),
             (Misuse::Letter('C', "10".to_owned()), "unknown option -C; did you mean -c (--connections)?"),
             (Misuse::Letter('C', "a=1".to_owned()), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'"),
-            (Misuse::Letter('j', String::new()), "unknown option -j; onrush --help all lists all options"),
+            (Misuse::Letter('j', String::new()), "unknown option -j; all options: onrush --help all"),
         ];
         for (misuse, expected) in table {
             assert_eq!(hint(&misuse), expected);

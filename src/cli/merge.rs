@@ -96,7 +96,7 @@ mod tests {
             ("a.json -o x", "ending"),
             ("a.json -o x.csv.gz", "ending"),
             ("a.json -o x.ndjson", "during a run"),
-            ("--bogus", "unknown option --bogus; onrush merge --help lists all options"),
+            ("--bogus", "unknown option --bogus; all options: onrush merge --help"),
             ("a.json b.json a.json", "\"a.json\" is given twice"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}");

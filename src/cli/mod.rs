@@ -1,8 +1,9 @@
 //! The command line: turns what was typed into a plan, or into a text to print.
 //!
-//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body` and that of an experiment. One parser serves onrush and the tools it imitates: `front` reads options and
-//! words, `typed` collects them, `values` reads their values, `decide` makes the plan. Only the texts of a `refusal`
-//! differ: `hints` has the native ones, `compat` those of getopt and wrk. Subcommands have a simpler parser, `arguments`.
+//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body` and that of an
+//! experiment. One parser serves onrush and the tools it imitates: `front` reads options and words, `typed` collects
+//! them, `values` reads their values, `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the
+//! native ones, `compat` those of getopt and wrk. Subcommands have a simpler parser, `arguments`.
 
 mod arguments;
 mod command;

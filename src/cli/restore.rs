@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(parsed("-h"), Ok(None));
         for (line, said) in [
             ("net.core.somaxconn", "unexpected argument \"net.core.somaxconn\"; onrush restore takes none"),
-            ("--force", "unknown option --force; onrush restore --help lists all options"),
+            ("--force", "unknown option --force; all options: onrush restore --help"),
         ] {
             assert_eq!(parsed(line), Err(said.to_owned()));
         }

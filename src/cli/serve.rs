@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (line, said) in [
-            ("--port 1", "unknown option --port; onrush serve --help lists all options"),
+            ("--port 1", "unknown option --port; all options: onrush serve --help"),
             ("--adr 1", "unknown option --adr; did you mean --addr?"),
             ("--thread=1", "unknown option --thread; did you mean --threads?"),
             ("8080", "unexpected argument \"8080\"; an address is given with --addr"),

@@ -13,7 +13,7 @@ their notes.
 
 Usage: onrush show [options] FILE.json...
 
-  -L, --latency      print the percentiles too, if the report had none
+  -L, --latency      print more percentiles, as in a run with -L
       --format FORM  wrk, wrk-cmm or wrk2: that tool's report with everything it
                      can print; json: the document; cmm-json: the output of
                      wrk-cmm's script json.lua; md: Markdown for a ticket
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (line, words) in
-            [("", "no file"), ("a --format csv", "cmm-json or md"), ("a --bogus", "onrush show --help lists")]
+            [("", "no file"), ("a --format csv", "cmm-json or md"), ("a --bogus", "all options: onrush show --help")]
         {
             assert!(parsed(line).unwrap_err().contains(words), "{line}");
         }

@@ -134,7 +134,7 @@ mod tests {
             ("", "no file"),
             ("a --format xml", "md, text, csv or json"),
             ("a --sort", "--sort needs a value: --sort COL"),
-            ("a --bogus", "onrush table --help lists"),
+            ("a --bogus", "all options: onrush table --help"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}");
         }

@@ -14,7 +14,10 @@ use crate::report::printable;
 use crate::tables::Measured;
 
 /// Why a percentile is not compared.
-pub const TOO_FEW: &str = "at least one run has fewer than 20 values beyond it, or did not record it";
+const TOO_FEW: &str = "in some run fewer than 20 values lie beyond it, or it was not recorded";
+/// Why no percentile is.
+const MIXED: &str =
+    "latencies count from when requests were due in runs with a rate (-R), else from when they were sent";
 
 /// Two sides, compared.
 #[derive(Clone, Debug)]
@@ -39,6 +42,8 @@ pub struct Comparison {
     pub estimates: Vec<Estimate>,
     /// The percentiles that some run lacks, or beyond which too few values are.
     pub omitted: Vec<Metric>,
+    /// Whether only some runs have a rate, so that their latencies are of two kinds.
+    pub is_mixed: bool,
     /// The rank test of the metric that decides, where it can reach the level.
     pub rank_p: Option<f64>,
     /// Why there is no verdict, regardless of the figures.
@@ -96,12 +101,13 @@ impl Comparison {
         }
         let is_scheduled = |side: &[&Measured]| side.iter().all(|run| run.is_scheduled());
         let (metrics, omitted) = metrics(&runs);
+        let is_mixed = runs.is_mixed();
         let estimates: Vec<Estimate> = metrics.iter().map(|metric| estimate(*metric, &runs, together)).collect();
         let wanted = if is_scheduled(a) && is_scheduled(b) { "p99".parse().ok() } else { Some(Metric::Rate) };
         let headline = wanted.filter(|wanted| metrics.contains(wanted));
         let checks = [a, b].map(|side| Checks::of(side));
         let doubt = match (headline, wanted) {
-            (None, Some(wanted)) => Some(format!("{wanted} cannot be compared: {TOO_FEW} (then measure longer)")),
+            (None, Some(wanted)) => Some(format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")),
             _ if is_scheduled(a) != is_scheduled(b) => {
                 Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
             }
@@ -121,9 +127,15 @@ impl Comparison {
             headline,
             estimates,
             omitted,
+            is_mixed,
             doubt,
             together,
         })
+    }
+
+    /// Why percentiles are omitted.
+    pub fn why_omitted(&self) -> &'static str {
+        if self.is_mixed { MIXED } else { TOO_FEW }
     }
 
     /// The estimate of a metric.
@@ -133,6 +145,13 @@ impl Comparison {
 }
 
 impl<'a> Runs<'a> {
+    /// Whether some runs have a rate and others none.
+    fn is_mixed(&self) -> bool {
+        let mut all = self.sides.iter().flatten().map(|run| run.is_scheduled());
+        let first = all.next();
+        all.any(|is_scheduled| Some(is_scheduled) != first)
+    }
+
     fn of(contest: &Contest<'a>) -> Self {
         let [a, b] = &contest.sides;
         let failed = |run: &&&Measured| run.failure().is_some();
@@ -254,7 +273,7 @@ fn metrics(runs: &Runs<'_>) -> (Vec<Metric>, Vec<Metric>) {
     metrics.sort_unstable();
     metrics.dedup();
     // Latencies of two kinds are not compared.
-    let is_mixed = all().any(|run| run.is_scheduled()) && !all().all(|run| run.is_scheduled());
+    let is_mixed = runs.is_mixed();
     let is_known = |metric: &Metric| !(is_mixed && metric.is_latency()) && all().all(|run| metric.of(run).is_some());
     let (known, unknown): (Vec<Metric>, Vec<Metric>) = metrics.into_iter().partition(is_known);
     (known, unknown.into_iter().filter(|metric| matches!(metric, Metric::Percentile(_))).collect())

@@ -1,6 +1,6 @@
 //! Limits how much worse than the baseline a metric may be (`--fail-if-worse`).
 
-use super::comparison::{Comparison, TOO_FEW};
+use super::comparison::Comparison;
 use super::metric::Metric;
 use super::words::{SINGLE_RUNS, loss, name};
 use crate::report::units::percentage;
@@ -67,7 +67,7 @@ fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
     let is_percentile = |metric: &Metric| matches!(metric, Metric::Percentile(_));
     is_percentile(&metric).then_some(())?;
     if comparison.omitted.contains(&metric) {
-        return Some(comparison.doubt.clone().unwrap_or_else(|| format!("{TOO_FEW} (then measure longer)")));
+        return Some(comparison.doubt.clone().unwrap_or_else(|| comparison.why_omitted().to_owned()));
     }
     let all = comparison.estimates.iter().map(|it| it.metric).chain(comparison.omitted.iter().copied());
     let mut recorded: Vec<Metric> = all.filter(is_percentile).collect();
@@ -114,8 +114,13 @@ mod tests {
         }
         let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
-        let too_few = "at least one run has fewer than 20 values beyond it, or did not record it (then measure longer)";
+        let too_few = "in some run fewer than 20 values lie beyond it, or it was not recorded";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
+        some[0].origin.tool = "wrk2";
+        let of_two_kinds = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
+        assert!(
+            why(&of_two_kinds, "p50").starts_with("latencies count from when requests were due in runs with a rate")
+        );
         let without = compared(&[100.0, 101.0], &[100.0, 101.0]);
         assert_eq!(why(&without, "p42"), "the files have no percentiles");
     }

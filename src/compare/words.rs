@@ -1,7 +1,7 @@
 //! Comparisons as text for people.
 
 use super::checks::{self, Checks};
-use super::comparison::{Comparison, Estimate, Pairing, TOO_FEW};
+use super::comparison::{Comparison, Estimate, Pairing};
 use super::contest::shown;
 use super::metric::Metric;
 use crate::report::printable;
@@ -49,7 +49,7 @@ fn whole(comparison: &Comparison) -> String {
     if !comparison.omitted.is_empty() {
         let omitted: Vec<String> = comparison.omitted.iter().map(Metric::to_string).collect();
         let omitted = omitted.join(", ");
-        text += &format!("not compared: {omitted} (for each, {TOO_FEW}; longer runs help with the first)\n");
+        text += &format!("not compared: {omitted} ({})\n", comparison.why_omitted());
     }
     text
 }

@@ -72,6 +72,11 @@ impl Bounds {
         self.due
     }
 
+    /// How many requests have a latency without an upper bound.
+    pub fn unknown(&self) -> u64 {
+        self.due.saturating_sub(self.finite.count())
+    }
+
     /// The bounds of a percentile; `None`: there is no latency and no age.
     pub fn percentile(&self, percent: f64) -> Option<Between> {
         let lower_ns = (self.least.count() > 0).then(|| self.least.percentile(percent))?;

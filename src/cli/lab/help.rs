@@ -78,9 +78,10 @@ Usage: onrush sweep [options] URL
                          change settings of this host, and restore them
   -h, --help             print this text
 
-All other options are those of a run; see onrush --help. A run lasts 10s unless
--d says otherwise: three levels take about 90s. --plan prints the time. For
-instance:
+All other options are those of a run (onrush --help), except -o, --format,
+--sockets-output, --quiet, --once, --compat, --find-max and --over. A run lasts
+10s unless -d says otherwise: three levels take about 90s. --plan prints the
+time. For instance:
   onrush sweep -c 1..256 -d10s http://127.0.0.1:8080/
   onrush sweep --sysctl net.core.somaxconn=128,4096 --allow-host-changes URL
 ";
@@ -101,7 +102,8 @@ Usage: onrush vs [options] URL_A URL_B [URL_C...]
   -v, --verbose          print every run and all figures
   -h, --help             print this text
 
-All other options are those of a run; see onrush --help. A run lasts 2s after a
-warm-up of 500ms, unless -d and --warmup say otherwise: two targets take about
-50s. --plan prints the time.
+All other options are those of a run (onrush --help), except -o, --format,
+--sockets-output, --quiet, --once, --compat, --find-max and --over. A run lasts
+2s after a warm-up of 500ms, unless -d and --warmup say otherwise: two targets
+take about 50s. --plan prints the time.
 ";

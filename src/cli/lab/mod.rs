@@ -1,8 +1,9 @@
 //! Reads the command lines of `onrush lab`, `onrush sweep` and `onrush vs`, and the file of `lab`, into an experiment.
 //!
 //! A `file` and the arguments of `sweep` and `vs` (`shorthand`) both give a `draft`, in which the `options` of the runs
-//! are still text; `levels` reads lists of values, and `typed` has the options of the commands themselves. `design` turns the draft into the experiment, with
-//! a plan for each point and `names` for its files; `resolved` writes down what was decided.
+//! are still text; `levels` reads lists of values, and `typed` has the options of the commands themselves. `design`
+//! turns the draft into the experiment, with a plan for each point and `names` for its files; `resolved` writes down
+//! what was decided.
 
 mod design;
 mod draft;

@@ -222,6 +222,6 @@ fn folders_are_new_or_go_on() {
     assert!(folder("/nonexistent.toml").contains("/nonexistent.toml cannot be read: No such file"));
     assert!(folder("a b").contains("is a second file"));
     assert!(folder("").contains("no file"));
-    assert!(folder("--bogus").contains("onrush lab --help lists all options"));
+    assert!(folder("--bogus").contains("all options: onrush lab --help"));
     assert!(folder("--retry 101 x").contains("from 0 to 100"));
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use super::super::VERDICT_MIN;
+use super::super::bounds::Between;
 use super::super::escape::{in_markdown, printable};
 use super::super::result::{Document, rate};
 use super::super::text::counts;
 use super::super::units::{self, counted, thousands};
-use super::super::{NS_PER_US, VERDICT_MIN};
 use crate::plan::Percent;
 use crate::stats::{Corrupt, Errors, has_enough_beyond};
 
@@ -54,7 +55,7 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
         ("URL", Some(document.plan.url.clone())),
         ("verdict", verdict.map(ToString::to_string)),
         ("requests", Some(format!("{} in {elapsed}", thousands(requests.completed)))),
-        ("rate", Some(format!("{} requests/s, {bytes_per_s}B/s", per_s(*rate_per_s)))),
+        ("rate", Some(format!("{} requests/s, {bytes_per_s}B/s", units::per_second(*rate_per_s)))),
         (latency, latencies(document)?),
         ("statuses", (!statuses.is_empty()).then(|| counts(&statuses))),
         ("errors", Some(errors(&document.errors))),
@@ -63,28 +64,27 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     Ok(rows.into_iter().filter_map(|(name, cell)| Some((name, cell?))).collect())
 }
 
-/// A rate: `12.50`, `96,855`.
-fn per_s(rate: f64) -> String {
-    if rate < 100.0 { format!("{rate:.2}") } else { thousands(rate.round() as u64) }
-}
-
-/// Percentiles and the maximum of the latency that the text shows; `None`: there was no response.
+/// Percentiles and the maximum of the latency that the text shows, with their bounds where those differ; `None`: there
+/// was no response.
 fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
-    let all = document.least()?;
+    let bounds = document.bounds()?;
+    let all = bounds.least();
     if document.shown_latency().count == 0 {
         return Ok(None);
     }
-    let us = |ns: u64| units::time_us(ns as f64 / NS_PER_US);
+    let between = |percent: f64| match bounds.percentile(percent) {
+        Some(known) if known.is_known() => Between { upper_ns: Some(known.lower_ns), ..known }.to_string(),
+        between => between.map_or(String::new(), |between| between.to_string()),
+    };
     let usual = UNASKED.iter().filter_map(|text| text.parse().ok());
     let usual = usual.filter(|percent: &Percent| has_enough_beyond(percent.value(), all.count()));
     let percents: Vec<Percent> = document.plan.percentiles.clone().unwrap_or_else(|| usual.collect());
     let mut parts: Vec<String> =
-        percents.iter().map(|percent| format!("p{percent} {}", us(all.percentile(percent.value())))).collect();
-    parts.push(format!("max {}", us(all.max().unwrap_or(0))));
-    let (censored, failed) = document.missing();
-    let unknown = match censored + failed {
+        percents.iter().map(|percent| format!("p{percent} {}", between(percent.value()))).collect();
+    parts.push(format!("max {}", between(100.0)));
+    let unknown = match bounds.unknown() {
         0 => String::new(),
-        count => format!(" (at least: {} without a response)", counted(count, "request")),
+        count => format!(" ({} without a response)", counted(count, "request")),
     };
     Ok(Some(parts.join(", ") + &unknown))
 }

@@ -279,6 +279,8 @@ fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
 }
 
 fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
+    // A batch lasts at least a second.
+    let is_too_short = elapsed < Duration::from_secs(BATCHES_MIN as u64);
     let [after, elapsed] = [until.at, elapsed].map(|time| time_us(time.as_secs_f64() * 1e6));
     let sure = |known: &Known| match known.estimate {
         Ok(estimate) => format!("{} is known to ±{:.2} %", known.term.name(), estimate.half_width * 100.0),
@@ -288,6 +290,9 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
         (name, Ok(estimate)) => {
             let [is, asked] = [estimate.half_width, known.term.half_width].map(|half_width| half_width * 100.0);
             format!("{name} is known to ±{is:.2} % instead of ±{asked} % (95 % confidence)")
+        }
+        (name, Err(Unknown::Short)) if is_too_short => {
+            format!("the precision of {name} is unknown, because that takes a run of at least {BATCHES_MIN} s")
         }
         (name, Err(Unknown::Short)) => format!(
             "the precision of {name} is unknown, because there were fewer than {BATCHES_MIN} batches with {} each",

@@ -108,10 +108,24 @@ impl Document {
     ///
     /// When a distribution cannot be read.
     pub fn least(&self) -> Result<stats::Distribution<u64>, Corrupt> {
+        Ok(self.bounds()?.least().clone())
+    }
+
+    /// The bounds of the percentiles of the latency that the text shows; without a schedule both are the same.
+    ///
+    /// # Errors
+    ///
+    /// When a distribution cannot be read.
+    pub fn bounds(&self) -> Result<Bounds, Corrupt> {
         let latency = self.shown_latency().values()?;
         match self.bounded() {
-            Some(open_loop) => Ok(open_loop.bounds(&latency, 0)?.least().clone()),
-            None => Ok(latency),
+            Some(open_loop) => open_loop.bounds(&latency, self.requests.failed()),
+            None => Ok(Bounds::new(Due {
+                completed: &latency,
+                censored: &stats::Distribution::new(),
+                in_flight: None,
+                failed: 0,
+            })),
         }
     }
 }

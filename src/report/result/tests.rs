@@ -462,7 +462,7 @@ fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
     use crate::plan::Kind;
     let mut document = scheduled(1..=98);
     let markdown = export::render(Kind::Markdown, &document).unwrap();
-    let row = "\n| latency since due | p50 1.05ms, max 30.00ms (at least: 2 requests without a response) |\n";
+    let row = "\n| latency since due | p50 1.05ms, max between 30.00ms and unknown (2 requests without a response) |\n";
     assert!(markdown.contains(row), "{markdown}");
     let hgrm = export::render(Kind::Hgrm, &document).unwrap();
     let below = [
@@ -525,4 +525,20 @@ fn the_markdown_says_what_a_ticket_must_say() {
     assert!(text.starts_with("``` onrush --label 'a=``' ```\n\n"), "{text}");
     let nothing = export::render(Kind::Markdown, &self::document([])).unwrap();
     assert!(nothing.contains("| errors | read 1 |\n") && !nothing.contains("| latency"), "{nothing}");
+}
+
+#[test]
+fn in_markdown_the_latency_has_bounds_where_they_differ_and_what_is_merely_in_flight_counts_with_its_age() {
+    let mut document = scheduled((1..=98).map(|ms| ms * 1_000));
+    let row = |document: &Document| {
+        let text = export::render(crate::plan::Kind::Markdown, document).unwrap();
+        text.lines().find(|line| line.starts_with("| latency since due")).unwrap().to_owned()
+    };
+    // One request is merely in flight, the other was never sent.
+    let some = row(&document);
+    assert!(some.contains("max between 99.00ms and unknown (1 request without a response)"), "{some}");
+    let open_loop = document.open_loop.as_mut().unwrap();
+    open_loop.censored.clone_from(&open_loop.in_flight);
+    let none = row(&document);
+    assert!(none.contains(", max 99.00ms |") && !none.contains("between"), "{none}");
 }
