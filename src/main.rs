@@ -10,7 +10,7 @@ use onrush::{compare, report, serve, tables};
 
 /// Memory that is refused ends a run, or the program with a sentence.
 #[global_allocator]
-static MEMORY: Memory = Memory(memory::give_up);
+static MEMORY: Memory = Memory::new(memory::give_up);
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(memory::panicked));

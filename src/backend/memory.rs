@@ -16,9 +16,27 @@ const RETRIES: usize = 100;
 static RESERVED: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 static IS_SHORT: AtomicBool = AtomicBool::new(false);
 
-/// The allocator of the program. It calls this function when it cannot provide that many bytes.
+/// The allocator of the program.
 #[derive(Debug)]
-pub struct Memory(pub fn(usize) -> !);
+pub struct Memory {
+    give_up: fn(usize) -> !,
+}
+
+/// Ends the process at once. Buffers are not flushed and exit handlers not called: this thread may be inside either.
+pub fn exit_at_once(code: u8) -> ! {
+    // SAFETY: this returns nothing and touches no memory.
+    unsafe { libc::_exit(code.into()) }
+}
+
+/// Aborts the process when a panic unwinds through it.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        // A second panic during the first one aborts.
+        panic!("a panic must not leave the allocator");
+    }
+}
 
 /// Makes all threads allocate from one heap. Otherwise the C library maps up to 128 MiB for each, which under a limit on
 /// address space nothing else can have, and ends the process where not even a few bytes are left for a new thread.
@@ -57,6 +75,12 @@ fn give_back(reserve: *mut u8) -> bool {
 }
 
 impl Memory {
+    /// An allocator that calls `give_up` when it cannot provide that many bytes. It may be called on any thread, also by
+    /// itself if it allocates. A panic in it aborts the process, because none may leave an allocator.
+    pub const fn new(give_up: fn(usize) -> !) -> Self {
+        Self { give_up }
+    }
+
     /// Returns what `ask` gets, and does not return without it.
     #[inline]
     fn insist(&self, bytes: usize, ask: impl Fn() -> *mut u8) -> *mut u8 {
@@ -76,7 +100,8 @@ impl Memory {
             }
             thread::yield_now();
         }
-        (self.0)(bytes)
+        let _guard = AbortOnUnwind;
+        (self.give_up)(bytes)
     }
 }
 
@@ -106,15 +131,50 @@ unsafe impl GlobalAlloc for Memory {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
+
+    /// More than any machine has.
+    const TOO_MUCH: usize = isize::MAX as usize - 4096;
+
+    fn ask(memory: &Memory) {
+        let layout = Layout::from_size_align(TOO_MUCH, 1).unwrap();
+        // SAFETY: the layout is not empty.
+        memory.insist(layout.size(), || unsafe { System.alloc(layout) });
+    }
 
     #[test]
     fn what_is_refused_is_never_returned_as_nothing() {
-        let memory = Memory(|bytes| panic!("{bytes} bytes refused"));
-        let layout = Layout::from_size_align(isize::MAX as usize - 4096, 1).unwrap();
-        // SAFETY: the layout is not empty.
-        let panic = std::panic::catch_unwind(|| memory.insist(layout.size(), || unsafe { System.alloc(layout) }));
-        let expected = format!("{} bytes refused", layout.size());
-        assert_eq!(panic.unwrap_err().downcast_ref::<String>(), Some(&expected));
+        static REFUSED: AtomicUsize = AtomicUsize::new(0);
+        let asking = thread::spawn(|| {
+            ask(&Memory::new(|bytes| {
+                REFUSED.store(bytes, Ordering::Relaxed);
+                loop {
+                    thread::park();
+                }
+            }));
+        });
+        while REFUSED.load(Ordering::Relaxed) == 0 {
+            assert!(!asking.is_finished(), "it must not return");
+            thread::yield_now();
+        }
+        assert_eq!(REFUSED.load(Ordering::Relaxed), TOO_MUCH);
+    }
+
+    /// Set in a process that is to end.
+    const IS_CHILD: &str = "ONRUSH_TEST_MEMORY";
+
+    #[test]
+    fn a_panic_does_not_leave_the_allocator() {
+        if std::env::var_os(IS_CHILD).is_some() {
+            ask(&Memory::new(|bytes| panic!("{bytes} bytes refused")));
+        }
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["backend::memory::tests::a_panic_does_not_leave_the_allocator", "--exact", "--test-threads=1"]);
+        let output = child.env(IS_CHILD, "").output().unwrap();
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
     }
 }

@@ -133,14 +133,11 @@ impl Body {
         self.bytes.capacity() - self.bytes.len()
     }
 
-    /// Makes room for `missing` more bytes and some to come, as far as the budget and the system allow.
+    /// Makes room for `missing` more bytes and some to come, as far as the budget allows.
     fn grow(&mut self, missing: usize) {
         let granted = self.budget.take(missing.max(self.bytes.capacity() / 2).max(STEP_BYTES));
-        if self.bytes.try_reserve_exact(self.room() + granted).is_ok() {
-            self.taken += granted;
-        } else {
-            self.budget.give_back(granted);
-        }
+        self.bytes.reserve_exact(self.room() + granted);
+        self.taken += granted;
     }
 
     fn clear(&mut self) {

@@ -30,13 +30,13 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 
 use crate::live::ProgressLine;
-use crate::plan::load::Load;
 use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Plan};
 use crate::reason::reason;
 use crate::report::Gate;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
+use crate::run::host::Cramped;
 use crate::run::{
     self, Breakdown, Choice, Ended, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Sample, TimelineRow,
     Unavailable, Waiting,
@@ -59,17 +59,17 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a test from its plan to its exit code.
 pub fn test(plan: &mut Plan) -> u8 {
-    with_stack(plan.script.is_some(), plan.load, || steps(plan))
+    let has_script = plan.script.is_some();
+    with_stack(has_script, run::host::check_space(plan, has_script), || steps(plan))
 }
 
-/// Does the work of runs with this load, if there is memory for them: in a thread with a larger stack if there is a
-/// script, whose recursion may overflow the main thread's.
-fn with_stack(has_script: bool, load: Load, work: impl FnOnce() -> u8 + Send) -> u8 {
-    let done = match run::host::cramped(load, has_script) {
-        Some(space) => Err(NotStarted::AddressSpace { threads: load.threads, connections: load.max_inflight, space }),
-        None if has_script => run::on_large_stack(work),
-        None => Ok(work()),
-    };
+/// Does the work of runs, if there is memory for them: in a thread with a larger stack if there is a script, whose
+/// recursion may overflow the main thread's.
+fn with_stack(has_script: bool, space: Result<(), Cramped>, work: impl FnOnce() -> u8 + Send) -> u8 {
+    memory::expect_runs();
+    let done = space
+        .map_err(NotStarted::AddressSpace)
+        .and_then(|()| if has_script { run::on_large_stack(work) } else { Ok(work()) });
     done.unwrap_or_else(|error| {
         say(&format!("onrush: {error}"));
         EXIT_NOT_STARTED
@@ -175,9 +175,11 @@ impl Observer for Watcher<'_> {
         if plan.show.verbose && !plan.dialect.is_compat() {
             say(&verbose(plan, choice, addresses));
         }
-        if plan.show.notes {
+        let shortage = run::host::shortage(plan);
+        // What is measured is not what was asked for: that is said even where other notes are not.
+        if plan.show.notes || run::host::room(plan, shortage).is_some() {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
-            report::too_few(plan, run::host::shortage(plan), ports).iter().for_each(|line| say(line));
+            report::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
         }
     }
 

@@ -25,7 +25,7 @@ use crate::report::Note;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::run::{
-    Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, Observer, Outcome, Progress, TimelineRow,
+    self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, Observer, Outcome, Progress, TimelineRow,
     Waiting, nanos,
 };
 use crate::script::Exit;
@@ -59,7 +59,8 @@ const RECOVERY: Duration = Duration::from_secs(5);
 const RECOVERY_PARTS: u32 = 6;
 /// Carries out a search, from the first run to the exit code.
 pub fn search(search: &mut Search) -> u8 {
-    with_stack(search.plan.script.is_some(), search.plan.load, || steps(search))
+    let has_script = search.plan.script.is_some();
+    with_stack(has_script, run::host::check_space(&search.plan, has_script), || steps(search))
 }
 
 fn steps(search: &mut Search) -> u8 {

@@ -67,10 +67,14 @@ pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
 
 /// How many descriptors a plan needs; in simulation, none.
 fn needed_by(plan: &Plan) -> u64 {
+    if matches!(plan.io, Io::Sim(_)) { 0 } else { needed(useful(plan), plan.load.threads) }
+}
+
+/// How many of a plan's connections have a request to send: no more than there are requests, but every thread has one.
+fn useful(plan: &Plan) -> u32 {
     let Load { threads, max_inflight, .. } = plan.load;
-    // There are no more connections than requests, but every thread has one.
-    let useful = plan.stop.requests.map_or(max_inflight, |requests| requests.min(u64::from(max_inflight)) as u32);
-    if matches!(plan.io, Io::Sim(_)) { 0 } else { needed(useful.max(threads), threads) }
+    let most = u64::from(max_inflight);
+    plan.stop.requests.map_or(most, |requests| requests.min(most)).max(u64::from(threads)) as u32
 }
 
 /// How many of a plan's connections there is room for, if that is known to be too few for all of the run. wrk tries
@@ -83,33 +87,47 @@ pub fn room(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
     Some(u32::try_from(left).unwrap_or(u32::MAX).clamp(load.threads, load.connections))
 }
 
-/// What a run needs and has of address space, in MiB.
+/// A run whose limit on address space leaves too little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cramped {
-    /// What it needs.
+    /// The threads of the run.
+    pub threads: u32,
+    /// The connections that it would have.
+    pub connections: u32,
+    /// The address space that they need, in MiB.
     pub needed_mib: u64,
-    /// What the limit leaves.
+    /// What the limit leaves, in MiB.
     pub left_mib: u64,
 }
 
-/// Whether a limit on address space leaves too little for a run. It is checked because some of what a thread needs is
-/// not asked for in a way that can fail.
-pub fn cramped(load: Load, has_script: bool) -> Option<Cramped> {
-    let limit = getrlimit(Resource::As).current?;
+/// Checks that a limit on address space leaves enough for a run, because some of what a thread needs is not asked for in
+/// a way that can fail. `has_script`: whether the program has a script, be it that of another run.
+///
+/// # Errors
+///
+/// What is needed, and what is left.
+pub fn check_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
+    let Some(limit) = getrlimit(Resource::As).current else { return Ok(()) };
     let size = file("/proc/self/status").and_then(|status| value(&status, "VmSize"));
     let kib = size.and_then(|size| size.split(' ').next()?.parse::<u64>().ok());
     let left = limit.saturating_sub(kib.unwrap_or(0) * 1024);
-    let needed = address_space(load, has_script);
-    (left < needed).then(|| Cramped { needed_mib: needed.div_ceil(MIB), left_mib: left / MIB })
+    let connections = room(plan, shortage(plan)).unwrap_or(u32::MAX).min(useful(plan));
+    let needed = address_space(plan, connections, has_script);
+    let (needed_mib, left_mib) = (needed.div_ceil(MIB), left / MIB);
+    let cramped = Cramped { threads: plan.load.threads, connections, needed_mib, left_mib };
+    if left < needed { Err(cramped) } else { Ok(()) }
 }
 
-/// How much address space a run takes, in bytes; rather more than less.
-fn address_space(load: Load, has_script: bool) -> u64 {
-    let stack = if has_script { script::STACK_BYTES as u64 } else { 2 * MIB };
+/// How much address space a run with so many connections takes, in bytes; rather more than less.
+fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
+    let large = script::STACK_BYTES as u64;
+    let stack = if plan.script.is_some() { large } else { 2 * MIB };
     // The script is loaded in a thread of its own, and called from the one that reports.
-    let scripts = if has_script { 2 * stack } else { 0 };
-    let threads = u64::from(load.threads) * (stack + THREAD_BYTES);
-    RUN_BYTES + scripts + threads + u64::from(load.max_inflight) * CONNECTION_BYTES
+    let scripts = if has_script { 2 * large } else { 0 };
+    let threads = u64::from(plan.load.threads) * (stack + THREAD_BYTES);
+    let is_encrypted = plan.tls.is_some() && !matches!(plan.io, Io::Sim(_));
+    let connection = if is_encrypted { TLS_CONNECTION_BYTES } else { CONNECTION_BYTES };
+    RUN_BYTES + scripts + threads + u64::from(connections) * connection
 }
 
 const MIB: u64 = 1024 * 1024;
@@ -117,8 +135,10 @@ const MIB: u64 = 1024 * 1024;
 const RUN_BYTES: u64 = 64 * MIB;
 /// Of a thread, in addition to its stack: receive buffers, ring, histograms, the state of a script.
 const THREAD_BYTES: u64 = 12 * MIB;
-/// Of a connection: its state, its part of a response, its TLS session.
-const CONNECTION_BYTES: u64 = 32 * 1024;
+/// Of a connection, real or simulated: its state. That is about 1 KiB.
+const CONNECTION_BYTES: u64 = 2 * 1024;
+/// Of one with TLS: about 8 KiB with small responses, and room for a record of up to 16 KiB.
+const TLS_CONNECTION_BYTES: u64 = 32 * 1024;
 
 /// What a reader of a result needs to know about the machine. What cannot be read is left out.
 #[derive(Clone, Debug, Default)]

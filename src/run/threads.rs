@@ -41,19 +41,14 @@ pub enum NotStarted {
     },
     /// The limit on address space is too low.
     #[error(
-        "{threads} threads and {connections} connections need about {} MiB of address space, and the limit \
-         leaves {} MiB: raise it with 'ulimit -v', or use fewer threads (-t) or connections (-c)",
-        space.needed_mib,
-        space.left_mib
+        "{} threads and {} connections need about {} MiB of address space, and the limit leaves {} MiB: raise it with \
+         'ulimit -v', or use fewer threads (-t) or connections (-c)",
+        .0.threads,
+        .0.connections,
+        .0.needed_mib,
+        .0.left_mib
     )]
-    AddressSpace {
-        /// The threads of the run.
-        threads: u32,
-        /// Its connections.
-        connections: u32,
-        /// The address space that it needs and has.
-        space: Cramped,
-    },
+    AddressSpace(Cramped),
     /// There is no memory for what the run will measure.
     #[error("there is no memory left for the results; fewer threads (-t) and connections (-c) need less")]
     Memory,

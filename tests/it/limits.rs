@@ -17,6 +17,8 @@ cases! {
     a_thread_has_a_large_stack_only_where_a_script_runs (Once);
     what_others_say_is_cut_and_the_rest_counted (Once);
     too_little_memory_is_one_line_and_never_a_crash;
+    connections_without_a_request_need_no_memory;
+    only_runs_are_advised_to_use_fewer_threads (Once);
     a_run_that_uses_up_the_memory_reports_what_it_measured;
     a_search_that_uses_up_the_memory_has_no_result;
 }
@@ -230,6 +232,23 @@ fn too_little_memory_is_one_line_and_never_a_crash(context: &Context) {
         }
     }
     assert!(ended[0] > 0 && ended[1] > 0, "both ends occur: {ended:?}");
+}
+
+fn connections_without_a_request_need_no_memory(context: &Context) {
+    let server = Served::start();
+    // All of the connections would need more than that.
+    let onrush = context.limited("-v 250000").words("-t2 -c1000000 -n10").word(format!("http://{}/", server.address));
+    let output = onrush.run_plain();
+    assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
+}
+
+fn only_runs_are_advised_to_use_fewer_threads(context: &Context) {
+    let scratch = Scratch::new("advice");
+    let large = scratch.file("large.json", format!("[{}]", "1,".repeat(15_000_000)));
+    let output = context.limited("-v 40000").words("show").word(large).run_plain();
+    assert_is_one_line(&output, 2);
+    assert!(output.stderr.starts_with("onrush: out of memory: "), "{output:?}");
+    assert!(output.stderr.trim_end().ends_with("raise it with 'ulimit -v'"), "{output:?}");
 }
 
 fn a_run_that_uses_up_the_memory_reports_what_it_measured(context: &Context) {

@@ -24,11 +24,11 @@ use crate::compare;
 use crate::lab::{self, Attached, Folder, Host, Made, Occupied, words};
 use crate::plan::Plan;
 use crate::plan::experiment::{self, Destination, Experiment};
-use crate::plan::load::Load;
 use crate::plan::secrets::Known;
 use crate::reason::reason;
 use crate::report::printable;
 use crate::report::result::Document;
+use crate::run;
 use crate::settings::{self, Name};
 use crate::tables::{self, Columns, Form, Table};
 use around::Around;
@@ -49,19 +49,14 @@ pub fn lab(lab: Lab) -> u8 {
         flaw.iter().for_each(|error| say(&format!("onrush: {error:#}")));
         return if flaw.is_some() || screen.failure().is_some() { EXIT_WRONG } else { 0 };
     }
-    with_stack(has_script, largest(&experiment), move || {
+    let space = experiment.points.iter().try_for_each(|point| run::host::check_space(&point.plan, has_script));
+    with_stack(has_script, space, move || {
         let done = guard(|| steps(&mut experiment, &turns, is_verbose)).and_then(|done| done);
         done.unwrap_or_else(|error| {
             say(&format!("onrush: {error:#}"));
             EXIT_WRONG
         })
     })
-}
-
-/// The most threads and connections of any run.
-fn largest(experiment: &Experiment) -> Load {
-    let most = |of: fn(&Load) -> u32| experiment.points.iter().map(|point| of(&point.plan.load)).max().unwrap_or(1);
-    Load::new(most(|load| load.threads), most(|load| load.max_inflight))
 }
 
 /// Reads the files that runs need and those to be attached, and checks the names of settings. It may wait for a file for
