@@ -123,7 +123,7 @@ said
 fn every_signal_ends_an_experiment_and_restores(context: &Context) {
     let script = r#"
 for signal in INT TERM HUP QUIT; do
-    "$0" sweep $sweep --sysctl "$rmem" -d 60s --out $signal $url >/dev/null & lab=$!
+    env --default-signal=QUIT "$0" sweep $sweep --sysctl "$rmem" -d 60s --out $signal $url >/dev/null & lab=$!
     changed $signal
     kill -$signal $lab
     wait $lab
