@@ -145,8 +145,8 @@ pub(super) fn lives(id: Pid) -> bool {
     lives_by(id, "/proc")
 }
 
-/// Likewise, by what this directory lists. Where it lists no process of the group, as without `/proc`, the kernel's word
-/// counts, to which a zombie is a process.
+/// The same, for the processes listed in this directory. If none of the group is listed, for instance because `/proc` is
+/// missing, only the kernel can say whether the group exists, and it counts zombies.
 fn lives_by(id: Pid, proc: &str) -> bool {
     if test_kill_process_group(id).is_err() {
         return false;

@@ -1,7 +1,7 @@
 //! Searches for the highest load at which a condition holds, with one run after the other.
 //!
 //! A [`Point`] judges one run, and [`Excess`] counts how many of its requests were too slow. From all points, [`Fit`] says
-//! where the limit is; [`Course::next`] chooses the next run, `length.rs` says how long it is, and when the search is over.
+//! where the limit is; [`Course::next`] chooses the next run, `length.rs` says how long it is and when the search is over.
 //! [`Limit`] says what was the limit if it was not the target, [`Starved`] who had no processor. All of these are pure
 //! functions: nothing here runs, waits, prints or reads a clock. [`words`] has the lines for the user, and [`Document`] is
 //! the search as a file.

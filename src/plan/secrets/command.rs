@@ -1,4 +1,4 @@
-//! Finds secrets in commands for a shell, by their places: what stands in quotes is read without them.
+//! Finds secrets in shell commands by where they stand. Quotes are removed before a word is read.
 
 use std::ops::Range;
 
