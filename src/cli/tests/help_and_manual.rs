@@ -1,0 +1,92 @@
+//! The help, the versions and the manual: every option is in them.
+
+use super::*;
+
+const MANUAL: &str = include_str!("../../../docs/command-line.md");
+
+#[test]
+fn wrks_help_and_version_come_on_standard_output_with_code_1() {
+    let usage = help::usage(Dialect::Wrk);
+    assert_eq!(printed("wrk"), (usage.clone(), String::new(), 1));
+    assert_eq!(printed("wrk --help"), (usage.clone(), String::new(), 1));
+    assert_eq!(printed("wrk -h"), (usage.clone(), String::new(), 1));
+    let line = version(Dialect::Wrk, "epoll");
+    assert!(line.starts_with("wrk 4.2.0-onrush-") && line.contains(" [epoll] Copyright"), "{line}");
+    assert_eq!(version(Dialect::Wrk2, "epoll"), line.replace("4.2", "4.0"));
+    assert_eq!(printed("wrk --io epoll -v"), (format!("{line}\n{usage}"), String::new(), 1));
+    assert_eq!(printed("wrk --io epoll -v foo").0, format!("{line}\n{usage}"));
+    assert!(run("wrk -v -t1 -c1 -d1 http://h/").show.verbose);
+}
+
+#[test]
+fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
+    assert_eq!(printed("onrush --help"), (help::help(false), String::new(), 0));
+    assert_eq!(printed("onrush --help all"), (help::help(true), String::new(), 0));
+    let line = "onrush: --help: leave out the =; --help prints the common options, --help all prints all";
+    assert_eq!(refused("onrush --help=all"), line);
+    assert_eq!(printed("onrush -c 5 --help http://all/"), (help::help(false), String::new(), 0));
+    assert_eq!(printed("onrush -h"), (help::SHORT.to_owned(), String::new(), 0));
+    assert_eq!(printed("onrush"), (String::new(), help::usage(Dialect::Native), 1));
+    let line = format!("onrush {} [epoll]\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(printed("onrush -v --io epoll"), (line, String::new(), 0));
+    assert!(run("onrush -v http://h/").show.verbose);
+    assert_eq!(refused("onrush -c 5"), "onrush: no URL; try onrush -c100 -d30s http://127.0.0.1:8080/");
+}
+
+#[test]
+fn the_help_of_a_subcommand_shows_each_of_its_options() {
+    fn spellings<T>(options: &[arguments::Setter<T>]) -> Vec<&'static str> {
+        options.iter().map(|option| option.spelling.whole).collect()
+    }
+    for (help, options) in [
+        (merge::HELP, spellings(merge::MERGE.options)),
+        (show::HELP, spellings(show::SHOW.options)),
+        (table::HELP, spellings(table::TABLE.options)),
+        (compare::HELP, spellings(compare::COMPARE.options)),
+        (&serve::help(), spellings(serve::SERVE.options)),
+        (lab::LAB, spellings(lab::COMMAND.options)),
+        (lab::SWEEP, spellings(&lab::SHORTHAND)),
+    ] {
+        for option in options {
+            assert!(help.contains(&format!(" {option}")), "{option}");
+        }
+    }
+}
+
+#[test]
+fn no_option_of_sweep_and_vs_may_also_mean_one_of_a_run() {
+    for option in lab::COMMAND.options.iter().chain(&lab::SHORTHAND) {
+        let name = option.spelling.long;
+        assert!(flags::by_name(name).is_none(), "{name}");
+        // -v prints more in either case.
+        let is_known = |letter| flags::by_letter(letter).is_some_and(|flag| flag.id == flags::Id::Version);
+        assert!(option.spelling.short.is_none_or(is_known), "{name}");
+        assert!(flags::by_prefix(name, Dialect::Native).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn the_manual_has_every_option_in_the_order_of_the_table() {
+    let headings: Vec<&str> = MANUAL.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
+    let expected: Vec<&str> = flags::all().map(|flag| flag.spelling.whole).collect();
+    assert_eq!(headings, expected);
+}
+
+#[test]
+fn every_option_has_an_example_in_the_manual_that_works() {
+    let sections = MANUAL.split("\n### `").skip(1);
+    for (section, flag) in sections.zip(flags::all()) {
+        let example = section.lines().find_map(|line| line.strip_prefix("$ ")).expect("an example");
+        assert!(
+            example.contains(&format!("--{}", flag.spelling.long))
+                || example.contains(&format!("-{}", flag.spelling.short.unwrap()))
+        );
+        let args = words(example);
+        match parse_ordered(&args, false) {
+            Invocation::Run { .. } | Invocation::Search { .. } => {}
+            Invocation::Print { exit: 0, .. } => assert!(matches!(flag.id, flags::Id::Help | flags::Id::Version)),
+            Invocation::Print { stderr, .. } => panic!("{example}: {stderr}"),
+            _ => panic!("{example}"),
+        }
+    }
+}
