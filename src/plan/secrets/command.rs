@@ -10,6 +10,9 @@ use super::{decoded, is_number_or_address, is_secret, is_secret_option};
 const LOGINS: [(&[u8], &[&[u8]]); 3] =
     [(b"curl", &[b"-u", b"-U", b"--user", b"--proxy-user"]), (b"http", &[b"-a"]), (b"https", &[b"-a"])];
 
+/// Letters of these programs' options that have no value.
+const FLAGS: &[u8] = b"#0123469BGIJLNOQRSVafghijklnpqsv";
+
 /// Options of any program whose value may be a user and a password, but also a user and a group.
 const LONG_LOGINS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
 
@@ -19,7 +22,7 @@ pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> 
     let mut found = Vec::new();
     let mut logins = Logins { of_program: &[], only_passwords };
     // What the next words are, because of the words before them.
-    let (mut login, mut is_value) = (None, false);
+    let (mut login, mut is_value, mut in_document) = (None, false, false);
     let words = words(command);
     for part in words.chunk_by(|_, next| next.operator.is_none()) {
         if part[0].operator.is_some_and(|operator| !is_redirection(operator)) {
@@ -30,6 +33,8 @@ pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> 
         for Word { bytes, sources, .. } in read {
             let hidden = if is_value {
                 Some(0..bytes.len())
+            } else if in_document {
+                bytes.iter().rposition(|byte| !b",}]".contains(byte)).map(|last| 0..last + 1)
             } else {
                 login.take().and_then(|option| logins.place(bytes, 0, option))
             };
@@ -39,7 +44,9 @@ pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> 
             places.retain(|place| !place.is_empty() && !is_reference(&bytes[place.clone()]));
             // What stands between two bytes, such as a quote, belongs to neither.
             found.extend(places.into_iter().map(|place| sources[place.start]..sources[place.end - 1] + 1));
-            login = logins.options().find(|option| *option == bytes.as_slice());
+            login = logins.options().find(|option| option_value(bytes, option).is_some_and(<[u8]>::is_empty));
+            // The first name of a JSON document that is not quoted as a whole.
+            in_document = bytes.strip_prefix(b"{").is_some_and(|name| is_bare_name(name, b':'));
             is_value |= is_bare_name(bytes, b'=') || is_secret_option(&String::from_utf8_lossy(bytes));
             let program = bytes.rsplit(|byte| *byte == b'/').next();
             let program = LOGINS.iter().find(|(name, _)| program == Some(name));
@@ -80,8 +87,7 @@ impl Logins {
     fn in_word(&self, word: &[u8]) -> Vec<Range<usize>> {
         let mut found = places::places(word, false);
         let login = self.options().find_map(|option| {
-            let value = word.strip_prefix(option)?;
-            let value = if option.starts_with(b"--") { value.strip_prefix(b"=")? } else { value };
+            let value = option_value(word, option)?;
             self.place(word, word.len() - value.len(), option)
         });
         found.extend(login);
@@ -90,6 +96,18 @@ impl Logins {
         }
         decoded::apart(found)
     }
+}
+
+/// The value of this option if the word is the option; it is empty where the value is the next word. Before a letter there
+/// may be others that have no value, as in `-su a:S`.
+fn option_value<'a>(word: &'a [u8], option: &[u8]) -> Option<&'a [u8]> {
+    if option.starts_with(b"--") {
+        let rest = word.strip_prefix(option)?;
+        return if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b"=") };
+    }
+    let letters = word.strip_prefix(b"-")?;
+    let at = letters.iter().position(|letter| !FLAGS.contains(letter) || *letter == option[1])?;
+    (letters[at] == option[1]).then(|| &letters[at + 1..])
 }
 
 /// Whether a word is the name of a secret and this mark, so that the value is what follows.
@@ -203,6 +221,10 @@ mod tests {
             ("curl \\\n -u a:S x", "curl \\\n -u REDACTED x"),
             ("true && http -a a:S h | https -aa:S h", "true && http -a REDACTED h | https -aREDACTED h"),
             ("./client --user a:S", "./client --user REDACTED"),
+            ("curl -su a:S http://h/ -sSfub:S", "curl -su REDACTED http://h/ -sSfuREDACTED"),
+            ("send <<X\n{\"password\": \"S\", \"n\": 1}\nX", "send <<X\n{\"password\": \"REDACTED\", \"n\": 1}\nX"),
+            ("send <<X\n{\"n\": 1,\n\"token\": \"S\"}\nX", "send <<X\n{\"n\": 1,\n\"token\": \"REDACTED\nX"),
+            ("send <<X\n{\"password\":\"S\"}\nX", "send <<X\n{\"password\":\"REDACTED\nX"),
             ("TOKEN='unfinished", "TOKEN='REDACTED"),
             ("TOKEN=a\\ b go", "TOKEN=REDACTED go"),
         ] {
@@ -223,6 +245,7 @@ mod tests {
             "docker run -u 1000:1000 img",
             "docker run --user=1000:1000 img",
             "./server -a 127.0.0.1:8000",
+            "curl -sou http://h:8000/ -Hu: x",
             "curl http://h/; ./server -a a:b",
             "curl http://h/\n./server -a a:b",
             "echo Authorization: Bearer $TOKEN | send",
