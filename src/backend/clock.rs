@@ -9,17 +9,25 @@ use onrush_proto::Nanos;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Instant,
+    /// The same moment as the kernel counts it. The engine reads the time several times for a request, and a difference
+    /// of two `Instant`s takes four times as long as reading one.
+    origin_ns: u64,
 }
 
 impl Clock {
     /// A clock whose origin is now.
     pub fn start() -> Self {
-        Self { origin: Instant::now() }
+        // A thread that is preempted in between reads them far apart: of several tries the quickest counts.
+        let tries = (0..4).map(|_| {
+            let (origin_ns, origin) = (monotonic_ns(), Instant::now());
+            (monotonic_ns() - origin_ns, Self { origin, origin_ns })
+        });
+        tries.min_by_key(|(took_ns, _)| *took_ns).expect("there are four tries").1
     }
 
     /// The nanoseconds since the origin.
     pub fn now(&self) -> Nanos {
-        Nanos(self.origin.elapsed().as_nanos() as u64)
+        Nanos(monotonic_ns() - self.origin_ns)
     }
 
     /// The nanoseconds from the origin to a moment; zero for an earlier one.
@@ -109,7 +117,20 @@ fn read(clock: libc::clockid_t) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn now_is_what_its_moment_is() {
+        let clock = Clock::start();
+        let (before, moment, after) = (clock.now(), Instant::now(), clock.now());
+        // The two forms of the origin are a reading of the clock apart, which nothing lengthens in the best of four tries.
+        let tolerance_ns = 100_000;
+        let at = clock.at(moment);
+        assert!(before.0 <= at.0 + tolerance_ns && at.0 <= after.0 + tolerance_ns, "{before:?} {at:?} {after:?}");
+        assert_eq!(clock.at(moment - Duration::from_secs(1)), Nanos(0));
+    }
 
     #[test]
     fn a_thread_that_loses_its_processor_between_two_clocks_sees_no_step() {

@@ -81,15 +81,16 @@ impl Memory {
         Self { give_up }
     }
 
-    /// Returns what `ask` gets, and does not return without it.
+    /// Returns what `ask` gets, and does not return without it. `ask` is moved, so that what it knows stays in registers.
     #[inline]
-    fn insist(&self, bytes: usize, ask: impl Fn() -> *mut u8) -> *mut u8 {
+    fn insist(&self, bytes: usize, ask: impl Fn() -> *mut u8 + Copy) -> *mut u8 {
         let place = ask();
-        if place.is_null() { self.insist_again(bytes, &ask) } else { place }
+        if place.is_null() { self.insist_again(bytes, ask) } else { place }
     }
 
     #[cold]
-    fn insist_again(&self, bytes: usize, ask: &dyn Fn() -> *mut u8) -> *mut u8 {
+    #[inline(never)]
+    fn insist_again(&self, bytes: usize, ask: impl Fn() -> *mut u8) -> *mut u8 {
         if give_back(RESERVED.swap(ptr::null_mut(), Ordering::AcqRel)) {
             IS_SHORT.store(true, Ordering::Relaxed);
         }
@@ -110,17 +111,17 @@ impl Memory {
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
-        self.insist(layout.size(), || unsafe { System.alloc(layout) })
+        self.insist(layout.size(), move || unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        self.insist(layout.size(), || unsafe { System.alloc_zeroed(layout) })
+        self.insist(layout.size(), move || unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `realloc`.
-        self.insist(size, || unsafe { System.realloc(old, layout, size) })
+        self.insist(size, move || unsafe { System.realloc(old, layout, size) })
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
@@ -143,7 +144,7 @@ mod tests {
     fn ask(memory: &Memory) {
         let layout = Layout::from_size_align(TOO_MUCH, 1).unwrap();
         // SAFETY: the layout is not empty.
-        memory.insist(layout.size(), || unsafe { System.alloc(layout) });
+        memory.insist(layout.size(), move || unsafe { System.alloc(layout) });
     }
 
     #[test]
