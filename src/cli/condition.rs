@@ -37,15 +37,30 @@ const NAMES: [(&str, Metric); 10] = [
 const OTHERS: [&str; 6] = ["p99", "mean", "max", "status.503", "status.5xx", "scheduled.p99"];
 
 /// Names that other tools have for some metrics.
-const ALIASES: [(&str, &str); 7] = [
+const ALIASES: [(&str, &str); 17] = [
     ("avg", "mean"),
     ("average", "mean"),
+    ("med", "p50"),
     ("median", "p50"),
     ("min", "p0"),
     ("rps", "rate"),
     ("qps", "rate"),
     ("throughput", "rate"),
+    ("http_reqs", "rate"),
+    ("iterations", "rate"),
+    ("http_req_failed", "errors"),
+    ("error_rate", "errors"),
+    ("failed", "errors"),
+    ("failures", "errors"),
+    ("fail", "errors"),
+    ("dropped_iterations", "dropped"),
+    ("http_req_connecting", "errors.connect"),
 ];
+/// Names that other tools and people have for the latency, of which a metric is one figure.
+const LATENCIES: [&str; 6] =
+    ["latency", "duration", "response_time", "http_req_duration", "iteration_duration", "http_req_waiting"];
+/// Names that tell of a threshold of k6, which says what must hold.
+const K6: [&str; 3] = ["p(", "http_req", "iteration"];
 
 /// Signs and words that join terms elsewhere.
 const JOINS: [&str; 5] = [";", "&&", "||", " and ", " or "];
@@ -135,6 +150,10 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
         let (comparison, sign) = Comparison::ALL.into_iter().find(|(_, sign)| rest.starts_with(sign))?;
         Some((name, comparison, sign, &rest[sign.len()..]))
     });
+    // A name alone, that is none.
+    if text.chars().all(|c| c.is_ascii_alphanumeric() || "._()".contains(c)) {
+        metric(text).map_err(|reason| Flaw { at, reason })?;
+    }
     let Some((name, comparison, sign, typed)) = found else {
         let at = at + sign.map_or(text.chars().count(), |place| text[..place].chars().count());
         return Err(Flaw {
@@ -142,7 +161,10 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
             reason: "expected <, <=, >, >=, = or != here; in a shell write 'p99>50ms', with the quotes".to_owned(),
         });
     };
-    let metric = metric(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
+    let metric = metric(name.trim_end()).map_err(|reason| {
+        let meant = translated(name.trim_end(), comparison, typed.trim());
+        Flaw { at, reason: meant.unwrap_or(reason) }
+    })?;
     if typed.starts_with('=') {
         let at = at + name.chars().count() + sign.len();
         return Err(Flaw { at, reason: "one = is enough".to_owned() });
@@ -179,6 +201,35 @@ fn metric(name: &str) -> Result<Metric, String> {
     statistic.map(|statistic| Metric::Latency(view, statistic)).ok_or_else(|| unknown(name))
 }
 
+/// What to write instead of a term with another tool's name for a metric; `None`: that is unknown.
+fn translated(name: &str, comparison: Comparison, value: &str) -> Option<String> {
+    let sign = comparison.sign();
+    let in_ms = if decimal(value).is_some() { format!("{value}ms") } else { value.to_owned() };
+    if LATENCIES.contains(&name) {
+        return Some(format!("{name} is no metric, but its figures are: write p99{sign}{in_ms} or mean{sign}{in_ms}"));
+    }
+    let percent = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
+    let alias = ALIASES.into_iter().find(|(alias, _)| *alias == name);
+    let here = percent.map(|percent| format!("p{percent}")).or_else(|| Some(alias?.1.to_owned()))?;
+    let value = match (metric(&here), decimal(value)) {
+        (Ok(Metric::Latency(..)), _) => in_ms,
+        // A rounding error must not add digits.
+        (Ok(Metric::Errors), Some(share)) if share <= 1.0 => format!("{}%", (share * 1e8).round() / 1e6),
+        _ => value.to_owned(),
+    };
+    let write = format!("{here}{sign}{value}");
+    // Only what can be read is proposed.
+    term(&write, 0).ok()?;
+    Some(match K6.iter().any(|begin| name.starts_with(begin)) {
+        true => format!(
+            "onrush writes {write}; but --fail-if names what must not hold, where k6's threshold is \
+             {here}{}{value}",
+            comparison.opposite().sign()
+        ),
+        false => format!("unknown metric {name:?}; write {write}"),
+    })
+}
+
 fn percentile(digits: &str) -> Option<Statistic> {
     match digits {
         "0" => Some(Statistic::Least),
@@ -202,9 +253,12 @@ fn unknown(name: &str) -> String {
     if let Some((_, known)) = ALIASES.into_iter().find(|(alias, _)| *alias == name) {
         return format!("unknown metric {name:?}; onrush calls it {known}");
     }
+    if LATENCIES.contains(&name) {
+        return format!("{name} is no metric, but its figures are: write for instance p99>50ms or mean>50ms");
+    }
     if matches!(name, "status" | "code" | "statuses" | "codes") || status(name).is_some() {
         let codes = if status(name).is_some() { name } else { "5xx" };
-        return format!("a status is written with its code or class; write status.{codes}, or for instance status.503");
+        return format!("a status is written with its code or class; write status.{codes}, or for instance status.404");
     }
     match nearest(name, NAMES.iter().map(|(name, _)| *name).chain(OTHERS)) {
         Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
@@ -355,7 +409,7 @@ mod tests {
             ("p99!5ms", 3, "expected <, <=, >, >=, = or != here"),
             ("p99<1ms, eror>1%", 9, "unknown metric \"eror\"; did you mean errors?"),
             ("p101>1ms", 0, "\"p101\" is not a percentile; write p0 to p100"),
-            ("latency>1ms", 0, "unknown metric \"latency\"; there are p0 to p100, mean,"),
+            ("latency>1ms", 0, "latency is no metric, but its figures are: write p99>1ms or mean>1ms"),
             ("p1\u{1b}>1ms", 0, r#""p1\u{1b}" is not a percentile"#),
             ("p99<\u{1b}5", 4, r#""\u{1b}5" is not a value of this metric"#),
             ("status.\u{1b}>1", 0, r#""status.\u{1b}" is not a status"#),
@@ -363,13 +417,30 @@ mod tests {
             (
                 "status>1%",
                 0,
-                "a status is written with its code or class; write status.5xx, or for instance status.503",
+                "a status is written with its code or class; write status.5xx, or for instance status.404",
             ),
             ("404>1%", 0, "a status is written with its code or class; write status.404, or"),
+            ("latency", 0, "latency is no metric, but its figures are: write for instance p99>50ms or mean>50ms"),
+            ("http_req_duration<500", 0, "http_req_duration is no metric, but its figures are: write p99<500ms or"),
+            ("http_req_duration", 0, "http_req_duration is no metric, but its figures are: write for instance p99"),
             (
-                "latency>1s",
+                "p(95)<500",
                 0,
-                "unknown metric \"latency\"; there are p0 to p100, mean, max, rate, errors, unavailable, status.503,",
+                "onrush writes p95<500ms; but --fail-if names what must not hold, where k6's threshold is p95>=500ms",
+            ),
+            (
+                "http_req_failed<0.07",
+                0,
+                "onrush writes errors<7%; but --fail-if names what must not hold, where k6's threshold is errors>=7%",
+            ),
+            ("p(99.9)>1s", 0, "onrush writes p99.9>1s; but"),
+            ("p(95)<x", 0, "unknown metric \"p(95)\"; there are p0 to p100"),
+            ("failures>2%", 0, "unknown metric \"failures\"; write errors>2%"),
+            ("throughput", 0, "unknown metric \"throughput\"; onrush calls it rate"),
+            (
+                "clicks>1s",
+                0,
+                "unknown metric \"clicks\"; there are p0 to p100, mean, max, rate, errors, unavailable, status.503,",
             ),
             ("status.5xx>x", 11, "\"x\" is not a value of this metric; try 10 or 1%"),
             ("p99<50", 4, "which unit? write 50ms, 50us or 50s"),
@@ -387,8 +458,8 @@ mod tests {
             ("verdict==target", 8, "one = is enough"),
             ("p99>50ms;rate<1k", 8, "terms are joined by commas"),
             ("p99>50ms or rate<1k", 8, "terms are joined by commas"),
-            ("avg>5ms", 0, "unknown metric \"avg\"; onrush calls it mean"),
-            ("rps<1k", 0, "unknown metric \"rps\"; onrush calls it rate"),
+            ("avg>5ms", 0, "unknown metric \"avg\"; write mean>5ms"),
+            ("rps<1k", 0, "unknown metric \"rps\"; write rate<1k"),
             ("rate>", 5, "\"\" is not a value"),
             ("é>1", 0, "unknown metric \"é\""),
         ] {

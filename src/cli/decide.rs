@@ -6,8 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use super::flags::{self, Id};
-use super::refusal::{Refusal, wrong};
+use super::flags::{self, Flag, Id};
+use super::refusal::{Refusal, took_url, wrong};
 use super::request::{self, Header};
 use super::typed::Typed;
 use super::values::AT_LEAST_ONE;
@@ -31,7 +31,7 @@ const SEED: u64 = 1;
 /// Decides the run; checks are in wrk's order. Reads the file of `--body` last; resolves no name.
 pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let dialect = typed.dialect;
-    let Some(url) = typed.words.first() else { return Err(no_url(dialect)) };
+    let Some(url) = typed.words.first() else { return Err(no_url(dialect, typed.taken_url.as_ref())) };
     nothing_is_zero(&typed)?;
     if let Some(line) = hints::stray(&typed.words, typed.script.is_some()).filter(|_| !dialect.is_compat()) {
         return Err(Refusal::Misused(line));
@@ -109,11 +109,11 @@ fn gates_have_their_rate(gates: &[Condition], schedule: Option<&Schedule>) -> Re
     term.map_or(Ok(()), |term| Err(Refusal::Misused(line(&term.text))))
 }
 
-fn no_url(dialect: Dialect) -> Refusal {
-    if dialect.is_compat() {
-        Refusal::Usage
-    } else {
-        Refusal::Misused("no URL; try onrush -c100 -d30s http://127.0.0.1:8080/".to_owned())
+fn no_url(dialect: Dialect, taken: Option<&(&'static Flag, OsString)>) -> Refusal {
+    match taken {
+        _ if dialect.is_compat() => Refusal::Usage,
+        Some((flag, url)) => Refusal::Misused(took_url(&flag.spelling, url)),
+        None => Refusal::Misused("no URL; try onrush -c100 -d30s http://127.0.0.1:8080/".to_owned()),
     }
 }
 

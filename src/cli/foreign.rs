@@ -9,7 +9,7 @@ use crate::plan::limits::CONNECTIONS_MAX;
 
 /// The hint for another tool's option, from its spelling in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
-    let (_, advice) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
+    let (_, advice) = OPTIONS.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
     Some(match advice {
         Advice::Spelled(ours) => spelled(typed, ours),
         Advice::NotYet(what) => format!("{typed}: onrush does not support {what} yet"),
@@ -18,9 +18,9 @@ pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
     })
 }
 
-/// Whether another tool has an option of this name.
-pub(super) fn is_foreign(name: &str) -> bool {
-    FOREIGN.iter().any(|(spellings, _)| spellings.iter().any(|typed| typed.strip_prefix("--") == Some(name)))
+/// Whether another tool has an option that is spelled so, dashes included.
+pub(super) fn is_foreign(spelling: &str) -> bool {
+    OPTIONS.iter().any(|(spellings, _)| spellings.contains(&spelling))
 }
 
 fn spelled(typed: &str, ours: &str) -> String {
@@ -37,6 +37,12 @@ pub(super) fn by_value(letter: char, value: &str) -> Option<String> {
     if letter == 'A' && is_user_agent(value) {
         return Some(spelled("-A", "-H 'User-Agent: X'"));
     }
+    if letter == 'e' && is_variable(value) {
+        return Some(
+            "-e: onrush sets no variables; write values after the URL, where a script's init gets them as args"
+                .to_owned(),
+        );
+    }
     let (.., ours) = BY_VALUE.iter().find(|(known, part, _)| *known == letter && value.contains(part))?;
     Some(spelled(&format!("-{letter}"), ours))
 }
@@ -44,6 +50,12 @@ pub(super) fn by_value(letter: char, value: &str) -> Option<String> {
 /// Whether it is the name of a browser for curl's `-A` and not a login for ab's: `Mozilla/5.0 (X; rv:1)`.
 fn is_user_agent(value: &str) -> bool {
     value.split_once(':').is_some_and(|(user, _)| user.contains([' ', '/']))
+}
+
+/// Whether it is a variable for k6's `-e` and not a referrer for curl's: `NAME=value`.
+fn is_variable(value: &str) -> bool {
+    let name = value.split('=').next().filter(|name| name.len() < value.len());
+    name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
 }
 
 /// What is wrong with a value that an option cannot have but another tool's option of the same letter can, and what to
@@ -57,6 +69,13 @@ pub(super) fn meant(id: Id, value: &str) -> Option<String> {
         Id::DelayStats if is_file(value) => {
             let file = quoted(&format!("@{}", value.trim_start_matches('@')));
             Some(format!("not a time; onrush's option for the -D of hey and oha is --body {file}"))
+        }
+        Id::Method if is_host_and_port(value) => {
+            let proxy = quoted(&format!("http://{value}"));
+            Some(format!("not the name of a method; onrush's option for the -X of ab is --http-proxy {proxy}"))
+        }
+        Id::BindIp if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() => {
+            Some(format!("not an address; onrush's option for the -b of ab is --rcvbuf {value} --sndbuf {value}"))
         }
         Id::Threads if is_time(value) => {
             Some(format!("not a number; onrush's option for oha's -t is --give-up {value}, and for ab's -d {value}"))
@@ -80,6 +99,12 @@ fn is_file(value: &str) -> bool {
     let begins_as_name = value.starts_with(|first: char| first.is_alphabetic() || "@_".contains(first));
     let is_name = value.contains('/') || value.contains('.') && begins_as_name;
     is_name && !value.contains(|c: char| c.is_control() || c == ' ')
+}
+
+/// Whether it is the address of a proxy: `proxy:3128`.
+fn is_host_and_port(value: &str) -> bool {
+    let is_name = |host: &str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
+    value.split_once(':').is_some_and(|(host, port)| is_name(host) && port.parse::<u16>().is_ok())
 }
 
 /// Whether it is a time with a unit.
@@ -115,18 +140,27 @@ enum Advice {
 }
 
 /// Spellings of ab, autocannon, bombardier, curl, h2load, hey, k6, oha, plow and vegeta that onrush does not know.
-const FOREIGN: &[(&[&str], Advice)] = &[
+/// Where the same name means something else with one dash, as vegeta writes it, it is there with both.
+const OPTIONS: &[(&[&str], Advice)] = &[
     (&["-z", "--test-duration"], Advice::Spelled("-d, for instance -d 30s")),
-    (&["--concurrency", "--clients", "--vus", "--users"], Advice::Spelled("-c, for instance -c 100")),
+    (
+        &["--concurrency", "--clients", "--vus", "--users", "-workers", "--max-connections"],
+        Advice::Spelled("-c, for instance -c 100"),
+    ),
     (&["--iterations", "--amount", "--num-requests"], Advice::Spelled("-n, for instance -n 10k")),
-    (&["-w", "--workers", "--cpus"], Advice::Spelled("-t, for instance -t 4")),
+    (&["--workers", "--cpus"], Advice::Spelled("-t, for instance -t 4")),
+    // autocannon and ab.
+    (&["-w"], Advice::Spelled("-t, for instance -t 4; ab's table of the result is -o result.md")),
     (&["-m", "--request"], Advice::Spelled("-X, for instance -X PUT")),
-    (&["-p", "--body-file", "--body-path"], Advice::Spelled("--body, for instance --body @data.json")),
+    (&["-p", "--body-file", "--body-path", "-body"], Advice::Spelled("--body, for instance --body @data.json")),
     (
         &["--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"],
         Advice::Spelled("--body, for instance --body 'a=1'"),
     ),
     (&["--headers"], Advice::Spelled("-H, for instance -H 'Accept: text/html'")),
+    // bombardier and ab.
+    (&["-f"], Advice::Spelled("--body @FILE; ab's version of TLS is --tls-min 1.2 --tls-max 1.2")),
+    (&["--chunked"], Advice::NotYet("chunked request bodies")),
     (&["-F", "--form"], Advice::NotYet("multipart forms")),
     (&["--user-agent"], Advice::Spelled("-H, for instance -H 'User-Agent: X'")),
     (&["-e", "--referer"], Advice::Spelled("-H, for instance -H 'Referer: http://example.com/'")),
@@ -137,7 +171,7 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--include"], Advice::Spelled("--once, which shows one request in full")),
     // curl, ab and k6.
     (&["-i"], Advice::Spelled("--once, which shows one request in full; ab's HEAD is -X HEAD, k6's iterations are -n")),
-    (&["--max-time", "--connect-timeout"], Advice::Spelled("--give-up, for instance --give-up 5s")),
+    (&["--max-time", "--connect-timeout", "-timeout"], Advice::Spelled("--give-up, for instance --give-up 5s")),
     (&["--host"], Advice::Spelled("-H, for instance -H 'Host: www.example.com'")),
     (&["-a", "--user"], Advice::Spelled("--basic-auth, for instance --basic-auth user:password")),
     // curl, k6 and ab.
@@ -148,9 +182,18 @@ const FOREIGN: &[(&[&str], Advice)] = &[
         Advice::Spelled("-H 'Accept: text/html'; curl's is -H 'User-Agent: X', ab's login --basic-auth user:password"),
     ),
     (&["--no-keepalive"], Advice::Spelled("--disable-keepalive")),
+    (
+        &["--keepalive", "--keep-alive"],
+        Advice::Instead("connections are kept open unless there is --disable-keepalive"),
+    ),
+    (&["--session-tickets"], Advice::Instead("TLS sessions are resumed unless there is --tls-resume off")),
+    (&["--laddr"], Advice::Spelled("-b, for instance -b 10.0.0.5")),
     (&["-l", "--latencies"], Advice::Spelled("--latency")),
     (&["--debug", "--verbose"], Advice::Spelled("--once, which shows one request in full")),
     (&["--qps", "--rps", "--rate-limit", "--max-rate"], Advice::Spelled("-R, for instance -R 10k")),
+    (&["-rate"], Advice::Spelled("-R, for instance -R 10k; vegeta's 0 with at most 10 workers is -c 10")),
+    // bombardier and ab.
+    (&["-r"], Advice::Spelled("-R, for instance -R 10k; ab's can be left out, because no error ends a run")),
     // hey and oha.
     (&["-q"], Advice::Spelled("-R, for instance -R 10k, for all connections together (hey: each)")),
     (
@@ -170,7 +213,13 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--ramp-up"], Advice::Spelled("--stages, for instance --stages 10s:1k..20k")),
     (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Advice::NotYet("HTTP/2 or HTTP/3")),
     (&["-P", "--pipelining", "--pipeline"], Advice::NotYet("pipelining from the command line")),
-    (&["--json", "--output-format"], Advice::Spelled("--format json, or -o FILE.json beside the report")),
+    (&["-j", "--json"], Advice::Spelled("--format json, or -o FILE.json beside the report")),
+    (&["--output-format"], Advice::Spelled("--format json, or -o result.csv beside the report for a row per second")),
+    (&["-g", "--db-url"], Advice::Instead("no file has a row per request; -o result.csv has one per second")),
+    (&["--summary-export"], Advice::Spelled("-o, for instance -o result.json")),
+    (&["--summary-trend-stats"], Advice::Spelled("--percentiles, for instance --percentiles 50,95,99.9")),
+    (&["--tag"], Advice::Spelled("--label, for instance --label server=nginx")),
+    (&["--name"], Advice::Spelled("--label, for instance --label attack=first")),
     (&["--junit", "--junit-xml"], Advice::Spelled("-o, for instance -o result.xml")),
     (
         &["--threshold", "--thresholds"],
@@ -184,16 +233,21 @@ const FOREIGN: &[(&[&str], Advice)] = &[
         ),
     ),
     (
-        &["--prometheus", "--prometheus-port"],
+        &["--prometheus", "--prometheus-port", "--prometheus-addr"],
         Advice::Instead("there is no endpoint for Prometheus; -o result.ndjson gets a line per second during the run"),
     ),
     (&["--plot"], Advice::Spelled("-o, for instance -o result.hgrm for HdrHistogram's plotter")),
     (&["--csv", "--out"], Advice::Spelled("-o, for instance -o result.csv")),
-    (&["--ciphers"], Advice::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),
+    (&["-E"], Advice::Spelled("--cert, for instance --cert FILE")),
+    (&["--root-certs"], Advice::Spelled("--cacert, for instance --cacert FILE")),
+    (&["-Z", "--ciphers"], Advice::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),
     (&["--skip-verify", "--insecure-skip-tls-verify"], Advice::Spelled("-k (--insecure)")),
     (&["-x", "--proxy"], Advice::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
     (&["--unix-socket"], Advice::Spelled("--unix, for instance --unix /run/app.sock")),
-    (&["--targets", "--urls-from-file", "--input-file"], Advice::NotYet("lists of URLs")),
+    (
+        &["--targets", "--lazy", "--urls-from-file", "--input-file", "--rand-regex-url"],
+        Advice::Instead("several URLs need a script, -s FILE, such as examples/scripts/paths.lua"),
+    ),
     (&["--no-tui", "--no-print"], Advice::Needless("into a pipe only the report is printed")),
     (
         &[
@@ -264,6 +318,10 @@ mod tests {
         {
             assert_eq!(by_value(letter, value), None, "-{letter} {value}");
         }
+        let variable =
+            "-e: onrush sets no variables; write values after the URL, where a script's init gets them as args";
+        assert_eq!([said('e', "NAME=value"), said('e', "HOST_1=http://a/?b=c")], [variable; 2]);
+        assert_eq!(by_value('e', "http://h/?a=b"), None);
         assert!("ACPe".chars().all(needs_value) && !needs_value('z'));
     }
 
@@ -303,10 +361,11 @@ mod tests {
 
     #[test]
     fn no_advice_is_hidden_by_an_option_of_ours_or_names_one_that_is_none() {
-        for (spellings, advice) in FOREIGN {
+        for (spellings, advice) in OPTIONS {
             for typed in *spellings {
                 match typed.strip_prefix("--") {
                     Some(name) => assert!(flags::by_name(name).is_none(), "{typed}"),
+                    None if typed.len() > 2 => assert!(is_foreign(typed), "{typed}"),
                     None => assert!(flags::by_letter(typed.chars().nth(1).unwrap()).is_none(), "{typed}"),
                 }
             }

@@ -106,7 +106,10 @@ impl Front {
         self.are_words = word == "--";
         let typed = word.strip_prefix('-').filter(|name| !name.starts_with('-'))?;
         let name = typed.split('=').next().filter(|name| name.chars().count() > 1)?;
-        if flags::by_name(name).is_none() && !foreign::is_foreign(name) {
+        let is_known = flags::by_name(name).is_some()
+            || foreign::is_foreign(&format!("-{name}"))
+            || foreign::is_foreign(&format!("--{name}"));
+        if !is_known {
             return None;
         }
         rest.next();
@@ -145,7 +148,7 @@ impl Front {
         let found = match flags::by_name(&name) {
             Some(flag) => vec![flag],
             // The name of another tool's option is not an abbreviation: `--head` would take the URL for a header.
-            None if !self.dialect.is_compat() && foreign::is_foreign(&name) => Vec::new(),
+            None if !self.dialect.is_compat() && foreign::is_foreign(&format!("--{name}")) => Vec::new(),
             None => flags::by_prefix(&name, self.dialect),
         };
         match *found {

@@ -72,12 +72,13 @@ fn unknown_name(name: &str) -> String {
 }
 
 fn behind_one_dash(name: &str) -> String {
+    let typed = format!("-{name}");
+    if let Some(advice) = foreign(&typed, &typed) {
+        return advice;
+    }
     match flags::by_name(name) {
-        Some(flag) => format!("unknown option -{name}; did you mean --{}, with two dashes?", flag.spelling.long),
-        None => {
-            let typed = format!("-{name}");
-            foreign(&format!("--{name}"), &typed).unwrap_or_else(|| unlisted(&typed))
-        }
+        Some(flag) => format!("unknown option {typed}; did you mean --{}, with two dashes?", flag.spelling.long),
+        None => foreign(&format!("--{name}"), &typed).unwrap_or_else(|| unlisted(&typed)),
     }
 }
 
@@ -93,7 +94,7 @@ pub(super) fn command(words: &[OsString], has_script: bool) -> Option<String> {
             "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE URL";
         return Some(format!("{line}; {}", as_host("run/")));
     }
-    if let Some((name, instead)) = FOREIGN.iter().find(|(name, _)| word == name) {
+    if let Some((name, instead)) = ELSEWHERE.iter().find(|(name, _)| word == name) {
         return Some(format!("{name:?} is not a command of onrush: {instead}; {}", as_host(&format!("{name}/"))));
     }
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
@@ -115,7 +116,7 @@ fn as_host(rest: &str) -> String {
 }
 
 /// Commands of other tools, and what onrush has instead.
-const FOREIGN: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 3] = [
     ("attack", "onrush -R 100 -d 10s URL sends 100 requests per second"),
     ("plot", "-o result.hgrm is for HdrHistogram's plotter, and -o result.csv has a row per second"),
     ("report", "onrush show result.json prints a saved result, and onrush table makes a table of several"),
@@ -207,7 +208,7 @@ mod tests {
             (Misuse::OneDash("hx".to_owned()), "unknown option -hx; all options: onrush --help all"),
             (Misuse::Letter('C', "10".to_owned()), "unknown option -C; did you mean -c (--connections)?"),
             (Misuse::Letter('C', "a=1".to_owned()), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'"),
-            (Misuse::Letter('j', String::new()), "unknown option -j; all options: onrush --help all"),
+            (Misuse::Letter('y', String::new()), "unknown option -y; all options: onrush --help all"),
         ];
         for (misuse, expected) in table {
             assert_eq!(hint(&misuse), expected);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::flags::{self, Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::units::{self, Unreadable};
-use super::values::{commas, count, time};
+use super::values::{count, several, time};
 use crate::plan::levels::Level;
 use crate::plan::limits::{BURST_MAX, CONNECTIONS_MAX, POISSON_RATE_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use crate::plan::schedule::{Arrivals, CatchUp, Rate, Stage};
@@ -165,7 +165,7 @@ const AT_LEAST: &str = "must be at least 1; for less than one per second write a
 /// A rate. Zero is refused; in the compat dialects this is decided later.
 fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
     let text = value.to_string_lossy();
-    if let Some(meant) = commas(flag, &text).filter(|_| !dialect.is_compat()) {
+    if let Some(meant) = several(flag, &text).filter(|_| !dialect.is_compat()) {
         return Err(wrong(flag, value, meant));
     }
     let rate = any_rate(flag, value, &text, dialect)?;

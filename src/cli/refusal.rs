@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 
 use super::flags::Flag;
+use super::spelling::Spelling;
+use crate::plan::secrets;
 
 /// Why a command line has no plan.
 #[derive(Debug)]
@@ -37,32 +39,18 @@ pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal
     let text = value.to_string_lossy();
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
-    // Without its value an option takes the next word instead.
-    let is_missing = matches!(flag.spelling.value, Some("N" | "T" | "F" | "LIST" | "NAME" | "WHEN" | "VERSION"))
-        && text.contains("://");
-    let reason = if is_missing {
-        format!("a URL; --{} needs a value before it", flag.spelling.long)
-    } else {
-        reason.to_string()
-    };
     Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::flags::{Id, by_id};
-    use super::*;
+/// Whether an option without its value may have taken the URL, which comes next, instead.
+pub(super) fn is_url(value: &OsStr) -> bool {
+    let text = value.to_string_lossy();
+    text.starts_with("http://") || text.starts_with("https://")
+}
 
-    #[test]
-    fn a_url_where_a_value_should_be_is_said_to_be_one() {
-        for (id, expected) in [
-            (Id::Rate, "--rate \"http://h/\": a URL; --rate needs a value before it"),
-            (Id::Stages, "--stages \"http://h/\": a URL; --stages needs a value before it"),
-            (Id::Duration, "--duration \"http://h/\": a URL; --duration needs a value before it"),
-            (Id::HttpProxy, "--http-proxy \"http://h/\": reason"),
-        ] {
-            let Refusal::Misused(line) = wrong(by_id(id), OsStr::new("http://h/"), "reason") else { panic!() };
-            assert_eq!(line, expected);
-        }
-    }
+/// One line about an option that took the URL as its value.
+pub(super) fn took_url(spelling: &Spelling, url: &OsStr) -> String {
+    let url = secrets::url(&url.to_string_lossy());
+    let (long, value) = (spelling.long, spelling.value.unwrap_or_default());
+    format!("--{long} lacks its value and took the URL {url:?} instead; write --{long} {value} {url}")
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::flags::{self, Flag, Id, Origin};
 use super::front::{Front, Item, Misuse};
 use super::pace::TypedPace;
-use super::refusal::{Length, Refusal, wrong};
+use super::refusal::{Length, Refusal, is_url, took_url, wrong};
 use super::request::{self, Header};
 use super::search::TypedSearch;
 use super::tls::TypedTls;
@@ -29,6 +30,8 @@ pub(super) struct Typed {
     pub dialect: Dialect,
     /// The URL, then arguments for a script.
     pub words: Vec<OsString>,
+    /// The last option that took a URL as its value, and that URL.
+    pub taken_url: Option<(&'static Flag, OsString)>,
     /// `--connections`.
     pub connections: Option<u64>,
     /// `--threads`.
@@ -129,7 +132,7 @@ impl Typed {
                     let is_all = matches!(front.next(), Ok(Some(Item::Word(word))) if word == "all");
                     return Err(Refusal::Help(if is_all { Length::All } else { Length::Common }));
                 }
-                Ok(Some(Item::Flag(flag, value))) => self.take(flag, value)?,
+                Ok(Some(Item::Flag(flag, value))) => self.take_or_name_url(flag, value)?,
                 Ok(Some(Item::Own(..))) => unreachable!("a run has no options but its own"),
                 Ok(Some(Item::ShortHelp)) => return Err(Refusal::Help(Length::Short)),
                 Ok(Some(Item::Word(word))) => self.words.push(word),
@@ -141,8 +144,7 @@ impl Typed {
                     return Err(compat::getopt(&misuse).map_or(Refusal::Usage, Refusal::Misused));
                 }
                 Err(Misuse::Value(spelling)) if *spelling == flags::by_id(Id::Help).spelling => {
-                    let line = "--help: leave out the =; --help prints the common options, --help all prints all";
-                    return Err(Refusal::Misused(line.to_owned()));
+                    return Err(Refusal::Help(Length::All));
                 }
                 Err(misuse) => return Err(Refusal::Misused(hints::hint(&misuse))),
             }
@@ -154,6 +156,10 @@ impl Typed {
         let Some(word) = self.words.first().and_then(|word| word.to_str()) else { return Ok(()) };
         let option = match word {
             "on" | "off" if self.notes == Some(true) => Id::Notes,
+            _ if self.batch_latency && self.words.len() > 1 && word.parse::<IpAddr>().is_ok() => {
+                let line = format!("-B takes no value; onrush's option for the -B of ab is -b {word}");
+                return if self.dialect.is_compat() { Ok(()) } else { Err(Refusal::Misused(line)) };
+            }
             "all" if self.breakout == Breakout::WrkCmm => Id::Breakout,
             _ => return Ok(()),
         };
@@ -162,6 +168,20 @@ impl Typed {
         }
         let name = flags::by_id(option).spelling.long;
         Err(Refusal::Misused(format!("--{name}: attach the value with an equals sign: --{name}={word}")))
+    }
+
+    /// Takes an option. If there is no value before the URL, the URL is taken for it.
+    fn take_or_name_url(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+        // Only this one may be meant to have a URL.
+        let may_be_target = flag.id != Id::HttpProxy && is_url(&value);
+        if !may_be_target {
+            return self.take(flag, value);
+        }
+        self.taken_url = Some((flag, value.clone()));
+        self.take(flag, value.clone()).map_err(|refusal| match refusal {
+            Refusal::Misused(_) => Refusal::Misused(took_url(&flag.spelling, &value)),
+            other => other,
+        })
     }
 
     fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::command::quoted;
 use super::condition;
 use super::flags::{Flag, Id};
 use super::foreign;
@@ -28,7 +29,7 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
         Ok(count) => Ok(count),
         Err(reason) => {
             let text = value.to_string_lossy();
-            let meant = commas(flag, &text).or_else(|| foreign::meant(flag.id, &text));
+            let meant = several(flag, &text).or_else(|| foreign::meant(flag.id, &text));
             if let Some(meant) = meant.filter(|_| !dialect.is_compat()) {
                 return Err(wrong(flag, value, meant));
             }
@@ -38,11 +39,10 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
     }
 }
 
-/// What to write instead of a value with commas: they separate thousands, or the numbers of a sweep.
-pub(super) fn commas(flag: &Flag, text: &str) -> Option<String> {
-    let letter =
-        flag.spelling.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate) && is_list(text));
-    let sweep = letter.map(|letter| format!("onrush sweep -{letter} {text} URL"));
+/// What to write instead of several numbers: those of a sweep, or thousands between commas.
+pub(super) fn several(flag: &Flag, text: &str) -> Option<String> {
+    let letter = flag.spelling.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate));
+    let sweep = letter.zip(list(text)).map(|(letter, list)| format!("onrush sweep -{letter} {} URL", quoted(&list)));
     match (ungrouped(text), sweep) {
         (Some(number), Some(sweep)) => Some(format!("not a number; write {number}, or for a list {sweep}")),
         (Some(number), None) => Some(format!("not a number; write {number}")),
@@ -60,13 +60,18 @@ fn ungrouped(text: &str) -> Option<String> {
     is_grouped.then(|| text.replace(',', ""))
 }
 
-/// Whether it is a list of numbers, none of which is zero.
-fn is_list(text: &str) -> bool {
+/// The numbers of a sweep, as it takes them: a list, or a range with two dots. None of them is zero.
+fn list(text: &str) -> Option<String> {
     let is_positive = |part: &str| {
         let number = part.split('/').next().unwrap_or(part);
         units::metric(number, Dialect::Native).is_ok_and(|number| number > 0)
     };
-    text.contains(',') && text.split(',').all(is_positive)
+    if let Some((first, last)) = text.split_once("..").or_else(|| text.split_once('-')) {
+        return (is_positive(first) && is_positive(last)).then(|| format!("{first}..{last}"));
+    }
+    let parts: Vec<&str> =
+        if text.contains(',') { text.split(',').collect() } else { text.split_whitespace().collect() };
+    (parts.len() > 1 && parts.into_iter().all(is_positive)).then(|| text.to_owned())
 }
 
 /// The size of a buffer in bytes.
@@ -90,7 +95,11 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
     let is_data = |text: &str| text.contains('=') || text.starts_with(['{', '[', '@', '<']);
     if !dialect.is_compat() && flag.id == Id::Duration && is_data(&value.to_string_lossy()) {
         let shown = secrets::text(&value.to_string_lossy());
-        return Err(wrong(flag, OsStr::new(&shown), "not a time; onrush's option for curl's -d is --body"));
+        return Err(wrong(
+            flag,
+            OsStr::new(&shown),
+            "not a time; onrush's option for the -d of curl, hey and oha is --body",
+        ));
     }
     match units::time(&value.to_string_lossy(), dialect) {
         Err(Unreadable::TooLarge) => Err(most()),
@@ -128,7 +137,10 @@ pub(super) fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
 
 pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     let token = value.to_str().filter(|text| request::is_token(text));
-    token.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not the name of a method; try PUT"))
+    token.map(str::to_owned).ok_or_else(|| {
+        let meant = foreign::meant(flag.id, &value.to_string_lossy());
+        wrong(flag, value, meant.as_deref().unwrap_or("not the name of a method; try PUT"))
+    })
 }
 
 /// A user and a password; without a colon the password is empty.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::flags::{Flag, Id};
+use super::foreign;
 use super::proxy;
 use super::refusal::{Refusal, wrong};
 use super::values::{buffer, congestion};
@@ -152,7 +153,10 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
     Sources::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
         (BadSources::Address, true) => Refusal::Wrk(format!("could not parse range: {text}")),
         (BadSources::Mask, true) => Refusal::Wrk(format!("invalid mask in range: {text}")),
-        (BadSources::Address, false) => wrong(flag, value, "not an address; try 10.0.0.5 or 10.0.0.0/28"),
+        (BadSources::Address, false) => {
+            let meant = foreign::meant(flag.id, &text);
+            wrong(flag, value, meant.as_deref().unwrap_or("not an address; try 10.0.0.5 or 10.0.0.0/28"))
+        }
         (BadSources::Mask, false) => wrong(
             flag,
             value,

@@ -158,6 +158,23 @@ impl Comparison {
         (Self::Equal, "="),
     ];
 
+    /// How it is written.
+    pub fn sign(self) -> &'static str {
+        Self::ALL.into_iter().find(|(comparison, _)| *comparison == self).map_or("", |(_, sign)| sign)
+    }
+
+    /// The comparison that holds where this one does not.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Less => Self::AtLeast,
+            Self::AtMost => Self::More,
+            Self::More => Self::AtMost,
+            Self::AtLeast => Self::Less,
+            Self::Equal => Self::Unequal,
+            Self::Unequal => Self::Equal,
+        }
+    }
+
     /// Whether the comparison holds between a figure and a value.
     pub fn holds(self, figure: f64, value: f64) -> bool {
         match self {

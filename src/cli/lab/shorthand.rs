@@ -1,10 +1,12 @@
 //! Reads the command lines of `onrush sweep` and `onrush vs`: experiments without a file.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use super::super::flags::Id;
 use super::super::front::{Front, Item, Misuse};
 use super::super::hints;
+use super::super::refusal::is_url;
+use super::super::spelling::Spelling;
 use super::Lab;
 use super::design::{self, Circumstances};
 use super::draft::{Draft, DraftFactor, DraftLevel};
@@ -24,6 +26,9 @@ const SLICE: [(&[&str], &str); 2] =
 /// Reads the arguments after `sweep`; `None`: the help was asked for.
 pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(mut typed) = read(args, true)? else { return Ok(None) };
+    if let Some(line) = typed.lacks_url(1) {
+        return Err(line);
+    }
     if typed.lists.is_empty() {
         return Err("nothing is varied; give -c, -t, -R or --sysctl a list, such as -c 1,8,64 or -c 1..64".to_owned());
     }
@@ -65,6 +70,9 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
 /// Reads the arguments after `vs`; `None`: the help was asked for.
 pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(mut typed) = read(args, false)? else { return Ok(None) };
+    if let Some(line) = typed.lacks_url(2) {
+        return Err(line);
+    }
     let urls = std::mem::take(&mut typed.words);
     if urls.len() < 2 {
         return Err("needs at least two URLs; try onrush vs http://a/ http://b/".to_owned());
@@ -93,7 +101,17 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
     let own = || OPTIONS.iter().chain(&SHORTHAND);
     let mut typed = Typed::default();
     let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.spelling));
-    while let Some(item) = front.next().map_err(|misuse| hint(&misuse, own().map(|option| option.spelling.long)))? {
+    loop {
+        let item = match front.next() {
+            Ok(Some(item)) => item,
+            Ok(None) => return Ok(Some(typed)),
+            // Such as --help=all: all options are in the one help.
+            Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
+            Err(misuse) => return Err(hint(&misuse, own().map(|option| option.spelling.long))),
+        };
+        if let Some((spelling, url)) = url_of(&item) {
+            typed.taken_url = Some((*spelling, url.to_owned()));
+        }
         match item {
             Item::Word(word) => typed.words.push(text(word)?),
             Item::ShortHelp => return Ok(None),
@@ -117,7 +135,16 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
             }
         }
     }
-    Ok(Some(typed))
+}
+
+/// An option that took a URL as its value, and that URL; a proxy may be meant to have one.
+fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
+    let (spelling, value) = match item {
+        Item::Flag(flag, value) if flag.id != Id::HttpProxy => (&flag.spelling, value),
+        Item::Own(spelling, value) => (*spelling, value),
+        _ => return None,
+    };
+    is_url(value).then_some((spelling, value))
 }
 
 /// The message about a misused option; it also suggests options of the command itself.

@@ -1,8 +1,11 @@
 //! The arguments of `onrush lab`, `onrush sweep` and `onrush vs` as typed, and the options of the commands themselves.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::super::arguments::{Setter, path, switch, text};
+use super::super::refusal::took_url;
+use super::super::spelling::Spelling;
 use super::draft::{RETRIES_MAX, ROUNDS_MAX};
 use super::options::{Options, SYSCTL, canonical};
 use crate::plan::Order;
@@ -30,6 +33,8 @@ pub(crate) struct Typed {
     pub file: Option<PathBuf>,
     /// The words of `sweep` and `vs`: URLs, and the arguments of a script.
     pub words: Vec<String>,
+    /// The last option that took a URL as its value, and that URL.
+    pub taken_url: Option<(Spelling, OsString)>,
 }
 
 /// The options of all three commands.
@@ -83,6 +88,12 @@ impl Typed {
             (out, None) => Ok(Destination::New(out)),
             (None, Some(path)) => Ok(Destination::Resumed { path, is_forced: self.is_forced }),
         }
+    }
+
+    /// One line about the option that took a URL as its value, if there are fewer than `needed` URLs without it.
+    pub fn lacks_url(&self, needed: usize) -> Option<String> {
+        let (spelling, url) = self.taken_url.as_ref().filter(|_| self.words.len() < needed)?;
+        Some(took_url(spelling, url))
     }
 
     /// Varies an option over a list of levels.

@@ -15,6 +15,15 @@ fn another_tools_options_are_refused_with_ours() {
         ("-C sid=abc", "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'"),
         ("-C10", "unknown option -C; did you mean -c (--connections)?"),
         ("-Puser:pw", "-P: onrush spells this --http-proxy http://USER:PW@HOST:PORT"),
+        ("-B 10.0.0.5 http://a/", "-B takes no value; onrush's option for the -B of ab is -b 10.0.0.5"),
+        (
+            "-rate=50/s",
+            "-rate: onrush spells this -R, for instance -R 10k; vegeta's 0 with at most 10 workers is -c 10",
+        ),
+        ("-workers=10", "-workers: onrush spells this -c, for instance -c 100"),
+        ("--workers=10", "--workers: onrush spells this -t, for instance -t 4"),
+        ("-keepalive=false", "-keepalive: connections are kept open unless there is --disable-keepalive"),
+        ("-name=first", "-name: onrush spells this --label, for instance --label attack=first"),
         ("-P 4", "-P: onrush does not support pipelining from the command line yet"),
         (
             "-e out.csv",
@@ -60,6 +69,90 @@ fn a_value_that_only_another_tool_has_is_refused_with_the_option_for_it() {
     assert!(run("wrk -s 30s:10 http://h/").script.is_some());
 }
 
+/// What an option of another tool is answered with, for every option that the page about these tools shows.
+#[test]
+fn the_hints_name_the_options_that_the_page_about_other_tools_names() {
+    let page = include_str!("../../../docs/other-tools.md");
+    let codes = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let (mut tool, mut answered, mut apart) = ("", 0, Vec::new());
+    for line in page.lines() {
+        tool = line.strip_prefix("## ").unwrap_or(tool);
+        let [_, _, theirs, here, _] = line.split('|').collect::<Vec<_>>()[..] else { continue };
+        let ours: Vec<String> = codes(here).iter().flat_map(|code| words(code)).filter_map(option).collect();
+        for code in codes(theirs) {
+            let Some(options) = code.strip_prefix(tool) else { continue };
+            let options = options.trim_start_matches(" attack").trim_start_matches(" run");
+            let typed = format!("onrush{options} http://127.0.0.1:8080/");
+            let Invocation::Print { stderr: said, .. } = parse_ordered(&words(&typed), false) else { continue };
+            if !options.starts_with(" -") {
+                continue;
+            }
+            let named: Vec<String> =
+                said.split([' ', '\n', ';', ',', ':']).map(OsString::from).filter_map(option).collect();
+            let is_needless = ours.is_empty() || said.ends_with("leave it out\n");
+            // A number is one of threads, though perhaps too large.
+            let agree = is_needless || options.starts_with(" -t ") || ours.iter().any(|ours| named.contains(ours));
+            if !agree || said.contains("all options") {
+                apart.push(format!("{code}: the page has {here}, the hint is {said}"));
+            }
+            answered += 1;
+        }
+    }
+    assert_eq!(apart, [""; 0]);
+    assert!(answered > 50, "{answered}");
+
+    /// The full name of the option of onrush that a word is; `None`: it is none.
+    fn option(word: OsString) -> Option<String> {
+        let word = word.into_string().ok()?;
+        let name = word.split('=').next().unwrap_or_default();
+        let flag = match name.strip_prefix("--") {
+            Some(name) => flags::by_name(name),
+            None => flags::by_letter(name.strip_prefix('-')?.chars().next()?).filter(|_| name.len() == 2),
+        };
+        flag.map(|flag| flag.spelling.long.to_owned())
+    }
+}
+
+#[test]
+fn an_option_that_took_the_url_for_its_value_is_named() {
+    let url = "http://h/?token=x";
+    for (option, name, value) in [
+        ("-H", "header", "H"),
+        ("--body", "body", "DATA"),
+        ("-o", "output", "FILE"),
+        ("--find-max", "find-max", "COND"),
+        ("--fail-if", "fail-if", "COND"),
+        ("-s", "script", "FILE"),
+        ("-R", "rate", "N"),
+        ("--tls-ciphers", "tls-ciphers", "LIST"),
+        ("--basic-auth", "basic-auth", "U:P"),
+        ("--connect-to", "connect-to", "ADDR"),
+        ("--cacert", "cacert", "FILE"),
+        ("-X", "method", "NAME"),
+    ] {
+        let shown = "http://h/?token=REDACTED";
+        let expected =
+            format!("--{name} lacks its value and took the URL {shown:?} instead; write --{name} {value} {shown}");
+        assert_eq!(refused(&format!("onrush {option} {url}")), format!("onrush: {expected}"));
+        let is_own = ["output", "find-max"].contains(&name);
+        for command in ["sweep -c 1,2", "vs http://a/"].into_iter().filter(|_| !is_own) {
+            assert_eq!(
+                refused(&format!("onrush {command} {option} {url}")).split_once(": ").map(|(_, line)| line),
+                Some(&expected[..]),
+                "{command} {option}"
+            );
+        }
+    }
+    assert_eq!(run(&format!("onrush --body {url} http://h/")).target.host, "h");
+    let own = "--out lacks its value and took the URL \"http://h/\" instead; write --out DIR http://h/";
+    assert_eq!(refused("onrush sweep -c 1,2 --out http://h/"), format!("onrush sweep: {own}"));
+    assert_eq!(
+        refused("onrush --http-proxy http://p:1"),
+        "onrush: no URL; try onrush -c100 -d30s http://127.0.0.1:8080/"
+    );
+    assert_eq!(refused_by_wrk("wrk -H http://h/"), "");
+}
+
 #[test]
 fn a_value_with_commas_is_a_list_for_a_sweep_or_a_number_with_separators() {
     let each = "not a number; write one of them, or measure each with onrush sweep";
@@ -72,6 +165,11 @@ fn a_value_with_commas_is_a_list_for_a_sweep_or_a_number_with_separators() {
         ("-R 1,500", "--rate \"1,500\": not a number; write 1500, or for a list onrush sweep -R 1,500 URL".to_owned()),
         ("-c 0,500", "--connections \"0,500\": not a number; try 100 or 10k".to_owned()),
         ("-c 10,", "--connections \"10,\": not a number; try 100 or 10k".to_owned()),
+        ("-c 1..64", format!("--connections \"1..64\": {each} -c 1..64 URL")),
+        ("-c 1-64", format!("--connections \"1-64\": {each} -c 1..64 URL")),
+        ("-t '1 2 4'", format!("--threads \"1 2 4\": {each} -t '1 2 4' URL")),
+        ("-R 1k..8k", format!("--rate \"1k..8k\": {each} -R 1k..8k URL")),
+        ("-c 0..8", "--connections \"0..8\": not a number; try 100 or 10k".to_owned()),
         ("-n 10,20", "--requests \"10,20\": not a number; try 100 or 10k".to_owned()),
     ] {
         assert_eq!(refused(&format!("onrush {words} h")), format!("onrush: {expected}"));

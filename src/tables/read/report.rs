@@ -124,8 +124,11 @@ impl Report {
     fn latency(&mut self, cells: &[&str]) -> Result<(), String> {
         self.has_latency = true;
         let times = match cells {
-            // onrush prints the one, and printed the other before.
-            ["no", "responses" | "answers"] => return Ok(()),
+            // onrush alone prints the one, and printed the other before.
+            ["no", "responses" | "answers"] => {
+                self.tool = "onrush";
+                return Ok(());
+            }
             // Nothing was measured: the minimum is that of an empty histogram; the others are zero.
             [.., share] if share.trim_start_matches('-').starts_with("nan") => return Ok(()),
             [times @ .., share] if share.ends_with('%') && (3..=4).contains(&times.len()) => times,

@@ -142,12 +142,17 @@ fn wrk2_has_percentiles_of_the_latency_since_requests_were_due() {
 
 #[test]
 fn a_run_without_responses_has_no_latency() {
-    for row in ["     0.00us    0.00us   0.00us    -nan%", "   no responses", "   no answers"] {
+    for (row, tool) in [
+        ("     0.00us    0.00us   0.00us    -nan%", "wrk"),
+        ("   no responses", "onrush"),
+        ("   no answers", "onrush"),
+    ] {
         let text = WRK.replace("   253.11ms  234.74ms   1.98s    85.79%", row);
         let folder = written(&[("a.log", text.as_bytes())]);
         let Read { runs, problems } = read(&folder);
         let figures = &runs[0].figures;
         assert_eq!((figures.mean_us, figures.requests, problems.len()), (None, Some(22_640), 0), "{row}");
+        assert_eq!(runs[0].origin.tool, tool, "{row}");
     }
 }
 
