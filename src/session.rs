@@ -63,7 +63,7 @@ fn carry_out(
     let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, interrupt)? } else { addresses };
     observer.resolved(&choice, &addresses);
     // A script may run for any time, even endlessly, before the run begins.
-    let mut script = interrupt.unheard(|| load(plan, &addresses, observer.listener()))?;
+    let mut script = interrupt.blocking(|| load(plan, &addresses, observer.listener()))?;
     if interrupt.is_asked() {
         return Ok(nothing());
     }

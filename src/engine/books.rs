@@ -2,7 +2,7 @@
 
 use onrush_proto::Nanos;
 
-use super::evidence::Account;
+use super::account::Account;
 use super::mailbox::Mailbox;
 use super::rules::{Rules, Scale};
 use super::tally::Tally;
@@ -64,7 +64,7 @@ impl Books {
     /// Counts the thread's time since this was last called.
     pub fn settle_account(&mut self) {
         if let Some(account) = &mut self.account {
-            self.tally.interval.evidence += account.take();
+            self.tally.interval.activity += account.take();
         }
     }
 
@@ -102,11 +102,11 @@ impl Books {
     /// Counts the time spent in the script since this was last called; `spent_ns` is the total so far.
     pub fn note_script_time(&mut self, spent_ns: u64) {
         // The total may be an estimate, and an earlier one too high.
-        self.tally.interval.evidence.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
+        self.tally.interval.activity.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
         self.script_noted_ns = self.script_noted_ns.max(spent_ns);
     }
 
-    /// Hands the watcher what was recorded since the last time. An interval ends when it was due to end, so that it
+    /// Hands the supervisor what was recorded since the last time. An interval ends when it was due to end, so that it
     /// lies in one row of the timeline; the turn of the loop in which that happens still belongs to it.
     pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
         self.settle_account();

@@ -83,7 +83,7 @@ impl Wants {
     }
 }
 
-/// Calls a worker's source and callbacks, and shows the watcher which one is running: a script may never return.
+/// Calls a worker's source and callbacks, and shows the supervisor which one is running: a script may never return.
 pub(super) struct Caller {
     source: Box<dyn Source>,
     callbacks: Callbacks,

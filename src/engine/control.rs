@@ -32,7 +32,7 @@ impl Control {
     }
 }
 
-/// What one worker shares with the watcher.
+/// What one worker shares with the supervisor.
 #[derive(Default)]
 pub struct WorkerLink {
     /// Where its intervals are handed over.
@@ -41,7 +41,7 @@ pub struct WorkerLink {
     refused: AtomicBool,
     /// It has had no connection to open yet.
     idle: AtomicBool,
-    /// The address that last refused it and why, until the watcher takes it.
+    /// The address that last refused it and why, until the supervisor takes it.
     refusal: AtomicCell<Option<Box<Refused>>>,
     /// Responses completed in the warm-up.
     warm_up: AtomicU64,

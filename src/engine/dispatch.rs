@@ -160,7 +160,7 @@ impl<B: Backend> Engine<B> {
         if !self.is_too_late(now) {
             return false;
         }
-        let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
+        let max_late_ns = self.config.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
         // The requests after the next one are held back as far as it is; otherwise the last ones would not be too late.
         let held_ns = self.dispatch.pacer.next_at().since(self.dispatch.pacer.due_at());
@@ -185,7 +185,7 @@ impl<B: Backend> Engine<B> {
 
     /// Whether the next request would start too late.
     fn is_too_late(&self, now: Nanos) -> bool {
-        let max_late_ns = self.settings.rules.open_loop.and_then(|rules| rules.max_late_ns);
+        let max_late_ns = self.config.rules.open_loop.and_then(|rules| rules.max_late_ns);
         let is_too_late = |max_late_ns| now.since(self.dispatch.pacer.due_at()) > max_late_ns;
         max_late_ns.is_some_and(is_too_late) && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0
     }
@@ -194,7 +194,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn count_unsent(&mut self, now: Nanos) {
         let end = now.min(self.books.end_at);
         self.count_all_busy(end);
-        if self.settings.rules.open_loop.is_some() {
+        if self.config.rules.open_loop.is_some() {
             self.ask(end);
         }
         // The requests after the next one are as far behind the schedule as it is.
@@ -214,7 +214,7 @@ impl<B: Backend> Engine<B> {
 
     /// Whether a connection can begin a batch.
     fn has_room(&mut self, conn: ConnId) -> bool {
-        let depth = self.settings.depth;
+        let depth = self.config.depth;
         self.books.tally.may_start()
             && !self.script.has_ended
             && self.slots[conn.index()]
@@ -256,7 +256,7 @@ impl<B: Backend> Engine<B> {
         // Each connection of wrk2 counts what it may send, at twice the rate, from the first request that left late since
         // it was on pace. If the target made it late, that is the request which met the stall: after S seconds at a rate
         // R, 2·S·R requests may leave at once, and the backlog is only S·R. A limit is left where we were stalled.
-        let is_excused = waited && self.settings.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
+        let is_excused = waited && self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
         let Dispatch { batch, started, pacer, .. } = &mut self.dispatch;
         let rest = &batch[*started..];
         let slot = &mut self.slots[conn.index()];
@@ -318,7 +318,7 @@ impl<B: Backend> Engine<B> {
 
     /// Whether, with a schedule, less than half of the connections have a batch in flight.
     fn is_calm(&self) -> bool {
-        if self.settings.rules.open_loop.is_none() {
+        if self.config.rules.open_loop.is_none() {
             return false;
         }
         let batches = self.books.tally.open() / self.dispatch.batch.len().max(1) as u64;
@@ -345,7 +345,7 @@ impl<B: Backend> Engine<B> {
 
     /// Ends the run if a batch of this length fits on no connection.
     fn refuse_if_too_long(&mut self, length: u64) {
-        if let Some(limit) = self.settings.requests_per_connection.filter(|limit| limit.most < length) {
+        if let Some(limit) = self.config.requests_per_connection.filter(|limit| limit.most < length) {
             self.script.fail(ScriptFailure::Raised(too_long("request()", length, limit)));
         }
     }

@@ -79,17 +79,17 @@ impl<B: Backend> Engine<B> {
             self.count_from(now);
         }
         // A worker that had nothing to send has no rate.
-        if self.settings.requests != Some(0) {
+        if self.config.requests != Some(0) {
             self.books.sample_rest(now);
         }
         self.books.note_script_time(self.script.spent_ns());
         self.books.settle_account();
         let (mut books, wants) = (self.books, self.script.wants);
-        let asks_at_once = !wants.delay && self.settings.rules.open_loop.is_none();
+        let asks_at_once = !wants.delay && self.config.rules.open_loop.is_none();
         let (silences, awaited) = books.tally.silences.end(now.since(books.start));
         books.tally.interval.until_ns = now.since(books.start);
         WorkerEnd {
-            connections: self.settings.max_inflight,
+            connections: self.config.max_inflight,
             interval: books.tally.interval,
             elapsed_ns: now.since(books.start),
             stayed_away,

@@ -85,7 +85,7 @@ impl<B: Backend> Engine<B> {
     /// Leaves a connection that takes no more requests and has none in flight. Where the number of its requests is
     /// limited, the server may close first.
     pub(super) fn leave(&mut self, conn: ConnId, at: Nanos) {
-        let is_limited = self.settings.requests_per_connection.is_some();
+        let is_limited = self.config.requests_per_connection.is_some();
         let Some(live) = self.slots[conn.index()].live().filter(|live| is_limited && !live.troubled) else {
             self.take_leave(conn);
             return self.replace(conn, at);
@@ -107,7 +107,7 @@ impl<B: Backend> Engine<B> {
 
     /// Whether a connection only waits for the server to close it.
     pub(super) fn is_leaving(&mut self, conn: ConnId) -> bool {
-        self.settings.requests_per_connection.is_some()
+        self.config.requests_per_connection.is_some()
             && self.slots[conn.index()]
                 .live()
                 .is_some_and(|live| live.draining && live.open.is_empty() && !live.troubled)
@@ -131,7 +131,7 @@ impl<B: Backend> Engine<B> {
     /// Makes a slot wait before its next connection.
     fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
         self.enter(conn, State::Waiting, now);
-        let longest_ns = if was_accepted { self.settings.rules.scale.retry_max_ns } else { LONGEST_NS };
+        let longest_ns = if was_accepted { self.config.rules.scale.retry_max_ns } else { LONGEST_NS };
         let wait_ns = self.connecting.wait_ns(&mut self.slots[conn.index()].failures, longest_ns);
         self.timers.set(now + wait_ns, Timer::Reopen(conn));
     }

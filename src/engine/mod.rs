@@ -25,9 +25,11 @@
 //! `connecting` is the state for that. `slot`, `connection` and `open_request` are what a worker has; `books` and
 //! `tally` are what it counts.
 
+mod account;
 mod books;
 mod callbacks;
 mod cause;
+mod config;
 mod connecting;
 mod connection;
 mod control;
@@ -36,7 +38,6 @@ mod demand;
 mod dispatch;
 mod end;
 mod ending;
-mod evidence;
 mod gone;
 mod kept;
 mod mailbox;
@@ -51,7 +52,6 @@ mod routes;
 mod rules;
 mod scheduled;
 mod script_failure;
-mod settings;
 mod setup;
 mod slot;
 mod source;
@@ -70,6 +70,7 @@ mod watched;
 mod tests;
 
 pub use callbacks::{Callbacks, Hear, MakeCallbacks, OnResponse, Response, Wants};
+pub use config::Config;
 pub use control::{Callback, Control, Refused, WorkerLink};
 pub use demand::Demand;
 pub use dispatch::too_long;
@@ -81,7 +82,6 @@ pub use protocol::{MakeProtocol, Protocol, http1};
 pub use rules::{OpenLoop, Rules, Scale};
 pub use scheduled::Scheduled;
 pub use script_failure::ScriptFailure;
-pub use settings::Settings;
 pub use source::{Repeated, Source};
 pub use spare::Spare;
 #[cfg(test)]
@@ -94,13 +94,13 @@ use std::time::Instant;
 use onrush_proto::Nanos;
 
 use crate::backend::{Backend, ConnId};
+use account::Account;
 use books::Books;
 use callbacks::Caller;
 use connecting::Connecting;
 use connection::Live;
 use dispatch::Dispatch;
 use end::End;
-use evidence::Account;
 use routes::Routes;
 use slot::{Slot, State};
 use timers::{SAMPLE_NS, Timer, Timers};
@@ -129,7 +129,7 @@ pub struct Job {
 
 /// The engine of one worker.
 pub struct Engine<B: Backend> {
-    settings: Settings,
+    config: Config,
     backend: B,
     slots: Vec<Slot>,
     connecting: Connecting,
@@ -145,22 +145,22 @@ pub struct Engine<B: Backend> {
 
 impl<B: Backend> Engine<B> {
     /// An engine that has not started.
-    pub fn new(settings: Settings, backend: B, job: Job, control: Arc<Control>, worker_link: Arc<WorkerLink>) -> Self {
-        if let Some(tls) = &settings.tls {
+    pub fn new(config: Config, backend: B, job: Job, control: Arc<Control>, worker_link: Arc<WorkerLink>) -> Self {
+        if let Some(tls) = &config.tls {
             tls.warm_up();
         }
         let Job { source, pacer, make_protocol, callbacks } = job;
-        let routes = Routes::new(&settings.addresses, settings.first_connection);
+        let routes = Routes::new(&config.addresses, config.first_connection);
         Self {
-            slots: (0..settings.max_inflight).map(|_| Slot::new(settings.tls.as_ref())).collect(),
-            connecting: Connecting::new(routes, settings.tunnel.as_ref(), make_protocol, settings.seed),
+            slots: (0..config.max_inflight).map(|_| Slot::new(config.tls.as_ref())).collect(),
+            connecting: Connecting::new(routes, config.tunnel.as_ref(), make_protocol, config.seed),
             dispatch: Dispatch::new(pacer),
             script: Caller::new(source, callbacks, Arc::clone(&worker_link), Arc::clone(&control.bodies)),
-            books: Books::new(settings.rules, settings.requests, settings.transcribe.then(Box::default)),
+            books: Books::new(config.rules, config.requests, config.transcribe.then(Box::default)),
             timers: Timers::default(),
             turn: Turn::default(),
             watched: Watched::default(),
-            settings,
+            config,
             backend,
             control,
             worker_link,
@@ -214,7 +214,7 @@ impl<B: Backend> Engine<B> {
             self.fire(timer, due, now);
         }
         let stayed_away =
-            self.settings.duration_ns.is_none() && self.connecting.has_stayed_away(now, self.settings.patience_ns);
+            self.config.duration_ns.is_none() && self.connecting.has_stayed_away(now, self.config.patience_ns);
         if self.script.failure.is_some() {
             self.control.stop();
         }
@@ -242,7 +242,7 @@ impl<B: Backend> Engine<B> {
                 self.handle(completion);
             }
         }
-        self.books.tally.interval.evidence.waited(self.turn.handled);
+        self.books.tally.interval.activity.waited(self.turn.handled);
         None
     }
 
@@ -250,21 +250,21 @@ impl<B: Backend> Engine<B> {
     pub fn begin(&mut self, begin: Instant) {
         let now = self.backend.time_at(begin);
         self.dispatch.begin(now);
-        let start = now + self.settings.warmup_ns;
+        let start = now + self.config.warmup_ns;
         if start > now {
             // The end is set when the warm-up is over.
             self.books.begin(start, None);
             self.books.tally.warm_up();
             self.timers.set(start, Timer::Start);
         } else {
-            self.books.begin(start, self.settings.duration_ns);
+            self.books.begin(start, self.config.duration_ns);
             self.timers.set(start + SAMPLE_NS, Timer::Sample);
         }
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
-        let first = self.settings.demand.first(self.settings.max_inflight);
+        let first = self.config.demand.first(self.config.max_inflight);
         self.worker_link.show_idle(first == 0);
         self.want(first, now);
-        if let Demand::Staged(_) = self.settings.demand {
+        if let Demand::Staged(_) = self.config.demand {
             self.timers.set(start, Timer::Level);
         }
     }
@@ -291,7 +291,7 @@ impl<B: Backend> Engine<B> {
             Timer::Begin(conn) => self.resume(conn, due, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
-                let (all, next) = (self.settings.max_inflight, first.saturating_add(SWEPT_PER_TURN));
+                let (all, next) = (self.config.max_inflight, first.saturating_add(SWEPT_PER_TURN));
                 (first..next.min(all)).for_each(|number| self.sweep(ConnId(number), now));
                 // In the next turn, when time has moved on.
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };
@@ -328,7 +328,7 @@ impl<B: Backend> Engine<B> {
         self.settle_spin();
         let planned = self.books.start;
         self.books.least_before_ns = self.books.tally.interval.latency.min();
-        self.books.begin(now, self.settings.duration_ns);
+        self.books.begin(now, self.config.duration_ns);
         self.forget_sockets(now);
         self.books.script_noted_ns = self.script.spent_ns();
         self.worker_link.show_warm_up(self.books.tally.completed);
@@ -351,14 +351,14 @@ impl<B: Backend> Engine<B> {
             self.books.tally.interval.open_loop.get_or_insert_default().untimestamped += untimestamped;
         }
         let taken = self.backend.taken();
-        if self.settings.tls.is_none() {
+        if self.config.tls.is_none() {
             self.books.tally.interval.counters.bytes_sent += taken;
         }
     }
 
     /// How often to sweep for requests that take too long: often enough for the shorter limit to mean something.
     fn sweep_ns(&self) -> u64 {
-        let limits = [self.settings.rules.timeout_ns, self.settings.give_up_ns];
+        let limits = [self.config.rules.timeout_ns, self.config.give_up_ns];
         let shortest = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
         (shortest / 16).clamp(1_000_000, SAMPLE_NS)
     }

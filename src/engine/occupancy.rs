@@ -56,7 +56,7 @@ impl<B: Backend> Engine<B> {
 
     /// Counts at the end of the run what the slots have been doing. Those with no more requests to send are done.
     pub(super) fn occupy_to_the_end(&mut self, now: Nanos) {
-        (0..self.settings.max_inflight).for_each(|number| self.occupy(ConnId(number), now));
+        (0..self.config.max_inflight).for_each(|number| self.occupy(ConnId(number), now));
         if !self.books.tally.may_start() {
             let start = self.books.start;
             let idle = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.open.is_empty());

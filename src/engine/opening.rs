@@ -72,10 +72,10 @@ impl<B: Backend> Engine<B> {
 
     /// Moves to the number of connections that the plan has by now, closing only some in every turn.
     pub(super) fn follow_levels(&mut self, now: Nanos) {
-        let Demand::Staged(levels) = &self.settings.demand else { return };
+        let Demand::Staged(levels) = &self.config.demand else { return };
         let planned = self.books.tally.due_from();
         let (level, change_ns) = levels.at(now.since(planned));
-        let level = level.min(self.settings.max_inflight);
+        let level = level.min(self.config.max_inflight);
         let wanted = level.max(self.connecting.wanted.saturating_sub(CLOSED_PER_TURN));
         let next_at = match change_ns {
             _ if wanted > level => now + 1,
@@ -99,14 +99,14 @@ impl<B: Backend> Engine<B> {
         let most = (wanted - missing).min(OPENED_MAX as u32);
         if missing < most {
             let more = self.connections_due(now, most).saturating_sub(missing);
-            self.want(wanted + more.min(self.settings.max_inflight - wanted), now);
+            self.want(wanted + more.min(self.config.max_inflight - wanted), now);
         }
     }
 
     /// Whether another connection may be opened when a due request waits for one.
     pub(super) fn may_open_more(&self) -> bool {
-        self.connecting.wanted < self.settings.max_inflight
-            && matches!(self.settings.demand, Demand::Growing(_))
+        self.connecting.wanted < self.config.max_inflight
+            && matches!(self.config.demand, Demand::Growing(_))
             && self.connecting.routes.found()
             && self.books.tally.may_start()
     }

@@ -71,7 +71,7 @@ impl<B: Backend> Engine<B> {
         if let Some(transcript) = &mut self.books.tally.transcript {
             transcript.connected = at;
         }
-        let requests = self.settings.requests_per_connection.map_or(u64::MAX, |limit| limit.most);
+        let requests = self.config.requests_per_connection.map_or(u64::MAX, |limit| limit.most);
         self.go_live(conn, requests, false, at);
         if self.slots[conn.index()].link.is_some() || !early.is_empty() {
             self.hear_early(conn, early, at);
@@ -234,7 +234,7 @@ impl<B: Backend> Engine<B> {
         }
         let tally = &mut self.books.tally;
         tally.interval.counters.idle_closed += 1;
-        if self.settings.rules.open_loop.is_some_and(|rules| rules.as_wrk2) {
+        if self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2) {
             tally.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
         }
         true
@@ -293,25 +293,25 @@ impl<B: Backend> Engine<B> {
         match &mut slot.state {
             State::Parked | State::Queued | State::Waiting => {}
             State::Connecting(since) if is_shaking_hands => {
-                if is_over(*since, self.settings.give_up_ns) {
+                if is_over(*since, self.config.give_up_ns) {
                     self.not_set_up(conn, unanswered(Phase::Tls, Cause::Unanswered), now);
                 }
             }
             State::Connecting(since) => {
                 let routes = &self.connecting.routes;
                 let has_choice = !routes.found() && routes.has_choice();
-                if is_over(*since, if has_choice { Some(FIRST_PATIENCE_NS) } else { self.settings.give_up_ns }) {
+                if is_over(*since, if has_choice { Some(FIRST_PATIENCE_NS) } else { self.config.give_up_ns }) {
                     self.connect_failed(conn, Errno::TIMEDOUT, Cause::Unanswered, now);
                 }
             }
             State::Tunnelling(tunnel) => {
-                if is_over(tunnel.since, self.settings.give_up_ns) {
+                if is_over(tunnel.since, self.config.give_up_ns) {
                     self.not_set_up(conn, unanswered(Phase::Connect, Cause::Proxy(ProxyFailure::Unanswered)), now);
                 }
             }
             State::Open(live) => {
                 self.connecting.is_connected();
-                live.sweep(self.settings.give_up_ns, now, &mut self.books.tally);
+                live.sweep(self.config.give_up_ns, now, &mut self.books.tally);
                 if live.send_error.is_some() {
                     // What arrived before the send failed has been read by now.
                     self.transport_failed(conn, Errno::PIPE, now);

@@ -77,7 +77,7 @@ impl<B: Backend> Engine<B> {
                     link.resume(session);
                     self.books.tally.interval.handshakes.found(link.negotiated().0, 1);
                 }
-                let requests = self.settings.requests_per_connection.map_or(u64::MAX, |_| spare.left);
+                let requests = self.config.requests_per_connection.map_or(u64::MAX, |_| spare.left);
                 self.go_live(conn, requests, true, at);
                 return true;
             }

@@ -6,7 +6,7 @@
 
 use onrush_proto::Nanos;
 
-use super::evidence::Account;
+use super::account::Account;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::Backend;
 use crate::stats::Gap;
@@ -27,7 +27,7 @@ impl<B: Backend> Engine<B> {
         }
         if now >= self.books.end_at {
             // What a schedule had due until the end counts in spite of the stall.
-            if self.settings.rules.open_loop.is_none() {
+            if self.config.rules.open_loop.is_none() {
                 // What was handled since then belongs to the run, although the timers come late.
                 self.books.end_at = from.max(self.turn.awaited_since);
             }
@@ -51,7 +51,7 @@ impl<B: Backend> Engine<B> {
                     self.handle(completion);
                 }
             }
-            self.books.tally.interval.evidence.waited(before - left);
+            self.books.tally.interval.activity.waited(before - left);
             if !is_ready || self.script.has_ended {
                 break;
             }

@@ -158,7 +158,7 @@ impl Tally {
         if request.is_again {
             return;
         }
-        self.interval.evidence.submitted(at.since(request.due));
+        self.interval.activity.submitted(at.since(request.due));
         self.sent(request.due, at);
     }
 

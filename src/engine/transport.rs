@@ -66,7 +66,7 @@ impl<B: Backend> Engine<B> {
 
     /// Counts bytes of the protocol that were accepted encrypted; gathered ones leave with the next wait.
     pub(super) fn encrypted(&mut self, n: usize, is_gathered: bool) {
-        if self.settings.tls.is_some() {
+        if self.config.tls.is_some() {
             self.books.tally.encrypted(n, is_gathered);
         }
     }

@@ -38,7 +38,7 @@ impl<B: Backend> Engine<B> {
         if self.gather(due, until) {
             return;
         }
-        if self.settings.spins {
+        if self.config.spins {
             if (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {
                 // The first poll hands over what is queued, which is work.
                 let is_ready = self.backend.wait(Nanos::default());
@@ -59,7 +59,7 @@ impl<B: Backend> Engine<B> {
     /// earlier, and their latency ends when they arrived. A response that ends with its connection has no such time.
     /// What is due leaves before the arrivals are read, unless timers come first. Returns whether there was a wait.
     fn gather(&mut self, due: Nanos, until: Nanos) -> bool {
-        let Some(rules) = self.settings.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
+        let Some(rules) = self.config.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
         if self.turn.has_seen_unknown_end || due.since(self.turn.began_at) > rules.slice_ns {
             return false;
         }
@@ -78,7 +78,7 @@ impl<B: Backend> Engine<B> {
 
     /// Whether sends are gathered into slices: less precision for less processor time.
     fn gathers_slices(&self) -> bool {
-        self.settings.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
+        self.config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
     }
 
     /// Waits until a request is due, busy-polling at the end: a sleeping thread wakes up too late.
@@ -124,7 +124,7 @@ impl<B: Backend> Engine<B> {
     fn count_spin(&mut self, now: Nanos, cpu_ns: u64) {
         if let Some(Spin { cpu_before_ns, looked_at }) = self.turn.spin.take() {
             let spun_ns = (cpu_ns - cpu_before_ns).saturating_sub(now.since(looked_at));
-            self.books.tally.interval.evidence.spun_ns += spun_ns;
+            self.books.tally.interval.activity.spun_ns += spun_ns;
         }
     }
 }
@@ -133,7 +133,7 @@ impl<B: Backend> Engine<B> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::tests::{get, job, settings};
+    use super::super::tests::{config, get, job};
     use super::*;
     use crate::backend::Sim;
     use crate::backend::sim::Scenario;
@@ -142,11 +142,11 @@ mod tests {
     #[test]
     fn busy_polling_is_counted_once() {
         let backend = Sim::new(1, Scenario::default().network(1));
-        let mut engine = Engine::new(settings(), backend, job(get(), http1(1)), Arc::default(), Arc::default());
+        let mut engine = Engine::new(config(), backend, job(get(), http1(1)), Arc::default(), Arc::default());
         engine.turn.spin = Some(Spin { cpu_before_ns: 0, looked_at: engine.backend.now() });
         engine.settle_spin();
-        let spun_ns = engine.books.tally.interval.evidence.spun_ns;
+        let spun_ns = engine.books.tally.interval.activity.spun_ns;
         engine.settle_spin();
-        assert!(spun_ns > 0 && engine.books.tally.interval.evidence.spun_ns == spun_ns);
+        assert!(spun_ns > 0 && engine.books.tally.interval.activity.spun_ns == spun_ns);
     }
 }

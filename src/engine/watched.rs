@@ -51,7 +51,7 @@ impl<B: Backend> Engine<B> {
     /// The first open connection of a part of the slots. If there may be more connections than there are, the last
     /// slots are empty; so the parts divide the slots that were used first.
     fn nth_open(&self, part: u32) -> Option<(ConnId, &Live)> {
-        let first = u64::from(self.settings.demand.first(self.settings.max_inflight));
+        let first = u64::from(self.config.demand.first(self.config.max_inflight));
         let from = (u64::from(part) * first / u64::from(WATCHED)) as usize;
         let until = (u64::from(part + 1) * first / u64::from(WATCHED)) as usize;
         self.slots.get(from..until)?.iter().zip(from..).find_map(|(slot, number)| match &slot.state {

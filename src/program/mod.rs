@@ -97,7 +97,7 @@ fn steps(plan: &mut Plan) -> u8 {
     };
     let fates = files.fates().clone();
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.unheard(|| plan.read_materials());
+    let read = interrupt.blocking(|| plan.read_materials());
     if !plan.show.keeps_secrets {
         screen::hide(Known::of(plan));
     }
@@ -165,7 +165,7 @@ impl Watcher<'_> {
 
     /// Prints something before the run. If the reader blocks, the run does not begin, and a signal quits.
     fn print(&mut self, text: &str) {
-        self.interrupt.unheard(|| self.screen.print(text));
+        self.interrupt.blocking(|| self.screen.print(text));
     }
 }
 
@@ -263,9 +263,9 @@ impl Ending<'_> {
             self.fates.wait(GRACE);
         }
         // The reader of the report may block, and `done` may loop: from here on the first signal quits.
-        interrupt.unheard(|| {
+        interrupt.blocking(|| {
             self.step(|| screen.print(&(opening + &report(plan, &outcome))));
-            if !screen.is_unheard() {
+            if !screen.has_lost_reader() {
                 self.step(|| print_notes(plan, &outcome));
             }
             self.wait_for_files();
@@ -363,7 +363,7 @@ impl Ending<'_> {
             said.extend(self.fates.account().map(|account| format!("onrush: {account}")));
         }
         said.extend(std::mem::take(&mut self.said));
-        self.interrupt.unheard(|| said.iter().for_each(|line| say(line)));
+        self.interrupt.blocking(|| said.iter().for_each(|line| say(line)));
         if self.plan.show.annotates {
             said.iter().for_each(|line| say(&report::annotation(line)));
         }
@@ -426,7 +426,7 @@ fn print_notes(plan: &Plan, outcome: &Outcome) {
 
 /// Calls `done` of the script with the results, if it has one.
 fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
-    if script.has_done() { script.done(&report::told(plan, outcome)) } else { Ok(()) }
+    if script.has_done() { script.done(&report::summary_for_script(plan, outcome)) } else { Ok(()) }
 }
 
 /// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.

@@ -43,7 +43,7 @@ impl Screen {
     }
 
     /// Whether the reader has closed the pipe.
-    pub fn is_unheard(&self) -> bool {
+    pub fn has_lost_reader(&self) -> bool {
         self.failure.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 

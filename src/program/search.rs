@@ -75,7 +75,7 @@ fn steps(search: &mut Search) -> u8 {
     let is_ours = search.plan.script.is_some() && search.plan.show.format == Format::Json;
     let screen = Screen::open(is_ours);
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.unheard(|| search.plan.read_materials());
+    let read = interrupt.blocking(|| search.plan.read_materials());
     if !search.plan.show.keeps_secrets {
         screen::hide(Known::of(&search.plan));
     }
@@ -85,7 +85,7 @@ fn steps(search: &mut Search) -> u8 {
         Runs::new(search, &interrupt).all()
     });
     match found.and_then(|found| found) {
-        Ok(found) => interrupt.unheard(|| found.show(search, screen, files)),
+        Ok(found) => interrupt.blocking(|| found.show(search, screen, files)),
         Err(error) => {
             drop(files);
             say(&format!("onrush: {error:#}"));

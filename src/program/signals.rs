@@ -76,7 +76,7 @@ impl Signals {
                     }
                     match first {
                         Some((same, at)) if same == signal && at.elapsed() < ECHO => {}
-                        _ if interrupt.is_unheard() => quit(&is_quitting, &before),
+                        _ if interrupt.is_blocked() => quit(&is_quitting, &before),
                         None => first = Some((signal, Instant::now())),
                         Some(_) => quit(&is_quitting, &before),
                     }

@@ -18,6 +18,7 @@ mod correct;
 mod errno;
 mod escape;
 mod failure;
+mod for_script;
 mod gate;
 mod gates;
 mod layout;
@@ -30,7 +31,6 @@ mod silences;
 mod spectrum;
 mod text;
 mod tls;
-mod told;
 mod unavailable;
 mod verdict;
 
@@ -41,11 +41,11 @@ mod tests;
 
 pub use escape::{escape, in_markdown, printable};
 pub use failure::Failure;
+pub use for_script::summary_for_script;
 pub use gate::{Gate, Judged};
 pub use gates::{all_gates, annotation, gates, objective};
 pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places, notes, print_notes};
 pub use once::once;
-pub use told::told;
 pub use verdict::{VERDICT_MIN, verdict};
 
 use std::collections::BTreeMap;

@@ -61,7 +61,7 @@ fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
         let why = if plan.way.unix.is_some() { "the run used a Unix socket" } else { "no TCP_INFO could be read" };
         unseen.push(format!("the network: {why}"));
     }
-    if outcome.workers.iter().any(|worker| worker.evidence.is_none_or(|evidence| evidence.queued_ns.is_none())) {
+    if outcome.workers.iter().any(|worker| worker.activity.is_none_or(|activity| activity.queued_ns.is_none())) {
         unseen.push("how long each thread waited for a processor: the kernel does not say".to_owned());
     }
     unseen
@@ -78,20 +78,20 @@ pub(super) fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
         return Vec::new();
     }
     let elapsed_ns = nanos(outcome.elapsed);
-    let evidence = outcome.workers.iter().filter_map(|worker| worker.evidence);
-    let evidence = evidence.filter(|evidence| evidence.wall_ns > 0);
-    evidence
-        .map(|evidence| {
+    let activities = outcome.workers.iter().filter_map(|worker| worker.activity);
+    let activities = activities.filter(|activity| activity.wall_ns > 0);
+    activities
+        .map(|activity| {
             // A thread that had nothing more to do ended before the others.
-            let share = |ns: u64| figure((ns as f64 / evidence.wall_ns.max(elapsed_ns) as f64).min(1.0));
-            let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
+            let share = |ns: u64| figure((ns as f64 / activity.wall_ns.max(elapsed_ns) as f64).min(1.0));
+            let worked_ns = activity.cpu_ns().saturating_sub(activity.spun_ns);
             // A thread queued only to busy-poll is not delayed.
-            let to_work = worked_ns as f64 / evidence.cpu_ns().max(1) as f64;
-            let queued_ns = evidence.queued_ns.map(|queued_ns| (queued_ns as f64 * to_work) as u64);
+            let to_work = worked_ns as f64 / activity.cpu_ns().max(1) as f64;
+            let queued_ns = activity.queued_ns.map(|queued_ns| (queued_ns as f64 * to_work) as u64);
             Thread {
                 busy: share(worked_ns + queued_ns.unwrap_or(0)),
                 queued: queued_ns.map(share),
-                script: share(evidence.script_ns),
+                script: share(activity.script_ns),
             }
         })
         .collect()

@@ -10,7 +10,7 @@ use crate::backend;
 use crate::plan::Io;
 
 /// The clock of one run, or of several that follow one another. The virtual one begins with the year 1970, and advances
-/// only in [`Clock::sleep`]: between runs, and while the watcher of a simulated run waits for its workers.
+/// only in [`Clock::sleep`]: between runs, and while the supervisor of a simulated run waits for its workers.
 #[derive(Debug)]
 pub struct Clock {
     origin: Instant,

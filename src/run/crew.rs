@@ -1,4 +1,4 @@
-//! The workers of a run as their watcher sees them: by the machine's clock, or in virtual time.
+//! The workers of a run as their supervisor sees them: by the machine's clock, or in virtual time.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::engine::WorkerEnd;
 pub(super) enum Crew {
     /// They run at the same time.
     Threads(Threads),
-    /// They take turns, and run while their watcher waits.
+    /// They take turns, and run while their supervisor waits.
     Simulated(Simulated),
 }
 

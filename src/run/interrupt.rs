@@ -11,7 +11,7 @@ pub struct Interrupt(Arc<Flags>);
 struct Flags {
     asked: AtomicBool,
     /// The call that is being made may never return.
-    is_lasting: AtomicBool,
+    is_blocked: AtomicBool,
 }
 
 impl Interrupt {
@@ -25,16 +25,16 @@ impl Interrupt {
         self.0.asked.load(Ordering::Relaxed)
     }
 
-    /// Makes a call that may never return, such as that of a script's `setup`: during it, the flag is not checked.
-    pub fn unheard<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.0.is_lasting.store(true, Ordering::Relaxed);
+    /// Makes a call that may block for good, such as that of a script's `setup`: nobody checks the flag during it.
+    pub fn blocking<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.0.is_blocked.store(true, Ordering::Relaxed);
         let done = work();
-        self.0.is_lasting.store(false, Ordering::Relaxed);
+        self.0.is_blocked.store(false, Ordering::Relaxed);
         done
     }
 
-    /// Whether such a call is being made.
-    pub fn is_unheard(&self) -> bool {
-        self.0.is_lasting.load(Ordering::Relaxed)
+    /// Whether such a call is being made, during which a signal is not noticed.
+    pub fn is_blocked(&self) -> bool {
+        self.0.is_blocked.load(Ordering::Relaxed)
     }
 }

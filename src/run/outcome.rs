@@ -12,7 +12,7 @@ use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 use crate::engine::{self, Spare, WorkerEnd};
 use crate::plan::secrets::{self, Known};
 use crate::plan::{Dialect, Plan};
-use crate::stats::{Buffers, Cause, Counters, Evidence, Gap, Spread, Timeline, Totals, Transcript, Watched, silences};
+use crate::stats::{Activity, Buffers, Cause, Counters, Gap, Spread, Timeline, Totals, Transcript, Watched, silences};
 
 /// What a run measured, and how it went.
 pub struct Outcome {
@@ -89,7 +89,7 @@ pub struct WorkerShare {
     /// What it counted.
     pub counters: Counters,
     /// Where its own time went; `None`: it never returned, so its end is not known.
-    pub evidence: Option<Evidence>,
+    pub activity: Option<Activity>,
 }
 
 /// Where a worker's thread is stuck, and when it should have ended, counted from the start.
@@ -188,7 +188,7 @@ impl Outcome {
         let until = stuck.map_or(now, |stuck| stuck.since);
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup));
         let connections = plan.load.most_of(index as u32);
-        self.workers.push(WorkerShare { connections, counters: Counters::default(), evidence: None });
+        self.workers.push(WorkerShare { connections, counters: Counters::default(), activity: None });
         // What it completed since its last hand-over is not known.
         self.silences.clear();
     }
@@ -222,7 +222,7 @@ impl Outcome {
         self.host = host::facts();
         for (worker, share) in self.workers.iter_mut().zip(collector.shares) {
             worker.counters = share.counters;
-            worker.evidence = worker.evidence.map(|_| share.evidence);
+            worker.activity = worker.activity.map(|_| share.activity);
         }
     }
 
@@ -283,8 +283,8 @@ impl Outcome {
     /// Adds what a worker returned.
     pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
-        let (counters, evidence) = (Counters::default(), Some(Evidence::default()));
-        self.workers.push(WorkerShare { connections: end.connections, counters, evidence });
+        let (counters, activity) = (Counters::default(), Some(Activity::default()));
+        self.workers.push(WorkerShare { connections: end.connections, counters, activity });
         if let Some((address, cause)) = end.refusal.filter(|_| refused) {
             self.ended = Ended::Refused { address, cause };
         } else if end.stayed_away {
@@ -330,7 +330,7 @@ impl Outcome {
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.
     pub fn script_share(&self, plan: &Plan) -> f64 {
         let time_ns = self.elapsed.as_nanos() as f64 * f64::from(plan.load.threads);
-        if time_ns > 0.0 { (self.totals.evidence.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }
+        if time_ns > 0.0 { (self.totals.activity.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }
     }
 
     pub(super) fn all_requests_ended(&self, plan: &Plan) -> bool {

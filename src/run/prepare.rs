@@ -12,19 +12,19 @@ use thiserror::Error;
 use super::congestion::try_congestion;
 use super::crew::Crew;
 use super::dues::{dues, seed};
-use super::sight::Sight;
+use super::monitor::Monitor;
 use super::simulated::Simulated;
 use super::sockets::SocketWatcher;
+use super::supervisor::Prepared;
 use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
-use super::watch::Prepared;
 use super::worker::Worker;
 use super::{host, nanos, spin};
 use crate::backend::ports::Chooser;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
 use crate::engine::{
-    self, Control, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Settings, Spare, tls,
+    self, Config, Control, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Spare, tls,
 };
 use crate::plan::load::{self, Load};
 use crate::plan::way::Sources;
@@ -79,10 +79,10 @@ pub fn prepare(
         (Some(&*script), callbacks)
     });
     let spins = spin::decide(plan, &addresses.0).spins;
-    let settings = |index| Settings { spins, ..settings(plan, addresses, tls.clone(), pipelines, index) };
-    let sight = Sight::begin(plan, addresses);
+    let config = |index| Config { spins, ..config(plan, addresses, tls.clone(), pipelines, index) };
+    let monitor = Monitor::begin(plan, addresses);
     let control = Arc::default();
-    let workers = workers(plan, &parts, settings, script, callbacks, spares, &control);
+    let workers = workers(plan, &parts, config, script, callbacks, spares, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let (clock, dialer) = (Clock::start(), dialers(plan));
     let crew = match &plan.io {
@@ -90,27 +90,27 @@ pub fn prepare(
             let scenario = Scenario::read(path)?.share(load.threads, plan.seed)?;
             Crew::Simulated(Simulated::spawn(workers, scenario)?)
         }
-        _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, load, move |settings| {
-            Uring::new(settings.max_inflight, clock, dialer(settings)?)
+        _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, load, move |config| {
+            Uring::new(config.max_inflight, clock, dialer(config)?)
         })?),
-        _ => Crew::Threads(Threads::spawn(workers, load, move |settings| {
-            Epoll::new(settings.max_inflight, clock, dialer(settings)?)
+        _ => Crew::Threads(Threads::spawn(workers, load, move |config| {
+            Epoll::new(config.max_inflight, clock, dialer(config)?)
         })?),
     };
     ensure!(memory::reserve(), NotStarted::Memory);
-    sight.iter().for_each(Sight::wait);
-    Ok(Prepared { backend, descriptors, control, links, crew, sight, sockets })
+    monitor.iter().for_each(Monitor::wait);
+    Ok(Prepared { backend, descriptors, control, links, crew, monitor, sockets })
 }
 
 /// Returns what creates the sockets of each worker.
-fn dialers(plan: &Plan) -> impl Fn(&Settings) -> Result<Dialer, Errno> + Clone + Send + use<> {
+fn dialers(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Clone + Send + use<> {
     let first = plan.first_connection as usize;
     let (way, connections, ring) = (plan.way.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
-    move |settings| {
-        let share_before = (settings.first_connection - first) as f64 / f64::from(connections);
+    move |config| {
+        let share_before = (config.first_connection - first) as f64 / f64::from(connections);
         let ports = ring.as_ref().map(|ring| Chooser::new(ring, share_before));
-        let has_slices = settings.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0);
-        Ok(Dialer::new(&way, settings.first_connection)?.with_ports(ports).with_timestamps(has_slices))
+        let has_slices = config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0);
+        Ok(Dialer::new(&way, config.first_connection)?.with_ports(ports).with_timestamps(has_slices))
     }
 }
 
@@ -131,7 +131,7 @@ fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
 pub(super) fn workers(
     plan: &Plan,
     parts: &Parts,
-    settings: impl Fn(u32) -> Settings,
+    config: impl Fn(u32) -> Config,
     script: Option<&Script>,
     callbacks: Vec<MakeCallbacks>,
     mut spares: Option<Vec<Spare>>,
@@ -139,10 +139,10 @@ pub(super) fn workers(
 ) -> Vec<Worker> {
     let mut callbacks = callbacks.into_iter();
     let worker = |index: u32| {
-        let settings = settings(index);
+        let config = config(index);
         Worker {
-            pacer: pacer(plan, &settings, index),
-            settings,
+            pacer: pacer(plan, &config, index),
+            config,
             parts: parts.clone(),
             prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
             callbacks: callbacks.next(),
@@ -160,25 +160,25 @@ fn deal<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
 }
 
 /// When the requests of worker `index` are due.
-pub(super) fn pacer(plan: &Plan, settings: &Settings, index: u32) -> Pacer {
+pub(super) fn pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     plan.schedule.as_ref().map_or(Pacer::Closed, |schedule| {
-        let slice_ns = settings.rules.open_loop.map_or(0, |rules| rules.slice_ns);
+        let slice_ns = config.rules.open_loop.map_or(0, |rules| rules.slice_ns);
         Pacer::Scheduled(Scheduled::new(dues(plan, schedule, index), schedule.catch_up, slice_ns))
     })
 }
 
 /// The part of the plan that worker `index` carries out.
-pub(super) fn settings(
+pub(super) fn config(
     plan: &Plan,
     addresses: &Addresses,
     tls: Option<tls::Config>,
     pipelines: bool,
     index: u32,
-) -> Settings {
+) -> Config {
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
     // More connections than requests would only be opened and closed.
     let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
-    Settings {
+    Config {
         max_inflight: at_most(plan.load.most_of(index)),
         demand: match &plan.levels {
             Some(levels) => Demand::Staged(levels.share(index, plan.load.threads)),

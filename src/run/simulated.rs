@@ -1,6 +1,6 @@
 //! Workers in virtual time, which take turns: whatever the machine does meanwhile, a run goes the same way.
 //!
-//! Each has a thread of its own, so that a script that never returns costs one worker and not the watcher.
+//! Each has a thread of its own, so that a script that never returns costs one worker and not the supervisor.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -122,8 +122,8 @@ fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &
     let tell = |end| drop(turned.send(end));
     let Ok(begin) = ordered.recv() else { return };
     // The runs of a search are not all alike.
-    let network = scenario.network(worker.settings.seed.wrapping_add(begin.0));
-    let backend = Sim::new(worker.settings.max_inflight, network).starting_at(begin);
+    let network = scenario.network(worker.config.seed.wrapping_add(begin.0));
+    let backend = Sim::new(worker.config.max_inflight, network).starting_at(begin);
     let mut engine = Box::new(worker.engine(backend).without_account());
     engine.begin(Instant::now());
     tell(None);

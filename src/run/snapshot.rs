@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::until::StopRule;
 use crate::engine::{Refused, WorkerLink};
 use crate::stats::timeline::{SECOND_NS, row_of};
-use crate::stats::{Cause, Count, Counters, Evidence, ProxyFailure, RowFigures, Stats, Timeline, Totals};
+use crate::stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, Stats, Timeline, Totals};
 
 /// Workers that are not idle hand over what they recorded at least this often.
 const HAND_OVER: Duration = Duration::from_millis(200);
@@ -49,7 +49,7 @@ pub struct Share {
     /// What it counted.
     pub counters: Counters,
     /// Where its own time went.
-    pub evidence: Evidence,
+    pub activity: Activity,
 }
 
 /// Adds up the intervals that the workers hand over.
@@ -118,7 +118,7 @@ impl Collector {
         self.totals += interval;
         let share = &mut self.shares[index];
         share.counters += interval.counters;
-        share.evidence += interval.evidence;
+        share.activity += interval.activity;
         self.timeline.record(interval);
         self.past_ns[index] = interval.until_ns;
         let row = row_of(interval, SECOND_NS);
@@ -339,18 +339,18 @@ mod tests {
         let mut collector = collector(2);
         for (tenth, index) in [0, 1, 1, 0, 1].into_iter().enumerate() {
             let mut interval = interval(tenth as u64 * TENTH_NS, (tenth as u64 + 1) * TENTH_NS, 10);
-            interval.evidence =
-                Evidence { wall_ns: TENTH_NS, user_ns: 1 << tenth, queued_ns: Some(7), ..interval.evidence };
-            interval.evidence.waited(tenth);
+            interval.activity =
+                Activity { wall_ns: TENTH_NS, user_ns: 1 << tenth, queued_ns: Some(7), ..interval.activity };
+            interval.activity.waited(tenth);
             collector.add(index, &interval);
         }
         let [first, second] = collector.shares[..] else { panic!("two workers") };
-        assert_eq!((first.evidence.user_ns, second.evidence.user_ns), (0b01001, 0b10110));
-        assert_eq!((first.evidence.completions_max, second.evidence.completions_max), (3, 4));
+        assert_eq!((first.activity.user_ns, second.activity.user_ns), (0b01001, 0b10110));
+        assert_eq!((first.activity.completions_max, second.activity.completions_max), (3, 4));
         assert_eq!((first.counters.completed, second.counters.completed), (20, 30));
-        let mut sum = first.evidence;
-        sum += second.evidence;
-        assert_eq!(sum, collector.totals.evidence);
+        let mut sum = first.activity;
+        sum += second.activity;
+        assert_eq!(sum, collector.totals.activity);
         assert_eq!(sum.queued_ns, Some(35));
     }
 

@@ -10,14 +10,14 @@ use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
 use super::crew::Crew;
-use super::prepare::{settings, workers};
+use super::prepare::{config, workers};
 use super::threads::Threads;
 use super::worker::Worker;
 use super::*;
 use crate::backend::sim::Scenario;
 use crate::backend::{Backend, Sim};
 use crate::cli::{self, Invocation};
-use crate::engine::{Callback, Callbacks, MakeCallbacks, OnResponse, Response, Settings, WorkerLink};
+use crate::engine::{Callback, Callbacks, Config, MakeCallbacks, OnResponse, Response, WorkerLink};
 use crate::plan::{Io, Plan};
 use crate::random::Random;
 
@@ -46,20 +46,21 @@ fn set_up(
 ) -> (Box<Plan>, Prepared) {
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
-    let settings = |index| settings(&plan, &addresses, None, false, index);
+    let config = |index| config(&plan, &addresses, None, false, index);
     let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());
-    let workers = workers(&plan, &parts, settings, None, scripts, None, &control);
+    let workers = workers(&plan, &parts, config, None, scripts, None, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let crew = crew(&plan, workers);
-    let prepared = Prepared { backend: Sim::NAME, descriptors: None, control, links, crew, sight: None, sockets: None };
+    let prepared =
+        Prepared { backend: Sim::NAME, descriptors: None, control, links, crew, monitor: None, sockets: None };
     (plan, prepared)
 }
 
 /// Threads in which only the network is simulated.
 fn threads(plan: &Plan, workers: Vec<Worker>) -> Crew {
-    let make = |settings: &Settings| {
+    let make = |config: &Config| {
         let scenario: Scenario = toml::from_str("").unwrap();
-        Ok(Sim::new(settings.max_inflight, scenario.network(settings.seed)))
+        Ok(Sim::new(config.max_inflight, scenario.network(config.seed)))
     };
     Crew::Threads(Threads::spawn(workers, &plan.load, make).unwrap())
 }

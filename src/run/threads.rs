@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::host::{self, Cramped};
 use super::worker::Worker;
 use crate::backend::{self, Backend};
-use crate::engine::{Control, Pacer, Settings, WorkerEnd};
+use crate::engine::{Config, Control, Pacer, WorkerEnd};
 use crate::plan::load::Load;
 use crate::script;
 
@@ -82,15 +82,15 @@ impl Threads {
     pub fn spawn<B: Backend>(
         workers: Vec<Worker>,
         load: &Load,
-        make: impl Fn(&Settings) -> io::Result<B> + Clone + Send + 'static,
+        make: impl Fn(&Config) -> io::Result<B> + Clone + Send + 'static,
     ) -> Result<Self, NotStarted> {
         let mut threads = Self { gate: Arc::default(), workers: Vec::with_capacity(workers.len()) };
         let (ready, set_up) = mpsc::channel();
         for (index, worker) in workers.into_iter().enumerate() {
             let thread = builder(index, &worker);
-            let (make, ready, gate, watcher) =
+            let (make, ready, gate, supervisor) =
                 (make.clone(), ready.clone(), Arc::clone(&threads.gate), thread::current());
-            let thread = thread.spawn(move || work(worker, make, ready, &gate, &watcher));
+            let thread = thread.spawn(move || work(worker, make, ready, &gate, &supervisor));
             threads.workers.push(Some(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?));
         }
         drop(ready);
@@ -138,12 +138,12 @@ pub(super) fn builder(index: usize, worker: &Worker) -> thread::Builder {
 /// Sets a worker up, reports that, waits to be released and runs it. `None`: it was never released.
 fn work<B: Backend>(
     worker: Worker,
-    make: impl Fn(&Settings) -> io::Result<B>,
+    make: impl Fn(&Config) -> io::Result<B>,
     ready: Sender<io::Result<()>>,
     gate: &Gate,
-    watcher: &Thread,
+    supervisor: &Thread,
 ) -> Option<Worked> {
-    let backend = match make(&worker.settings) {
+    let backend = match make(&worker.config) {
         Ok(backend) => backend,
         Err(error) => {
             // `spawn` waits for this.
@@ -161,7 +161,7 @@ fn work<B: Backend>(
     if worked.as_ref().is_some_and(Result::is_err) {
         control.stop();
     }
-    watcher.unpark();
+    supervisor.unpark();
     worked
 }
 

@@ -7,13 +7,11 @@ use onrush_proto::http1::{Wire, outline};
 use onrush_proto::{Parts, Request};
 
 use crate::backend::Backend;
-use crate::engine::{
-    self, Callbacks, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, Settings, Spare, WorkerLink,
-};
+use crate::engine::{self, Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, Spare, WorkerLink};
 
 /// What a worker is given.
 pub(super) struct Worker {
-    pub settings: Settings,
+    pub config: Config,
     /// When its requests are due.
     pub pacer: Pacer,
     pub parts: Parts,
@@ -38,7 +36,7 @@ impl Worker {
         };
         let source = source.unwrap_or_else(|| Box::new(Repeated(repeated())));
         let job = Job { source, pacer: self.pacer, make_protocol: engine::http1(depth), callbacks };
-        Engine::new(self.settings, backend, job, self.control, self.link).with_spares(self.spares)
+        Engine::new(self.config, backend, job, self.control, self.link).with_spares(self.spares)
     }
 }
 

@@ -19,10 +19,10 @@ const MATTERS: f64 = 0.01;
 impl Starved {
     /// What a run observed.
     pub fn of(outcome: &Outcome) -> Self {
-        let share = |evidence: &crate::stats::Evidence| {
-            evidence.queued_ns.filter(|_| evidence.wall_ns > 0).map(|ns| ns as f64 / evidence.wall_ns as f64)
+        let share = |activity: &crate::stats::Activity| {
+            activity.queued_ns.filter(|_| activity.wall_ns > 0).map(|ns| ns as f64 / activity.wall_ns as f64)
         };
-        let threads = outcome.workers.iter().filter_map(|worker| share(worker.evidence.as_ref()?));
+        let threads = outcome.workers.iter().filter_map(|worker| share(worker.activity.as_ref()?));
         let seen = outcome.seen.as_ref();
         Self {
             generator: threads.fold(0.0, f64::max),

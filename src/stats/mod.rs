@@ -4,6 +4,7 @@
 //! intervals, and so is everything else that is shown. Nothing here prints, reads a clock, takes a lock or shares
 //! anything with another thread; recording into an existing row allocates nothing.
 
+pub mod activity;
 mod batches;
 mod binned;
 mod bins;
@@ -13,7 +14,6 @@ mod corrupt;
 pub mod counters;
 mod distribution;
 pub mod errors;
-pub mod evidence;
 pub mod handshakes;
 mod hdr;
 pub mod latencies;
@@ -33,6 +33,7 @@ pub mod wrk2;
 
 use std::ops::AddAssign;
 
+pub use activity::Activity;
 pub use batches::{BATCHES_MIN, Batch, Batches, Estimate, Unknown};
 pub use binned::{Binned, Step};
 pub use bins::{Count, HIGHEST};
@@ -41,7 +42,6 @@ pub use corrupt::Corrupt;
 pub use counters::{Counters, Statuses};
 pub use distribution::Distribution;
 pub use errors::{Cause, Errors, Ledger, Phase, ProxyFailure, Row, TlsFailure};
-pub use evidence::Evidence;
 pub use handshakes::{Handshakes, Negotiated};
 pub use latencies::Latencies;
 pub use moments::{Moments, sample_stdev};
@@ -89,7 +89,7 @@ pub struct Stats<C: Count> {
     /// Everything that is only counted.
     pub counters: Counters,
     /// Where the worker's own time went. In the totals, the time of all workers.
-    pub evidence: Evidence,
+    pub activity: Activity,
     /// The number of responses with each status.
     pub statuses: Statuses,
     /// Failures: which, how often and when.
@@ -135,7 +135,7 @@ impl<C: Count> Stats<C> {
         }
         self.rates.clear();
         self.counters = Counters::default();
-        self.evidence = Evidence::default();
+        self.activity = Activity::default();
         self.statuses.clear();
         self.ledger.clear();
         self.handshakes.clear();
@@ -163,7 +163,7 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
         }
         self.rates += &other.rates;
         self.counters += other.counters;
-        self.evidence += other.evidence;
+        self.activity += other.activity;
         self.statuses += &other.statuses;
         self.ledger += &other.ledger;
         self.handshakes += &other.handshakes;
@@ -200,7 +200,7 @@ mod tests {
         phases.ttfb.record(value);
         phases.ttlb.record(value);
         interval.counters.completed = 1;
-        interval.evidence.waited(value as usize);
+        interval.activity.waited(value as usize);
         interval.statuses.record(301);
         interval.ledger.record(Phase::Head, Cause::Errno(104), 7, Vec::new);
         interval.handshakes.record(Negotiated::default(), true);
@@ -229,7 +229,7 @@ mod tests {
         let rows = [&phases.connect, phases.tls.as_ref().unwrap(), &phases.ttfb, &phases.ttlb];
         assert_eq!(rows.map(|row| row.mean()), [Some(15.0); 4]);
         assert_eq!(totals.counters.completed, 2);
-        assert_eq!((totals.evidence.completions, totals.evidence.completions_max), (30, 20));
+        assert_eq!((totals.activity.completions, totals.activity.completions_max), (30, 20));
         assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(301, 2)]);
         assert_eq!(totals.ledger.rows()[0].count, 2);
         assert_eq!((totals.handshakes.total, totals.handshakes.resumed), (2, 2));
@@ -277,7 +277,7 @@ mod tests {
         let phases = totals.phases.as_ref().unwrap();
         assert_eq!(phases.connect.count() + phases.ttfb.count() + phases.ttlb.count(), 0);
         assert!(phases.tls.is_none());
-        assert_eq!((totals.counters, totals.evidence), (Counters::default(), Evidence::default()));
+        assert_eq!((totals.counters, totals.activity), (Counters::default(), Activity::default()));
         assert_eq!(totals.statuses.iter().count(), 0);
         assert!(totals.ledger.rows().is_empty());
         assert_eq!((totals.handshakes.total, totals.sockets), (0, Sockets::default()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use onrush::backend::{Backend, Clock, Dialer, Epoll, Uring};
-use onrush::engine::{self, Callbacks, Engine, Job, Pacer, Repeated, Rules, Scale, Settings, WorkerLink};
+use onrush::engine::{self, Callbacks, Config, Engine, Job, Pacer, Repeated, Rules, Scale, WorkerLink};
 use onrush::serve::Server;
 use onrush_proto::{Parts, Request};
 
@@ -19,7 +19,7 @@ cases! {
 
 /// Allocations of this thread during a run of this many requests on ten connections.
 fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
-    let settings = Settings {
+    let config = Config {
         max_inflight: 10,
         demand: engine::Demand::All,
         depth: 1,
@@ -44,7 +44,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         seed: 1,
         transcribe: false,
     };
-    let backend = make(settings.max_inflight, Clock::start()).expect("there are descriptors");
+    let backend = make(config.max_inflight, Clock::start()).expect("there are descriptors");
     let parts = Parts {
         method: "GET".into(),
         target: "/".into(),
@@ -57,7 +57,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         make_protocol: engine::http1(1),
         callbacks: Callbacks::default(),
     };
-    let engine = Engine::new(settings, backend, job, Arc::default(), Arc::<WorkerLink>::default());
+    let engine = Engine::new(config, backend, job, Arc::default(), Arc::<WorkerLink>::default());
     let before = counting::allocations();
     let end = engine.run(Instant::now());
     let during = counting::allocations() - before;

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use crate::evidence::{processor_times, unaccounted_s};
 use crate::harness::{Context, Scratch, cases, finish, signal, target, url, wait_for_load};
+use crate::monitor::{Python, run};
 use crate::rates::percentile_us;
 use crate::servers::Server;
-use crate::sight::{Python, run};
 use crate::verdict::{alone, assert_limited, verdict};
 
 cases! {
@@ -124,7 +124,7 @@ fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
 }
 
 /// Covered by `each_situation_has_its_verdict`; that the processor time is seen, by
-/// `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/sight/watcher.rs).
+/// `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/monitor/poller.rs).
 fn a_target_without_processor_time_is_the_limit(context: &Context) {
     let script = "
 def work(peer):
@@ -203,7 +203,7 @@ while True: threading.Thread(target=halves, args=listener.accept()[:1], daemon=T
 }
 
 /// Covered by `each_situation_has_its_verdict`; that the queue is seen, by `a_listening_queue_that_overflows_is_seen`
-/// (src/run/sight/watcher.rs).
+/// (src/run/monitor/poller.rs).
 fn a_target_that_does_not_accept_is_the_limit(context: &Context) {
     let script = "
 listener = listen(1)
@@ -238,8 +238,8 @@ fn seen(context: &Context, words: &str) -> Target {
     seen.target.expect("the target was seen")
 }
 
-/// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/sight/watcher.rs) and
-/// `the_busiest_thread_is_found_among_others` (src/run/sight/processes.rs).
+/// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/monitor/poller.rs) and
+/// `the_busiest_thread_is_found_among_others` (src/run/monitor/processes.rs).
 fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
     // One thread that works without requests, and others that respond.
     let server = Python::start("threading.Thread(target=busy, args=(60,)).start()\nserve(listen(64))");
@@ -259,7 +259,7 @@ fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
     assert!(network.busy.unwrap() > 0.0 && network.out_of_order == Some(0.0), "{target:?}");
 }
 
-/// Covered by the test of the same name in src/run/sight/watcher.rs.
+/// Covered by the test of the same name in src/run/monitor/poller.rs.
 fn all_processes_of_a_target_are_counted(context: &Context) {
     let server = Server::nginx_workers(2);
     let target = seen(context, &format!("-c4 -t1 -d1s {}", server.url("/hello")));
@@ -267,7 +267,7 @@ fn all_processes_of_a_target_are_counted(context: &Context) {
     assert!(target.cpus_used >= target.busiest_thread && target.busiest_thread > 0.0, "{target:?}");
 }
 
-/// Covered by the test of the same name in src/run/sight/watcher.rs.
+/// Covered by the test of the same name in src/run/monitor/poller.rs.
 fn a_child_that_takes_over_is_counted(context: &Context) {
     let script = "
 listener = listen(64)
@@ -280,7 +280,7 @@ answer(peer)";
     assert!(!target.ended && target.cpus_used > 0.0, "{target:?}");
 }
 
-/// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/sight/watcher.rs).
+/// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/monitor/poller.rs).
 fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
     let server = Python::start("listener = listen(64)\npeer = listener.accept()[0]\nbusy(0.5)\nanswer(peer)");
     // Half a second of work before the first response; after that, a request per second.
@@ -288,7 +288,7 @@ fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
     assert!(target.cpus_used < 0.2, "{target:?}");
 }
 
-/// Covered by the test of the same name in src/run/sight/watcher.rs.
+/// Covered by the test of the same name in src/run/monitor/poller.rs.
 fn a_listening_queue_that_overflows_is_seen(context: &Context) {
     let server = Python::start("listener = listen(1)\nsys.stdin.read()");
     let target = seen(context, &format!("-c8 -t1 -d1s {}", server.url()));
@@ -298,16 +298,16 @@ fn a_listening_queue_that_overflows_is_seen(context: &Context) {
     assert!(listening.overflows.unwrap() >= 1, "{target:?}");
 }
 
-/// Covered by `a_target_that_dies_has_ended` (src/run/sight/watcher.rs).
+/// Covered by `a_target_that_dies_has_ended` (src/run/monitor/poller.rs).
 fn a_target_that_dies_is_seen(context: &Context) {
     let server = Python::start("listener = listen(64)\nlistener.accept()\ntime.sleep(0.7)\nos._exit(1)");
     let target = seen(context, &format!("-c2 -t1 -d2s {}", server.url()));
     assert!(target.ended && target.processes == 1, "{target:?}");
 }
 
-/// Covered by the test of the same name in src/run/sight/watcher.rs.
+/// Covered by the test of the same name in src/run/monitor/poller.rs.
 fn the_target_at_a_unix_socket_is_seen(context: &Context) {
-    let scratch = Scratch::new("sight");
+    let scratch = Scratch::new("monitor");
     let path = scratch.path().join("socket");
     let script = format!(
         "listener = socket.socket(socket.AF_UNIX)\nlistener.bind('{}')\nlistener.listen()\nprint(flush=True)\nserve(listener)",

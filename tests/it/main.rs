@@ -47,6 +47,8 @@ mod limits;
 mod machine;
 /// Results that are added up.
 mod merging;
+/// What is seen of a target on this machine.
+mod monitor;
 /// The same command lines, with wrk's mistakes corrected.
 mod native;
 /// Scripts as users have written them for wrk.
@@ -75,8 +77,6 @@ mod sessions;
 mod settings;
 /// Saved results, as reports and as tables.
 mod showing;
-/// What is seen of a target on this machine.
-mod sight;
 /// The whole program in virtual time.
 mod simulation;
 /// Socket options, and what the kernel makes of them.
@@ -146,7 +146,7 @@ fn main() {
         ("sessions", sessions::cases()),
         ("settings", settings::cases()),
         ("showing", showing::cases()),
-        ("sight", sight::cases()),
+        ("monitor", monitor::cases()),
         ("simulation", simulation::cases()),
         ("sockets", sockets::cases()),
         ("terminal", terminal::cases()),

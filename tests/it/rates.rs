@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::harness::{Context, Output, Scratch, cases, target, url};
+use crate::monitor::Python;
 use crate::results::{document, number};
-use crate::sight::Python;
 use crate::simulation::{simulate, simulated_document};
 
 cases! {

@@ -10,8 +10,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Context, Onrush, Scratch, cases, finish, signal, target, url, wait_for_load};
+use crate::monitor::Python;
 use crate::results::document;
-use crate::sight::Python;
 use crate::simulation::simulate;
 
 cases! {

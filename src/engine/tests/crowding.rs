@@ -9,16 +9,16 @@ use crate::plan::Part;
 use crate::plan::levels::Level;
 
 /// Runs a second with a request due every `step_ms` milliseconds.
-fn run(settings: Settings, step_ms: u64, scenario: &str) -> Totals {
+fn run(config: Config, step_ms: u64, scenario: &str) -> Totals {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
     let pacer = every(step_ms * MS, None);
-    let ran = run_job(settings, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
+    let ran = run_job(config, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
     ran.totals
 }
 
-fn connections(connections: u32) -> Settings {
-    Settings { max_inflight: connections, ..open_loop(OpenLoop::default()) }
+fn connections(connections: u32) -> Config {
+    Config { max_inflight: connections, ..open_loop(OpenLoop::default()) }
 }
 
 /// How long all connections were busy, and the longest that a request waited meanwhile, in milliseconds.
@@ -49,8 +49,8 @@ fn connections_that_are_missing_are_not_busy() {
 #[test]
 fn connections_that_wait_for_the_server_to_close_them_are_not_busy() {
     // The server does not close after the third request: for a second no request can be sent.
-    let settings = Settings { requests_per_connection: Some(per_connection(3)), ..connections(1) };
-    let totals = run(settings, 100, "connect_us = 0.0\nlatency_us = 1000.0");
+    let config = Config { requests_per_connection: Some(per_connection(3)), ..connections(1) };
+    let totals = run(config, 100, "connect_us = 0.0\nlatency_us = 1000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     assert_eq!((totals.counters.started, open_loop.unsent), (3, 7));
     assert_eq!(all_busy_ms(&totals), (0, 0));
@@ -61,8 +61,8 @@ fn where_there_is_to_be_no_connection_none_is_busy() {
     let level = |length_ms, count| Level { length: Duration::from_millis(length_ms), from: count, to: count };
     let stages = vec![level(300, 0), level(300, 2), level(400, 0)];
     let staged = Demand::Staged(Levels { stages, part: Part::WHOLE });
-    let settings = Settings { demand: staged, ..connections(2) };
-    let totals = run(settings, 10, "connect_us = 0.0\nlatency_us = 1000.0");
+    let config = Config { demand: staged, ..connections(2) };
+    let totals = run(config, 10, "connect_us = 0.0\nlatency_us = 1000.0");
     assert!(totals.open_loop.as_deref().unwrap().unsent >= 39);
     let (busy_ms, longest_ms) = all_busy_ms(&totals);
     assert!(busy_ms < 20 && longest_ms < 20, "{busy_ms} {longest_ms}");
@@ -75,7 +75,7 @@ fn what_became_due_while_the_worker_was_stalled_does_not_lack_connections() {
     assert!(totals.open_loop.as_deref().unwrap().late > 300);
     assert_eq!(all_busy_ms(&totals), (0, 0));
     // Nor does it open more connections.
-    let growing = Settings { demand: Demand::Growing(40), ..connections(500) };
+    let growing = Config { demand: Demand::Growing(40), ..connections(500) };
     assert_eq!(run(growing, 1, scenario).counters.slots_opened, 40);
 }
 
@@ -86,7 +86,7 @@ fn who_lacked_connections_before_a_stall_lacks_them_after_it() {
     let (busy_ms, longest_ms) = all_busy_ms(&totals);
     assert!((790..900).contains(&busy_ms) && longest_ms < 410, "{busy_ms} {longest_ms}");
     // Those that are missing are opened at once.
-    let growing = Settings { demand: Demand::Growing(1), ..connections(500) };
+    let growing = Config { demand: Demand::Growing(1), ..connections(500) };
     let standing = "connect_us = 0.0\nlatency_us = 300000.0\n[[generator_stall]]\nfrom_s = 0.305\nfor_s = 0.1";
     assert!(run(growing, 1, standing).counters.slots_opened > 250);
 }

@@ -63,10 +63,10 @@ fn over_time(changes: &Changes) -> Vec<(u64, i64)> {
     changes.borrow().iter().map(sum).collect()
 }
 
-fn run(settings: Settings, pacer: Pacer, latency_ns: u64, connect_ns: u64) -> (Ran, Vec<(u64, i64)>) {
+fn run(config: Config, pacer: Pacer, latency_ns: u64, connect_ns: u64) -> (Ran, Vec<(u64, i64)>) {
     let changes = Changes::default();
     let network = Box::new(Counting { latency_ns, connect_ns, changes: Rc::clone(&changes) });
-    let ran = run_job(settings, network, Job { pacer, ..job(get(), http1(1)) });
+    let ran = run_job(config, network, Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
     (ran, over_time(&changes))
 }
@@ -80,8 +80,8 @@ fn levels(stages: &[(u64, u32, u32)]) -> Demand {
 fn connections_are_opened_while_due_requests_wait_and_no_more_than_it_takes() {
     // One request per millisecond with a response after 20 ms each: that takes 20 connections.
     for (most, expected) in [(100, 20), (12, 12)] {
-        let settings = Settings { max_inflight: most, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
-        let (Ran { totals, .. }, there) = run(settings, every(MS, None), 20 * MS, 0);
+        let config = Config { max_inflight: most, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
+        let (Ran { totals, .. }, there) = run(config, every(MS, None), 20 * MS, 0);
         assert_accounted(&totals);
         assert_eq!(totals.counters.slots_opened, expected, "{there:?}");
         let open_loop = totals.open_loop.as_deref().unwrap();
@@ -94,8 +94,8 @@ fn connections_are_opened_while_due_requests_wait_and_no_more_than_it_takes() {
 
 #[test]
 fn where_connecting_takes_long_the_number_at_most_doubles_in_that_time() {
-    let settings = Settings { max_inflight: 100, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
-    let (Ran { totals, .. }, there) = run(settings, every(MS, None), 50 * MS, 50 * MS);
+    let config = Config { max_inflight: 100, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
+    let (Ran { totals, .. }, there) = run(config, every(MS, None), 50 * MS, 50 * MS);
     assert_accounted(&totals);
     let at = |ms: u64| there.iter().take_while(|(at, _)| *at <= ms).last().map_or(0, |(_, count)| *count);
     // The first finds a working address, and the second follows.
@@ -129,8 +129,8 @@ impl Peer for OneByOne {
 #[test]
 fn a_target_that_slows_down_is_told_from_one_that_takes_more_connections() {
     let quickness = |network: Box<dyn Network>| {
-        let settings = Settings { max_inflight: 10, ..open_loop(OpenLoop::default()) };
-        let ran = run_job(settings, network, Job { pacer: every(MS / 2, None), ..job(get(), http1(1)) });
+        let config = Config { max_inflight: 10, ..open_loop(OpenLoop::default()) };
+        let ran = run_job(config, network, Job { pacer: every(MS / 2, None), ..job(get(), http1(1)) });
         let open_loop = ran.totals.open_loop.as_deref().unwrap();
         // The first half of the connections, as long as the other half is free.
         assert_eq!(open_loop.calm, 5);
@@ -146,9 +146,9 @@ fn a_target_that_slows_down_is_told_from_one_that_takes_more_connections() {
 fn a_target_that_refuses_has_no_more_connections_opened() {
     let refuses = "refuse = [{ from_s = 0.1, for_s = 0.5 }]\nlatency_us = 1000\nclose = true\n\
                    answer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
-    let settings = Settings { max_inflight: 1_000, demand: Demand::Growing(3), ..open_loop(OpenLoop::default()) };
+    let config = Config { max_inflight: 1_000, demand: Demand::Growing(3), ..open_loop(OpenLoop::default()) };
     let scenario: Scenario = toml::from_str(refuses).unwrap();
-    let ran = run_job(settings, scenario.network(1), Job { pacer: every(MS, None), ..job(get(), http1(1)) });
+    let ran = run_job(config, scenario.network(1), Job { pacer: every(MS, None), ..job(get(), http1(1)) });
     assert_accounted(&ran.totals);
     let refused = ran.totals.ledger.totals().connect;
     assert!((10..200).contains(&refused), "{refused}");
@@ -157,8 +157,8 @@ fn a_target_that_refuses_has_no_more_connections_opened() {
 #[test]
 fn stages_open_and_close_connections_evenly() {
     let stages = levels(&[(200, 2, 2), (400, 2, 6), (400, 4, 0)]);
-    let settings = Settings { max_inflight: 6, demand: stages, ..settings() };
-    let (Ran { totals, end }, there) = run(settings, Pacer::Closed, 10 * MS, 0);
+    let config = Config { max_inflight: 6, demand: stages, ..config() };
+    let (Ran { totals, end }, there) = run(config, Pacer::Closed, 10 * MS, 0);
     // Each closes when its response has arrived, up to 10 ms later.
     let expected = [(0, 2), (250, 3), (350, 4), (450, 5), (550, 6), (600, 4), (650, 3), (750, 2), (850, 1), (950, 0)];
     for (from, count) in expected {
@@ -178,8 +178,8 @@ fn stages_open_and_close_connections_evenly() {
 #[test]
 fn stages_may_have_no_connection_at_first_and_in_between() {
     let stages = levels(&[(100, 0, 0), (100, 3, 3), (100, 0, 0), (100, 0, 2), (600, 1, 1)]);
-    let settings = Settings { max_inflight: 3, demand: stages, ..settings() };
-    let (Ran { totals, .. }, there) = run(settings, Pacer::Closed, 10 * MS, 0);
+    let config = Config { max_inflight: 3, demand: stages, ..config() };
+    let (Ran { totals, .. }, there) = run(config, Pacer::Closed, 10 * MS, 0);
     let at = |ms: u64| there.iter().take_while(|(at, _)| *at <= ms).last().map_or(0, |(_, count)| *count);
     assert_eq!([99, 150, 250, 330, 390, 500].map(at), [0, 3, 0, 1, 2, 1], "{there:?}");
     assert_eq!(totals.counters.failed, 0);
@@ -188,11 +188,11 @@ fn stages_may_have_no_connection_at_first_and_in_between() {
 #[test]
 fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
     let seen = |stages: &[(u64, u32, u32)]| {
-        let settings = Settings { demand: levels(stages), ..settings() };
+        let config = Config { demand: levels(stages), ..config() };
         let noting = Noting { latency_ns: 10 * MS, not_before: Nanos::default(), asked: Rc::default() };
         let (backend, link) = (Sim::new(1, Box::new(noting)), Arc::new(WorkerLink::default()));
         let job = job(get(), http1(1));
-        let mut engine = Engine::new(settings, backend, job, Arc::default(), Arc::clone(&link));
+        let mut engine = Engine::new(config, backend, job, Arc::default(), Arc::clone(&link));
         assert!(!link.is_idle(), "unknown before it begins");
         engine.begin(Instant::now());
         let mut seen = vec![link.is_idle()];
@@ -210,8 +210,7 @@ fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
 #[test]
 fn a_warm_up_has_the_connections_with_which_the_first_stage_begins() {
     let stages = levels(&[(200, 2, 2), (200, 5, 5)]);
-    let warm =
-        Settings { max_inflight: 5, demand: stages, warmup_ns: 300 * MS, duration_ns: Some(400 * MS), ..settings() };
+    let warm = Config { max_inflight: 5, demand: stages, warmup_ns: 300 * MS, duration_ns: Some(400 * MS), ..config() };
     let (Ran { totals, .. }, there) = run(warm, Pacer::Closed, 10 * MS, 0);
     let at = |ms: u64| there.iter().take_while(|(at, _)| *at <= ms).last().map_or(0, |(_, count)| *count);
     assert_eq!([200, 499, 500].map(at), [2, 2, 5], "{there:?}");
@@ -221,8 +220,8 @@ fn a_warm_up_has_the_connections_with_which_the_first_stage_begins() {
 #[test]
 fn a_thousand_connections_are_closed_some_at_a_time() {
     let stages = levels(&[(500, 1_000, 1_000), (500, 0, 0)]);
-    let settings = Settings { max_inflight: 1_000, demand: stages, ..settings() };
-    let (Ran { totals, .. }, there) = run(settings, Pacer::Closed, 100 * MS, 0);
+    let config = Config { max_inflight: 1_000, demand: stages, ..config() };
+    let (Ran { totals, .. }, there) = run(config, Pacer::Closed, 100 * MS, 0);
     assert_eq!(there.last().map(|(at, count)| (*at < 610, *count)), Some((true, 0)), "{there:?}");
     assert_eq!((totals.counters.slots_opened, totals.counters.open_at_end, totals.counters.failed), (1_000, 0, 0));
 }

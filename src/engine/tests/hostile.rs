@@ -124,7 +124,7 @@ impl Peer for Line {
 /// Three requests with up to `slots` in flight; the acts' times in nanoseconds count from each request, or from the end
 /// of the acts for the one before. A request is late after 1 s and abandoned after 9.5 s.
 fn run_with(acts: Vec<(u64, Act)>, slots: usize, request: Request, window: usize) -> Totals {
-    let three = Settings {
+    let three = Config {
         depth: slots,
         requests: Some(REQUESTS),
         duration_ns: None,
@@ -136,7 +136,7 @@ fn run_with(acts: Vec<(u64, Act)>, slots: usize, request: Request, window: usize
             open_loop: None,
         },
         give_up_ns: Some(9_500 * MS),
-        ..settings()
+        ..config()
     };
     let network = Box::new(Hostile { acts: acts.into(), window });
     let totals = run_on(three, network, request, http1(slots)).totals;

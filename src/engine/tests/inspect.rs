@@ -85,10 +85,10 @@ impl<B: Backend> Engine<B> {
         if (sweeps, samples) != (1, 1) {
             return Some(format!("{sweeps} timers to sweep, {samples} to sample or to start"));
         }
-        if let Demand::Staged(levels) = &self.settings.demand
+        if let Demand::Staged(levels) = &self.config.demand
             && level_at > now
             && let (level, _) = levels.at(now.since(self.books.tally.due_from()))
-            && level.min(self.settings.max_inflight) != self.connecting.wanted
+            && level.min(self.config.max_inflight) != self.connecting.wanted
         {
             return Some(format!("{level} connections by the plan, {} wanted", self.connecting.wanted));
         }
@@ -144,7 +144,7 @@ impl<B: Backend> Engine<B> {
     /// Whether no connection may be idle. A request of a batch may be returned when all have been started: the
     /// connection that had it sends it again, or the next sweep does.
     fn is_short(&self, most: usize) -> bool {
-        let may_come_back = self.settings.requests.is_some() && most > 1;
+        let may_come_back = self.config.requests.is_some() && most > 1;
         self.books.tally.may_start() && !may_come_back
     }
 

@@ -79,31 +79,31 @@ impl Peer for Server {
 }
 
 /// Runs against such servers; returns what was measured and what they received.
-fn run(settings: Settings, manners: Manners, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
+fn run(config: Config, manners: Manners, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
     let servers = Servers { manners, tired_after: None, seen: Seen::default() };
-    run_against(settings, servers, script)
+    run_against(config, servers, script)
 }
 
-fn run_against(settings: Settings, servers: Servers, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
+fn run_against(config: Config, servers: Servers, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
     let seen = Rc::clone(&servers.seen);
-    let depth = if script.is_some() { usize::MAX } else { settings.depth };
+    let depth = if script.is_some() { usize::MAX } else { config.depth };
     let job = job(get(), http1(depth));
     let job = match script {
         Some(script) => script.in_charge_of(job),
         None => job,
     };
-    let ran = run_job(settings, Box::new(servers), job);
+    let ran = run_job(config, Box::new(servers), job);
     assert_conserved(&ran.totals);
     (ran, seen.take())
 }
 
 /// This many requests, at most `most` per connection, and no other end.
-fn limited(most: u64, requests: u64) -> Settings {
-    Settings {
+fn limited(most: u64, requests: u64) -> Config {
+    Config {
         requests_per_connection: Some(per_connection(most)),
         requests: Some(requests),
         duration_ns: None,
-        ..settings()
+        ..config()
     }
 }
 
@@ -147,7 +147,7 @@ fn a_server_that_resets_when_it_is_to_close_makes_no_error() {
 
 #[test]
 fn one_request_a_connection_is_a_limit_too() {
-    let (ran, seen) = run(Settings { max_inflight: 3, ..limited(1, 30) }, Manners::Closes(0), None);
+    let (ran, seen) = run(Config { max_inflight: 3, ..limited(1, 30) }, Manners::Closes(0), None);
     assert_eq!(seen.len(), 30);
     assert!(seen.iter().all(|requests| *requests == [true]));
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.connects), (30, 30));
@@ -155,7 +155,7 @@ fn one_request_a_connection_is_a_limit_too() {
 
 #[test]
 fn no_connection_has_more_requests_when_they_are_pipelined() {
-    let (ran, seen) = run(Settings { depth: 4, ..limited(10, 95) }, Manners::Closes(0), None);
+    let (ran, seen) = run(Config { depth: 4, ..limited(10, 95) }, Manners::Closes(0), None);
     assert_only_the_last_says_so(&seen);
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [10, 10, 10, 10, 10, 10, 10, 10, 10, 5]);
     assert!(ran.totals.ledger.rows().is_empty());
@@ -199,14 +199,14 @@ fn a_batch_that_fits_on_no_connection_ends_the_run() {
 
 #[test]
 fn what_was_left_in_the_warm_up_does_not_count() {
-    let warm = Settings { warmup_ns: 1500 * MS, duration_ns: Some(SECOND), requests: None, ..limited(5, 0) };
+    let warm = Config { warmup_ns: 1500 * MS, duration_ns: Some(SECOND), requests: None, ..limited(5, 0) };
     let (ran, _) = run(warm, Manners::Stays, None);
     assert_eq!(ran.totals.counters.closed_first, 1, "two in all");
 }
 
 #[test]
 fn a_connection_whose_request_was_given_up_is_left_at_once() {
-    let hanging = Settings { give_up_ns: Some(100 * MS), ..limited(5, 3) };
+    let hanging = Config { give_up_ns: Some(100 * MS), ..limited(5, 3) };
     let (ran, seen) = run(hanging, Manners::Hangs, None);
     assert_eq!((seen.len(), ran.totals.counters.abandoned), (3, 3));
     assert!(ran.end.elapsed_ns < 400 * MS, "{}", ran.end.elapsed_ns);

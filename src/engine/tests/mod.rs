@@ -1,8 +1,8 @@
 //! The engine in virtual time: HTTP/1.1 against simulated servers, and a second protocol through the same loop.
 
+mod account;
 mod crowding;
 mod demand;
-mod evidence;
 mod hostile;
 mod http1;
 pub mod inspect;
@@ -44,8 +44,8 @@ pub fn per_connection(most: u64) -> PerConnection {
 }
 
 /// One worker with one connection and no limits; each test changes what it is about.
-pub fn settings() -> Settings {
-    Settings {
+pub fn config() -> Config {
+    Config {
         max_inflight: 1,
         demand: Demand::All,
         depth: 1,
@@ -79,14 +79,14 @@ pub struct Ran {
 }
 
 /// Runs HTTP/1.1 against a scenario.
-pub fn run_http(settings: Settings, scenario: &str) -> Ran {
+pub fn run_http(config: Config, scenario: &str) -> Ran {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
-    run_on(settings, scenario.network(1), get(), http1(1))
+    run_on(config, scenario.network(1), get(), http1(1))
 }
 
 /// Sends one request repeatedly, in any protocol on any network.
-pub fn run_on(settings: Settings, network: Box<dyn Network>, request: Request, make_protocol: MakeProtocol) -> Ran {
-    run_job(settings, network, job(request, make_protocol))
+pub fn run_on(config: Config, network: Box<dyn Network>, request: Request, make_protocol: MakeProtocol) -> Ran {
+    run_job(config, network, job(request, make_protocol))
 }
 
 /// A closed loop that sends one request repeatedly.
@@ -96,15 +96,15 @@ pub fn job(request: Request, make_protocol: MakeProtocol) -> Job {
 }
 
 /// Runs any job on any network.
-pub fn run_job(settings: Settings, network: Box<dyn Network>, job: Job) -> Ran {
-    let backend = Sim::new(settings.max_inflight, network);
-    run_backend(Control::default(), settings, backend, job)
+pub fn run_job(config: Config, network: Box<dyn Network>, job: Job) -> Ran {
+    let backend = Sim::new(config.max_inflight, network);
+    run_backend(Control::default(), config, backend, job)
 }
 
 /// The same on any backend, with a given [`Control`].
-pub fn run_backend(control: Control, settings: Settings, backend: impl Backend, job: Job) -> Ran {
+pub fn run_backend(control: Control, config: Config, backend: impl Backend, job: Job) -> Ran {
     let (control, link) = (Arc::new(control), Arc::new(WorkerLink::default()));
-    let end = Engine::new(settings, backend, job, control, Arc::clone(&link)).run(Instant::now());
+    let end = Engine::new(config, backend, job, control, Arc::clone(&link)).run(Instant::now());
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;

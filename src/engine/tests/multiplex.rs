@@ -99,26 +99,26 @@ impl Peer for ServerPeer {
 }
 
 fn run(
-    settings: Settings,
+    config: Config,
     body: usize,
     client: fn() -> Second,
     greeting: &[(u64, Vec<u8>)],
     behaviour: Behaviour,
 ) -> (Ran, Rc<RefCell<Seen>>) {
     let make_protocol: MakeProtocol = Box::new(move |_| Protocol::Other(Box::new(client())));
-    run_against(settings, job(request("POST", vec![b'x'; body]), make_protocol), greeting, behaviour)
+    run_against(config, job(request("POST", vec![b'x'; body]), make_protocol), greeting, behaviour)
 }
 
 /// Runs a job against such a server.
 fn run_against(
-    settings: Settings,
+    config: Config,
     job: Job,
     greeting: &[(u64, Vec<u8>)],
     behaviour: Behaviour,
 ) -> (Ran, Rc<RefCell<Seen>>) {
     let seen = Rc::new(RefCell::new(Seen::default()));
     let server = Server { seen: Rc::clone(&seen), behaviour, greeting: greeting.to_vec() };
-    let ran = run_job(settings, Box::new(server), job);
+    let ran = run_job(config, Box::new(server), job);
     assert_conserved(&ran.totals);
     (ran, seen)
 }
@@ -129,8 +129,8 @@ fn second(capacity: usize) -> Job {
     job(request("GET", Vec::new()), make_protocol)
 }
 
-fn streams(slots: usize, requests: u64) -> Settings {
-    Settings { depth: slots, requests: Some(requests), duration_ns: None, ..settings() }
+fn streams(slots: usize, requests: u64) -> Config {
+    Config { depth: slots, requests: Some(requests), duration_ns: None, ..config() }
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn the_capacity_may_change_while_running() {
         (200 * MS, frame(kind::CAPACITY, 0, &[0])),
         (800 * MS, frame(kind::CAPACITY, 0, &[2])),
     ];
-    let one_second = Settings { depth: 8, ..settings() };
+    let one_second = Config { depth: 8, ..config() };
     let (ran, seen) = run(
         one_second,
         0,
@@ -187,7 +187,7 @@ fn control_frames_are_answered_with_nothing_in_flight() {
         .chain((1..=5).map(|n| (n * 100 * MS, frame(kind::PING, 0, &[n as u8]))))
         .collect();
     let (ran, seen) =
-        run(settings(), 0, || Second::new(1, 0), &greeting, |_, stream, _| vec![(0, frame(kind::ANSWER, stream, b""))]);
+        run(config(), 0, || Second::new(1, 0), &greeting, |_, stream, _| vec![(0, frame(kind::ANSWER, stream, b""))]);
     assert_eq!(ran.totals.counters.completed, 1, "then the capacity was taken away");
     let expected: Vec<Nanos> = (1..=5).map(|n| Nanos(n * 100 * MS)).collect();
     assert_eq!(seen.borrow().pongs, expected);
@@ -196,7 +196,7 @@ fn control_frames_are_answered_with_nothing_in_flight() {
 #[test]
 fn a_protocol_has_its_own_timer_to_the_nanosecond() {
     let client = || Second::new(1, 0).alive_every(70 * MS + 7);
-    let (_, seen) = run(settings(), 0, client, &[], |_, stream, _| vec![(400 * MS, frame(kind::ANSWER, stream, b""))]);
+    let (_, seen) = run(config(), 0, client, &[], |_, stream, _| vec![(400 * MS, frame(kind::ANSWER, stream, b""))]);
     let expected: Vec<Nanos> = (1..=14).map(|n| Nanos(n * (70 * MS + 7))).filter(|at| at.0 < SECOND).collect();
     assert_eq!(seen.borrow().alive, expected);
 }
@@ -281,7 +281,7 @@ fn interleaved(_: u32, _: u8, open: &[u8]) -> Vec<(u64, Vec<u8>)> {
 #[test]
 fn interleaved_answers_have_first_bytes_of_their_own() {
     let two = streams(2, 20);
-    let two = Settings { rules: Rules { phases: true, ..two.rules }, ..two };
+    let two = Config { rules: Rules { phases: true, ..two.rules }, ..two };
     let (ran, _) = run_against(two, second(2), &[], interleaved);
     let phases = ran.totals.phases.expect("they were wanted");
     // A third request, if there is another to pair it with, starts at the second's end and waits for the first's.
@@ -301,8 +301,7 @@ fn a_first_byte_counts_before_its_frame_is_whole() {
         vec![(MS, first.to_vec()), (5 * MS, rest.to_vec()), (9 * MS, frame(kind::END, stream, b""))]
     };
     let one = streams(1, 10);
-    let (ran, _) =
-        run_against(Settings { rules: Rules { phases: true, ..one.rules }, ..one }, second(1), &[], behaviour);
+    let (ran, _) = run_against(Config { rules: Rules { phases: true, ..one.rules }, ..one }, second(1), &[], behaviour);
     let phases = ran.totals.phases.expect("they were wanted");
     // The stream's name came with the first bytes, so the stream is only known after they were read.
     assert_eq!((phases.ttfb.min(), phases.ttlb.max()), (Some(5 * MS), Some(4 * MS)));
@@ -380,7 +379,7 @@ fn one_body_is_thrown_away_unseen_while_another_is_read() {
 #[test]
 fn several_requests_in_flight_are_carried_over_the_end_of_a_warm_up() {
     let behaviour: Behaviour = |_, stream, _| vec![(30 * MS, frame(kind::ANSWER, stream, b""))];
-    let four = Settings { depth: 4, warmup_ns: 100 * MS, duration_ns: Some(300 * MS), ..settings() };
+    let four = Config { depth: 4, warmup_ns: 100 * MS, duration_ns: Some(300 * MS), ..config() };
     let (ran, _) = run_against(four, second(4), &[], behaviour);
     let counters = &ran.totals.counters;
     // Rounds of 30 ms: the fourth begins at 90 ms, and its responses arrive in the window.
@@ -425,7 +424,7 @@ fn what_a_connection_has_no_room_for_may_start_on_another() {
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
     let source = Box::new(Numbered { length: 10, next: 0, last: 100 });
     let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
-    let three = Settings { max_inflight: 3, ..streams(4, 60) };
+    let three = Config { max_inflight: 3, ..streams(4, 60) };
     let (ran, seen) = run_against(three, job, &[], behaviour);
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (60, 60));
     assert_eq!(seen.borrow().bodies, (0..60).collect::<Vec<u8>>(), "in the order of the source, on any connection");
@@ -437,7 +436,7 @@ fn a_source_that_has_no_more_ends_the_worker_when_all_is_answered() {
     let source = Box::new(Numbered { length: 10, next: 0, last: 25 });
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
     let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
-    let forever = Settings { max_inflight: 2, depth: 4, duration_ns: Some(100 * SECOND), ..settings() };
+    let forever = Config { max_inflight: 2, depth: 4, duration_ns: Some(100 * SECOND), ..config() };
     let (ran, seen) = run_against(forever, job, &[], behaviour);
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.open_at_end), (25, 0));
     assert_eq!(seen.borrow().bodies.len(), 25);
@@ -451,7 +450,7 @@ fn bytes_of_http1_are_refused_elsewhere_with_the_reason() {
     outline(&bytes, &mut outlines).expect("a request");
     let written = Request::Http1(Wire::among(&bytes, outlines.remove(0)));
     let job = Job { source: Box::new(Repeated(vec![written])), ..second(1) };
-    let (ran, _) = run_against(settings(), job, &[], |_, _, _| unreachable!("nothing is sent"));
+    let (ran, _) = run_against(config(), job, &[], |_, _, _| unreachable!("nothing is sent"));
     let reason = "the request was written as HTTP/1.1, which this connection does not speak";
     assert_eq!(ran.end.failure, Some(ScriptFailure::Raised(reason.to_owned())));
     assert_eq!(ran.totals.counters.started, 0);
@@ -466,8 +465,8 @@ fn a_stream_that_lives_is_neither_late_nor_given_up() {
             _ => vec![],
         }
     };
-    let rules = Rules { timeout_ns: Some(150 * MS), ..settings().rules };
-    let limited = Settings { rules, give_up_ns: Some(300 * MS), ..streams(2, 2) };
+    let rules = Rules { timeout_ns: Some(150 * MS), ..config().rules };
+    let limited = Config { rules, give_up_ns: Some(300 * MS), ..streams(2, 2) };
     let (ran, _) = run_against(limited, second(2), &[], behaviour);
     let counters = &ran.totals.counters;
     // The second request gets no response and is abandoned.
@@ -502,7 +501,7 @@ fn connections_of_one_run_may_speak_different_protocols() {
         count += 1;
         if count % 2 == 0 { Protocol::Other(Box::new(Second::new(1, 0))) } else { http1(1)(None) }
     });
-    let four = Settings { max_inflight: 4, ..streams(1, 40) };
+    let four = Config { max_inflight: 4, ..streams(1, 40) };
     let ran = run_job(four, Box::new(Bilingual(Rc::clone(&heard))), job(get(), make_protocol));
     assert_eq!(ran.totals.counters.completed, 40);
     assert_eq!(

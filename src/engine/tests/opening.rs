@@ -60,22 +60,22 @@ impl Peer for Server {
     }
 }
 
-fn run(settings: Settings, behaviour: Behaviour, stop_at: Option<usize>) -> (Totals, String) {
-    run_where_others_connect(Nanos::default(), settings, behaviour, stop_at)
+fn run(config: Config, behaviour: Behaviour, stop_at: Option<usize>) -> (Totals, String) {
+    run_where_others_connect(Nanos::default(), config, behaviour, stop_at)
 }
 
 fn run_where_others_connect(
     others_at: Nanos,
-    settings: Settings,
+    config: Config,
     behaviour: Behaviour,
     stop_at: Option<usize>,
 ) -> (Totals, String) {
     let (seen, control, link) = (Seen::default(), Arc::new(Control::default()), Arc::new(WorkerLink::default()));
     let stops = stop_at.map(|at| (at, Arc::clone(&control)));
     let network = Instant { seen: Rc::clone(&seen), behaviour, others_at, stops };
-    let backend = Sim::new(settings.max_inflight, Box::new(network));
+    let backend = Sim::new(config.max_inflight, Box::new(network));
     let end =
-        Engine::new(settings, backend, job(get(), http1(1)), control, Arc::clone(&link)).run(std::time::Instant::now());
+        Engine::new(config, backend, job(get(), http1(1)), control, Arc::clone(&link)).run(std::time::Instant::now());
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
@@ -92,7 +92,7 @@ fn longest_burst(seen: &str) -> usize {
 
 #[test]
 fn answers_are_served_while_connections_are_opened() {
-    let many = Settings { max_inflight: 1_000, requests: Some(50_000), duration_ns: None, ..settings() };
+    let many = Config { max_inflight: 1_000, requests: Some(50_000), duration_ns: None, ..config() };
     for behaviour in [Behaviour::KeepAlive, Behaviour::Close] {
         let (totals, seen) = run(many.clone(), behaviour, None);
         assert_eq!((totals.counters.completed, totals.counters.slots_opened), (50_000, 1_000));
@@ -104,7 +104,7 @@ fn answers_are_served_while_connections_are_opened() {
 
 #[test]
 fn the_end_is_looked_at_while_connections_are_opened() {
-    let many = Settings { max_inflight: 10_000, ..settings() };
+    let many = Config { max_inflight: 10_000, ..config() };
     let (totals, seen) = run(many, Behaviour::Never, Some(100));
     let connects = seen.matches('c').count();
     assert!((100..100 + MOST).contains(&connects), "{connects}");
@@ -115,7 +115,7 @@ fn the_end_is_looked_at_while_connections_are_opened() {
 fn every_connection_is_looked_after_however_many_there_are() {
     let connections = 2 * SWEPT_PER_TURN + 1;
     let many =
-        Settings { max_inflight: connections, duration_ns: Some(150 * MS), give_up_ns: Some(100 * MS), ..settings() };
+        Config { max_inflight: connections, duration_ns: Some(150 * MS), give_up_ns: Some(100 * MS), ..config() };
     let (totals, _) = run(many, Behaviour::Never, None);
     assert_eq!(totals.counters.abandoned, u64::from(connections));
 }
@@ -123,7 +123,7 @@ fn every_connection_is_looked_after_however_many_there_are() {
 #[test]
 fn who_has_answered_a_connect_is_not_blamed_for_our_want_of_time() {
     let connections = 1 + 3 * HANDLED_PER_TURN as u32;
-    let many = Settings { max_inflight: connections, duration_ns: Some(2 * SECOND), ..settings() };
+    let many = Config { max_inflight: connections, duration_ns: Some(2 * SECOND), ..config() };
     let (totals, _) = run_where_others_connect(Nanos(2 * SECOND), many.clone(), Behaviour::Never, None);
     assert!(totals.counters.slots_opened < u64::from(connections), "there was not time for all");
     assert!(totals.ledger.rows().is_empty(), "{:?}", totals.ledger.rows());

@@ -50,9 +50,9 @@ impl Peer for Noting {
 }
 
 /// Rules under which latencies count from when requests were due.
-pub(super) fn open_loop(rules: OpenLoop) -> Settings {
+pub(super) fn open_loop(rules: OpenLoop) -> Config {
     let rules = OpenLoop { late_ns: MS + rules.slice_ns, ..rules };
-    Settings { rules: Rules { open_loop: Some(rules), ..settings().rules }, ..settings() }
+    Config { rules: Rules { open_loop: Some(rules), ..config().rules }, ..config() }
 }
 
 /// Every request that was due was sent, dropped, or is unsent at the end.
@@ -68,51 +68,51 @@ pub(super) fn assert_accounted(totals: &Totals) {
 }
 
 /// Sends a request to a scenario every `step_ns`.
-fn run_scenario(settings: Settings, step_ns: u64, scenario: &str) -> Totals {
+fn run_scenario(config: Config, step_ns: u64, scenario: &str) -> Totals {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
     let pacer = every(step_ns, None);
-    let ran = run_job(settings, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
+    let ran = run_job(config, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
     assert_accounted(&ran.totals);
     ran.totals
 }
 
 /// Sends a request every `step_ns`; returns what was measured and when the requests arrived.
-fn run(settings: Settings, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
+fn run(config: Config, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };
     let pacer = every(step_ns, None);
-    let ran = run_job(settings, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
+    let ran = run_job(config, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     assert_conserved(&ran.totals);
     (ran, asked.take())
 }
 
 #[test]
 fn a_request_starts_when_it_is_due_on_any_connection_that_is_ready() {
-    let ten = Settings { max_inflight: 10, ..open_loop(OpenLoop::default()) };
+    let ten = Config { max_inflight: 10, ..open_loop(OpenLoop::default()) };
     let (ran, asked) = run(ten, 9_765_625, 30 * MS);
     let expected: Vec<u64> = (0..).map(|k| k * 9_765_625).take_while(|&at| at < SECOND).collect();
     assert_eq!(asked, expected);
     assert_eq!((ran.totals.latency.min(), ran.totals.latency.max()), (Some(30 * MS), Some(30 * MS)));
-    let evidence = ran.totals.evidence;
-    assert_eq!((evidence.submissions, evidence.lateness_max_ns), (expected.len() as u64, 0));
+    let activity = ran.totals.activity;
+    assert_eq!((activity.submissions, activity.lateness_max_ns), (expected.len() as u64, 0));
 }
 
 #[test]
 fn what_no_connection_is_ready_for_starts_as_soon_as_one_is_and_is_late() {
     // One connection serves a hundred requests a second, and two hundred are due.
-    let (ran, asked) = run(Settings { duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) }, 5 * MS, 10 * MS);
+    let (ran, asked) = run(Config { duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) }, 5 * MS, 10 * MS);
     assert_eq!(asked, (0..100).map(|k| k * 10 * MS).collect::<Vec<_>>());
-    let evidence = ran.totals.evidence;
-    assert_eq!(evidence.lateness_max_ns, 99 * 5 * MS, "the hundredth was due at 495 ms and sent at 990 ms");
-    assert_eq!(evidence.lateness_sum_ns, (0..100).map(|k| k * 5 * MS).sum::<u64>());
+    let activity = ran.totals.activity;
+    assert_eq!(activity.lateness_max_ns, 99 * 5 * MS, "the hundredth was due at 495 ms and sent at 990 ms");
+    assert_eq!(activity.lateness_sum_ns, (0..100).map(|k| k * 5 * MS).sum::<u64>());
 }
 
 #[test]
 fn a_connection_that_is_lost_while_it_is_ready_is_replaced() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0\nclose = true").unwrap();
     let pacer = every(10 * MS, None);
-    let three = Settings { max_inflight: 3, duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
+    let three = Config { max_inflight: 3, duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
     let ran = run_job(three, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
     let counters = ran.totals.counters;
     assert_eq!((counters.started, counters.completed, counters.failed), (100, 100, 0));
@@ -125,7 +125,7 @@ fn pauses_of_a_script_come_before_what_is_due() {
     let network = Noting { latency_ns: MS, not_before: Nanos::default(), asked: Rc::clone(&asked) };
     let pacer = every(10 * MS, None);
     let callbacks = Callbacks { think_ns: Some(Box::new(|| Ok(Some(25 * MS)))), ..Callbacks::default() };
-    let four = Settings { requests: Some(4), duration_ns: None, ..open_loop(OpenLoop::default()) };
+    let four = Config { requests: Some(4), duration_ns: None, ..open_loop(OpenLoop::default()) };
     run_job(four, Box::new(network), Job { pacer, callbacks, ..job(get(), http1(1)) });
     assert_eq!(asked.take(), [25, 51, 77, 103].map(|ms| ms * MS));
 }
@@ -133,7 +133,7 @@ fn pauses_of_a_script_come_before_what_is_due() {
 #[test]
 fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
     // 1,000 requests a second for 100 s over 100 connections, responses after 10 µs, except for 10 s in the middle.
-    let long = Settings {
+    let long = Config {
         max_inflight: 100,
         duration_ns: Some(100 * SECOND - 1),
         give_up_ns: None,
@@ -156,7 +156,7 @@ fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
 
 #[test]
 fn a_time_without_answers_is_one_in_which_something_was_asked_for() {
-    let five_seconds = || Settings { duration_ns: Some(5 * SECOND - 1), ..open_loop(OpenLoop::default()) };
+    let five_seconds = || Config { duration_ns: Some(5 * SECOND - 1), ..open_loop(OpenLoop::default()) };
     let silences = |scenario: &str| {
         let scenario: Scenario = toml::from_str(scenario).unwrap();
         let end =
@@ -182,12 +182,12 @@ fn a_request_that_finds_no_connection_has_asked_since_it_was_due() {
     };
     let silences = |max_late_ns: Option<u64>, pause_ns: u64, scenario: &str| {
         let rules = OpenLoop { max_late_ns, ..OpenLoop::default() };
-        let settings = Settings { duration_ns: Some(5 * SECOND - 1), ..open_loop(rules) };
+        let config = Config { duration_ns: Some(5 * SECOND - 1), ..open_loop(rules) };
         let scenario: Scenario = toml::from_str(scenario).unwrap();
         let think_ns = (pause_ns > 0).then(|| Box::new(move || Ok(Some(pause_ns))) as Box<_>);
         let callbacks = Callbacks { think_ns, ..Callbacks::default() };
         let job = Job { pacer: every(50 * MS, None), callbacks, ..job(get(), http1(1)) };
-        let end = run_job(settings, scenario.network(1), job).end;
+        let end = run_job(config, scenario.network(1), job).end;
         let silences = common(&end.silences, &end.awaited);
         silences.iter().map(|gap: &Gap| (gap.from_ns / MS, gap.until_ns / MS)).collect::<Vec<_>>()
     };
@@ -202,7 +202,7 @@ fn a_request_that_finds_no_connection_has_asked_since_it_was_due() {
 #[test]
 fn what_would_start_too_late_is_dropped_and_nothing_else_is() {
     let rules = OpenLoop { max_late_ns: Some(500 * MS), ..OpenLoop::default() };
-    let one = Settings { duration_ns: Some(9_995 * MS), give_up_ns: None, ..open_loop(rules) };
+    let one = Config { duration_ns: Some(9_995 * MS), give_up_ns: None, ..open_loop(rules) };
     let totals = run_scenario(one, 10 * MS, "connect_us = 0.0\n[[stall]]\nfrom_s = 3.0\nfor_s = 2.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     assert_eq!((open_loop.due, open_loop.unsent), (1_000, 0));
@@ -226,12 +226,12 @@ fn what_was_due_and_not_sent_at_the_end_is_counted_with_its_age() {
 /// Batches of two on a server that only responds to the first request of a connection; reconnecting takes longer than
 /// the run.
 fn given_back(rules: OpenLoop) -> Totals {
-    let settings = Settings { depth: 2, requests: Some(6), duration_ns: Some(100 * MS), ..open_loop(rules) };
+    let config = Config { depth: 2, requests: Some(6), duration_ns: Some(100 * MS), ..open_loop(rules) };
     let scenario = "connect_us = 0.0\nclose = true\nanswer = \"HTTP/1.0 200 OK\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 0.0005\nfor_s = 9.0";
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
     let source = Box::new(Repeated(vec![get(), get()]));
     let pacer = every(10 * MS, None);
-    let ran = run_job(settings, scenario.network(1), Job { source, pacer, ..job(get(), http1(2)) });
+    let ran = run_job(config, scenario.network(1), Job { source, pacer, ..job(get(), http1(2)) });
     assert_conserved(&ran.totals);
     assert_accounted(&ran.totals);
     ran.totals
@@ -255,7 +255,7 @@ fn what_the_server_gave_back_is_not_dropped_in_place_of_what_is_due() {
 
 #[test]
 fn a_warm_up_hands_over_what_it_could_not_send() {
-    let warm = Settings { warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
+    let warm = Config { warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
     let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 20000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     // Half of what is due can be sent: after a second 51 have been, the others wait, and the window is spent on them.
@@ -265,7 +265,7 @@ fn a_warm_up_hands_over_what_it_could_not_send() {
 
 #[test]
 fn how_quick_the_target_is_while_it_has_little_to_do_is_known_from_the_warm_up() {
-    let warm = Settings { max_inflight: 10, warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
+    let warm = Config { max_inflight: 10, warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
     let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 200000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     // The first five requests find less than half of the connections busy; after that all are.
@@ -278,7 +278,7 @@ fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
     let closes = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true";
     for is_error in [false, true] {
         let rules = OpenLoop { as_wrk2: is_error, ..OpenLoop::default() };
-        let totals = run_scenario(Settings { duration_ns: Some(995 * MS), ..open_loop(rules) }, 10 * MS, closes);
+        let totals = run_scenario(Config { duration_ns: Some(995 * MS), ..open_loop(rules) }, 10 * MS, closes);
         let counters = &totals.counters;
         assert_eq!((counters.completed, counters.failed), (100, 0));
         assert_eq!((counters.idle_closed, counters.connects), (100, 101));
@@ -289,7 +289,7 @@ fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
 /// The counts when a server freezes for the first half of two seconds, with a schedule of 100 requests a second.
 fn after_a_stall(catch_up: Option<CatchUp>) -> Totals {
     let network = Noting { latency_ns: MS, not_before: Nanos(500 * MS), asked: Rc::default() };
-    let two_seconds = Settings { duration_ns: Some(1_995 * MS), ..open_loop(OpenLoop::default()) };
+    let two_seconds = Config { duration_ns: Some(1_995 * MS), ..open_loop(OpenLoop::default()) };
     run_job(two_seconds, Box::new(network), Job { pacer: every(10 * MS, catch_up), ..job(get(), http1(1)) }).totals
 }
 
@@ -330,7 +330,7 @@ fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns: MS, not_before: Nanos(500 * MS), asked: Rc::clone(&asked) };
     let pacer = every(10 * MS, catch_up);
-    let two_seconds = Settings { duration_ns: Some(1_995 * MS), ..settings() };
+    let two_seconds = Config { duration_ns: Some(1_995 * MS), ..config() };
     run_job(two_seconds, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     asked.take().into_iter().map(|ns| ns / MS).collect()
 }
@@ -364,7 +364,7 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     let slice_ns = 100 * MS;
     let span = Span { warmup_ns: 0, duration_ns: Some(SECOND) };
     let pacer = Pacer::Scheduled(Scheduled::new(dues(30 * MS, span), None, slice_ns));
-    let ten = Settings { max_inflight: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
+    let ten = Config { max_inflight: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(ten, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     // What is due exactly at the end of a slice leaves then, and what would leave after the end of the run leaves when
     // it is due.
@@ -382,7 +382,7 @@ fn run_in_slices(answer: Vec<Act>) -> Totals {
     let slice_ns = 10 * MS;
     let span = Span { warmup_ns: 0, duration_ns: Some(SECOND) };
     let pacer = Pacer::Scheduled(Scheduled::new(dues(MS, span), None, slice_ns));
-    let many = Settings { max_inflight: 50, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
+    let many = Config { max_inflight: 50, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(many, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
     assert_accounted(&ran.totals);
     ran.totals
@@ -411,7 +411,7 @@ impl Peer for Answering {
 fn answers_are_gathered_until_their_slice_ends_and_arrive_when_they_did() {
     let totals = run_in_slices(vec![Act::Send(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec())]);
     assert_eq!((totals.latency.min(), totals.latency.max()), (Some(3 * MS), Some(3 * MS)));
-    let waits = totals.evidence.waits;
+    let waits = totals.activity.waits;
     assert!((100..150).contains(&waits), "{waits}: one for each slice, and those for timers");
 }
 
@@ -473,7 +473,7 @@ fn as_in_wrk2_only_a_stall_of_the_generator_is_caught_up_slowly() {
         let pacer = every(10 * MS, Some(CatchUp::DOUBLE));
         let scenario: Scenario = toml::from_str(&format!("connect_us = 0.0\nlatency_us = 1000.0\n{scenario}")).unwrap();
         let two_seconds =
-            Settings { duration_ns: Some(1_995 * MS), ..open_loop(OpenLoop { as_wrk2, ..OpenLoop::default() }) };
+            Config { duration_ns: Some(1_995 * MS), ..open_loop(OpenLoop { as_wrk2, ..OpenLoop::default() }) };
         let totals = run_job(two_seconds, scenario.network(1), Job { pacer, ..job(get(), http1(1)) }).totals;
         totals.open_loop.unwrap().late
     };
@@ -520,9 +520,9 @@ impl Network for Polled {
 fn a_worker_that_may_busy_poll_wakes_up_before_a_request_is_due() {
     let woken = Rc::<RefCell<Vec<Nanos>>>::default();
     let network = Polled { network: Scenario::default().network(1), now: Cell::default(), woken: Rc::clone(&woken) };
-    let settings = Settings { spins: true, ..open_loop(OpenLoop::default()) };
+    let config = Config { spins: true, ..open_loop(OpenLoop::default()) };
     let job = Job { pacer: every(10 * MS, None), ..job(get(), http1(1)) };
-    let ran = run_job(settings, Box::new(network), job);
+    let ran = run_job(config, Box::new(network), job);
     assert_accounted(&ran.totals);
     for number in 1..100 {
         assert!(woken.borrow().contains(&Nanos(number * 10 * MS - 50_000)), "before request {number}");
@@ -544,8 +544,8 @@ fn far_more_than_can_be_sent_is_counted_in_no_time() {
 
 #[test]
 fn what_is_due_while_the_worker_is_stalled_over_the_end_is_unsent() {
-    let settings = Settings { duration_ns: Some(1_500 * MS), ..open_loop(OpenLoop::default()) };
-    let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 1.005\nfor_s = 2.0");
+    let config = Config { duration_ns: Some(1_500 * MS), ..open_loop(OpenLoop::default()) };
+    let totals = run_scenario(config, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 1.005\nfor_s = 2.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     assert_eq!((open_loop.due, totals.counters.started, open_loop.unsent), (150, 101, 49));
     assert_eq!(open_loop.censored.max(), Some(490 * MS));
@@ -555,13 +555,13 @@ fn what_is_due_while_the_worker_is_stalled_over_the_end_is_unsent() {
 #[test]
 fn what_the_warm_up_left_over_is_none_of_the_requests_that_are_asked_for() {
     for max_late_ns in [None, Some(300 * MS)] {
-        let settings = Settings {
+        let config = Config {
             warmup_ns: SECOND,
             requests: Some(50),
             duration_ns: None,
             ..open_loop(OpenLoop { max_late_ns, ..OpenLoop::default() })
         };
-        let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\nlatency_us = 20000.0");
+        let totals = run_scenario(config, 10 * MS, "connect_us = 0.0\nlatency_us = 20000.0");
         let open_loop = totals.open_loop.as_deref().unwrap();
         assert_eq!((open_loop.due, open_loop.unsent), (50, 0));
         assert!(open_loop.carried > 20, "{}", open_loop.carried);
@@ -571,8 +571,8 @@ fn what_the_warm_up_left_over_is_none_of_the_requests_that_are_asked_for() {
 #[test]
 fn who_is_stalled_over_the_end_of_the_warm_up_drops_what_counts_where_it_counts() {
     let rules = OpenLoop { max_late_ns: Some(50 * MS), ..OpenLoop::default() };
-    let settings = Settings { warmup_ns: SECOND, ..open_loop(rules) };
-    let totals = run_scenario(settings, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 0.805\nfor_s = 0.7");
+    let config = Config { warmup_ns: SECOND, ..open_loop(rules) };
+    let totals = run_scenario(config, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 0.805\nfor_s = 0.7");
     let open_loop = totals.open_loop.as_deref().unwrap();
     // It counts for a second from 1.505 s on, including what was due before; what is too late by then is dropped.
     assert_eq!(open_loop.due, 151);

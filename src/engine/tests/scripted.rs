@@ -102,41 +102,41 @@ fn writes() -> Wants {
     Wants { request: true, ..Wants::default() }
 }
 
-fn run_script(settings: Settings, scenario: &str, script: Script) -> Ran {
-    run_script_under(Control::default(), settings, scenario, script)
+fn run_script(config: Config, scenario: &str, script: Script) -> Ran {
+    run_script_under(Control::default(), config, scenario, script)
 }
 
-fn run_script_under(control: Control, settings: Settings, scenario: &str, script: Script) -> Ran {
+fn run_script_under(control: Control, config: Config, scenario: &str, script: Script) -> Ran {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is well written");
-    let backend = Sim::new(settings.max_inflight, scenario.network(1));
-    run_backend(control, settings, backend, script.in_charge_of(job(get(), http1(usize::MAX))))
+    let backend = Sim::new(config.max_inflight, scenario.network(1));
+    run_backend(control, config, backend, script.in_charge_of(job(get(), http1(usize::MAX))))
 }
 
 const INSTANT: &str = "connect_us = 0.0";
 
 #[test]
 fn a_batch_leaves_together_and_both_it_and_its_responses_have_latencies() {
-    let rules = Rules { pipelines: true, ..settings().rules };
-    let three = Settings { rules, requests: Some(9), duration_ns: None, ..settings() };
+    let rules = Rules { pipelines: true, ..config().rules };
+    let three = Config { rules, requests: Some(9), duration_ns: None, ..config() };
     let ran = run_script(three, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (9, 3));
     assert_eq!(ran.totals.latency.count(), 9);
     let batches = ran.totals.batch_latency.as_ref().expect("there are batches");
     assert_eq!((batches.count(), batches.min()), (3, ran.totals.latency.max()));
-    assert_eq!(ran.totals.evidence.script_ns, 3);
+    assert_eq!(ran.totals.activity.script_ns, 3);
     assert_conserved(&ran.totals);
 }
 
 #[test]
 fn the_last_batch_is_cut_to_the_requests_that_are_left() {
-    let five = Settings { requests: Some(5), duration_ns: None, ..settings() };
+    let five = Config { requests: Some(5), duration_ns: None, ..config() };
     let ran = run_script(five, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed, ran.totals.counters.batches), (5, 5, 2));
 }
 
 #[test]
 fn batches_may_differ_in_size() {
-    let ten = Settings { requests: Some(10), duration_ns: None, ..settings() };
+    let ten = Config { requests: Some(10), duration_ns: None, ..config() };
     let ran = run_script(ten, INSTANT, Script { wants: writes(), batches: vec![1, 4, 2, 3], ..Script::default() });
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (10, 4));
 }
@@ -144,7 +144,7 @@ fn batches_may_differ_in_size() {
 #[test]
 fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
     let began_ns = thread_cpu_ns();
-    let many = Settings { requests: Some(200_000), duration_ns: None, ..settings() };
+    let many = Config { requests: Some(200_000), duration_ns: None, ..config() };
     let ran = run_script(many, INSTANT, Script { wants: writes(), batches: vec![200_000], ..Script::default() });
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (200_000, 1));
     // It takes a second; it took two minutes when each response moved all requests after it.
@@ -157,7 +157,7 @@ fn a_late_batch_is_one_timeout_where_wrk_is_imitated_and_one_for_each_request_na
     for (compat, expected) in [(true, 1), (false, 3)] {
         let rules =
             Rules { scale: scale(compat), timeout_ns: Some(MS / 2), phases: false, pipelines: true, open_loop: None };
-        let three = Settings { rules, requests: Some(3), duration_ns: None, ..settings() };
+        let three = Config { rules, requests: Some(3), duration_ns: None, ..config() };
         let ran = run_script(three, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
         assert_eq!(ran.totals.counters.late, expected);
     }
@@ -166,7 +166,7 @@ fn a_late_batch_is_one_timeout_where_wrk_is_imitated_and_one_for_each_request_na
 #[test]
 fn a_pause_precedes_every_batch_and_counts_into_no_latency() {
     let wants = Wants { delay: true, ..Wants::default() };
-    let ran = run_script(settings(), INSTANT, Script { wants, delay_ns: 9 * MS, ..Script::default() });
+    let ran = run_script(config(), INSTANT, Script { wants, delay_ns: 9 * MS, ..Script::default() });
     // 9 ms of pause and 1 ms until the response: one request every 10 ms, the first sent at 9 ms.
     assert_eq!(ran.totals.counters.completed, 100, "the last one at the very end");
     assert_eq!((ran.totals.latency.min(), ran.totals.latency.max()), (Some(MS), Some(MS)));
@@ -177,7 +177,7 @@ fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
     let wants = Wants { delay: true, ..Wants::default() };
     let scenario = "connect_us = 0.0\nclose = true\n\
                     answer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
-    let ran = run_script(settings(), scenario, Script { wants, delay_ns: 9 * MS, ..Script::default() });
+    let ran = run_script(config(), scenario, Script { wants, delay_ns: 9 * MS, ..Script::default() });
     assert!((98..=100).contains(&ran.totals.counters.completed), "{}", ran.totals.counters.completed);
     assert!(ran.totals.counters.connects >= ran.totals.counters.completed);
 }
@@ -185,7 +185,7 @@ fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
 #[test]
 fn a_pause_that_is_longer_than_the_server_keeps_a_connection_is_over_all_the_same() {
     let wants = Wants { delay: true, ..Wants::default() };
-    let three = Settings { requests: Some(3), duration_ns: None, ..settings() };
+    let three = Config { requests: Some(3), duration_ns: None, ..config() };
     let scenario = "connect_us = 0.0\nlatency_us = 1000.0\nidle_us = 200000.0";
     let ran = run_script(three, scenario, Script { wants, delay_ns: 500 * MS, ..Script::default() });
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.started), (3, 3));
@@ -195,7 +195,7 @@ fn a_pause_that_is_longer_than_the_server_keeps_a_connection_is_over_all_the_sam
 
 #[test]
 fn a_batch_that_waits_for_another_connection_does_not_pause_again() {
-    let limited = Settings { requests_per_connection: Some(per_connection(3)), requests: Some(4), ..settings() };
+    let limited = Config { requests_per_connection: Some(per_connection(3)), requests: Some(4), ..config() };
     let script = Script { delay_ns: 9 * MS, ..Script::writing(&[1, 3]) };
     let script = Script { wants: Wants { delay: true, ..writes() }, ..script };
     let ran = run_script(limited, "connect_us = 0.0\nlatency_us = 1000.0", script);
@@ -205,12 +205,12 @@ fn a_batch_that_waits_for_another_connection_does_not_pause_again() {
 
 #[test]
 fn time_inside_the_script_counts_from_the_end_of_the_warm_up() {
-    let warm = Settings { warmup_ns: 1_000_000_000, ..settings() };
+    let warm = Config { warmup_ns: 1_000_000_000, ..config() };
     let ran =
         run_script(warm, "latency_us = 10000.0", Script { wants: writes(), batches: vec![1], ..Script::default() });
     // This script takes a nanosecond for each request.
     assert!(ran.totals.counters.started > 0);
-    assert_eq!(ran.totals.evidence.script_ns, ran.totals.counters.started);
+    assert_eq!(ran.totals.activity.script_ns, ran.totals.counters.started);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_script_sees_of_responses_what_it_wants_to_see() {
     let scenario = "connect_us = 0.0\nanswer = \"HTTP/1.1 201 OK\\r\\nContent-Length: 4\\r\\n\\r\\nbody\"\nsplit = 3";
     for (headers, body, lengths) in [(false, false, (0, 0)), (true, false, (38, 0)), (true, true, (38, 4))] {
         let script = Script { wants: Wants { response: true, headers, body, ..Wants::default() }, ..Script::default() };
-        let two = Settings { requests: Some(2), duration_ns: None, ..settings() };
+        let two = Config { requests: Some(2), duration_ns: None, ..config() };
         let ran = run_script(two, scenario, script.clone());
         let told = script.told.lock().unwrap();
         assert_eq!(told.len(), 2);
@@ -238,7 +238,7 @@ fn bodies_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
         let mut control = Control::default();
         control.bodies = Arc::new(Budget::of(bytes));
         let script = Script { wants, ..Script::default() };
-        let many = Settings { max_inflight: connections, requests: Some(40), duration_ns: None, ..settings() };
+        let many = Config { max_inflight: connections, requests: Some(40), duration_ns: None, ..config() };
         let ran = run_script_under(control, many, &scenario, script.clone());
         let told = script.told.lock().unwrap();
         assert_eq!((ran.totals.counters.completed, told.len()), (40, 40));
@@ -252,7 +252,7 @@ fn bodies_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
 fn a_script_can_end_its_worker_at_an_answer() {
     let script =
         Script { wants: Wants { response: true, ..Wants::default() }, stops_at: Some(10), ..Script::default() };
-    let ran = run_script(Settings { max_inflight: 4, ..settings() }, INSTANT, script);
+    let ran = run_script(Config { max_inflight: 4, ..config() }, INSTANT, script);
     assert_eq!(ran.totals.counters.completed, 10);
     assert!(ran.end.failure.is_none() && ran.end.elapsed_ns < 5 * MS);
 }
@@ -260,7 +260,7 @@ fn a_script_can_end_its_worker_at_an_answer() {
 #[test]
 fn a_script_that_fails_ends_the_run_and_is_not_asked_again() {
     let script = Script { wants: writes(), batches: vec![1], fails_at: Some(5), ..Script::default() };
-    let ran = run_script(Settings { max_inflight: 4, ..settings() }, INSTANT, script);
+    let ran = run_script(Config { max_inflight: 4, ..config() }, INSTANT, script);
     assert_eq!(ran.end.failure, Some(ScriptFailure::Raised("boom".to_owned())));
     assert_eq!(ran.totals.counters.started, 5);
 }
@@ -269,8 +269,8 @@ fn a_script_that_fails_ends_the_run_and_is_not_asked_again() {
 fn a_script_chooses_where_connections_go_even_if_nobody_listens_there() {
     let other = "127.0.0.9:81".parse().unwrap();
     let script = Script { address: Some(other), ..Script::default() };
-    let ran = run_script(settings(), "connect_us = 0.0\nlistens = ['127.0.0.9']", script.clone());
+    let ran = run_script(config(), "connect_us = 0.0\nlistens = ['127.0.0.9']", script.clone());
     assert_eq!(ran.end.working, [other]);
-    let ran = run_script(settings(), "connect_us = 0.0\nlistens = ['127.0.0.1']", script);
+    let ran = run_script(config(), "connect_us = 0.0\nlistens = ['127.0.0.1']", script);
     assert_eq!((ran.totals.counters.completed, ran.end.refusal.map(|refusal| refusal.0)), (0, Some(other)));
 }

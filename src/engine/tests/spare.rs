@@ -48,15 +48,15 @@ impl Peer for Server {
 }
 
 /// Four connections that send this many requests.
-fn requests(requests: u64) -> Settings {
-    Settings { max_inflight: 4, requests: Some(requests), duration_ns: None, ..settings() }
+fn requests(requests: u64) -> Config {
+    Config { max_inflight: 4, requests: Some(requests), duration_ns: None, ..config() }
 }
 
 /// One session; returns how many connects it made, and how many connections it tried to adopt.
-fn session(settings: Settings, are_there: bool, spares: Option<Vec<Spare>>) -> (Ran, [u32; 2]) {
+fn session(config: Config, are_there: bool, spares: Option<Vec<Spare>>) -> (Ran, [u32; 2]) {
     let (seen, link) = (Seen::default(), Arc::new(WorkerLink::default()));
-    let backend = Sim::new(settings.max_inflight, Box::new(Servers { seen: seen.clone(), are_there }));
-    let engine = Engine::new(settings, backend, job(get(), http1(1)), Arc::default(), Arc::clone(&link));
+    let backend = Sim::new(config.max_inflight, Box::new(Servers { seen: seen.clone(), are_there }));
+    let engine = Engine::new(config, backend, job(get(), http1(1)), Arc::default(), Arc::clone(&link));
     let end = engine.with_spares(spares).run(Instant::now());
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
@@ -67,8 +67,8 @@ fn session(settings: Settings, are_there: bool, spares: Option<Vec<Spare>>) -> (
 }
 
 /// The connections that a session of twenty requests on four connections leaves.
-fn left(settings: Settings) -> Vec<Spare> {
-    let (ran, connects) = session(settings, true, Some(Vec::new()));
+fn left(config: Config) -> Vec<Spare> {
+    let (ran, connects) = session(config, true, Some(Vec::new()));
     assert_eq!((ran.totals.counters.connects, connects), (4, [4, 0]));
     ran.end.spares
 }
@@ -78,7 +78,7 @@ fn a_session_opens_no_connection_where_an_earlier_one_has_left_enough() {
     for warmup_ns in [0, 55 * MS] {
         let spares = left(requests(20));
         assert_eq!(spares.len(), 4);
-        let (Ran { totals, end }, connects) = session(Settings { warmup_ns, ..requests(20) }, true, Some(spares));
+        let (Ran { totals, end }, connects) = session(Config { warmup_ns, ..requests(20) }, true, Some(spares));
         let counters = &totals.counters;
         assert_eq!((counters.connects, connects), (0, [0, 4]));
         assert_eq!((counters.slots_opened, counters.completed, counters.open_at_end), (4, 20 + counters.carried, 0));
@@ -98,16 +98,16 @@ fn what_the_server_has_closed_meanwhile_is_opened_again_and_is_no_error() {
 
 #[test]
 fn only_what_is_idle_and_stays_open_is_left_and_only_where_somebody_asks() {
-    let in_flight = Settings { requests: None, duration_ns: Some(SECOND), ..requests(0) };
+    let in_flight = Config { requests: None, duration_ns: Some(SECOND), ..requests(0) };
     assert!(session(in_flight, true, Some(Vec::new())).0.end.spares.is_empty(), "all have a request in flight");
-    let once = Settings { requests_per_connection: Some(per_connection(5)), ..requests(20) };
+    let once = Config { requests_per_connection: Some(per_connection(5)), ..requests(20) };
     assert!(left(once).is_empty(), "each has reached its limit");
     assert!(session(requests(20), true, None).0.end.spares.is_empty(), "they are not wanted");
 }
 
 #[test]
 fn a_connection_has_no_more_requests_in_two_sessions_than_in_one() {
-    let limited = |requests| Settings {
+    let limited = |requests| Config {
         max_inflight: 1,
         requests_per_connection: Some(per_connection(10)),
         ..self::requests(requests)
@@ -119,10 +119,10 @@ fn a_connection_has_no_more_requests_in_two_sessions_than_in_one() {
 
 #[test]
 fn what_leads_elsewhere_or_is_one_too_many_waits_for_the_next_session() {
-    let elsewhere = Settings { addresses: vec!["127.0.0.2:80".parse().unwrap()], ..requests(20) };
+    let elsewhere = Config { addresses: vec!["127.0.0.2:80".parse().unwrap()], ..requests(20) };
     let (ran, connects) = session(elsewhere, true, Some(left(requests(20))));
     assert_eq!((connects, ran.end.spares.len()), ([4, 0], 8));
-    let fewer = Settings { max_inflight: 3, ..requests(20) };
+    let fewer = Config { max_inflight: 3, ..requests(20) };
     let (ran, connects) = session(fewer, true, Some(left(requests(20))));
     assert_eq!((connects, ran.end.spares.len()), ([0, 3], 4));
 }

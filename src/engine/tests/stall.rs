@@ -11,9 +11,9 @@ use crate::stats::silences::GAP_MIN_NS;
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 10000.0\n";
 
 fn standing(connections: u32, duration_ms: u64, span: &str) -> Ran {
-    let rules = Rules { timeout_ns: Some(300 * MS), ..settings().rules };
-    let limits = Settings { give_up_ns: Some(500 * MS), duration_ns: Some(duration_ms * MS), rules, ..settings() };
-    run_http(Settings { max_inflight: connections, ..limits }, &format!("{QUICK}[[generator_stall]]\n{span}"))
+    let rules = Rules { timeout_ns: Some(300 * MS), ..config().rules };
+    let limits = Config { give_up_ns: Some(500 * MS), duration_ns: Some(duration_ms * MS), rules, ..config() };
+    run_http(Config { max_inflight: connections, ..limits }, &format!("{QUICK}[[generator_stall]]\n{span}"))
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn a_run_ends_where_the_generator_was_stalled_over_its_end() {
     for latency_us in [10_000, 900_000] {
         let stalled =
             format!("connect_us = 0.0\nlatency_us = {latency_us}.0\n[[generator_stall]]\nfrom_s = 1.005\nfor_s = 2.0");
-        let settings = Settings { duration_ns: Some(1_500 * MS), max_inflight: 3, ..settings() };
-        let Ran { totals, end } = run_http(settings, &stalled);
+        let config = Config { duration_ns: Some(1_500 * MS), max_inflight: 3, ..config() };
+        let Ran { totals, end } = run_http(config, &stalled);
         let counters = &totals.counters;
         assert!((1_000 * MS..=1_100 * MS).contains(&end.elapsed_ns), "{}", end.elapsed_ns);
         assert_eq!((counters.abandoned, counters.failed, counters.open_at_end), (0, 0, 3));
@@ -59,7 +59,7 @@ fn nothing_after_the_end_counts_for_who_was_stalled_again_while_catching_up() {
     // run.
     let twice = "connect_us = 0.0\nlatency_us = 900000.0\n[[generator_stall]]\nfrom_s = 0.2\nfor_s = 0.3\n\
                  [[generator_stall]]\nfrom_s = 0.4\nfor_s = 1.6";
-    let Ran { totals, end } = run_http(Settings { max_inflight: 3, ..settings() }, twice);
+    let Ran { totals, end } = run_http(Config { max_inflight: 3, ..config() }, twice);
     let counters = &totals.counters;
     assert_eq!((end.elapsed_ns, counters.completed, counters.open_at_end), (SECOND, 0, 3));
     assert_eq!(counters.occupancy.in_flight_ns, 3 * SECOND);
@@ -71,8 +71,8 @@ fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
     // Past the end of the warm-up, also where that is the first timer missed, and past the planned end of the run.
     for (from_s, for_s) in [("0.9", "0.5"), ("0.9995", "0.4005"), ("0.9", "3.0")] {
         let stalled = format!("{QUICK}[[generator_stall]]\nfrom_s = {from_s}\nfor_s = {for_s}");
-        let settings = Settings { warmup_ns: SECOND, duration_ns: Some(SECOND), ..settings() };
-        let Ran { totals, end } = run_http(settings, &stalled);
+        let config = Config { warmup_ns: SECOND, duration_ns: Some(SECOND), ..config() };
+        let Ran { totals, end } = run_http(config, &stalled);
         assert_eq!(end.elapsed_ns, SECOND);
         assert!((90..=110).contains(&totals.counters.completed), "{}", totals.counters.completed);
         assert_eq!(end.stalls, [], "it was before");
@@ -114,6 +114,6 @@ fn who_worked_meanwhile_was_not_stalled() {
     let scenario = format!("{QUICK}[[generator_stall]]\nfrom_s = 0.505\nfor_s = 0.2");
     let scenario: Scenario = toml::from_str(&scenario).unwrap();
     let network = Box::new(Working(scenario.network(1)));
-    let Ran { end, .. } = run_on(settings(), network, get(), http1(1));
+    let Ran { end, .. } = run_on(config(), network, get(), http1(1));
     assert_eq!(end.stalls, []);
 }

@@ -72,7 +72,7 @@ fn only_what_was_handed_to_the_kernel_was_started() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 10000.0").unwrap();
     // In the window after a warm-up, the first responses are to requests from before.
     for (warmup_ns, carried) in [(0, 0), (50 * MS, 3)] {
-        let three = Settings { max_inflight: 3, warmup_ns, duration_ns: Some(100 * MS), ..settings() };
+        let three = Config { max_inflight: 3, warmup_ns, duration_ns: Some(100 * MS), ..config() };
         let backend = Gathering { sim: Sim::new(3, scenario.clone().network(1)), queued: Vec::new() };
         let ran = run_backend(Control::default(), three, backend, job(get(), http1(1)));
         let counters = ran.totals.counters;
@@ -91,15 +91,15 @@ fn only_what_was_handed_to_the_kernel_was_started() {
 fn timers_allow_no_further_busy_polling() {
     // A peer that accepts, in the kernel, and never responds.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let rules = Rules { timeout_ns: Some(MS), ..settings().rules };
+    let rules = Rules { timeout_ns: Some(MS), ..config().rules };
     let addresses = vec![listener.local_addr().unwrap()];
-    let settings = Settings { spins: true, addresses, rules, duration_ns: Some(SECOND / 2), ..settings() };
+    let config = Config { spins: true, addresses, rules, duration_ns: Some(SECOND / 2), ..config() };
     let backend = Epoll::new(1, Clock::start(), Dialer::default()).unwrap();
-    let ran = run_backend(Control::default(), settings, backend, job(get(), http1(1)));
+    let ran = run_backend(Control::default(), config, backend, job(get(), http1(1)));
     let counters = ran.totals.counters;
     assert_eq!((counters.started, counters.late), (1, 1));
     // A millisecond for the connect and one for the request, and nothing for each sweep.
-    let evidence = ran.totals.evidence;
-    assert!(evidence.spun_ns < 20 * MS, "{evidence:?}");
-    assert!(evidence.spun_ns <= evidence.cpu_ns(), "{evidence:?}");
+    let activity = ran.totals.activity;
+    assert!(activity.spun_ns < 20 * MS, "{activity:?}");
+    assert!(activity.spun_ns <= activity.cpu_ns(), "{activity:?}");
 }

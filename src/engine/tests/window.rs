@@ -3,8 +3,8 @@
 use super::*;
 
 /// A warm-up, then a measured window.
-fn window(warmup_ms: u64, duration_ms: u64) -> Settings {
-    Settings { warmup_ns: warmup_ms * MS, duration_ns: Some(duration_ms * MS), ..settings() }
+fn window(warmup_ms: u64, duration_ms: u64) -> Config {
+    Config { warmup_ns: warmup_ms * MS, duration_ns: Some(duration_ms * MS), ..config() }
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn what_completes_in_the_window_counts_with_its_whole_latency() {
 #[test]
 fn a_stall_across_the_start_of_the_window_is_in_the_latency() {
     let stall = "connect_us = 0.0\nlatency_us = 1000.0\n[[stall]]\nfrom_s = 0.9\nfor_s = 1.0";
-    let ran = run_http(Settings { max_inflight: 4, ..window(1000, 2000) }, stall);
+    let ran = run_http(Config { max_inflight: 4, ..window(1000, 2000) }, stall);
     assert_eq!(ran.totals.latency.max(), Some(1001 * MS), "sent at 899 ms, answered at 1,900 ms");
     assert_eq!(ran.totals.counters.carried, 4);
     assert_conserved(&ran.totals);
@@ -35,7 +35,7 @@ fn a_stall_across_the_start_of_the_window_is_in_the_latency() {
 fn requests_that_were_carried_fail_are_given_up_and_stay_open_like_others() {
     for (what, give_up_ns) in [("'hang'", Some(700 * MS)), ("'hang'", None), ("'reset'", None)] {
         let fault = format!("connect_us = 0.0\nlatency_us = 600000.0\n[[fault]]\nevery = 1\nwhat = {what}");
-        let ran = run_http(Settings { max_inflight: 3, give_up_ns, ..window(500, 300) }, &fault);
+        let ran = run_http(Config { max_inflight: 3, give_up_ns, ..window(500, 300) }, &fault);
         let counters = &ran.totals.counters;
         assert_eq!(counters.carried, 3, "{what}");
         assert_conserved(&ran.totals);
@@ -45,8 +45,7 @@ fn requests_that_were_carried_fail_are_given_up_and_stay_open_like_others() {
 
 #[test]
 fn a_number_of_requests_is_started_in_the_window_and_what_was_carried_comes_on_top() {
-    let limited =
-        Settings { max_inflight: 5, requests: Some(20), warmup_ns: 100 * MS, duration_ns: None, ..settings() };
+    let limited = Config { max_inflight: 5, requests: Some(20), warmup_ns: 100 * MS, duration_ns: None, ..config() };
     let ran = run_http(limited, "connect_us = 0.0\nlatency_us = 30000.0");
     let counters = &ran.totals.counters;
     assert_eq!((counters.carried, counters.started, counters.completed), (5, 20, 25));
@@ -59,7 +58,7 @@ fn time_in_flight_is_counted_whatever_becomes_of_the_request() {
         connect_us = 0.0
         [[fault]]\nevery = 7\nwhat = 'hang'
         [[fault]]\nevery = 11\nwhat = { answer = 'nonsense' }";
-    let ran = run_http(Settings { max_inflight: 10, give_up_ns: Some(200 * MS), ..window(0, 3000) }, faults);
+    let ran = run_http(Config { max_inflight: 10, give_up_ns: Some(200 * MS), ..window(0, 3000) }, faults);
     let counters = &ran.totals.counters;
     assert_conserved(&ran.totals);
     // Between two requests there is nothing except the back-off after nonsense.
@@ -74,7 +73,7 @@ fn time_in_flight_is_counted_whatever_becomes_of_the_request() {
 #[test]
 fn pipelined_requests_overlap_and_their_connection_is_busy_once() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
-    let pipelined = Settings { depth: 4, ..window(0, 1000) };
+    let pipelined = Config { depth: 4, ..window(0, 1000) };
     let ran = run_on(pipelined, scenario.network(1), get(), http1(4));
     let counters = &ran.totals.counters;
     assert_eq!((counters.occupancy.in_flight_ns, counters.occupancy.busy_ns), (4 * 1000 * MS, 1000 * MS));
@@ -83,7 +82,7 @@ fn pipelined_requests_overlap_and_their_connection_is_busy_once() {
 #[test]
 fn a_connection_that_is_not_there_is_not_busy() {
     let outage = "connect_us = 1000.0\nlatency_us = 1000.0\nclose = true\n[[refuse]]\nfrom_s = 0.5\nfor_s = 1.0";
-    let ran = run_http(Settings { max_inflight: 2, ..window(0, 2000) }, outage);
+    let ran = run_http(Config { max_inflight: 2, ..window(0, 2000) }, outage);
     let counters = &ran.totals.counters;
     let accounted_ns = counters.occupancy.busy_ns + counters.occupancy.connecting_ns + counters.occupancy.waiting_ns;
     assert_eq!(accounted_ns, 2 * 2000 * MS, "{counters:?}");
@@ -93,7 +92,7 @@ fn a_connection_that_is_not_there_is_not_busy() {
 #[test]
 fn who_lost_its_connection_in_the_warm_up_waits_and_was_not_never_there() {
     let outage = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true\n[[refuse]]\nfrom_s = 0.5\nfor_s = 1.0";
-    let ran = run_http(Settings { max_inflight: 4, ..window(1000, 3000) }, outage);
+    let ran = run_http(Config { max_inflight: 4, ..window(1000, 3000) }, outage);
     let occupancy = &ran.totals.counters.occupancy;
     assert_eq!(occupancy.absent_ns, 0);
     assert!(occupancy.waiting_ns > 4 * 300 * MS && occupancy.connecting_ns < 10 * MS, "{occupancy:?}");

@@ -138,7 +138,7 @@ enum Unasked {
 
 fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[SIGQUIT])?;
-    let attached = signals.interrupt.unheard(|| check(experiment))?;
+    let attached = signals.interrupt.blocking(|| check(experiment))?;
     let known = known(experiment);
     screen::hide(known.clone());
     experiment.shown = without(&experiment.shown, &known)?;

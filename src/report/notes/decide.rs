@@ -43,8 +43,8 @@ const TIMES_NAMED: usize = 3;
 /// All notes on an outcome, most important first; none if it is beyond doubt.
 pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     // What a thread that never returned opened and sent is unknown.
-    let has_fallen = matches!(outcome.breakdown, Some(Breakdown::Bug(_)));
-    let is_known = outcome.stuck.is_empty() && !has_fallen && outcome.ended != Ended::NeverBegun;
+    let has_panicked = matches!(outcome.breakdown, Some(Breakdown::Bug(_)));
+    let is_known = outcome.stuck.is_empty() && !has_panicked && outcome.ended != Ended::NeverBegun;
     let mut rows: Vec<&Row> = outcome.totals.ledger.rows().iter().filter(|row| row.phase != Phase::Status).collect();
     // The order in which threads' rows were added is random and must not show.
     rows.sort_by_key(|row| (Reverse(row.count), row.phase, row.cause));

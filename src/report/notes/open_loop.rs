@@ -214,7 +214,7 @@ fn is_sliced(plan: &Plan, slice: Duration) -> bool {
 
 fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Option<Crowded>) -> Option<Behind> {
     let OpenLoop { lateness, due, carried, dropped, unsent, .. } = open_loop;
-    let evidence = &outcome.totals.evidence;
+    let evidence = &outcome.totals.activity;
     let elapsed_s = outcome.elapsed.as_secs_f64();
     if (dropped + unsent) * 100 <= due * MISSED_PERCENT || elapsed_s == 0.0 {
         return None;

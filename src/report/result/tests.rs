@@ -7,7 +7,7 @@ use crate::plan::{Dialect, Material, Percent};
 use crate::report::fixtures::{flawless, plan as fixture};
 use crate::report::{Judged, export};
 use crate::run::{Outcome, WorkerShare};
-use crate::stats::{Cause, Evidence, Interval, Phase};
+use crate::stats::{Activity, Cause, Interval, Phase};
 
 fn plan(dialect: Dialect) -> crate::plan::Plan {
     fixture(dialect, "http://127.0.0.1:8080/", 10, 1, 10)
@@ -35,7 +35,7 @@ fn outcome(latencies_us: impl IntoIterator<Item = u64>) -> Outcome {
     outcome.timeline.record(&interval);
     outcome.elapsed = Duration::from_secs(1);
     outcome.timeline.end(1_000_000_000);
-    let evidence = Evidence {
+    let activity = Activity {
         wall_ns: 10_000_000_000,
         user_ns: 1_000_000_000,
         system_ns: 2_000_000_000,
@@ -44,9 +44,9 @@ fn outcome(latencies_us: impl IntoIterator<Item = u64>) -> Outcome {
         waits: 100,
         completions: 1_000,
         completions_max: 30,
-        ..Evidence::default()
+        ..Activity::default()
     };
-    outcome.workers = vec![WorkerShare { connections: 10, counters: interval.counters, evidence: Some(evidence) }];
+    outcome.workers = vec![WorkerShare { connections: 10, counters: interval.counters, activity: Some(activity) }];
     outcome
 }
 
@@ -377,31 +377,31 @@ fn processor_time_is_told_apart_from_looking() {
     assert_eq!((threads[0].user_s, threads[0].system_s), (Some(1.0), Some(2.0)));
 }
 
-/// The thread that is made of this evidence, as it is written.
-fn thread(change: impl FnOnce(&mut Option<Evidence>)) -> serde_json::Value {
+/// The thread that is made of this activity, as it is written.
+fn thread(change: impl FnOnce(&mut Option<Activity>)) -> serde_json::Value {
     let mut outcome = outcome([5]);
-    change(&mut outcome.workers[0].evidence);
+    change(&mut outcome.workers[0].activity);
     serde_json::to_value(&Document::of(&plan(Dialect::Native), &outcome).threads[0]).unwrap()
 }
 
 #[test]
 fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
-    let change = |change: fn(&mut Evidence)| thread(|evidence| change(evidence.as_mut().unwrap()));
+    let change = |change: fn(&mut Activity)| thread(|activity| change(activity.as_mut().unwrap()));
     let known = change(|_| {});
     assert_eq!((&known["queued_s"], &known["asleep_s"]), (&0.5.into(), &6.5.into()));
     assert_eq!(known["waits"], serde_json::json!({ "count": 100, "completions": 1_000, "completions_max": 30 }));
     assert_eq!((known.get("lateness"), known.get("script_s")), (None, None));
-    let unqueued = change(|evidence| evidence.queued_ns = None);
+    let unqueued = change(|activity| activity.queued_ns = None);
     assert_eq!((unqueued.get("queued_s"), unqueued.get("asleep_s")), (None, None));
     assert_eq!(unqueued["user_s"], known["user_s"]);
-    let late = change(|evidence| [1_000, 4_000].into_iter().for_each(|late_ns| evidence.submitted(late_ns)));
+    let late = change(|activity| [1_000, 4_000].into_iter().for_each(|late_ns| activity.submitted(late_ns)));
     assert_eq!(late["lateness"], serde_json::json!({ "mean_us": 2.5, "max_us": 4.0 }));
     let script = crate::plan::Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() };
     let mut scripted = outcome([5]);
-    scripted.workers[0].evidence.as_mut().unwrap().script_ns = 250_000_000;
+    scripted.workers[0].activity.as_mut().unwrap().script_ns = 250_000_000;
     let scripted = Document::of(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &scripted);
     assert_eq!(scripted.threads[0].script_s, Some(0.25));
-    let lost = thread(|evidence| *evidence = None);
+    let lost = thread(|activity| *activity = None);
     let keys: Vec<&String> = lost.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["completed", "connections", "opened", "started"]);
 }
@@ -409,8 +409,8 @@ fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
 #[test]
 fn a_thread_that_ended_early_is_busy_for_a_share_of_the_run() {
     let mut outcome = outcome([5]);
-    let ended = Evidence { wall_ns: 1_000_000, user_ns: 900_000, queued_ns: Some(0), ..Evidence::default() };
-    outcome.workers[0].evidence = Some(ended);
+    let ended = Activity { wall_ns: 1_000_000, user_ns: 900_000, queued_ns: Some(0), ..Activity::default() };
+    outcome.workers[0].activity = Some(ended);
     let verdict = Document::of(&plan(Dialect::Native), &outcome).verdict.unwrap();
     assert_eq!(verdict.evidence.generator.threads[0].busy, 9e-4);
 }

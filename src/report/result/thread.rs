@@ -6,7 +6,7 @@ use super::InFlight;
 use super::distribution::figure;
 use crate::plan::Plan;
 use crate::run::{Outcome, WorkerShare};
-use crate::stats::Evidence;
+use crate::stats::Activity;
 
 /// One thread of the generator. `user_s` and `system_s` add up to its processor time, and so do `cpu_s` and `busy_polled_s`;
 /// with `queued_s` and `asleep_s` they add up to all of its time.
@@ -81,39 +81,39 @@ pub struct Lateness {
 impl Thread {
     /// What a worker did in a run.
     pub(super) fn of(share: &WorkerShare, plan: &Plan, outcome: &Outcome) -> Self {
-        let WorkerShare { connections, counters, evidence } = share;
-        let seconds = |of: fn(&Evidence) -> u64| evidence.as_ref().map(|evidence| of(evidence) as f64 / 1e9);
-        let known = |of: fn(&Evidence) -> Option<u64>| Some(of(evidence.as_ref()?)? as f64 / 1e9);
+        let WorkerShare { connections, counters, activity } = share;
+        let seconds = |of: fn(&Activity) -> u64| activity.as_ref().map(|activity| of(activity) as f64 / 1e9);
+        let known = |of: fn(&Activity) -> Option<u64>| Some(of(activity.as_ref()?)? as f64 / 1e9);
         let in_flight = InFlight::of(&counters.occupancy, outcome.elapsed);
         Self {
             connections: *connections,
             opened: Some(counters.connects),
             started: counters.started,
             completed: counters.completed,
-            in_flight: in_flight.filter(|_| evidence.is_some()),
-            cpu_s: seconds(|evidence| evidence.cpu_ns().saturating_sub(evidence.spun_ns)),
-            busy_polled_s: seconds(|evidence| evidence.spun_ns.min(evidence.cpu_ns())),
-            user_s: seconds(|evidence| evidence.user_ns),
-            system_s: seconds(|evidence| evidence.system_ns),
-            queued_s: known(|evidence| evidence.queued_ns),
-            asleep_s: known(Evidence::asleep_ns),
-            script_s: seconds(|evidence| evidence.script_ns).filter(|_| plan.script.is_some()),
-            waits: evidence.as_ref().map(Waits::of),
-            lateness: evidence.as_ref().and_then(Lateness::of),
+            in_flight: in_flight.filter(|_| activity.is_some()),
+            cpu_s: seconds(|activity| activity.cpu_ns().saturating_sub(activity.spun_ns)),
+            busy_polled_s: seconds(|activity| activity.spun_ns.min(activity.cpu_ns())),
+            user_s: seconds(|activity| activity.user_ns),
+            system_s: seconds(|activity| activity.system_ns),
+            queued_s: known(|activity| activity.queued_ns),
+            asleep_s: known(Activity::asleep_ns),
+            script_s: seconds(|activity| activity.script_ns).filter(|_| plan.script.is_some()),
+            waits: activity.as_ref().map(Waits::of),
+            lateness: activity.as_ref().and_then(Lateness::of),
         }
     }
 }
 
 impl Waits {
-    fn of(evidence: &Evidence) -> Self {
-        let Evidence { waits, completions, completions_max, .. } = *evidence;
+    fn of(activity: &Activity) -> Self {
+        let Activity { waits, completions, completions_max, .. } = *activity;
         Self { count: waits, completions, completions_max }
     }
 }
 
 impl Lateness {
-    fn of(evidence: &Evidence) -> Option<Self> {
-        let Evidence { submissions, lateness_sum_ns, lateness_max_ns, .. } = *evidence;
+    fn of(activity: &Activity) -> Option<Self> {
+        let Activity { submissions, lateness_sum_ns, lateness_max_ns, .. } = *activity;
         let mean_ns = lateness_sum_ns as f64 / submissions as f64;
         (submissions > 0).then(|| Self { mean_us: figure(mean_ns / 1e3), max_us: figure(lateness_max_ns as f64 / 1e3) })
     }

@@ -3,10 +3,10 @@
 //! It sends nothing to the target, touches no connection, and takes less than 1 % of a processor. It samples the
 //! connections of the run, or the sockets that a filter of the plan selects.
 
-mod choice;
 mod keys;
 mod own;
 mod reading;
+mod reservoir;
 mod sampler;
 mod summary;
 #[cfg(test)]

@@ -6,11 +6,11 @@ use std::ops::ControlFlow;
 
 use rustix::io::Errno;
 
-use super::choice::Choice;
 use super::reading::{EXTENSIONS, inode, subject};
+use super::reservoir::Reservoir;
 use crate::plan::filter::States;
 use crate::run::diag;
-use crate::run::sight;
+use crate::run::monitor;
 
 /// The connections of the run. Other processes may be connected to the same target: theirs are told apart by the inodes
 /// of this process's descriptors, and reading those takes longer than a sample.
@@ -29,7 +29,7 @@ impl Own {
     }
 
     /// Offers all of them.
-    pub fn sample(&mut self, choice: &mut Choice) -> Result<(), Errno> {
+    pub fn sample(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let (mut known, mut new) = (HashMap::new(), Vec::new());
         let ports: HashSet<(bool, u16)> = self.addresses.iter().map(|(ip, port)| (ip.is_ipv6(), *port)).collect();
         for (v6, port) in ports {
@@ -43,7 +43,7 @@ impl Own {
                     Some((inode, Some(&is_own))) => {
                         known.insert(inode, is_own);
                         if is_own {
-                            choice.offer(body);
+                            reservoir.offer(body);
                         }
                     }
                 }
@@ -52,12 +52,12 @@ impl Own {
         }
         if !new.is_empty() {
             // Without `/proc`, no socket is known to be another process's.
-            let own: Option<HashSet<u64>> = sight::sockets_of("self").ok().map(Iterator::collect);
+            let own: Option<HashSet<u64>> = monitor::sockets_of("self").ok().map(Iterator::collect);
             for (inode, body) in new {
                 let is_own = own.as_ref().is_none_or(|own| own.contains(&inode.into()));
                 known.insert(inode, is_own);
                 if is_own {
-                    choice.offer(&body);
+                    reservoir.offer(&body);
                 }
             }
         }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 
 use super::Sample;
-use super::choice::Choice;
 use super::own::Own;
 use super::reading::{EXTENSIONS, subject};
+use super::reservoir::Reservoir;
 use crate::backend::thread_cpu_ns;
 use crate::plan::{Addresses, Filter};
 use crate::run::diag;
@@ -72,22 +72,22 @@ impl Sampler {
 
     fn sample(&mut self) -> Sample {
         let (at, time) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        let mut choice = Choice::new(self.seed, SOCKETS_MAX);
-        let failure = self.offer(&mut choice).err();
-        let (readings, left_out) = choice.end();
+        let mut reservoir = Reservoir::new(self.seed, SOCKETS_MAX);
+        let failure = self.offer(&mut reservoir).err();
+        let (readings, left_out) = reservoir.end();
         Sample { at, at_s: 0.0, time, readings, left_out, failure }
     }
 
     /// Offers all sockets that may be sampled.
-    fn offer(&mut self, choice: &mut Choice) -> Result<(), Errno> {
+    fn offer(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let filter = match &mut self.which {
-            Which::Own(own) => return own.sample(choice),
+            Which::Own(own) => return own.sample(reservoir),
             Which::Filtered(filter) => filter,
         };
         for v6 in [false, true] {
             diag::dump_with(EXTENSIONS, v6, filter.states().0, filter.ports(), |body| {
                 if subject(body).is_some_and(|socket| filter.holds(&socket)) {
-                    choice.offer(body);
+                    reservoir.offer(body);
                 }
                 ControlFlow::Continue(())
             })?;

@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use super::choice::Choice;
 use super::keys::KEYS;
 use super::own::Own;
+use super::reservoir::Reservoir;
 use super::*;
 use crate::random::Random;
 
@@ -26,9 +26,9 @@ fn of(reading: &Reading, name: &str) -> Option<String> {
 
 /// The sockets of this process that are connected there, at most `most` of them.
 fn own(address: SocketAddr, most: usize) -> (Vec<Reading>, u64) {
-    let mut choice = Choice::new(7, most);
-    Own::new(&[address]).sample(&mut choice).unwrap();
-    choice.end()
+    let mut reservoir = Reservoir::new(7, most);
+    Own::new(&[address]).sample(&mut reservoir).unwrap();
+    reservoir.end()
 }
 
 #[test]
@@ -123,9 +123,9 @@ fn sockets_of_others_to_the_same_target_are_not_the_runs() {
         if round == 2 {
             own = Own::new(&[(std::net::Ipv4Addr::UNSPECIFIED, address.port()).into()]);
         }
-        let mut choice = Choice::new(1, 10);
-        own.sample(&mut choice).unwrap();
-        let (readings, _) = choice.end();
+        let mut reservoir = Reservoir::new(1, 10);
+        own.sample(&mut reservoir).unwrap();
+        let (readings, _) = reservoir.end();
         let ports: Vec<_> = readings.iter().map(|reading| of(reading, "local_address_port").unwrap()).collect();
         assert_eq!(ports, [format!("\"{}\"", kept.local_addr().unwrap())]);
     }

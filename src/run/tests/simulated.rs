@@ -1,4 +1,4 @@
-//! Runs in virtual time: what the watcher tells and when, and what the clock shows afterwards.
+//! Runs in virtual time: what the supervisor tells and when, and what the clock shows afterwards.
 
 use super::*;
 use crate::run::simulated::Simulated;
@@ -175,8 +175,8 @@ fn a_simulated_thread_that_falls_ends_the_run_and_the_other_one_is_reported() {
 #[test]
 fn nothing_that_only_the_kernel_knows_is_counted() {
     let (outcome, _) = simulate("-t1 -c1 -d1s", QUICK, &mut virtual_clock(), &Interrupt::default());
-    let evidence = outcome.totals.evidence;
-    assert_eq!((evidence.wall_ns, evidence.cpu_ns(), evidence.queued_ns, evidence.script_ns), (0, 0, None, 0));
+    let activity = outcome.totals.activity;
+    assert_eq!((activity.wall_ns, activity.cpu_ns(), activity.queued_ns, activity.script_ns), (0, 0, None, 0));
 }
 
 #[test]

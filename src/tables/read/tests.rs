@@ -142,11 +142,9 @@ fn wrk2_has_percentiles_of_the_latency_since_requests_were_due() {
 
 #[test]
 fn a_run_without_responses_has_no_latency() {
-    for (row, tool) in [
-        ("     0.00us    0.00us   0.00us    -nan%", "wrk"),
-        ("   no responses", "onrush"),
-        ("   no answers", "onrush"),
-    ] {
+    for (row, tool) in
+        [("     0.00us    0.00us   0.00us    -nan%", "wrk"), ("   no responses", "onrush"), ("   no answers", "onrush")]
+    {
         let text = WRK.replace("   253.11ms  234.74ms   1.98s    85.79%", row);
         let folder = written(&[("a.log", text.as_bytes())]);
         let Read { runs, problems } = read(&folder);

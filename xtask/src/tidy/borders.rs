@@ -101,7 +101,7 @@ const BORDERS: &[Border] = &[
         within: &["src/run/", "src/engine/", "src/backend/", "src/script/", "src/session.rs", "src/stats/"],
         except: &[
             "src/run/host.rs",
-            "src/run/sight/",
+            "src/run/monitor/",
             "src/run/spin.rs",
             "src/backend/ports.rs",
             "src/backend/uring/probe.rs",

@@ -10,7 +10,7 @@ use crate::report::fixtures::schedule;
 use crate::report::notes::open_loop::MoreConnections;
 use crate::run::WorkerShare;
 use crate::stats::latencies::bin_of;
-use crate::stats::{Evidence, Latencies, OpenLoop, RowFigures};
+use crate::stats::{Activity, Latencies, OpenLoop, RowFigures};
 
 const MS: u64 = 1_000_000;
 
@@ -73,14 +73,14 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
     let mut working = behind();
-    working.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
+    working.totals.activity = Activity { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Activity::default() };
     let words =
         "only 1,000 of 1,600 requests/s were sent: the 2 threads were always busy; add threads (-t) or machines";
     let waiting = "6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; {waiting}")]);
-    working.totals.evidence.spun_ns = 10_000 * MS;
+    working.totals.activity.spun_ns = 10_000 * MS;
     assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
-    working.totals.evidence.spun_ns = 0;
+    working.totals.activity.spun_ns = 0;
     working.elapsed = Duration::from_millis(100);
     assert!(
         !said_of(&with_rate(1_600), &working)[0].contains("threads"),
@@ -96,7 +96,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
 fn latencies_that_rise_all_the_time_depend_on_the_length_of_the_run() {
     let of = |seconds: [u64; 6]| {
         let mut outcome = changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
-        outcome.totals.evidence = Evidence { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Evidence::default() };
+        outcome.totals.activity = Activity { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Activity::default() };
         let row = |seconds: u64| {
             let ns = seconds * 1_000 * MS;
             let scheduled = Latencies { sum_ns: u128::from(ns), max_ns: ns, bins: vec![(bin_of(ns), 1)] };
@@ -354,9 +354,9 @@ fn requests_that_were_late_or_dropped_are_said() {
     let reason = format!("{words}; onrush itself was stalled for 150.00ms in all");
     assert_eq!(said_of(&with_rate(1_000), &stalled), [reason]);
     let mut waited = late_too(|_| ());
-    let evidence = Evidence { wall_ns: 10_000 * MS, user_ns: MS, queued_ns: Some(1_200 * MS), ..Evidence::default() };
+    let activity = Activity { wall_ns: 10_000 * MS, user_ns: MS, queued_ns: Some(1_200 * MS), ..Activity::default() };
     let counters = waited.totals.counters;
-    waited.workers = vec![WorkerShare { connections: 10, counters, evidence: Some(evidence) }];
+    waited.workers = vec![WorkerShare { connections: 10, counters, activity: Some(activity) }];
     let reason = format!("{words}; a thread of onrush waited for a processor for 12 % of the time");
     assert_eq!(said_of(&with_rate(1_000), &waited), [reason]);
     // All connections were busy for long enough to make as many requests late.

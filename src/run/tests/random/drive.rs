@@ -10,18 +10,18 @@ use onrush_proto::Nanos;
 use super::case::Case;
 use super::watched::{Journal, Watched};
 use crate::backend::Backend;
-use crate::engine::{Control, Engine, Settings, WorkerEnd, WorkerLink};
+use crate::engine::{Config, Control, Engine, WorkerEnd, WorkerLink};
 use crate::plan::schedule::{Dues, Span};
 use crate::plan::{self, Addresses, Plan};
 use crate::run::TimelineRow;
-use crate::run::prepare::{pacer, settings};
+use crate::run::prepare::{config, pacer};
 use crate::run::snapshot::Collector;
 use crate::run::worker::Worker;
 use crate::script::Script;
 use crate::session;
 use crate::stats::{Interval, Timeline, Totals};
 
-/// How often the watcher collects, in nanoseconds.
+/// How often the supervisor collects, in nanoseconds.
 const COLLECT_NS: u64 = 20_000_000;
 /// The most turns that may be taken at one moment, and additionally for each connection.
 const TURNS_AT_ONCE: u64 = 2_000;
@@ -131,13 +131,13 @@ impl Run {
         let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
         let parts = self.plan.request.with_body(self.plan.body().expect("it has been read").into());
         let set_up = |index: u32| {
-            let settings = settings(&self.plan, addresses, None, pipelines, index);
-            let (journal, Settings { max_inflight: connections, seed, .. }) = (Rc::<Journal>::default(), &settings);
+            let config = config(&self.plan, addresses, None, pipelines, index);
+            let (journal, Config { max_inflight: connections, seed, .. }) = (Rc::<Journal>::default(), &config);
             let (connections, seed) = (*connections, *seed);
-            let (dues, requests) = (self.dues(&settings, index), settings.requests);
+            let (dues, requests) = (self.dues(&config, index), config.requests);
             // The requests of a batch are sent before they are due themselves.
             *journal.dues.borrow_mut() = dues.clone().filter(|_| batch == 1);
-            journal.slice_ns.set(settings.rules.open_loop.map_or(0, |rules| rules.slice_ns));
+            journal.slice_ns.set(config.rules.open_loop.map_or(0, |rules| rules.slice_ns));
             let network = case.scenario.clone().network(seed);
             // After a stall the first completion may start a request on every connection that is ready.
             let is_stalled = !case.scenario.generator_stall.is_empty() && dues.is_some();
@@ -145,8 +145,8 @@ impl Run {
             let calls = CALLS + CALLS_PER_REQUEST * batch * starting;
             let backend = Watched::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
             let worker = Worker {
-                pacer: pacer(&self.plan, &settings, index),
-                settings,
+                pacer: pacer(&self.plan, &config, index),
+                config,
                 parts: parts.clone(),
                 prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
                 callbacks: callbacks.next(),
@@ -175,8 +175,8 @@ impl Run {
     }
 
     /// When the requests of a thread are due.
-    fn dues(&self, settings: &Settings, index: u32) -> Option<Dues> {
-        let Settings { warmup_ns, duration_ns, seed, .. } = *settings;
+    fn dues(&self, config: &Config, index: u32) -> Option<Dues> {
+        let Config { warmup_ns, duration_ns, seed, .. } = *config;
         let worker = plan::Part::new(index, self.plan.load.threads);
         Some(self.plan.schedule.as_ref()?.dues(worker, Span { warmup_ns, duration_ns }, seed))
     }
@@ -202,7 +202,7 @@ impl Run {
         Ok(parts)
     }
 
-    /// Does what the watcher of a run does.
+    /// Does what the supervisor of a run does.
     fn watch(&mut self) {
         self.collector.collect();
         while let Some(second) = self.collector.finished() {

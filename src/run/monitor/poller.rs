@@ -29,8 +29,8 @@ const FIRST_SEARCH: Duration = Duration::from_millis(50);
 const SEARCH: Duration = Duration::from_millis(5);
 const LAST_SEARCH: Duration = Duration::from_millis(3);
 
-/// The watcher thread.
-pub(super) struct Watcher {
+/// The monitor's thread, which looks at the target from time to time.
+pub(super) struct Poller {
     place: Option<Place>,
     listeners: Result<Vec<Listener>, Unseen>,
     /// The longest queue that was seen, and its limit.
@@ -47,8 +47,8 @@ pub(super) struct Watcher {
     began: Option<(u64, Machine)>,
 }
 
-impl Watcher {
-    /// Creates a watcher of the target at a place, or only of the machine; `before` is a reading taken before the run.
+impl Poller {
+    /// Creates a poller of the target at a place, or only of the machine; `before` is a reading taken before the run.
     pub fn new(place: Option<Place>, before: Option<Machine>) -> Self {
         let mut own_group = Groups::default();
         own_group.add("self");
@@ -215,7 +215,7 @@ fn limit(time: Duration) -> impl Fn() -> bool {
     move || thread_cpu_ns() >= until_ns
 }
 
-/// The watcher without its thread, and thus without its haste: on a busy machine nobody knows when that gets its turn.
+/// The poller without its thread, and thus without its haste: on a busy machine nobody knows when that gets its turn.
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
@@ -289,13 +289,13 @@ mod tests {
         (listener, address)
     }
 
-    /// A watcher of this address that has found what is there, and counts from now on.
-    fn watching(place: Option<Place>) -> Watcher {
-        let mut watcher = Watcher::new(place, None);
-        watcher.look();
-        watcher.search(&|| false);
-        watcher.restart();
-        watcher
+    /// A poller of this address that has found what is there, and counts from now on.
+    fn watching(place: Option<Place>) -> Poller {
+        let mut poller = Poller::new(place, None);
+        poller.look();
+        poller.search(&|| false);
+        poller.restart();
+        poller
     }
 
     fn at(address: SocketAddr) -> Option<Place> {
@@ -306,15 +306,15 @@ mod tests {
     fn the_processor_time_of_a_target_counts_from_the_beginning() {
         let (listener, address) = listener(64);
         let mut shell = Target::start(listener, "work; next; work; next");
-        let mut watcher = watching(at(address));
+        let mut poller = watching(at(address));
         let before_ns = shell.cpu_ns();
         shell.next();
         let took_ns = shell.cpu_ns() - before_ns;
-        watcher.look_around(LONG);
+        poller.look_around(LONG);
         // The former is exact to a tick, the latter to one or a nanosecond.
-        let used_ns = watcher.processes.cpu_ns();
+        let used_ns = poller.processes.cpu_ns();
         assert!(took_ns > proc::TICK_NS && used_ns.abs_diff(took_ns) <= 2 * proc::TICK_NS, "{used_ns} of {took_ns}");
-        let target = watcher.end(LONG).target.unwrap();
+        let target = poller.end(LONG).target.unwrap();
         assert_eq!((target.name.as_str(), target.processes, target.ended), ("sh", 1, false));
         assert!(target.busiest_thread > 0.0 && target.busiest_thread <= target.cpus_used, "{target:?}");
         assert_eq!(target.listening.map(|queue| (queue.waiting_max, queue.limit)), Some((0, 64)));
@@ -325,8 +325,8 @@ mod tests {
     fn all_processes_of_a_target_are_counted() {
         let (listener, address) = listener(64);
         let mut shell = Target::start(listener, "sleep 60 & a=$!; sleep 60 & next; kill $a $!; next");
-        let watcher = watching(at(address));
-        let target = watcher.end(LONG).target.unwrap();
+        let poller = watching(at(address));
+        let target = poller.end(LONG).target.unwrap();
         assert_eq!((target.processes, target.ended), (3, false), "{target:?}");
         shell.next();
         shell.end();
@@ -336,12 +336,12 @@ mod tests {
     fn a_child_that_takes_over_is_counted() {
         let (listener, address) = listener(64);
         let mut shell = Target::start(listener, "next; { work; next; } & exit");
-        let watcher = watching(at(address));
+        let poller = watching(at(address));
         // The kernel says in ticks when it was started.
         thread::sleep(Duration::from_nanos(2 * proc::TICK_NS));
         shell.next();
         shell.child.wait().unwrap();
-        let target = watcher.end(LONG).target.unwrap();
+        let target = poller.end(LONG).target.unwrap();
         assert!(!target.ended && target.processes == 1 && target.cpus_used > 0.0, "{target:?}");
     }
 
@@ -349,9 +349,9 @@ mod tests {
     fn a_target_that_dies_has_ended() {
         let (listener, address) = listener(64);
         let mut shell = Target::start(listener, "next");
-        let watcher = watching(at(address));
+        let poller = watching(at(address));
         shell.end();
-        let target = watcher.end(LONG).target.unwrap();
+        let target = poller.end(LONG).target.unwrap();
         assert!(target.ended && target.processes == 1, "{target:?}");
     }
 
@@ -359,11 +359,11 @@ mod tests {
     fn a_listening_queue_that_overflows_is_seen() {
         let (listener, address) = listener(1);
         let mut shell = Target::start(listener, "next");
-        let watcher = watching(at(address));
+        let poller = watching(at(address));
         // The kernel lets one more connection wait than the backlog, and drops the packets of a third.
         let _waiting = [(); 2].map(|()| TcpStream::connect(address).unwrap());
         TcpStream::connect_timeout(&address, Duration::from_millis(50)).unwrap_err();
-        let seen = watcher.end(LONG);
+        let seen = poller.end(LONG);
         let target = seen.target.unwrap();
         let listening = target.listening.unwrap();
         assert_eq!((listening.waiting_max, listening.limit), (2, 1), "{target:?}");
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn the_target_at_a_unix_socket_is_seen() {
-        let path = std::env::temp_dir().join(format!("onrush-sight-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("onrush-monitor-{}", std::process::id()));
         let mut shell = Target::start(UnixListener::bind(&path).unwrap(), "next");
         let target = watching(Place::of(Some(path.clone()), Addresses(Vec::new()))).end(LONG).target.unwrap();
         assert_eq!((target.name.as_str(), target.processes), ("sh", 1), "{target:?}");

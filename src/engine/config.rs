@@ -11,7 +11,7 @@ use crate::plan::PerConnection;
 
 /// One worker's part of the plan.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct Config {
     /// The most connections that this worker may have, at least one.
     pub max_inflight: u32,
     /// How many of them it keeps open.
@@ -26,7 +26,7 @@ pub struct Settings {
     pub addresses: Vec<SocketAddr>,
     /// The request for a tunnel that each new connection sends to a proxy, if there is one.
     pub tunnel: Option<Parts>,
-    /// The TLS settings, if TLS is used.
+    /// The TLS config, if TLS is used.
     pub tls: Option<tls::Config>,
     /// What counts, and how.
     pub rules: Rules,

@@ -10,9 +10,9 @@ mod groups;
 mod holders;
 mod listeners;
 mod machine;
+mod poller;
 mod processes;
 mod unseen;
-mod watcher;
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 pub(super) use holders::sockets_of;
 use listeners::Place;
 use machine::Machine;
+use poller::Poller;
 pub use unseen::Unseen;
-use watcher::Watcher;
 
 use crate::plan::{Addresses, Io, Plan};
 use crate::verdict;
@@ -49,7 +49,7 @@ pub struct Seen {
 }
 
 /// Watches the target and the machine until the run has ended, or until this is dropped.
-pub struct Sight {
+pub struct Monitor {
     orders: Arc<Orders>,
     thread: Option<JoinHandle<Seen>>,
     /// Disconnected when the first search has ended.
@@ -58,16 +58,16 @@ pub struct Sight {
     counts_from: Option<Duration>,
 }
 
-/// What the watcher thread is told.
+/// What the poller is told.
 #[derive(Debug, Default)]
 struct Orders {
     /// How many times counting was told to start over.
     restarts: AtomicU32,
-    /// The watcher is to end.
+    /// The poller is to end.
     ended: AtomicBool,
 }
 
-impl Sight {
+impl Monitor {
     /// Begins to watch. `None` in simulations, for `--once`, and if the thread cannot be created.
     pub fn begin(plan: &Plan, addresses: &Addresses) -> Option<Self> {
         if plan.once || matches!(plan.io, Io::Sim(_)) {
@@ -78,8 +78,8 @@ impl Sight {
         // Read now: a queue may overflow in the first millisecond.
         let before = plan.warmup.is_zero().then(Machine::read);
         let (found, has_found) = mpsc::channel();
-        let work = move || Watcher::new(Place::of(unix, addresses), before).watch(&heard, found);
-        let thread = thread::Builder::new().name("sight".to_owned()).spawn(work).ok()?;
+        let work = move || Poller::new(Place::of(unix, addresses), before).watch(&heard, found);
+        let thread = thread::Builder::new().name("monitor".to_owned()).spawn(work).ok()?;
         Some(Self { orders, thread: Some(thread), has_found, counts_from: None })
     }
 
@@ -116,14 +116,14 @@ impl Sight {
     }
 }
 
-impl Drop for Sight {
+impl Drop for Monitor {
     fn drop(&mut self) {
         self.dismiss();
     }
 }
 
 impl Orders {
-    /// Whether the watcher is to end; orders given before that are visible then.
+    /// Whether the poller is to end; orders given before that are visible then.
     fn have_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }

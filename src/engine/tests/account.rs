@@ -9,22 +9,22 @@ use crate::backend::sim::Peer;
 
 /// Runs this many connections, opened at once, with every response 10 ms after its request.
 fn run_together(connections: u32, more: &str) -> Ran {
-    let settings = Settings { max_inflight: connections, ..settings() };
-    run_http(settings, &format!("connect_us = 0.0\nlatency_us = 10000.0\n{more}"))
+    let config = Config { max_inflight: connections, ..config() };
+    run_http(config, &format!("connect_us = 0.0\nlatency_us = 10000.0\n{more}"))
 }
 
 #[test]
 fn every_completion_is_found_by_a_wait() {
     for connections in [1, 10, 3 * HANDLED_PER_TURN as u32] {
         let Ran { totals, .. } = run_together(connections, "");
-        let (evidence, counters) = (totals.evidence, totals.counters);
-        assert_eq!(evidence.completions, counters.connects + counters.completed, "{connections}");
-        assert_eq!(evidence.submissions, 0, "in a closed loop what is sent at once is not late");
+        let (activity, counters) = (totals.activity, totals.counters);
+        assert_eq!(activity.completions, counters.connects + counters.completed, "{connections}");
+        assert_eq!(activity.submissions, 0, "in a closed loop what is sent at once is not late");
         let at_most = HANDLED_PER_TURN as u64;
-        assert_eq!(evidence.completions_max, u64::from(connections).min(at_most), "{connections}");
+        assert_eq!(activity.completions_max, u64::from(connections).min(at_most), "{connections}");
         // One for each round of responses, and those that end with a timer or while connections are left to open.
         let rounds = 100 * u64::from(connections).div_ceil(at_most);
-        assert!((rounds..rounds + 400).contains(&evidence.waits), "{connections}: {evidence:?}");
+        assert!((rounds..rounds + 400).contains(&activity.waits), "{connections}: {activity:?}");
     }
 }
 
@@ -32,9 +32,9 @@ fn every_completion_is_found_by_a_wait() {
 fn what_arrived_while_the_worker_was_stalled_is_one_backlog() {
     let connections = 3 * HANDLED_PER_TURN as u32;
     let Ran { totals, .. } = run_together(connections, "[[generator_stall]]\nfrom_s = 0.505\nfor_s = 0.2");
-    let (evidence, counters) = (totals.evidence, totals.counters);
-    assert_eq!(evidence.completions, counters.connects + counters.completed);
-    assert!(evidence.completions_max > HANDLED_PER_TURN as u64, "{evidence:?}");
+    let (activity, counters) = (totals.activity, totals.counters);
+    assert_eq!(activity.completions, counters.connects + counters.completed);
+    assert!(activity.completions_max > HANDLED_PER_TURN as u64, "{activity:?}");
 }
 
 /// A network on which a connect keeps the worker busy for a while, in real time.
@@ -52,20 +52,20 @@ const BUSY: Duration = Duration::from_millis(200);
 #[test]
 fn nothing_of_a_warm_up_is_evidence() {
     // The warm-up is over before anything is handled.
-    let warm = Settings { max_inflight: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..settings() };
+    let warm = Config { max_inflight: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..config() };
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
     let network = Box::new(Busy(scenario.network(1)));
     let Ran { totals, .. } = run_on(warm, network, get(), http1(1));
-    let evidence = totals.evidence;
-    assert_eq!((evidence.completions, totals.counters.completed), (100, 100));
-    assert!(evidence.wall_ns < BUSY.as_nanos() as u64, "{evidence:?}");
+    let activity = totals.activity;
+    assert_eq!((activity.completions, totals.counters.completed), (100, 100));
+    assert!(activity.wall_ns < BUSY.as_nanos() as u64, "{activity:?}");
 }
 
 #[test]
 fn every_interval_has_its_evidence() {
     // Nothing is collected: the first interval is in the mailbox, all others are in one.
     let Ran { totals, end } = run_together(1, "");
-    let (all, others) = (totals.evidence, end.interval.evidence);
+    let (all, others) = (totals.activity, end.interval.activity);
     assert!(others.wall_ns > 0 && all.wall_ns > others.wall_ns, "{all:?}, {others:?}");
     assert!(others.cpu_ns() > 0 && all.cpu_ns() > others.cpu_ns(), "{all:?}, {others:?}");
     // A connect, and the responses up to the end of the interval.

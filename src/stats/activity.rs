@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 /// What a worker did while it measured. The connections it opened are [`connects`](super::Counters::connects); the mean
 /// number of its requests in flight is [`in_flight_ns`](super::Occupancy::in_flight_ns) over the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Evidence {
+pub struct Activity {
     /// Nanoseconds that passed; in a simulation none, as for everything that only the kernel knows.
     pub wall_ns: u64,
     /// Nanoseconds of processor time outside the kernel, busy-polling included.
@@ -33,7 +33,7 @@ pub struct Evidence {
     pub lateness_max_ns: u64,
 }
 
-impl Evidence {
+impl Activity {
     /// A wait has ended, and this many completions were handled after it.
     #[inline]
     pub fn waited(&mut self, completions: usize) {
@@ -63,7 +63,7 @@ impl Evidence {
     }
 }
 
-impl AddAssign for Evidence {
+impl AddAssign for Activity {
     fn add_assign(&mut self, other: Self) {
         let Self {
             wall_ns,
@@ -103,7 +103,7 @@ impl AddAssign for Evidence {
 mod tests {
     use super::*;
 
-    const ONE: Evidence = Evidence {
+    const ONE: Activity = Activity {
         wall_ns: 100,
         user_ns: 20,
         system_ns: 30,
@@ -121,8 +121,8 @@ mod tests {
     #[test]
     fn sums_are_added_and_of_maxima_the_larger_stays() {
         let mut sum = ONE;
-        sum += Evidence { completions_max: 2, lateness_max_ns: 12, ..ONE };
-        let expected = Evidence {
+        sum += Activity { completions_max: 2, lateness_max_ns: 12, ..ONE };
+        let expected = Activity {
             wall_ns: 200,
             user_ns: 40,
             system_ns: 60,
@@ -142,22 +142,22 @@ mod tests {
 
     #[test]
     fn a_wait_in_the_run_queue_that_is_unknown_for_a_part_is_unknown_for_the_whole() {
-        let unknown = Evidence { queued_ns: None, ..ONE };
-        let sum = |parts: &[Evidence]| {
-            let mut sum = Evidence::default();
+        let unknown = Activity { queued_ns: None, ..ONE };
+        let sum = |parts: &[Activity]| {
+            let mut sum = Activity::default();
             parts.iter().for_each(|part| sum += *part);
             (sum.queued_ns, sum.asleep_ns())
         };
-        assert_eq!(sum(&[ONE, Evidence::default(), ONE]), (Some(20), Some(80)));
+        assert_eq!(sum(&[ONE, Activity::default(), ONE]), (Some(20), Some(80)));
         assert_eq!([sum(&[ONE, unknown]), sum(&[unknown, ONE]), sum(&[])], [(None, None); 3]);
     }
 
     #[test]
     fn waits_and_submissions_are_counted_with_their_extremes() {
-        let mut evidence = Evidence::default();
-        [3, 0, 5, 1].into_iter().for_each(|completions| evidence.waited(completions));
-        assert_eq!((evidence.waits, evidence.completions, evidence.completions_max), (4, 9, 5));
-        [30, 50, 0].into_iter().for_each(|late_ns| evidence.submitted(late_ns));
-        assert_eq!((evidence.submissions, evidence.lateness_sum_ns, evidence.lateness_max_ns), (3, 80, 50));
+        let mut activity = Activity::default();
+        [3, 0, 5, 1].into_iter().for_each(|completions| activity.waited(completions));
+        assert_eq!((activity.waits, activity.completions, activity.completions_max), (4, 9, 5));
+        [30, 50, 0].into_iter().for_each(|late_ns| activity.submitted(late_ns));
+        assert_eq!((activity.submissions, activity.lateness_sum_ns, activity.lateness_max_ns), (3, 80, 50));
     }
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::crew::Crew;
+use super::monitor::Monitor;
 use super::outcome::Stuck;
-use super::sight::Sight;
 use super::snapshot::Collector;
 use super::sockets::SocketWatcher;
 use super::until::StopRule;
@@ -16,7 +16,7 @@ use crate::engine::{Control, WorkerEnd, WorkerLink};
 use crate::plan::Plan;
 use crate::stats::Timeline;
 
-/// How often the watcher checks for signals and hand-overs.
+/// How often the supervisor checks for signals and hand-overs.
 const WATCH: Duration = Duration::from_millis(20);
 /// How often the observer is told the progress of the run.
 const SHOW: Duration = Duration::from_millis(200);
@@ -34,7 +34,7 @@ pub struct Prepared {
     pub(super) links: Vec<Arc<WorkerLink>>,
     pub(super) crew: Crew,
     /// Watches the target and the machine during the run.
-    pub(super) sight: Option<Sight>,
+    pub(super) monitor: Option<Monitor>,
     /// Samples sockets during the run.
     pub(super) sockets: Option<SocketWatcher>,
 }
@@ -50,23 +50,23 @@ impl Prepared {
         interrupt: &Interrupt,
         observer: &mut dyn Observer,
     ) -> Outcome {
-        let mut watch = Watch::new(self, plan, start, clock, observer.row());
-        watch.release();
+        let mut supervisor = Supervisor::new(self, plan, start, clock, observer.row());
+        supervisor.release();
         let stuck = loop {
-            if let Some(stuck) = watch.stuck_at_end() {
+            if let Some(stuck) = supervisor.stuck_at_end() {
                 break stuck;
             }
-            watch.take(observer);
-            watch.decide(interrupt, observer);
-            watch.show(observer);
-            watch.prepared.crew.wait(WATCH, watch.clock);
+            supervisor.take(observer);
+            supervisor.decide(interrupt, observer);
+            supervisor.show(observer);
+            supervisor.prepared.crew.wait(WATCH, supervisor.clock);
         };
-        watch.end(&stuck, observer)
+        supervisor.end(&stuck, observer)
     }
 }
 
-/// A run as its watcher sees it.
-struct Watch<'a> {
+/// A run as its supervisor sees it.
+struct Supervisor<'a> {
     prepared: Prepared,
     plan: &'a Plan,
     start: Instant,
@@ -91,7 +91,7 @@ struct Watch<'a> {
     overdue: Overdue,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Supervisor<'a> {
     fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Duration) -> Self {
         let mut collector = Collector::new(prepared.links.clone());
         collector.stop_rule = StopRule::of(plan);
@@ -154,8 +154,8 @@ impl<'a> Watch<'a> {
     /// Takes over what was measured, and tells the observer.
     fn take(&mut self, observer: &mut dyn Observer) {
         let (begins, elapsed) = (self.begins(), self.elapsed());
-        if let Some(sight) = &mut self.prepared.sight {
-            sight.count_from(begins, elapsed);
+        if let Some(monitor) = &mut self.prepared.monitor {
+            monitor.count_from(begins, elapsed);
         }
         if let Some(sockets) = &mut self.prepared.sockets {
             sockets.tell(self.start + begins, observer);
@@ -220,9 +220,9 @@ impl<'a> Watch<'a> {
     fn end(mut self, stuck: &[Option<Stuck>], observer: &mut dyn Observer) -> Outcome {
         self.collect();
         let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
-        let Self { prepared: Prepared { backend, descriptors, sight, sockets, .. }, mut collector, .. } = self;
+        let Self { prepared: Prepared { backend, descriptors, monitor, sockets, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
-        outcome.seen = sight.map(Sight::end);
+        outcome.seen = monitor.map(Monitor::end);
         outcome.watched = sockets.map(|sockets| sockets.end(self.start + begins, observer));
         outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
         for (index, end) in self.ends.into_iter().enumerate() {
@@ -257,7 +257,7 @@ fn suspended(before_ns: i64, after_ns: i64) -> Duration {
     if passed >= SUSPENDED_MIN { passed } else { Duration::ZERO }
 }
 
-/// How long the watcher has waited for workers that should have ended.
+/// How long the supervisor has waited for workers that should have ended.
 #[derive(Debug, Default)]
 struct Overdue {
     looked_at: Duration,

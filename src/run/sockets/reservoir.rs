@@ -8,7 +8,7 @@ use crate::random::Random;
 
 /// The sockets of a sample: those whose addresses and ports hash to the smallest numbers; the hash depends on the seed.
 #[derive(Debug)]
-pub struct Choice {
+pub struct Reservoir {
     seed: u64,
     most: usize,
     /// The largest number first.
@@ -42,8 +42,8 @@ impl PartialEq for Numbered {
 
 impl Eq for Numbered {}
 
-impl Choice {
-    /// A choice of at most `most` sockets.
+impl Reservoir {
+    /// A reservoir of at most `most` sockets.
     pub fn new(seed: u64, most: usize) -> Self {
         Self { seed, most, chosen: BinaryHeap::new(), left_out: 0 }
     }

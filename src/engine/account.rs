@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use crate::backend::{monotonic_ns, thread_cpu_ns, thread_system_ns};
-use crate::stats::Evidence;
+use crate::stats::Activity;
 
 /// The kernel's counters for this thread.
 #[derive(Debug, Default)]
@@ -34,16 +34,16 @@ impl Account {
     }
 
     /// What was counted since the last reading.
-    pub fn take(&mut self) -> Evidence {
+    pub fn take(&mut self) -> Activity {
         let before = self.last;
         self.restart();
         let queued = self.last.queued_ns.zip(before.queued_ns);
-        Evidence {
+        Activity {
             wall_ns: self.last.wall_ns - before.wall_ns,
             user_ns: self.last.user_ns - before.user_ns,
             system_ns: self.last.system_ns - before.system_ns,
             queued_ns: queued.map(|(now_ns, before_ns)| now_ns.saturating_sub(before_ns)),
-            ..Evidence::default()
+            ..Activity::default()
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let mut account = Account::new(File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from));
         let begin_ns = thread_cpu_ns();
         account.restart();
-        let mut sum = Evidence::default();
+        let mut sum = Activity::default();
         for round in 0..6 {
             let began = Instant::now();
             if round % 2 == 0 {
@@ -137,8 +137,8 @@ mod tests {
     fn without_a_schedstat_only_processor_time_is_known() {
         let mut account = Account::default();
         account.restart();
-        let evidence = account.take();
-        assert!(evidence.wall_ns > 0 && evidence.cpu_ns() > 0, "{evidence:?}");
-        assert_eq!((evidence.queued_ns, evidence.asleep_ns()), (None, None));
+        let activity = account.take();
+        assert!(activity.wall_ns > 0 && activity.cpu_ns() > 0, "{activity:?}");
+        assert_eq!((activity.queued_ns, activity.asleep_ns()), (None, None));
     }
 }

@@ -9,7 +9,7 @@ use crate::stats::{OpenLoop, Row};
 
 /// The results as a script sees them. Latencies count from when requests were due if there is a schedule; otherwise,
 /// where wrk is imitated, they are those that wrk would have.
-pub fn told(plan: &Plan, outcome: &Outcome) -> Summary {
+pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> Summary {
     let totals = &outcome.totals;
     let measured = View::measured(&totals.latency, NS_PER_US);
     let scheduled = totals.open_loop.as_deref().map(scheduled);
@@ -62,7 +62,7 @@ mod tests {
         let mut outcome = flawless(1, 1);
         outcome.totals.open_loop.get_or_insert_default().complete(100_001_000, 1_000_000, true);
         outcome.totals.rates.record(100_001);
-        let told = told(&plan(Dialect::Wrk2, "http://h/", 1, 1, 1), &outcome);
+        let told = summary_for_script(&plan(Dialect::Wrk2, "http://h/", 1, 1, 1), &outcome);
         assert_eq!((told.latency.min, told.latency.mean, told.latency.max), (99_968.0, 100_000.0, 99_968.0));
         assert_eq!((told.rates.min, told.rates.mean, told.rates.max), (99_968.0, 100_000.0, 99_968.0));
     }
@@ -72,7 +72,7 @@ mod tests {
         for (dialect, mean_us) in [(Dialect::Native, 5_000.4), (Dialect::Wrk, 5_000.4), (Dialect::Wrk2, 5_002.0)] {
             let mut outcome = flawless(1, 1);
             outcome.totals.open_loop.get_or_insert_default().complete(5_000_400, 1_000_000, dialect == Dialect::Wrk2);
-            let told = told(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
+            let told = summary_for_script(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
             assert_eq!(told.latency.mean, mean_us, "{dialect:?}");
             assert_eq!(told.latency.raw.map(|raw| raw.mean), Some(1_000.0));
             assert_eq!(told.latency.scheduled.map(|scheduled| scheduled.mean), Some(mean_us));

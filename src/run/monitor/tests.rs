@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use super::*;
 use crate::cli::{self, Invocation};
 
-fn begin(words: &str, address: SocketAddr) -> Option<Sight> {
+fn begin(words: &str, address: SocketAddr) -> Option<Monitor> {
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
-    Sight::begin(&plan, &Addresses(vec![address]))
+    Monitor::begin(&plan, &Addresses(vec![address]))
 }
 
 #[test]
@@ -15,20 +15,20 @@ fn nothing_is_watched_where_nothing_is_measured() {
     let here = "127.0.0.1:80".parse().unwrap();
     assert!(begin("onrush --io sim:unused http://127.0.0.1/", here).is_none());
     assert!(begin("onrush --once http://127.0.0.1/", here).is_none());
-    let sight = begin("onrush http://127.0.0.1/", here).unwrap();
-    assert_eq!(sight.end(), Seen::default(), "measuring did not begin");
+    let monitor = begin("onrush http://127.0.0.1/", here).unwrap();
+    assert_eq!(monitor.end(), Seen::default(), "measuring did not begin");
 }
 
 #[test]
 fn the_machine_is_seen_where_the_target_is_not() {
     // An address for documentation (RFC 5737).
-    let mut sight = begin("onrush --warmup 1s http://203.0.113.1/", "203.0.113.1:80".parse().unwrap()).unwrap();
-    sight.count_from(Duration::from_secs(1), Duration::from_millis(999));
-    assert_eq!(sight.counts_from, None, "the warm-up is not over");
-    sight.count_from(Duration::from_secs(1), Duration::from_secs(1));
+    let mut monitor = begin("onrush --warmup 1s http://203.0.113.1/", "203.0.113.1:80".parse().unwrap()).unwrap();
+    monitor.count_from(Duration::from_secs(1), Duration::from_millis(999));
+    assert_eq!(monitor.counts_from, None, "the warm-up is not over");
+    monitor.count_from(Duration::from_secs(1), Duration::from_secs(1));
     // It ended later than planned.
-    sight.count_from(Duration::from_secs(2), Duration::from_secs(2));
-    let seen = sight.end();
+    monitor.count_from(Duration::from_secs(2), Duration::from_secs(2));
+    let seen = monitor.end();
     assert_eq!((seen.target, seen.unseen), (None, vec![Unseen::Remote]));
     assert!(seen.machine.stolen.is_some() && seen.machine.clock_step_s.is_none() && seen.throttled_s.is_some());
 }
