@@ -29,7 +29,7 @@ fn plan(url: &str, connections: u32) -> Plan {
 fn result(plan: &Plan, completed: u64) -> Document {
     let mut outcome = reported::flawless(completed, 10);
     outcome.elapsed = Duration::from_secs(1);
-    Document::of(plan, &reported::whole(outcome))
+    Document::judged(plan, &reported::whole(outcome))
 }
 
 /// Writes results into a folder of their own.
@@ -209,7 +209,7 @@ fn under_a_rate_the_99th_percentile_decides() {
             .for_each(|request| open_loop.complete(if request % 50 == 0 { slow * 1_000 } else { 1_000 }, 1_000, false));
         open_loop.lateness.record_many(1_000, 10_000);
         open_loop.due = 10_000;
-        let of_rate = reported::received(Document::of(&plan, &reported::whole(outcome)), index as u64);
+        let of_rate = reported::received(Document::judged(&plan, &reported::whole(outcome)), index as u64);
         *document = Document { experiment: document.experiment.take(), ..of_rate };
     }
     let Printed { text, said, .. } = folder(folder_of(&documents).path());

@@ -33,9 +33,9 @@ use crate::live::ProgressLine;
 use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Plan};
 use crate::reason::reason;
-use crate::report::Gate;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
+use crate::report::{Gate, Judgement};
 use crate::run::host::Cramped;
 use crate::run::{
     self, Breakdown, Choice, Ended, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Sample, TimelineRow,
@@ -247,9 +247,9 @@ impl Ending<'_> {
             return watcher.screen;
         }
         self.code = exit_code(self.plan, &outcome);
-        self.broken = report::gates(self.plan, &outcome).into_iter().filter(|gate| gate.broken).collect();
-        let verdict = report::verdict(self.plan, &outcome).filter(|verdict| verdict.limited_by.is_our_fault());
-        self.our_fault = verdict.filter(|_| self.plan.show.is_strict);
+        let judgement = Judgement::of(self.plan, &outcome);
+        self.broken = judgement.gates.iter().filter(|gate| gate.broken).cloned().collect();
+        self.our_fault = judgement.strictly(self.plan).cloned();
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
         }
@@ -259,14 +259,14 @@ impl Ending<'_> {
         let Watcher { mut screen, files, .. } = watcher;
         if !plan.show.files().is_empty() {
             self.was_written = true;
-            self.step(|| files.write(&Document::of(plan, &outcome)));
+            self.step(|| files.write(&Document::of(plan, &outcome, &judgement)));
             self.fates.wait(GRACE);
         }
         // The reader of the report may block, and `done` may loop: from here on the first signal quits.
         interrupt.blocking(|| {
-            self.step(|| screen.print(&(opening + &report(plan, &outcome))));
+            self.step(|| screen.print(&(opening + &report(plan, &outcome, &judgement))));
             if !screen.has_lost_reader() {
-                self.step(|| print_notes(plan, &outcome));
+                self.step(|| print_notes(plan, &outcome, &judgement));
             }
             self.wait_for_files();
             if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
@@ -403,23 +403,21 @@ fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
 }
 
 /// What is printed after the run.
-fn report(plan: &Plan, outcome: &Outcome) -> String {
+fn report(plan: &Plan, outcome: &Outcome, judgement: &Judgement) -> String {
     match plan.show.format {
         _ if plan.once => report::once(outcome),
         Format::Text => report::closing(plan, outcome),
-        Format::Json => Document::of(plan, outcome).to_json(),
+        Format::Json => Document::of(plan, outcome, judgement).to_json(),
     }
 }
 
-fn print_notes(plan: &Plan, outcome: &Outcome) {
+fn print_notes(plan: &Plan, outcome: &Outcome, judgement: &Judgement) {
     if plan.show.notes {
         let is_long = outcome.elapsed >= report::VERDICT_MIN || plan.show.verbose;
-        let verdict = report::verdict(plan, outcome).filter(|_| is_long);
-        let mut notes = report::notes(plan, outcome);
-        notes.retain(|note| !note.is_foretold());
+        let verdict = judgement.verdict.as_ref().filter(|_| is_long);
         let mut stderr = std::io::stderr().lock();
         // If standard error is closed, the notes are lost.
-        let _ = report::print_notes(&notes, plan.show.verbose, has_colours(), &mut stderr)
+        let _ = report::print_notes(&judgement.notes, plan.show.verbose, has_colours(), &mut stderr)
             .and_then(|()| verdict.map_or(Ok(()), |verdict| writeln!(stderr, "verdict: {verdict}")));
     }
 }

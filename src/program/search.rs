@@ -21,9 +21,9 @@ use crate::plan::search::Over;
 use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Io, Load, Plan, Search};
 use crate::reason::reason;
-use crate::report::Note;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
+use crate::report::{Judgement, Note};
 use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, Observer, Outcome, Progress, TimelineRow,
     Waiting, nanos,
@@ -273,12 +273,12 @@ impl<'a> Runs<'a> {
             return Ok(Some(first));
         }
         // A single request finds a wrong port at once, and the connections are there before anything counts.
-        let (once, _) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+        let (once, judgement) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
         if once.totals.counters.completed == 0 {
-            print_notes(&self.search.plan, &once);
+            print_notes(&self.search.plan, &once, &judgement);
             let line = words::silent(over);
             return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
@@ -286,12 +286,12 @@ impl<'a> Runs<'a> {
         connect.stop.requests = Some(connect.load.connections.into());
         self.run(&connect, FIRST_LOOK)?;
         let plan = Plan { warmup: FIRST_SETTLE, ..self.search.closed_loop(FIRST_LOOK) };
-        let (outcome, _) = self.run(&plan, FIRST_LOOK)?;
+        let (outcome, judgement) = self.run(&plan, FIRST_LOOK)?;
         let completed = outcome.totals.counters.completed;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
-        self.say_statuses(&plan, &outcome);
+        self.say_statuses(&plan, &judgement);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
         // A percentile of a closed loop is one of the responses only.
         let holds = report::objective(&self.search.objective, &plan, &outcome).iter().all(|term| term.holds)
@@ -388,9 +388,8 @@ impl<'a> Runs<'a> {
     }
 
     /// Prints a note, once, if responses had statuses other than 2xx: a wrong path gives fast but useless responses.
-    fn say_statuses(&mut self, plan: &Plan, outcome: &Outcome) {
-        let notes = report::notes(plan, outcome);
-        let statuses = notes.iter().find(|note| matches!(note, Note::Statuses { .. }));
+    fn say_statuses(&mut self, plan: &Plan, judgement: &Judgement) {
+        let statuses = judgement.notes.iter().find(|note| matches!(note, Note::Statuses { .. }));
         if let Some(note) = statuses.filter(|_| plan.show.notes && !self.has_said_statuses) {
             self.has_said_statuses = true;
             say(&format!("note: {note}"));
@@ -412,21 +411,22 @@ impl<'a> Runs<'a> {
         let row = length / search::WINDOWS;
         let requests = if over == Over::Rate { over.number(load) * length.as_secs_f64() } else { f64::INFINITY };
         let hopeless = Hopeless::of(&self.search.objective, requests);
-        let (outcome, document) = self.watch(&plan, row, Some(hopeless))?;
+        let (outcome, judgement) = self.watch(&plan, row, Some(hopeless))?;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
         // A run that was hopeless has ended with one of its rows.
         let rows = (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, search::WINDOWS.into());
         let mut point = Point::of(self.search, &plan, Step { length: row * rows as u32, ..step }, &outcome);
-        self.say_statuses(&plan, &outcome);
+        self.say_statuses(&plan, &judgement);
         if point.fault == Some(Fault::Unanswered) {
-            print_notes(&plan, &outcome);
+            print_notes(&plan, &outcome, &judgement);
         } else if self.is_recovering {
             point.blame(Some(Limit::Recovering));
         } else {
-            point.blame(self.limit(&outcome, document.verdict.as_ref()));
+            point.blame(self.limit(&outcome, judgement.verdict.as_ref()));
         }
+        let document = Box::new(result::Document::of(&plan, &outcome, &judgement));
         let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
         self.runs = Some([first, document]);
         self.pause(&outcome, point.per_s);
@@ -453,7 +453,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Runs one session.
-    fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Box<result::Document>)> {
+    fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Judgement)> {
         self.watch(plan, row, None)
     }
 
@@ -463,7 +463,7 @@ impl<'a> Runs<'a> {
         plan: &Plan,
         row: Duration,
         hopeless: Option<Hopeless>,
-    ) -> anyhow::Result<(Outcome, Box<result::Document>)> {
+    ) -> anyhow::Result<(Outcome, Judgement)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let mut watcher = Watcher { search: self.search, plan, row, is_first, hopeless, line: None, waiting: None };
         let spares = std::mem::take(&mut self.spares);
@@ -485,8 +485,8 @@ impl<'a> Runs<'a> {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));
                 }
                 self.refuse(plan, &outcome, waiting)?;
-                let document = Box::new(result::Document::of(plan, &outcome));
-                Ok((outcome, document))
+                let judgement = Judgement::of(plan, &outcome);
+                Ok((outcome, judgement))
             }
         }
     }

@@ -8,12 +8,20 @@ use std::time::Duration;
 use crate::plan::schedule::{Arrivals, Rate, Stage};
 use crate::plan::target::Scheme;
 use crate::plan::{Dialect, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
+use crate::report::Judgement;
 use crate::report::result::Document;
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
 use crate::stats::{
     Buffers, Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Spread, Statuses, Timeline, Totals,
 };
+
+impl Document {
+    /// The document of a run that nobody has judged before.
+    pub fn judged(plan: &Plan, outcome: &Outcome) -> Self {
+        Self::of(plan, outcome, &Judgement::of(plan, outcome))
+    }
+}
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {

@@ -4,11 +4,12 @@ use super::bounds::{Bounds, Missing};
 use super::gate::{Gate, Judged};
 use super::rate::{asked_per_s, counted, rate};
 use super::unavailable::Unavailable;
-use super::{Latency, NS_PER_US, units, verdict};
+use super::{Latency, NS_PER_US, units};
 use crate::plan::Plan;
 use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
 use crate::run::Outcome;
 use crate::stats::{Distribution, rank};
+use crate::verdict::Verdict;
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
 pub fn annotation(line: &str) -> String {
@@ -16,34 +17,27 @@ pub fn annotation(line: &str) -> String {
     format!("::error title=onrush::{}", line.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
 }
 
-/// Judges the gates of a plan.
-pub fn gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
+/// Judges the gates of a plan, some of which may be about the verdict.
+pub(super) fn gates(plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Gate> {
     let gate = |condition: &Condition| {
-        let terms = objective(condition, plan, outcome);
+        let terms = terms(condition, plan, outcome, verdict);
         Gate { broken: terms.iter().all(|term| term.holds), terms }
     };
     plan.show.gates.iter().map(gate).collect()
 }
 
-/// Judges each term of a condition.
+/// Judges each term of the objective of a search, which is never about the verdict.
 pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome) -> Vec<Judged> {
-    condition.terms.iter().map(|term| judge(term, plan, outcome)).collect()
+    terms(condition, plan, outcome, None)
 }
 
-/// The gates of a plan as documents have them, with `--strict` as one of them.
-pub fn all_gates(plan: &Plan, outcome: &Outcome) -> Vec<Gate> {
-    let mut all = gates(plan, outcome);
-    if let Some(verdict) = verdict(plan, outcome).filter(|_| plan.show.is_strict) {
-        let broken = verdict.limited_by.is_our_fault();
-        let was = Some(verdict.limited_by.name().to_owned());
-        all.push(Gate { broken, terms: vec![Judged { term: "--strict".to_owned(), was, holds: broken }] });
-    }
-    all
+fn terms(condition: &Condition, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Judged> {
+    condition.terms.iter().map(|term| judge(term, plan, outcome, verdict)).collect()
 }
 
-fn judge(term: &Term, plan: &Plan, outcome: &Outcome) -> Judged {
+fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Judged {
     if let Value::LimitedBy(expected) = term.value {
-        let limited_by = verdict(plan, outcome).map(|verdict| verdict.limited_by);
+        let limited_by = verdict.map(|verdict| verdict.limited_by);
         let holds = limited_by.is_some_and(|was| (was == expected) == (term.comparison == Comparison::Equal));
         return Judged { term: term.text.clone(), was: limited_by.map(|was| was.name().to_owned()), holds };
     }
@@ -216,7 +210,7 @@ mod tests {
 
     /// What a metric was, and whether it is more than a value.
     fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Value) -> (Option<String>, bool) {
-        let judged = judge(&term(metric, Comparison::More, value), plan, outcome);
+        let judged = judge(&term(metric, Comparison::More, value), plan, outcome, None);
         (judged.was, judged.holds)
     }
 
@@ -315,7 +309,8 @@ mod tests {
             let judged = asked(&plan, &outcome(failed), metric(view, percent), limit);
             assert_eq!(judged, (Some(was.to_owned()), breaks), "{failed} {view:?} p{percent}");
             // A term that must hold, as in a search, does not hold either.
-            let held = judge(&term(metric(view, percent), Comparison::Less, limit), &plan, &outcome(failed)).holds;
+            let held =
+                judge(&term(metric(view, percent), Comparison::Less, limit), &plan, &outcome(failed), None).holds;
             assert_eq!(held, !breaks, "{failed} {view:?} p{percent}");
         }
         plan.dialect = Dialect::Wrk2;
@@ -359,7 +354,7 @@ mod tests {
         let dead = Term { text: "rate<10".to_owned(), ..term(Metric::Rate, Comparison::Less, Value::Number(10.0)) };
         let of = |terms: &[&Term]| Condition { terms: terms.iter().map(|term| (*term).clone()).collect() };
         plan.show.gates = vec![of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
-        let gates = gates(&plan, &outcome);
+        let gates = gates(&plan, &outcome, None);
         assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
         assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "it was 1000.00".to_owned()));
         assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
@@ -368,8 +363,10 @@ mod tests {
     #[test]
     fn a_verdict_is_one_of_a_few_and_no_number() {
         let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(1_000, 1));
+        let verdict = super::super::verdict::verdict(&plan, &outcome);
         let judged = |comparison, limited_by| {
-            let judged = judge(&term(Metric::Verdict, comparison, Value::LimitedBy(limited_by)), &plan, &outcome);
+            let term = term(Metric::Verdict, comparison, Value::LimitedBy(limited_by));
+            let judged = judge(&term, &plan, &outcome, verdict.as_ref());
             (judged.was, judged.holds)
         };
         let was = Some("connections".to_owned());

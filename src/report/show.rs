@@ -238,7 +238,7 @@ fn cmm_json(document: &Document) -> Result<String, Corrupt> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::{closing as printed_after, fixtures, notes as notes_after, opening as printed_before};
+    use super::super::{Judgement, closing as printed_after, fixtures, opening as printed_before};
     use super::*;
     use crate::plan::{Plan, Show as Options};
     use crate::run::Outcome;
@@ -294,13 +294,14 @@ mod tests {
                 (true, is_open, false, listed),
             ] {
                 plan.show = Options { percentiles: asked_for, u_latency, spectrum, percents, ..plan.show };
-                let document = Document::of(&plan, &outcome);
+                let document = Document::judged(&plan, &outcome);
                 let printed = printed_before(&plan) + &printed_after(&plan, &outcome);
                 assert_eq!(report(&document), printed, "{dialect:?} {:?}", plan.show);
             }
-            let document = Document::of(&plan, &outcome);
-            let notes = notes_after(&plan, &outcome).into_iter().map(|note| format!("note: {}", note.in_full()));
-            let verdict = super::super::verdict(&plan, &outcome).map(|verdict| format!("verdict: {verdict}"));
+            let document = Document::judged(&plan, &outcome);
+            let Judgement { verdict, notes, .. } = Judgement::of(&plan, &outcome);
+            let notes = notes.into_iter().map(|note| format!("note: {}", note.in_full()));
+            let verdict = verdict.map(|verdict| format!("verdict: {verdict}"));
             let said: Vec<String> = notes.chain(verdict).collect();
             assert_eq!(print(&document, Form::Report, false).unwrap().notes, said, "{dialect:?}");
         }
@@ -309,7 +310,7 @@ mod tests {
     #[test]
     fn of_an_older_file_the_rows_that_it_lacks_are_left_out() {
         let (plan, outcome) = run(Dialect::Native, false);
-        let whole = Document::of(&plan, &outcome);
+        let whole = Document::judged(&plan, &outcome);
         let older = Document { thread_rates: None, shown: None, ..whole.clone() };
         let lines: Vec<String> =
             report(&older).lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
@@ -323,7 +324,7 @@ mod tests {
     #[test]
     fn every_form_has_the_figures_of_the_result() {
         let (plan, outcome) = run(Dialect::Native, false);
-        let document = Document::of(&plan, &outcome);
+        let document = Document::judged(&plan, &outcome);
         let text = |form| print(&document, form, false).unwrap().text;
         assert!(text(Form::Wrk).contains("\n     90%    1.00ms\n") && !text(Form::Wrk).contains("TTFB"));
         assert!(text(Form::WrkCmm).contains("\n  99.99%    1.00ms\n") && text(Form::WrkCmm).contains("\n    TTFB "));
@@ -347,7 +348,7 @@ mod tests {
             latency.record_many(us * 1_000, count);
         }
         let plan = fixtures::plan(Dialect::Native, "http://localhost/index.php", 3, 2, 100);
-        let document = Document::of(&plan, &outcome);
+        let document = Document::judged(&plan, &outcome);
         let published = include_str!("../../tests/fixtures/buffers.md");
         let begin = published.find("{\n        \"requests\"").unwrap();
         let block = published[begin..].split("\n```").next().unwrap().replace("        ", "\t");
@@ -357,7 +358,7 @@ mod tests {
     #[test]
     fn what_a_file_says_gives_a_terminal_no_orders() {
         let (plan, outcome) = run(Dialect::Native, false);
-        let mut document = Document::of(&plan, &outcome);
+        let mut document = Document::judged(&plan, &outcome);
         document.plan.url = "http://\x1b[2J/".to_owned();
         document.plan.duration_s = Some(f64::MAX);
         document.notes = vec!["\x1b]0;x\x07".to_owned()];

@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_document_has_the_loads_in_their_unit_and_is_read_again() {
         let search = search(Over::Rate);
-        let run = result::Document::of(&search.plan, &fixtures::flawless(10, 1));
+        let run = result::Document::judged(&search.plan, &fixtures::flawless(10, 1));
         let mut points = points(&[(60_000, true), (120_000, false), (120_000, false)]);
         points[0].confirms = true;
         let document =

@@ -12,8 +12,8 @@ use crate::lab::Folder;
 use crate::plan::experiment::{Experiment, Point};
 use crate::plan::secrets::Known;
 use crate::plan::{Plan, secrets};
-use crate::report;
 use crate::report::result::Document;
+use crate::report::{self, Judgement};
 use crate::run::{Interrupt, NotStarted, Unavailable};
 
 /// The first response of a target.
@@ -105,7 +105,7 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Err
         let is_unstarted = error.is::<Refused>() || error.is::<NotStarted>() || error.is::<Unavailable>();
         (error, if is_unstarted { Unasked::NotStarted } else { Unasked::Wrong })
     })?;
-    let document = Document::of(plan, &outcome);
+    let document = Document::of(plan, &outcome, &Judgement::of(plan, &outcome));
     let transcript = outcome.transcript.clone().unwrap_or_default();
     if document.requests.completed == 0 && !interrupt.is_asked() {
         let url = secrets::url(&plan.target.typed);

@@ -16,10 +16,10 @@ use crate::live::ProgressLine;
 use crate::plan::experiment::{Experiment, Point};
 use crate::plan::secrets::Known;
 use crate::plan::{Place, PlacedLevel, Plan};
-use crate::report;
 use crate::report::files::{self, Files};
 use crate::report::json;
 use crate::report::result::Document;
+use crate::report::{self, Judgement};
 use crate::run::{Interrupt, Listener, Observer, Progress, Sample, Waiting};
 use crate::session;
 
@@ -377,7 +377,8 @@ fn measure(plan: &Plan, words: String, interrupt: &Interrupt) -> anyhow::Result<
     let fates = files.fates().clone();
     let mut watcher = Watcher { plan, words, line: None, files };
     let outcome = session::run(plan, interrupt, &mut watcher)?.outcome;
-    let document = Box::new(Document::of(plan, &outcome));
+    let judgement = Judgement::of(plan, &outcome);
+    let document = Box::new(Document::of(plan, &outcome, &judgement));
     watcher.files.write(&document);
     fates.wait(files::PATIENCE);
     fates.give_up();
@@ -385,7 +386,7 @@ fn measure(plan: &Plan, words: String, interrupt: &Interrupt) -> anyhow::Result<
     let fault = fault(plan, &outcome).map(|error| format!("{error:#}"));
     let reason = fault.or_else(|| document.flaw()).or(unwritable);
     let has_begun = document.requests.started > 0;
-    let doubts = report::notes(plan, &outcome).iter().filter(|note| note.is_doubt()).count();
+    let doubts = judgement.notes.iter().filter(|note| note.is_doubt()).count();
     Ok(Ran { document: Some(document).filter(|_| has_begun), doubts, reason })
 }
 

@@ -41,7 +41,7 @@ const STALLED_SHARE: f64 = 0.2;
 const TIMES_NAMED: usize = 3;
 
 /// All notes on an outcome, most important first; none if it is beyond doubt.
-pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+pub fn notes(plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Note> {
     // What a thread that never returned opened and sent is unknown.
     let has_panicked = matches!(outcome.breakdown, Some(Breakdown::Bug(_)));
     let is_known = outcome.stuck.is_empty() && !has_panicked && outcome.ended != Ended::NeverBegun;
@@ -61,7 +61,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     notes.extend(capped(plan, outcome));
     let silences = silences(plan, outcome);
     let silent_ns = silences.iter().map(|(_, silent_ns)| silent_ns).sum();
-    notes.extend(open_loop::notes(plan, outcome, silent_ns, more_connections(plan, outcome)));
+    notes.extend(open_loop::notes(plan, outcome, silent_ns, more_connections(verdict)));
     notes.extend(early_end(plan, outcome));
     notes.extend(outcome.until.clone().filter(|_| outcome.totals.counters.completed > 0).map(|until| Note::Until {
         until,
@@ -74,7 +74,7 @@ pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let shortage = outcome.descriptors.filter(|_| !is_said);
     notes.extend(rows.into_iter().map(|row| Note::Failure(Failure { shortage, ..Failure::of(plan, outcome, row) })));
     notes.extend(statuses(plan, outcome));
-    notes.extend(found(plan, outcome));
+    notes.extend(found(verdict));
     notes.extend(hints(plan, outcome));
     in_order(notes)
 }
@@ -306,9 +306,8 @@ fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 }
 
 /// What the verdict says about more connections.
-fn more_connections(plan: &Plan, outcome: &Outcome) -> MoreConnections {
-    let Some(verdict) = super::super::verdict(plan, outcome) else { return MoreConnections::Unknown };
-    let Verdict { limited_by, findings, evidence, .. } = &verdict;
+fn more_connections(verdict: Option<&Verdict>) -> MoreConnections {
+    let Some(Verdict { limited_by, findings, evidence, .. }) = verdict else { return MoreConnections::Unknown };
     let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
     match limited_by {
         LimitedBy::Target if !more_help => MoreConnections::Useless,
@@ -318,8 +317,8 @@ fn more_connections(plan: &Plan, outcome: &Outcome) -> MoreConnections {
 }
 
 /// Findings of the verdict that no other note covers.
-fn found(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
-    let Some(verdict) = super::super::verdict(plan, outcome) else { return Vec::new() };
+fn found(verdict: Option<&Verdict>) -> Vec<Note> {
+    let Some(verdict) = verdict else { return Vec::new() };
     verdict.findings.iter().filter_map(|finding| finding.sentence(&verdict.evidence)).map(Note::Found).collect()
 }
 

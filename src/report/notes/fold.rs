@@ -100,11 +100,12 @@ pub(super) fn in_order(mut notes: Vec<Note>) -> Vec<Note> {
     notes
 }
 
-/// Writes the notes, one per line after `note: `, with any example below; in colour if requested. Without `all`, notes
-/// beyond a few lines are only counted.
+/// Writes the notes that were not said before the run, one per line after `note: `, with any example below; in colour if
+/// requested. Without `all`, notes beyond a few lines are only counted.
 pub fn print_notes(notes: &[Note], all: bool, colour: bool, out: &mut impl io::Write) -> io::Result<()> {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
-    let shown = if all { notes.len() } else { fitting(notes) };
+    let notes: Vec<&Note> = notes.iter().filter(|note| !note.is_foretold()).collect();
+    let shown = if all { notes.len() } else { fitting(&notes) };
     for note in &notes[..shown] {
         writeln!(out, "{before}note:{after} {note}")?;
         if let Some(example) = note.example() {
@@ -118,9 +119,9 @@ pub fn print_notes(notes: &[Note], all: bool, colour: bool, out: &mut impl io::W
 }
 
 /// How many of the first notes fit.
-fn fitting(notes: &[Note]) -> usize {
+fn fitting(notes: &[&Note]) -> usize {
     let mut lines = 0;
-    let fits = |note: &&Note| {
+    let fits = |note: &&&Note| {
         lines += 1 + usize::from(note.example().is_some());
         lines <= LINES_MAX
     };

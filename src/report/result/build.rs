@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::failure::why_row;
 use super::super::rate::{counted, rate};
-use super::super::{all_gates, escape, notes, rewritten, verdict};
+use super::super::{Judgement, escape, rewritten};
 use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
@@ -31,8 +31,8 @@ impl Document {
         reason.or(self.interrupted.then(|| "it was interrupted".to_owned()))
     }
 
-    /// The document of a run.
-    pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
+    /// The document of a run, with what was decided about it.
+    pub fn of(plan: &Plan, outcome: &Outcome, judgement: &Judgement) -> Self {
         let Stats { counters, statuses, ledger, latency, batch_latency, open_loop, phases, censored, .. } =
             &outcome.totals;
         let open_loop = open_loop.as_deref();
@@ -93,10 +93,10 @@ impl Document {
                 .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
             until: outcome.until.as_ref().map(super::Until::of),
-            verdict: verdict(plan, outcome),
-            gates: all_gates(plan, outcome),
+            verdict: judgement.verdict.clone(),
+            gates: judgement.all_gates(plan),
             shown: Some(Shown::of(&plan.show)),
-            notes: sentences(plan, outcome),
+            notes: sentences(plan, outcome, judgement),
         }
     }
 }
@@ -109,8 +109,8 @@ impl Tool {
 }
 
 /// The notes on a run, without those that repeat a figure.
-fn sentences(plan: &Plan, outcome: &Outcome) -> Vec<String> {
-    let notes = notes(plan, outcome).into_iter().filter(|note| !note.is_a_figure());
+fn sentences(plan: &Plan, outcome: &Outcome, judgement: &Judgement) -> Vec<String> {
+    let notes = judgement.notes.iter().filter(|note| !note.is_a_figure());
     notes.map(|note| shown(plan, outcome, note.in_full())).collect()
 }
 

@@ -51,7 +51,7 @@ fn outcome(latencies_us: impl IntoIterator<Item = u64>) -> Outcome {
 }
 
 pub(super) fn document(latencies_us: impl IntoIterator<Item = u64>) -> Document {
-    Document::of(&plan(Dialect::Native), &outcome(latencies_us))
+    Document::judged(&plan(Dialect::Native), &outcome(latencies_us))
 }
 
 /// The same with a schedule: each request was sent 1 ms after it was due, one was never sent, and one got no response.
@@ -83,7 +83,7 @@ pub(super) fn scheduled(latencies_us: impl IntoIterator<Item = u64>) -> Document
     outcome.workers[0].counters = outcome.totals.counters;
     let mut plan = plan(Dialect::Native);
     plan.schedule = Some(crate::report::fixtures::schedule(1_000));
-    Document::of(&plan, &outcome)
+    Document::judged(&plan, &outcome)
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn an_imitated_tool_has_its_view_beside_what_was_measured() {
     // Ten responses on each connection are 100 ms apart: wrk counts one that took 450 ms as four.
     let mut latencies = vec![1_000; 99];
     latencies.push(450_000);
-    let document = Document::of(&plan(Dialect::Wrk), &outcome(latencies));
+    let document = Document::judged(&plan(Dialect::Wrk), &outcome(latencies));
     assert_eq!(document.latency.service.count, 100);
     let wrk = document.latency.wrk.as_ref().unwrap();
     assert_eq!((wrk.count, wrk.values().unwrap().count()), (103, 103));
@@ -173,7 +173,7 @@ fn an_imitated_tool_has_its_view_beside_what_was_measured() {
 fn natively_wrks_mean_is_a_number_and_no_sentence() {
     let mut latencies = vec![1_000; 99];
     latencies.push(450_000);
-    let document = Document::of(&plan(Dialect::Native), &outcome(latencies));
+    let document = Document::judged(&plan(Dialect::Native), &outcome(latencies));
     assert!(document.latency.wrk_mean_us > Some(2.0 * document.latency.service.mean_us.unwrap()), "{document:?}");
     assert!(!document.notes.iter().any(|note| note.contains("wrk")), "{:?}", document.notes);
 }
@@ -183,7 +183,7 @@ fn difference(common: impl Fn(&mut crate::plan::Plan), change: impl Fn(&mut crat
     let mut plans = [plan(Dialect::Native), plan(Dialect::Native)];
     plans.iter_mut().for_each(common);
     change(&mut plans[1]);
-    let [mine, other] = plans.map(|plan| Document::of(&plan, &outcome([5])).plan);
+    let [mine, other] = plans.map(|plan| Document::judged(&plan, &outcome([5])).plan);
     assert_eq!(mine.difference(&other).is_some(), other.difference(&mine).is_some());
     mine.difference(&other).map_or_else(String::new, |different| different.to_string())
 }
@@ -214,7 +214,7 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
     let plans = [at(8_000, "1"), at(8_001, "1")].map(|change| {
         let mut plan = plan(Dialect::Native);
         change(&mut plan);
-        Document::of(&plan, &outcome([5])).plan
+        Document::judged(&plan, &outcome([5])).plan
     });
     assert_eq!(plans[0].differences(&plans[1]).len(), 1, "a Host that follows from the URL is no second difference");
     let secret = |kept: bool| {
@@ -252,16 +252,16 @@ fn the_digest_is_the_one_that_others_compute() {
     plan.body = Some(Material::of("", vec![b'a'; 1_000_000]));
     // The third example of the standard, FIPS 180-2.
     let digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
-    assert_eq!(Document::of(&plan, &outcome([5])).plan.body_sha256.as_deref(), Some(digest));
+    assert_eq!(Document::judged(&plan, &outcome([5])).plan.body_sha256.as_deref(), Some(digest));
     plan.body = Some(Material::of("", b"short".to_vec()));
-    assert_eq!(Document::of(&plan, &outcome([5])).plan.body_sha256, None);
+    assert_eq!(Document::judged(&plan, &outcome([5])).plan.body_sha256, None);
 }
 
 #[test]
 fn plans_differ_in_what_their_script_says() {
     let of = |file: &[u8]| {
         let script = crate::plan::Script { file: Material::of("a.lua", file.to_vec()), args: Vec::new() };
-        Document::of(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &outcome([5])).plan
+        Document::judged(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &outcome([5])).plan
     };
     let was = of(b"token = '1'\nx = 1");
     assert_eq!(was.difference(&of(b"token = '2'\nx = 1")), None, "a secret is no difference");
@@ -358,7 +358,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
     outcome.totals.ledger.record(Phase::Body, Cause::Unanswered, 0, || b"Authorization: HIDE7".to_vec());
     outcome.totals.location = Some("/login?session=HIDE8".to_owned());
     (0..9).for_each(|_| outcome.totals.statuses.record(302));
-    let hidden = Document::of(&plan, &outcome);
+    let hidden = Document::judged(&plan, &outcome);
     let json = hidden.to_json();
     assert!(!json.contains("HIDE"), "{json}");
     assert!(json.contains("redirect") && json.contains("me&password=REDACTED"), "{json}");
@@ -366,7 +366,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
         assert!(!export::render(kind, &hidden).unwrap().contains("HIDE"));
     }
     plan.show.keeps_secrets = true;
-    let kept = Document::of(&plan, &outcome).to_json();
+    let kept = Document::judged(&plan, &outcome).to_json();
     (1..=8).for_each(|number| assert!(kept.contains(&format!("HIDE{number}")), "HIDE{number} in {kept}"));
 }
 
@@ -381,7 +381,7 @@ fn processor_time_is_told_apart_from_looking() {
 fn thread(change: impl FnOnce(&mut Option<Activity>)) -> serde_json::Value {
     let mut outcome = outcome([5]);
     change(&mut outcome.workers[0].activity);
-    serde_json::to_value(&Document::of(&plan(Dialect::Native), &outcome).threads[0]).unwrap()
+    serde_json::to_value(&Document::judged(&plan(Dialect::Native), &outcome).threads[0]).unwrap()
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
     let script = crate::plan::Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() };
     let mut scripted = outcome([5]);
     scripted.workers[0].activity.as_mut().unwrap().script_ns = 250_000_000;
-    let scripted = Document::of(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &scripted);
+    let scripted = Document::judged(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &scripted);
     assert_eq!(scripted.threads[0].script_s, Some(0.25));
     let lost = thread(|activity| *activity = None);
     let keys: Vec<&String> = lost.as_object().unwrap().keys().collect();
@@ -411,7 +411,7 @@ fn a_thread_that_ended_early_is_busy_for_a_share_of_the_run() {
     let mut outcome = outcome([5]);
     let ended = Activity { wall_ns: 1_000_000, user_ns: 900_000, queued_ns: Some(0), ..Activity::default() };
     outcome.workers[0].activity = Some(ended);
-    let verdict = Document::of(&plan(Dialect::Native), &outcome).verdict.unwrap();
+    let verdict = Document::judged(&plan(Dialect::Native), &outcome).verdict.unwrap();
     assert_eq!(verdict.evidence.generator.threads[0].busy, 9e-4);
 }
 
@@ -490,7 +490,7 @@ fn the_markdown_says_what_a_ticket_must_say() {
     outcome.totals.statuses.clear();
     (0..1_000).for_each(|_| outcome.totals.statuses.record(404));
     (0..1_000).for_each(|_| outcome.totals.ledger.record(Phase::Status, Cause::Status(404), 0, Vec::new));
-    let mut document = Document::of(&plan, &outcome);
+    let mut document = Document::judged(&plan, &outcome);
     document.plan.url = "http://h/?a|b\x1b".to_owned();
     let text = export::render(Kind::Markdown, &document).unwrap();
     let verdict = document.verdict.as_ref().unwrap();

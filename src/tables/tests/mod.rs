@@ -143,7 +143,7 @@ fn result(latencies_us: impl Iterator<Item = u64>) -> Document {
     let mut outcome = fixtures::flawless(1_000, 10);
     outcome.totals.latency = Distribution::new();
     latencies_us.for_each(|us| outcome.totals.latency.record(us * 1_000));
-    Document::of(&plan, &fixtures::whole(outcome))
+    Document::judged(&plan, &fixtures::whole(outcome))
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn saved(results: &[(&str, Document)]) -> (TempDir, Vec<PathBuf>) {
 fn paced(per_s: u64) -> Document {
     let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     plan.schedule = Some(fixtures::schedule(per_s));
-    Document { plan: Document::of(&plan, &fixtures::flawless(1_000, 10)).plan, ..result(0..10) }
+    Document { plan: Document::judged(&plan, &fixtures::flawless(1_000, 10)).plan, ..result(0..10) }
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn placed(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Document 
         levels: levels.collect(),
         failed: None,
     };
-    Document { experiment: Some(place), ..Document::of(&plan, &fixtures::whole(fixtures::flawless(completed, 10))) }
+    Document { experiment: Some(place), ..Document::judged(&plan, &fixtures::whole(fixtures::flawless(completed, 10))) }
 }
 
 #[test]
@@ -473,7 +473,7 @@ fn a_text_of_ours_has_lines_that_no_text_of_wrk_has() {
 fn a_mean_and_percentiles_that_are_not_of_the_same_requests_are_named() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("a.json"), Document::of(&plan, &outcome).to_json()).unwrap();
+    fs::write(folder.path().join("a.json"), Document::judged(&plan, &outcome).to_json()).unwrap();
     let said =
         |names: &[&str]| run(&Table { columns: columns(names), ..table(vec![folder.path().to_path_buf()]) }).said;
     assert!(matches!(&said(&["mean_us", "p99_us"])[..], [only] if only.contains("mean, deviation")));
@@ -492,7 +492,7 @@ fn percentiles_without_an_upper_bound_are_named() {
         let open_loop = outcome.totals.open_loop.get_or_insert_default();
         open_loop.lateness.record_many(1_000_000, failed);
         open_loop.due += failed;
-        fs::write(folder.path().join(name), Document::of(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
+        fs::write(folder.path().join(name), Document::judged(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
     };
     write("a.json", 100);
     write("b.json", 2);

@@ -11,10 +11,15 @@ use onrush_proto::Error;
 
 use super::*;
 use crate::plan::{Dialect, Plan};
+use crate::report::Judgement;
 use crate::report::fixtures::{address, fail, flawless, outcome, plan};
 use crate::run::{Breakdown, Ended, Outcome};
 use crate::stats::buffers::{Buffers, Sizes};
 use crate::stats::{Cause, Counters, Distribution, Negotiated, Occupancy, Phase, ProxyFailure};
+
+fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    Judgement::of(plan, outcome).notes
+}
 
 /// The notes on an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
 fn said(outcome: &Outcome) -> Vec<String> {
