@@ -48,6 +48,8 @@ pub struct Live {
     pub wake_at: Option<Nanos>,
     /// The memory for the parts of responses that the script reads, if it reads any.
     shelf: Option<Shelf>,
+    /// The body so far of the response that may say that the port expects TLS, if it came on this connection.
+    refusal: Option<Vec<u8>>,
 }
 
 impl Live {
@@ -70,6 +72,7 @@ impl Live {
             troubled: false,
             wake_at: None,
             shelf,
+            refusal: None,
         }
     }
 
@@ -272,8 +275,8 @@ impl Live {
         if status >= 300 {
             if tally.wants_location(status) {
                 tally.locate(self.protocol.head(input));
-            } else if status == 400 {
-                tally.refused(input);
+            } else if status == 400 && tally.wants_refusal() {
+                self.refusal = Some(Vec::new());
             }
         }
         self.transcribe_head(input, tally);
@@ -282,6 +285,9 @@ impl Live {
     fn data(&mut self, stream: StreamId, data: &[u8], tally: &mut Tally, script: &Caller) {
         if let Some(transcript) = &mut tally.transcript {
             transcript.data(data);
+        }
+        if let Some(refusal) = &mut self.refusal {
+            tally.refused(refusal, data);
         }
         if script.wants.body
             && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())

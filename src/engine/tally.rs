@@ -35,7 +35,7 @@ pub struct Tally {
     pub silences: Silences,
     /// Whether a `Location` has been kept already.
     located: bool,
-    /// Whether the words of a response with status 400 have been looked at already.
+    /// Whether a response with status 400 has come, whose words are looked at.
     is_refused: bool,
     /// When the requests that are to be sent again were due.
     returned: VecDeque<Nanos>,
@@ -216,10 +216,17 @@ impl Tally {
         self.located = true;
     }
 
-    /// Looks for a hint that the port expects TLS in the first response with status 400: its head and what came with it.
-    pub fn refused(&mut self, response: &[u8]) {
-        if !std::mem::replace(&mut self.is_refused, true) {
-            self.interval.expects_tls = expects_tls(&response[..response.len().min(REFUSAL_BYTES)]);
+    /// Whether to look for a hint that the port expects TLS in the body of a response with status 400: the first one's.
+    pub fn wants_refusal(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_refused, true)
+    }
+
+    /// Looks for the hint in a body of which `before` has arrived, and now this piece; adds the piece.
+    pub fn refused(&mut self, before: &mut Vec<u8>, piece: &[u8]) {
+        let room = REFUSAL_BYTES.saturating_sub(before.len());
+        if room > 0 {
+            before.extend_from_slice(&piece[..piece.len().min(room)]);
+            self.interval.expects_tls |= expects_tls(before);
         }
     }
 
@@ -457,7 +464,7 @@ impl Tally {
     }
 }
 
-/// How many bytes of a response with status 400 are looked at: the pages of servers are shorter.
+/// How many bytes of the body of a response with status 400 are looked at: the pages of servers are shorter.
 const REFUSAL_BYTES: usize = 2048;
 
 /// What servers say to a request without TLS at a port that expects it: nginx, Go, Apache, Tomcat.
@@ -468,7 +475,7 @@ const EXPECTS_TLS: [&[u8]; 4] = [
     b"combination of host and port requires TLS",
 ];
 
-/// Whether a response says that.
+/// Whether the body of a response says that.
 fn expects_tls(response: &[u8]) -> bool {
     EXPECTS_TLS.iter().any(|words| response.windows(words.len()).any(|part| part == *words))
 }

@@ -298,13 +298,17 @@ fn a_mixture_of_statuses_is_said(context: &Context) {
 }
 
 fn a_bad_request_that_speaks_of_tls_is_told_from_any_other(context: &Context) {
-    let said = |body: &str| {
+    let said = |body: &str, split: usize| {
         let answer = format!("HTTP/1.1 400 Bad Request\\r\\nContent-Length: {}\\r\\n\\r\\n{body}", body.len());
-        simulate(context.onrush().words("-c2 -n20"), &format!("answer = \"{answer}\"\n")).stderr
+        let scenario = format!("split = {split}\nanswer = \"{answer}\"\n");
+        simulate(context.onrush().words("-c2 -n20"), &scenario).stderr
     };
-    let go = said("Client sent an HTTP request to an HTTPS server.");
-    assert!(go.contains("all 20 responses were 400: the server expects TLS at this port; write https://"), "{go}");
-    let other = said("{'type': 'https://tools.ietf.org/html/rfc9110#section-15.5.1'}");
+    // In one piece, with the body after the head, and byte by byte.
+    for split in [0, 47, 1] {
+        let go = said("Client sent an HTTP request to an HTTPS server.", split);
+        assert!(go.contains("all 20 responses were 400: the server expects TLS at this port; write https://"), "{go}");
+    }
+    let other = said("{'type': 'https://tools.ietf.org/html/rfc9110#section-15.5.1'}", 0);
     assert!(other.contains("all 20 responses were 400: --once shows one in full"), "{other}");
 }
 
