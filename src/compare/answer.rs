@@ -1,10 +1,11 @@
 //! The answer of an experiment in a few lines: from where on more connections or threads gain nothing, which rates were
 //! reached, and which level is faster where levels have no order.
 
+use std::collections::HashMap;
+
 use super::comparison::{Comparison, Estimate};
 use super::contest::{self, Contest, Levels, Varied, level_of, shown};
 use super::differences;
-use super::metric::Metric;
 use super::outlier::median;
 use super::words::{self, SINGLE_RUNS};
 use crate::report::units::{counted, per_second, percentage};
@@ -74,9 +75,12 @@ struct AtLevel<'a> {
 /// A line for each combination of the other factors' levels; `line` has the levels of this one, ascending.
 fn of_each(runs: &[Measured], factor: &Varied, line: impl Fn(&[AtLevel<'_>]) -> Option<String>) -> Vec<String> {
     let of = |(at, runs): (Levels, Vec<&Measured>)| {
+        let mut at_level: HashMap<Option<String>, Vec<&Measured>> = HashMap::new();
+        let complete = runs.into_iter().filter(|run| run.failure().is_none());
+        complete.for_each(|run| at_level.entry(level_of(run, &factor.name)).or_default().push(run));
         let with = |level: &String| {
-            let runs = runs.iter().copied().filter(|run| level_of(run, &factor.name).as_ref() == Some(level));
-            AtLevel { level: level.clone(), runs: runs.filter(|run| run.failure().is_none()).collect() }
+            let runs = at_level.remove(&Some(level.clone())).unwrap_or_default();
+            AtLevel { level: level.clone(), runs }
         };
         let mut levels: Vec<AtLevel<'_>> = factor.levels.iter().map(with).collect();
         levels.retain(|level| !level.runs.is_empty());
@@ -130,11 +134,7 @@ fn gains(levels: &[AtLevel<'_>], option: &str) -> Option<String> {
 fn gain(few: &AtLevel<'_>, many: &AtLevel<'_>) -> Result<(f64, f64), String> {
     let names = [few, many].map(|level| level.level.clone());
     let contest = Contest { names, at: Vec::new(), sides: [few.runs.clone(), many.runs.clone()] };
-    let comparison = Comparison::of(&contest, 1).ok_or("no round has complete runs of both")?;
-    if let Some(doubt) = comparison.doubt {
-        return Err(doubt);
-    }
-    let range = comparison.estimate(Metric::Rate).and_then(Estimate::range);
+    let range = Comparison::of_rates(&contest)?.as_ref().and_then(Estimate::range);
     range.map(|(low, high)| (low - 1.0, high - 1.0)).ok_or_else(|| format!("{SINGLE_RUNS}; add rounds (--rounds)"))
 }
 
@@ -162,7 +162,7 @@ fn reached(levels: &[AtLevel<'_>]) -> Option<String> {
 
 /// The verdict on every level against the baseline.
 fn versus(contests: &[Contest<'_>]) -> Vec<String> {
-    let together = contests.iter().filter(|contest| Comparison::of(contest, 1).is_some()).count();
+    let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     let mut lines = Vec::new();
     for contest in contests.iter().take(COMPARISONS_MAX) {
         lines.push(match (differences::refusal(contest), Comparison::of(contest, together)) {

@@ -95,24 +95,16 @@ impl Comparison {
     /// Compares two sides, as one of `together` comparisons. `None`: one side has no complete run.
     pub fn of(contest: &Contest<'_>, together: usize) -> Option<Self> {
         let runs = Runs::of(contest);
-        let [a, b] = &runs.sides;
-        if a.is_empty() || b.is_empty() {
+        if runs.is_one_sided() {
             return None;
         }
-        let is_scheduled = |side: &[&Measured]| side.iter().all(|run| run.is_scheduled());
+        let [a, b] = &runs.sides;
         let (metrics, omitted) = metrics(&runs);
         let is_mixed = runs.is_mixed();
         let estimates: Vec<Estimate> = metrics.iter().map(|metric| estimate(*metric, &runs, together)).collect();
-        let wanted = if is_scheduled(a) && is_scheduled(b) { "p99".parse().ok() } else { Some(Metric::Rate) };
-        let headline = wanted.filter(|wanted| metrics.contains(wanted));
+        let headline = runs.wanted().filter(|wanted| metrics.contains(wanted));
         let checks = [a, b].map(|side| Checks::of(side));
-        let doubt = match (headline, wanted) {
-            (None, Some(wanted)) => Some(format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")),
-            _ if is_scheduled(a) != is_scheduled(b) => {
-                Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
-            }
-            _ => Checks::doubt(&checks),
-        };
+        let doubt = runs.doubt(headline, &checks);
         let logs = headline.map(|headline| runs.logs(headline));
         Some(Self {
             names: contest.names.clone(),
@@ -133,6 +125,27 @@ impl Comparison {
         })
     }
 
+    /// The estimate of the rate alone, which takes little time; `None`: some run lacks it.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no verdict, regardless of the figures.
+    pub fn of_rates(contest: &Contest<'_>) -> Result<Option<Estimate>, String> {
+        let runs = Runs::of(contest);
+        if runs.is_one_sided() {
+            return Err("no round has complete runs of both".to_owned());
+        }
+        let rate = Some(Metric::Rate).filter(|rate| runs.all().all(|run| rate.of(run).is_some()));
+        let headline = runs.wanted().filter(|wanted| Some(*wanted) == rate);
+        let checks = runs.sides.each_ref().map(|side| Checks::of(side));
+        runs.doubt(headline, &checks).map_or_else(|| Ok(rate.map(|rate| estimate(rate, &runs, 1))), Err)
+    }
+
+    /// Whether both sides have complete runs to compare.
+    pub fn is_possible(contest: &Contest<'_>) -> bool {
+        !Runs::of(contest).is_one_sided()
+    }
+
     /// Why percentiles are omitted.
     pub fn why_omitted(&self) -> &'static str {
         if self.is_mixed { MIXED } else { TOO_FEW }
@@ -147,9 +160,39 @@ impl Comparison {
 impl<'a> Runs<'a> {
     /// Whether some runs have a rate and others none.
     fn is_mixed(&self) -> bool {
-        let mut all = self.sides.iter().flatten().map(|run| run.is_scheduled());
+        let mut all = self.all().map(|run| run.is_scheduled());
         let first = all.next();
         all.any(|is_scheduled| Some(is_scheduled) != first)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a Measured> {
+        self.sides.iter().flatten().copied()
+    }
+
+    fn is_one_sided(&self) -> bool {
+        self.sides.iter().any(Vec::is_empty)
+    }
+
+    /// Whether all runs of either side have a rate.
+    fn are_scheduled(&self) -> [bool; 2] {
+        self.sides.each_ref().map(|side| side.iter().all(|run| run.is_scheduled()))
+    }
+
+    /// The metric that decides, if every run has it.
+    fn wanted(&self) -> Option<Metric> {
+        if self.are_scheduled() == [true, true] { "p99".parse().ok() } else { Some(Metric::Rate) }
+    }
+
+    /// Why there is no verdict, regardless of the figures.
+    fn doubt(&self, headline: Option<Metric>, checks: &[Checks; 2]) -> Option<String> {
+        let [a, b] = self.are_scheduled();
+        match (headline, self.wanted()) {
+            (None, Some(wanted)) => Some(format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")),
+            _ if a != b => {
+                Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
+            }
+            _ => Checks::doubt(checks),
+        }
     }
 
     fn of(contest: &Contest<'a>) -> Self {
@@ -267,14 +310,14 @@ fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Op
 
 /// The metrics that all runs have, and the percentiles that some run lacks or beyond which too few values are.
 fn metrics(runs: &Runs<'_>) -> (Vec<Metric>, Vec<Metric>) {
-    let all = || runs.sides.iter().flatten();
-    let percents = all().flat_map(|run| run.figures.percentiles_us.keys().copied()).map(Metric::Percentile);
+    let percents = runs.all().flat_map(|run| run.figures.percentiles_us.keys().copied()).map(Metric::Percentile);
     let mut metrics: Vec<Metric> = [Metric::Rate, Metric::Mean].into_iter().chain(percents).collect();
     metrics.sort_unstable();
     metrics.dedup();
     // Latencies of two kinds are not compared.
     let is_mixed = runs.is_mixed();
-    let is_known = |metric: &Metric| !(is_mixed && metric.is_latency()) && all().all(|run| metric.of(run).is_some());
+    let is_known =
+        |metric: &Metric| !(is_mixed && metric.is_latency()) && runs.all().all(|run| metric.of(run).is_some());
     let (known, unknown): (Vec<Metric>, Vec<Metric>) = metrics.into_iter().partition(is_known);
     (known, unknown.into_iter().filter(|metric| matches!(metric, Metric::Percentile(_))).collect())
 }

@@ -92,12 +92,14 @@ pub fn against_baseline<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<Contes
 /// The runs of an experiment that have equal levels of all factors but one, with these levels.
 pub fn at_each<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<(Levels, Vec<&'a Measured>)> {
     let mut groups: Vec<(Levels, Vec<&Measured>)> = Vec::new();
+    let mut places: HashMap<Levels, usize> = HashMap::new();
     for run in runs.iter().filter(|run| run.place.is_some()) {
         let at: Levels = levels(run).into_iter().filter(|(name, _)| *name != factor.name).collect();
-        match groups.iter_mut().find(|(known, _)| *known == at) {
-            Some((_, members)) => members.push(run),
-            None => groups.push((at, vec![run])),
-        }
+        let place = *places.entry(at).or_insert_with_key(|at| {
+            groups.push((at.clone(), Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(run);
     }
     groups
 }
