@@ -6,9 +6,45 @@ use super::names::is_scheme;
 use super::places;
 use super::{decoded, is_number_or_address, is_secret, is_secret_option};
 
-/// Programs, and their options whose value is a user and a password. Those of other programs have other meanings.
-const LOGINS: [(&[u8], &[&[u8]]); 3] =
-    [(b"curl", &[b"-u", b"-U", b"--user", b"--proxy-user"]), (b"http", &[b"-a"]), (b"https", &[b"-a"])];
+/// Programs with options that do not say by their names that their value is a secret. Those of other programs have other
+/// meanings.
+const PROGRAMS: [Program; 8] = [
+    Program { names: &[b"curl"], options: &[b"-u", b"-U", b"--user", b"--proxy-user"], value: Value::Login },
+    Program { names: &[b"http", b"https"], options: &[b"-a"], value: Value::Login },
+    Program { names: &[b"ab"], options: &[b"-A", b"-P"], value: Value::Login },
+    Program { names: &[b"redis-cli", b"valkey-cli"], options: &[b"-a"], value: Value::NextPassword },
+    Program { names: &[b"sshpass", b"mongosh"], options: &[b"-p"], value: Value::Password },
+    Program { names: &[b"ldapsearch", b"ldapmodify"], options: &[b"-w"], value: Value::Password },
+    Program { names: &[b"openssl"], options: &[b"-k", b"-pass", b"-passin", b"-passout"], value: Value::NextPassword },
+    Program {
+        names: &[b"mysql", b"mysqladmin", b"mysqldump", b"mariadb", b"mariadb-admin", b"mariadb-dump"],
+        options: &[b"-p"],
+        value: Value::AttachedPassword,
+    },
+];
+
+/// Such programs.
+struct Program {
+    names: &'static [&'static [u8]],
+    options: &'static [&'static [u8]],
+    value: Value,
+}
+
+/// What the value of their options is.
+#[derive(PartialEq, Eq)]
+enum Value {
+    /// A user and a password, with a colon between them.
+    Login,
+    /// A password, in the same word or the next one.
+    Password,
+    /// A password that is the next word.
+    NextPassword,
+    /// A password in the same word.
+    AttachedPassword,
+}
+
+/// How OpenSSL marks a password that is one, and not the name of a file or variable that has it.
+const GIVEN: &[u8] = b"pass:";
 
 /// Letters of these programs' options that have no value.
 const FLAGS: &[u8] = b"#0123469BGIJLNOQRSVafghijklnpqsv";
@@ -20,37 +56,43 @@ const LONG_LOGINS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
 /// password.
 pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut logins = Logins { of_program: &[], only_passwords };
+    let mut logins = Logins { program: None, only_passwords };
     // What the next words are, because of the words before them.
     let (mut login, mut is_value, mut in_document) = (None, false, false);
     let words = words(command);
     for part in words.chunk_by(|_, next| next.operator.is_none()) {
         if part[0].operator.is_some_and(|operator| !is_redirection(operator)) {
-            logins.of_program = &[];
+            logins.program = None;
         }
         let header = part.iter().position(|word| is_bare_name(&word.bytes, b':'));
         let (read, value) = part.split_at(header.map_or(part.len(), |at| at + 1));
         for Word { bytes, sources, .. } in read {
-            let hidden = if is_value {
-                Some(0..bytes.len())
-            } else if in_document {
-                bytes.iter().rposition(|byte| !b",}]".contains(byte)).map(|last| 0..last + 1)
-            } else {
-                login.take().and_then(|option| logins.place(bytes, 0, option))
-            };
+            let after_option = login.take().and_then(|option| logins.place(bytes, 0, option));
+            let hidden = after_option.or_else(|| {
+                if is_value {
+                    Some(0..bytes.len())
+                } else if in_document {
+                    bytes.iter().rposition(|byte| !b",}]".contains(byte)).map(|last| 0..last + 1)
+                } else {
+                    None
+                }
+            });
             is_value = is_value && is_scheme(bytes);
             let whole = hidden.filter(|_| !is_value);
             let mut places = whole.map_or_else(|| logins.in_word(bytes), |whole| Vec::from([whole]));
             places.retain(|place| !place.is_empty() && !is_reference(&bytes[place.clone()]));
             // What stands between two bytes, such as a quote, belongs to neither.
             found.extend(places.into_iter().map(|place| sources[place.start]..sources[place.end - 1] + 1));
-            login = logins.options().find(|option| option_value(bytes, option).is_some_and(<[u8]>::is_empty));
+            let is_next = |option: &&[u8]| option_value(bytes, option).is_some_and(<[u8]>::is_empty);
+            login = logins.options().filter(|_| !logins.have(&Value::AttachedPassword)).find(is_next);
             // The first name of a JSON document that is not quoted as a whole.
             in_document = bytes.strip_prefix(b"{").is_some_and(|name| is_bare_name(name, b':'));
-            is_value |= is_bare_name(bytes, b'=') || is_secret_option(&String::from_utf8_lossy(bytes));
+            // In `-p$PASSWORD` the name is that of a variable.
+            let is_option = !bytes.contains(&b'$') && is_secret_option(&String::from_utf8_lossy(bytes));
+            is_value |= is_bare_name(bytes, b'=') || is_option;
             let program = bytes.rsplit(|byte| *byte == b'/').next();
-            let program = LOGINS.iter().find(|(name, _)| program == Some(name));
-            logins.of_program = program.map_or(logins.of_program, |(_, options)| options);
+            let program = PROGRAMS.iter().find(|known| program.is_some_and(|name| known.names.contains(&name)));
+            logins.program = program.or(logins.program);
         }
         // The value of a header may be any number of words.
         if let [first, .., last] | [first @ last] = value {
@@ -61,32 +103,42 @@ pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> 
     decoded::apart(found)
 }
 
-/// How logins are found after options.
+/// How logins and passwords are found after options.
 #[derive(Clone, Copy)]
 struct Logins {
-    /// The options of the program whose arguments are being read.
-    of_program: &'static [&'static [u8]],
+    /// The program whose arguments are being read, if it is a known one.
+    program: Option<&'static Program>,
     only_passwords: bool,
 }
 
 impl Logins {
-    /// The options whose value may be a login.
+    /// The options whose value may be a login or a password.
     fn options(&self) -> impl Iterator<Item = &'static [u8]> + use<> {
-        self.of_program.iter().chain(&LONG_LOGINS).copied()
+        self.program.into_iter().flat_map(|program| program.options).chain(&LONG_LOGINS).copied()
     }
 
-    /// The place of the login that begins here, as the value of an option.
+    /// Whether the program's options have this kind of value.
+    fn have(&self, value: &Value) -> bool {
+        self.program.is_some_and(|program| program.value == *value)
+    }
+
+    /// The place of the login or password that begins here, as the value of an option.
     fn place(&self, word: &[u8], start: usize, option: &[u8]) -> Option<Range<usize>> {
-        let login = &word[start..];
-        let colon = memchr::memchr(b':', login)?;
-        let is_login = self.of_program.contains(&option) || !is_number_or_address(login);
+        let value = &word[start..];
+        let program = self.program.filter(|program| program.options.contains(&option));
+        if program.is_some_and(|program| program.value != Value::Login) {
+            let mark = if value.starts_with(GIVEN) { GIVEN.len() } else { 0 };
+            return Some(start + mark..word.len());
+        }
+        let colon = memchr::memchr(b':', value)?;
+        let is_login = program.is_some() || !is_number_or_address(value);
         is_login.then(|| if self.only_passwords { start + colon + 1 } else { start }..word.len())
     }
 
     /// The places in a word without its quotes. A word with blanks may be a command itself, as after `sh -c`.
     fn in_word(&self, word: &[u8]) -> Vec<Range<usize>> {
         let mut found = places::places(word, false);
-        let login = self.options().find_map(|option| {
+        let login = self.options().filter(|_| !self.have(&Value::NextPassword)).find_map(|option| {
             let value = option_value(word, option)?;
             self.place(word, word.len() - value.len(), option)
         });
@@ -101,7 +153,7 @@ impl Logins {
 /// The value of this option if the word is the option; it is empty where the value is the next word. Before a letter there
 /// may be others that have no value, as in `-su a:S`.
 fn option_value<'a>(word: &'a [u8], option: &[u8]) -> Option<&'a [u8]> {
-    if option.starts_with(b"--") {
+    if option.len() > 2 {
         let rest = word.strip_prefix(option)?;
         return if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b"=") };
     }
@@ -225,6 +277,23 @@ mod tests {
             ("send <<X\n{\"password\": \"S\", \"n\": 1}\nX", "send <<X\n{\"password\": \"REDACTED\", \"n\": 1}\nX"),
             ("send <<X\n{\"n\": 1,\n\"token\": \"S\"}\nX", "send <<X\n{\"n\": 1,\n\"token\": \"REDACTED\nX"),
             ("send <<X\n{\"password\":\"S\"}\nX", "send <<X\n{\"password\":\"REDACTED\nX"),
+            (
+                "redis-cli -h h -a S ping | valkey-cli -a 'S T'",
+                "redis-cli -h h -a REDACTED ping | valkey-cli -a 'REDACTED'",
+            ),
+            ("sshpass -p S ssh h; sshpass -pS ssh h", "sshpass -p REDACTED ssh h; sshpass -pREDACTED ssh h"),
+            (
+                "mysql -u root -pS db && mysqldump -p'S T' db",
+                "mysql -u root -pREDACTED db && mysqldump -p'REDACTED' db",
+            ),
+            ("mongosh -u a -p S h", "mongosh -u a -p REDACTED h"),
+            ("ldapsearch -x -w S -b dc=h", "ldapsearch -x -w REDACTED -b dc=h"),
+            ("ab -A a:S http://h/", "ab -A REDACTED http://h/"),
+            (
+                "openssl enc -k S -kdf a; openssl pkcs12 -passin pass:S -passout 'pass:S' -pass pass:S",
+                "openssl enc -k REDACTED -kdf a; openssl pkcs12 -passin pass:REDACTED -passout 'pass:REDACTED' -pass \
+                 pass:REDACTED",
+            ),
             ("TOKEN='unfinished", "TOKEN='REDACTED"),
             ("TOKEN=a\\ b go", "TOKEN=REDACTED go"),
         ] {
@@ -249,6 +318,9 @@ mod tests {
             "curl http://h/; ./server -a a:b",
             "curl http://h/\n./server -a a:b",
             "echo Authorization: Bearer $TOKEN | send",
+            "mysql -p db; psql -p 5432 -a",
+            "redis-cli -a $PASSWORD -n 1",
+            "mysql -uroot -p\"$PASSWORD\" db",
         ] {
             assert_eq!(command(typed), typed);
         }
