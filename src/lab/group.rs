@@ -37,7 +37,7 @@ pub(super) struct Group {
     /// The time between SIGTERM and SIGKILL.
     grace: Duration,
     groups: Groups,
-    _output: Output,
+    output: Output,
 }
 
 impl Groups {
@@ -89,7 +89,7 @@ impl Group {
         let child = shell.spawn()?;
         let id = Pid::from_child(&child);
         known.ids.push(id);
-        Ok(Self { child, id, grace, groups: groups.clone(), _output: limited })
+        Ok(Self { child, id, grace, groups: groups.clone(), output: limited })
     }
 
     /// How the command ended; `None`: it is running.
@@ -125,6 +125,7 @@ impl Group {
 
     /// Lets the processes live that an ended command has started.
     pub fn leave(self) {
+        self.output.leave_to(self.id);
         self.forget();
     }
 

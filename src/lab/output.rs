@@ -2,15 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use rustix::process::{Pid, test_kill_process_group};
 
 use crate::plan::limits::OUTPUT_MAX_MIB;
 use crate::run;
 
 /// Keeps a file from growing without end while a command writes to it. The command writes to the file itself and not to a
-/// pipe, so that what it leaves in the background can write on after onrush has ended. Dropping this ends the limit.
+/// pipe, so that what it leaves in the background can write on after onrush has ended. Dropping this ends the limit, unless
+/// the file was left to a process group.
 #[derive(Debug)]
 pub(super) struct Output(Arc<Mutex<Limited>>);
 
@@ -20,6 +23,8 @@ struct Limited {
     most: u64,
     /// How much was written beyond the limit and removed, at least: what is written just when it is removed is not known.
     left_out: u64,
+    /// The process group that goes on writing after its command has ended.
+    left_to: Option<Pid>,
     is_over: bool,
 }
 
@@ -34,40 +39,58 @@ impl Output {
     }
 
     fn limit_to(file: &File, most: u64) -> io::Result<Self> {
-        let limited = Limited { file: file.try_clone()?, most, left_out: 0, is_over: false };
+        let limited = Limited { file: file.try_clone()?, most, left_out: 0, left_to: None, is_over: false };
         let limited = Arc::new(Mutex::new(limited));
-        let watched = Arc::downgrade(&limited);
+        let watched = Arc::clone(&limited);
         // Without a thread, the limit is enforced when the command has ended.
         let _ = run::beside("output", move || watch(&watched));
         Ok(Self(limited))
+    }
+
+    /// Keeps the limit for as long as a process of this group lives, and onrush does.
+    pub fn leave_to(&self, group: Pid) {
+        lock(&self.0).left_to = Some(group);
     }
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
-        let mut limited = lock(&self.0);
+        lock(&self.0).end_unless_left();
+    }
+}
+
+fn watch(limited: &Mutex<Limited>) {
+    loop {
+        thread::sleep(LOOK);
+        let mut limited = lock(limited);
         limited.trim();
-        limited.is_over = true;
-        if limited.left_out > 0 {
-            let line = format!(
-                "\n[onrush keeps the first {OUTPUT_MAX_MIB} MiB of this output; the rest, at least {} bytes, is left out]\n",
-                limited.left_out
-            );
-            // On a full disk, the line is lost.
-            let _ = limited.file.write_all(line.as_bytes());
+        if limited.left_to.is_some() {
+            limited.end_unless_left();
+        }
+        if limited.is_over {
+            return;
         }
     }
 }
 
-fn watch(watched: &Weak<Mutex<Limited>>) {
-    loop {
-        thread::sleep(LOOK);
-        let Some(limited) = watched.upgrade() else { return };
-        lock(&limited).trim();
-    }
-}
-
 impl Limited {
+    /// Ends the limit with a line about what was left out, unless the file was left to processes that live.
+    fn end_unless_left(&mut self) {
+        self.trim();
+        if self.is_over || self.left_to.is_some_and(|group| test_kill_process_group(group).is_ok()) {
+            return;
+        }
+        self.is_over = true;
+        if self.left_out > 0 {
+            let line = format!(
+                "\n[onrush keeps the first {OUTPUT_MAX_MIB} MiB of this output; the rest, at least {} bytes, is left out]\n",
+                self.left_out
+            );
+            // On a full disk, the line is lost.
+            let _ = self.file.write_all(line.as_bytes());
+        }
+    }
+
     /// Removes what is beyond the limit. The next piece is written where the rest ends, because it is appended.
     fn trim(&mut self) {
         let length = self.file.metadata().map_or(0, |there| there.len());
@@ -87,6 +110,8 @@ const LOOK: Duration = Duration::from_millis(50);
 #[cfg(test)]
 mod tests {
     use std::fs::{self, OpenOptions};
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
     use std::time::Instant;
 
     use super::*;
@@ -113,5 +138,28 @@ mod tests {
         file.write_all(b"f").unwrap();
         drop(Output::limit_to(&file, 1_000).unwrap());
         assert!(fs::read_to_string(&path).unwrap().ends_with("]\nf"), "what fits stays as it is");
+    }
+
+    #[test]
+    fn what_was_left_to_the_background_is_limited_until_that_has_ended() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("output");
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        let mut left = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        Output::limit_to(&file, 10).unwrap().leave_to(Pid::from_child(&left));
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let wait_for = |what: &dyn Fn(&str) -> bool| {
+            while !what(&fs::read_to_string(&path).unwrap()) {
+                assert!(Instant::now() < deadline);
+                thread::sleep(LOOK);
+            }
+        };
+        for _ in 0..2 {
+            file.write_all(b"0123456789abc").unwrap();
+            wait_for(&|text| text == "0123456789");
+        }
+        left.kill().unwrap();
+        left.wait().unwrap();
+        wait_for(&|text| text.ends_with("at least 16 bytes, is left out]\n"));
     }
 }
