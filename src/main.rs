@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use onrush::backend::memory::Memory;
 use onrush::cli::{self, Invocation};
 use onrush::program::{self, EXIT_WRONG, Screen, memory, say};
@@ -14,7 +15,7 @@ static MEMORY: Memory = Memory::new(memory::give_up);
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(memory::panicked));
-    memory::prepare();
+    program::prepare();
     ExitCode::from(match cli::parse(std::env::args_os()) {
         Invocation::Print { stdout, stderr, exit } => {
             if !stderr.is_empty() {
@@ -22,7 +23,9 @@ fn main() -> ExitCode {
             }
             print("onrush", Ok(stdout), exit)
         }
-        Invocation::Merge(merge) => show("onrush merge", report::merge::run(&merge)),
+        Invocation::Merge(merge) => program::until_signal(|signals| {
+            show("onrush merge", report::merge::run(&merge, |fates| signals.give_up_before_quitting(fates)))
+        }),
         Invocation::Show(wanted) => {
             let codes: Vec<u8> = report::show::run(&wanted).map(|printed| show("onrush show", printed)).collect();
             // One result that could be shown is enough.
@@ -70,7 +73,7 @@ fn print(speaker: &str, text: anyhow::Result<String>, exit: u8) -> u8 {
     let mut screen = Screen::open(false);
     let printed = text.and_then(|text| {
         screen.print(&text);
-        Ok(screen.failure().map_or(Ok(()), Err)?)
+        screen.failure("the result").map_or(Ok(()), |failure| Err(anyhow!(failure)))
     });
     printed.map_or_else(
         |error| {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
+use std::mem;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail};
 use rustix::fs::{FlockOperation, flock};
@@ -18,7 +20,7 @@ use super::host::Host;
 use crate::plan::limits::{ATTACHED_MAX_MIB, PLAN_MAX_MIB};
 use crate::plan::material::read_at_most;
 use crate::reason::reason;
-use crate::report::{json, printable};
+use crate::report::{files, json, printable};
 
 /// The names of the files in it that are not results.
 pub const PLAN: &str = "plan.toml";
@@ -59,10 +61,29 @@ struct Begun {
     made: Made,
 }
 
+/// The file that is being written, if any, under the name that it has until it is complete. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Unfinished(Arc<Mutex<Option<PathBuf>>>);
+
+impl Unfinished {
+    /// Removes it, for a caller that is about to end this process. It keeps the lock: whoever writes waits for the end.
+    pub fn abandon(&self) {
+        let mut unfinished = self.lock();
+        // One that cannot be removed does no harm: nothing reads it.
+        unfinished.take().map(fs::remove_file);
+        mem::forget(unfinished);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The folder of an experiment, to which only this process writes.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    unfinished: Unfinished,
     /// The directory that was opened. Another one that takes its place is not this experiment's.
     opened: File,
     journal: File,
@@ -89,7 +110,7 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 bail!(Occupied { path: path.to_owned() })
             }
-            Err(error) => bail!("the folder {} cannot be created: {}", path.display(), reason(&error)),
+            Err(error) => bail!("the folder {} cannot be created: {}", path.display(), files::words(&error, path)),
         }
         Self::open(path, is_private)
     }
@@ -121,10 +142,17 @@ impl Folder {
         let file = OpenOptions::new().create(true).append(true).open(&journal);
         let file = file.map_err(|error| unwritable(&journal, &error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { path: path.to_owned(), opened, journal: file, is_private }),
+            Ok(()) => {
+                Ok(Self { path: path.to_owned(), unfinished: Unfinished::default(), opened, journal: file, is_private })
+            }
             Err(Errno::WOULDBLOCK) => bail!("another onrush is writing to {}; wait until it ends", path.display()),
             Err(error) => bail!("{} cannot be locked: {}", journal.display(), reason(&error.into())),
         }
+    }
+
+    /// What is being written to it, for whoever ends this process meanwhile.
+    pub fn unfinished(&self) -> Unfinished {
+        self.unfinished.clone()
     }
 
     /// Its path, which may lead elsewhere by now: for messages.
@@ -259,11 +287,17 @@ impl Folder {
         let (begin, end) = UNFINISHED;
         let written = || {
             let usual = fs::Permissions::from_mode(if self.is_private { 0o600 } else { 0o666 });
-            let mut file =
-                tempfile::Builder::new().prefix(begin).suffix(end).permissions(usual).tempfile_in(directory)?;
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(begin).suffix(end).permissions(usual);
+            let create = |name: &mut Option<PathBuf>| {
+                builder.tempfile_in(directory).inspect(|file| *name = Some(file.path().to_owned()))
+            };
+            let mut file = create(&mut self.unfinished.lock())?;
             file.write_all(content)?;
             // A full disk may show only here.
             file.as_file().sync_all()?;
+            let mut unfinished = self.unfinished.lock();
+            *unfinished = None;
             file.persist(&path).map_err(|error| error.error).map(drop)
         };
         written().map_err(|error| unwritable(&path, &error))
@@ -285,7 +319,7 @@ impl Folder {
 
 /// Why a file in a folder cannot be written.
 fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
-    anyhow!("{} cannot be written: {}", path.display(), reason(error))
+    anyhow!("{} cannot be written: {}", path.display(), files::words(error, path))
 }
 
 /// A file that is copied into the folder.
@@ -351,7 +385,7 @@ mod tests {
             Folder::open(&path, false)
         });
         assert!(opened.any(|folder| folder.is_ok()));
-        assert!(Folder::create(&path.join("no/x"), false).unwrap_err().to_string().contains("No such file"));
+        assert!(Folder::create(&path.join("no/x"), false).unwrap_err().to_string().contains("there is no directory"));
     }
 
     #[test]
@@ -392,6 +426,31 @@ mod tests {
         fs::remove_dir(&path).unwrap();
         fs::rename(&elsewhere, &path).unwrap();
         assert_eq!(refused(&folder), [""; 4], "it is back");
+    }
+
+    #[test]
+    fn who_ends_the_process_while_a_file_is_being_written_removes_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        for index in 0..20 {
+            let path = scratch.path().join(index.to_string());
+            let folder = Folder::create(&path, false).unwrap();
+            let unfinished = folder.unfinished();
+            let (began, begun) = std::sync::mpsc::channel();
+            // It is never joined: it waits for the end of the process.
+            std::thread::spawn(move || {
+                loop {
+                    let _ = began.send(());
+                    folder.write("a.json", &[b'1'; 100_000]).unwrap();
+                }
+            });
+            begun.recv().unwrap();
+            begun.recv().unwrap();
+            unfinished.abandon();
+            let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            assert_eq!(names, ["a.json", "journal"], "{index}");
+            assert_eq!(fs::metadata(path.join("a.json")).unwrap().len(), 100_000);
+        }
     }
 
     #[test]

@@ -32,7 +32,6 @@ use anyhow::anyhow;
 use crate::live::ProgressLine;
 use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Plan};
-use crate::reason::reason;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
 use crate::report::{Gate, Judgement};
@@ -52,7 +51,7 @@ pub use restore::restore;
 use screen::has_colours;
 pub use screen::{Screen, say};
 pub use search::search;
-use signals::Signals;
+pub use signals::Signals;
 
 /// How long the report waits for the files. Those on a disk are complete by then.
 const GRACE: Duration = Duration::from_millis(500);
@@ -76,13 +75,32 @@ fn with_stack(has_script: bool, space: Result<(), Cramped>, work: impl FnOnce() 
     })
 }
 
+/// Prepares the process. Must be called before the first thread is created.
+pub fn prepare() {
+    memory::prepare();
+    signals::outlive_file_limits();
+}
+
+/// Does work that any signal ends at once.
+pub fn until_signal(work: impl FnOnce(&Signals) -> u8) -> u8 {
+    match Signals::listen(&[]) {
+        Ok(signals) => signals.interrupt.blocking(|| {
+            // It came just before.
+            if signals.interrupt.is_asked() { EXIT_INTERRUPTED } else { work(&signals) }
+        }),
+        Err(error) => {
+            say(&format!("onrush: {error:#}"));
+            code_of(&error)
+        }
+    }
+}
+
 /// Starts to handle signals, and tests that the files can be written.
 fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
     // Signals first: one that comes while the files are tested leaves no files behind.
     let signals = Signals::listen(&[])?;
     let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
-    let fates = files.fates().clone();
-    signals.before_quitting(move || fates.quit(|account| say(&format!("onrush: {account}"))));
+    signals.give_up_before_quitting(files.fates());
     Ok((files, signals))
 }
 
@@ -338,10 +356,7 @@ impl Ending<'_> {
     fn last_words(mut self, screen: Screen) -> u8 {
         let unwritten = if self.was_written { files::unwritable(&self.fates) } else { Vec::new() };
         let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
-        let unread = screen
-            .failure()
-            .map(|error| format!("onrush: cannot write the report to standard output: {}", reason(&error)));
-        said.extend(unread);
+        said.extend(screen.failure("the report").map(|line| format!("onrush: {line}")));
         let is_short = !self.was_written && !self.plan.show.files().is_empty();
         if self.code == 0 && (!said.is_empty() || is_short) || self.code == EXIT_NOTHING_COMPLETED && !said.is_empty() {
             self.code = EXIT_WRONG;

@@ -8,6 +8,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdout, stderr, stdout};
 
 use crate::plan::secrets::Known;
+use crate::reason::reason;
 use crate::script;
 
 /// Where the report goes.
@@ -47,9 +48,10 @@ impl Screen {
         self.failure.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The first error. A closed pipe is none: its reader has seen enough.
-    pub fn failure(self) -> Option<io::Error> {
-        self.failure.filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
+    /// The sentence on the first error; `what` could not be written. A closed pipe is no error: its reader has seen enough.
+    pub fn failure(self, what: &str) -> Option<String> {
+        let failure = self.failure.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        failure.map(|error| format!("cannot write {what} to standard output: {}", reason(&error)))
     }
 }
 

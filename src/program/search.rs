@@ -20,7 +20,6 @@ use crate::live::ProgressLine;
 use crate::plan::search::Over;
 use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Io, Load, Plan, Search};
-use crate::reason::reason;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::report::{Judgement, Note};
@@ -160,10 +159,8 @@ impl Finished {
         fates.give_up();
         let unwritable = files::unwritable(&fates);
         unwritable.iter().for_each(|error| say(&format!("onrush: {error}")));
-        let unread = screen.failure();
-        unread.iter().for_each(|error| {
-            say(&format!("onrush: cannot write the result to standard output: {}", reason(error)));
-        });
+        let unread = screen.failure("the result");
+        unread.iter().for_each(|line| say(&format!("onrush: {line}")));
         let is_written = unwritable.is_empty() && unread.is_none();
         let code = if is_written { self.code(search, &found) } else { EXIT_WRONG };
         if code != 0 && code != EXIT_BROKEN {

@@ -4,7 +4,7 @@
 use std::io;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
@@ -13,7 +13,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
+use super::say;
 use crate::reason::reason;
+use crate::report::files::Fates;
 use crate::run::{self, Interrupt, NotStarted};
 
 /// The exit code of a run that was quit by a second signal.
@@ -23,10 +25,24 @@ pub const EXIT_QUIT: i32 = 130;
 /// signals the process and then its group.
 const ECHO: Duration = Duration::from_millis(20);
 
-/// Work to be done before a signal ends the process.
-type Before = Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>;
+/// What is to be done before a signal ends the process, in this order.
+#[derive(Clone, Default)]
+struct Before(Arc<Mutex<Vec<Work>>>);
+
+type Work = Box<dyn Fn() + Send>;
+
+impl Before {
+    fn add(&self, work: impl Fn() + Send + 'static) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
+    }
+
+    fn work(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|work| work());
+    }
+}
 
 /// Handles signals until the process ends.
+#[expect(missing_debug_implementations, reason = "what is to be done is code")]
 pub struct Signals {
     /// Asked for by the first signal.
     pub interrupt: Interrupt,
@@ -61,16 +77,14 @@ impl Signals {
         let mut signals = signal_hook::iterator::Signals::new(
             heard.iter().chain([&SIGQUIT].into_iter().filter(|signal| can_end(signal))),
         )?;
-        // A file that outgrows the shell's limit is reported as a write error; it must not kill the process.
-        flag::register(SIGXFSZ, Arc::default())?;
         let (interrupt, before) = (Interrupt::default(), Before::default());
         let listen = {
-            let (interrupt, before) = (interrupt.clone(), Arc::clone(&before));
+            let (interrupt, before) = (interrupt.clone(), before.clone());
             move || {
                 let mut first: Option<(i32, Instant)> = None;
                 for signal in signals.forever() {
                     if signal == SIGQUIT && !heard.contains(&SIGQUIT) {
-                        before.get().inspect(|before| before());
+                        before.work();
                         // It never returns: the signal's own action ends the process.
                         let _ = emulate_default_handler(SIGQUIT);
                     }
@@ -87,18 +101,28 @@ impl Signals {
         Ok((listen, Self { interrupt, before }))
     }
 
-    /// Sets the work to be done before a signal ends the process; only the first call counts.
-    pub fn before_quitting(&self, work: impl Fn() + Send + Sync + 'static) {
-        let _ = self.before.set(Box::new(work));
+    /// Before a signal ends the process, these files are given up, and what became of them is said.
+    pub fn give_up_before_quitting(&self, fates: &Fates) {
+        let fates = fates.clone();
+        self.before_quitting(move || fates.quit(|account| say(&format!("onrush: {account}"))));
     }
+
+    /// Adds what is to be done before a signal ends the process, after what was added earlier.
+    pub fn before_quitting(&self, work: impl Fn() + Send + 'static) {
+        self.before.add(work);
+    }
+}
+
+/// From now on a file that outgrows the shell's limit is a write error like others, and does not kill the process.
+pub fn outlive_file_limits() {
+    // Without the handler, the signal kills the process as it would any other.
+    let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
 /// Ends the process. A script's output is flushed first, which blocks until it is read.
 fn quit(is_quitting: &AtomicBool, before: &Before) -> ! {
     is_quitting.store(true, Ordering::Relaxed);
-    if let Some(before) = before.get() {
-        before();
-    }
+    before.work();
     process::exit(EXIT_QUIT)
 }
 

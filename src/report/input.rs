@@ -32,6 +32,21 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Passes on a result that is short enough to be read again.
+///
+/// # Errors
+///
+/// How long it is, and what to do.
+pub fn readable(result: String) -> Result<String, String> {
+    if result.len() as u64 <= LENGTH_MAX {
+        return Ok(result);
+    }
+    let mib = (result.len() as u64).div_ceil(1 << 20);
+    Err(format!(
+        "it would have {mib} MiB, and onrush reads no result that is longer than {RESULT_MAX_MIB} MiB; merge fewer of them"
+    ))
+}
+
 /// Reads everything, up to one byte more than the limit.
 fn limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -6,12 +6,13 @@ use std::io::{IsTerminal, stdout};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 
-use super::files::{self, Files};
+use super::files::{self, Fates, Files};
 use super::result::{self, Different, Document, Named};
 use super::show::{self, Form, Printed};
-use crate::plan::Output;
+use super::{export, input};
+use crate::plan::{Kind, Output};
 
 /// What to add up, and where the sum goes.
 #[derive(Clone, Debug)]
@@ -26,15 +27,16 @@ pub struct Merge {
     pub force: bool,
 }
 
-/// Adds up the results and writes the sum; returns what to print.
+/// Adds up the results and writes the sum; returns what to print. `open` is called when the files for the sum were checked.
 ///
 /// # Errors
 ///
 /// When a file cannot be read, added or written.
-pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
+pub fn run(merge: &Merge, open: impl FnOnce(&Fates)) -> anyhow::Result<Printed> {
     // A sum of private files is private, too.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
+    open(files.fates());
     ensure!(!merge.inputs.is_empty(), "nothing to merge");
     if let Some((path, known)) = twice(&merge.inputs) {
         bail!("{path:?} and {known:?} are the same file; a result counts once");
@@ -60,13 +62,19 @@ pub fn run(merge: &Merge) -> anyhow::Result<Printed> {
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => Printed::default(),
         (false, true) if stdout().is_terminal() => show::print(&sum, Form::Report, false)?,
-        _ => show::print(&sum, Form::Json, false)?,
+        _ => {
+            let text = input::readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
+            Printed { text, notes: Vec::new() }
+        }
     };
     if merge.outputs.is_empty() {
         return Ok(printed);
     }
     let fates = files.fates().clone();
-    files.write(&sum);
+    files.write_texts(|kind| {
+        let text = export::render(kind, &sum).map_err(|corrupt| corrupt.to_string())?;
+        if kind == Kind::Json { input::readable(text) } else { Ok(text) }
+    });
     fates.wait(files::PATIENCE);
     fates.give_up();
     files::unwritable(&fates).into_iter().next().map_or(Ok(printed), |error| Err(error.into()))

@@ -290,10 +290,13 @@ pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> O
             there_are(ports)
         )),
         (Some((room, shortage)), ports) => {
+            // Where there is room for as many connections as threads, something else may have none.
+            let is_fewer = room < plan.load.connections;
             let (room, files) = (units::thousands(u64::from(room)), failure::too_few_files(&shortage));
             let ports =
                 ports.map(|ports| format!("; of local ports, too, there are only {}: {more_ports}", there_are(ports)));
-            Some(format!("note: running with {room} of {connections}: {files}{}", ports.unwrap_or_default()))
+            let fewer = if is_fewer { format!("running with {room} of {connections}: ") } else { String::new() };
+            Some(format!("note: {fewer}{files}{}", ports.unwrap_or_default()))
         }
     }
 }

@@ -486,6 +486,11 @@ fn too_few_files_and_ports_are_one_line_before_the_run() {
     assert_eq!(said(files, Some(28_232)), format!("{limit}; of local ports, too, there are only 28,232: {ports}"));
     let alone = "note: 100,000 connections need as many local ports, but there are only 28,232: ";
     assert_eq!(said(None, Some(28_232)), format!("{alone}{ports}"));
+    // There is one connection for each thread at least, whether or not there is room for it.
+    let few = plan(Dialect::Native, "http://h/", 10, 8, 8);
+    let limit =
+        "note: the limit is 12 open files, and 56 are needed; 'sudo prlimit --pid $$ --nofile=56' raises the limit";
+    assert_eq!(too_few(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
     // wrk tries them all, and the errors are counted.
     let as_wrk = plan(Dialect::Wrk, "http://h/", 10, 2, 100_000);
     assert_eq!(too_few(&as_wrk, files, None), None);

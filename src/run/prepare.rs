@@ -55,7 +55,7 @@ pub fn prepare(
     script: Option<&mut Script>,
     spares: Option<Vec<Spare>>,
 ) -> anyhow::Result<Prepared> {
-    let descriptors = host::raise_descriptor_limit(plan);
+    let (descriptors, asked) = (host::raise_descriptor_limit(plan), &plan.load);
     let mut plan = Cow::Borrowed(plan);
     if let Some(room) = host::room(&plan, descriptors) {
         plan.to_mut().load = Load::new(plan.load.threads, room);
@@ -90,10 +90,10 @@ pub fn prepare(
             let scenario = Scenario::read(path)?.share(load.threads, plan.seed)?;
             Crew::Simulated(Simulated::spawn(workers, scenario)?)
         }
-        _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, load, move |config| {
+        _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, asked, move |config| {
             Uring::new(config.max_inflight, clock, dialer(config)?)
         })?),
-        _ => Crew::Threads(Threads::spawn(workers, load, move |config| {
+        _ => Crew::Threads(Threads::spawn(workers, asked, move |config| {
             Epoll::new(config.max_inflight, clock, dialer(config)?)
         })?),
     };

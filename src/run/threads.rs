@@ -15,6 +15,7 @@ use super::worker::Worker;
 use crate::backend::{self, Backend};
 use crate::engine::{Config, Control, Pacer, WorkerEnd};
 use crate::plan::load::Load;
+use crate::reason::reason as words;
 use crate::script;
 
 /// How often a worker that waits for its start checks whether the run was stopped.
@@ -24,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Debug, Error)]
 pub enum NotStarted {
     /// A thread could not be created.
-    #[error("unable to create thread {number}: {reason}; fewer threads (-t) need less memory and processes")]
+    #[error("unable to create thread {number}: {}; fewer threads (-t) need less memory and processes", words(.reason))]
     Thread {
         /// Which thread, from 1.
         number: usize,
@@ -32,7 +33,7 @@ pub enum NotStarted {
         reason: io::Error,
     },
     /// A thread that the run needs beside its workers could not be created.
-    #[error("cannot create a thread for {job}: {reason}; the limits on memory (ulimit -v) or processes are too low")]
+    #[error("cannot create a thread for {job}: {}; the limits on memory (ulimit -v) or processes are too low", words(.reason))]
     Helper {
         /// What it is for.
         job: &'static str,
@@ -53,7 +54,7 @@ pub enum NotStarted {
     #[error("there is no memory left for the results; fewer threads (-t) and connections (-c) need less")]
     Memory,
     /// The backend of a thread could not be created.
-    #[error("cannot set up a thread: {reason}{way_out}")]
+    #[error("cannot set up a thread: {}{way_out}", words(.reason))]
     Backend {
         /// Why.
         reason: io::Error,
@@ -75,13 +76,14 @@ pub(super) struct Threads {
 
 impl Threads {
     /// Creates every worker in its own thread; each creates its backend itself, because only that thread can use it.
+    /// `asked` is the load that was asked for, of which there may be less.
     ///
     /// # Errors
     ///
     /// The reason one of them could not be set up.
     pub fn spawn<B: Backend>(
         workers: Vec<Worker>,
-        load: &Load,
+        asked: &Load,
         make: impl Fn(&Config) -> io::Result<B> + Clone + Send + 'static,
     ) -> Result<Self, NotStarted> {
         let mut threads = Self { gate: Arc::default(), workers: Vec::with_capacity(workers.len()) };
@@ -99,7 +101,7 @@ impl Threads {
             let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
             let no_memory = reason.kind() == io::ErrorKind::OutOfMemory;
             let way_out = match () {
-                () if too_many_files => host::way_out(load.max_inflight, load.threads),
+                () if too_many_files => host::way_out(asked.max_inflight, asked.threads),
                 () if no_memory => "; fewer threads (-t) and connections (-c) need less memory".to_owned(),
                 () => String::new(),
             };

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, getsockname, listen, socket_with};
 
-use super::Config;
+use super::{Config, words};
 
 /// A listening socket for every thread, and their common address.
 ///
@@ -57,7 +57,7 @@ fn explain(errno: Errno, address: SocketAddr) -> io::Error {
             format!("{address} is not an address of this machine; choose another address with --addr")
         }
         Errno::ACCESS => format!("{address} needs more privileges; choose a port from 1024 with --addr"),
-        other => format!("cannot listen on {address}: {}", io::Error::from(other)),
+        other => format!("cannot listen on {address}: {}", words(other.into())),
     };
     io::Error::new(io::Error::from(errno).kind(), text)
 }

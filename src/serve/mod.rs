@@ -41,6 +41,7 @@ use std::thread::JoinHandle;
 
 use anyhow::Context;
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -104,9 +105,10 @@ impl Server {
         // If a later thread cannot be started, dropping `server` stops those that already run.
         let mut server = Self { address, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
-            let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+            let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+            let stop = Arc::new(stop.map_err(|errno| not_set_up(errno.into()))?);
             let resources = Resources::new(Arc::clone(&counters), index, Arc::clone(&freeze), Arc::clone(&capacity));
-            let mut worker = Worker::new(listener, Arc::clone(&stop), resources)?;
+            let mut worker = Worker::new(listener, Arc::clone(&stop), resources).map_err(not_set_up)?;
             let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run());
             server.threads.push(Thread { stop, handle: handle.map_err(|error| no_thread(&error))? });
         }
@@ -121,6 +123,20 @@ impl Server {
     /// Closes every connection and waits for the threads to end, as dropping the server does.
     pub fn stop(self) {}
 }
+
+/// The error of a thread that cannot be set up.
+fn not_set_up(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot set up a thread: {}", words(error)))
+}
+
+/// The system's words for an error, with a way out where files are too few.
+fn words(error: io::Error) -> String {
+    let way_out = if Errno::from_io_error(&error) == Some(Errno::MFILE) { MORE_FILES } else { "" };
+    format!("{}{way_out}", reason(&error))
+}
+
+/// How there can be more open files.
+const MORE_FILES: &str = "; the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads";
 
 /// The error of a thread that cannot be created.
 fn no_thread(error: &io::Error) -> io::Error {

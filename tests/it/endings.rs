@@ -420,7 +420,7 @@ fn a_limit_on_the_size_of_files_is_an_error_like_others(context: &Context) {
     let onrush = old.written_by(context.limited("-f 1").words("-c1 -n10")).word(url(&server, "/"));
     let output = onrush.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
-    output.note("File too large");
+    output.note("it is longer than the limit on the size of files; raise that (ulimit -f)");
     assert!(old.check(&output, "limited") < NAMES.len());
     output.assert_standard();
 }

@@ -627,7 +627,10 @@ fn a_full_disk_ends_it_with_a_reason(context: &Context) {
     let onrush = context.limited("-f 8").words("lab --out folder").word(file);
     let output = onrush.with(|command| _ = command.current_dir(lab.scratch.path())).run_plain();
     assert_eq!((output.code, lab.path("").exists()), (1, false), "{output:?}");
-    assert!(output.stderr.contains("-1.json cannot be written: File too large"), "{output:?}");
+    let why = "-1.json cannot be written: it is longer than the limit on the size of files; raise that (ulimit -f)";
+    assert!(output.stderr.contains(why), "{output:?}");
+    // What was measured is said where it cannot be kept.
+    assert!(output.stderr.lines().any(|line| line.starts_with("[1/") && line.contains("/s")), "{output:?}");
 }
 
 fn statuses_are_flagged_and_gates_break(context: &Context) {

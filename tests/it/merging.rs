@@ -5,9 +5,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Output, Scratch, cases, counts, finish, target, url, wait_until};
+use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url, wait_until};
 use crate::results::{number, written};
 use crate::tls_peers::{Authority, TlsServer};
 
@@ -18,6 +19,8 @@ cases! {
     runs_that_differ_in_one_option_are_not_added_up (Once);
     a_result_that_keeps_its_secrets_belongs_to_one_that_does_not (Once);
     absurd_figures_are_refused (Once);
+    a_sum_that_could_not_be_read_again_is_refused (Once);
+    a_sum_that_cannot_be_written_leaves_nothing_behind (Once);
 }
 
 fn merge(scratch: &Scratch, words: &str) -> Output {
@@ -142,6 +145,43 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     assert_eq!(number(&forced, "/connections/asked"), 3.0, "never more than three at a time");
     let note = "a result of a different plan was added: connections is 3 instead of 2";
     assert!(forced["notes"].as_array().unwrap().contains(&note.into()), "{forced}");
+}
+
+fn a_sum_that_could_not_be_read_again_is_refused(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("long"));
+    let [text] = written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, ["a.json"]).1;
+    // Of this character, which is written as six, there are more in the sum than could be read.
+    let long = text.replacen("\"notes\": [", &format!("\"notes\": [\"{}\",", "\x7f".repeat(11 << 20)), 1);
+    scratch.file("a.json", long.replacen("\",]", "\"]", 1));
+    let output = merge(&scratch, "a.json -o sum.json -o sum.csv");
+    let why = "it would have 67 MiB, and onrush reads no result that is longer than 64 MiB; merge fewer of them";
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{}", output.stderr);
+    assert_eq!(output.stderr, format!("onrush merge: --output \"sum.json\": {why}\n"));
+    assert!(!scratch.path().join("sum.json").exists() && scratch.path().join("sum.csv").exists());
+}
+
+fn a_sum_that_cannot_be_written_leaves_nothing_behind(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("unwritten"));
+    for name in ["a.json", "b.json"] {
+        written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, [name]);
+    }
+    let in_scratch = |onrush: Onrush| onrush.with(|command| _ = command.current_dir(scratch.path()));
+    // Half of the sum.
+    let output = in_scratch(context.limited("-f 8").words("merge a.json b.json -o sum.json")).run_plain();
+    let why = "it is longer than the limit on the size of files; raise that (ulimit -f)\n";
+    assert_eq!((output.code, output.stderr), (1, format!("onrush merge: --output \"sum.json\": {why}")));
+    // A pipe without an end.
+    assert!(Command::new("mkfifo").arg(scratch.path().join("pipe")).status().unwrap().success());
+    let child = in_scratch(context.onrush().words("merge a.json pipe -o sum.json")).spawn();
+    // This returns when the other side is opened for reading.
+    let writer = fs::OpenOptions::new().write(true).open(scratch.path().join("pipe")).unwrap();
+    signal(&child, Signal::INT);
+    let output = finish(child);
+    drop(writer);
+    assert_eq!((output.code, output.stderr.as_str()), (130, "onrush: \"sum.json\" was not written\n"));
+    let mut left: Vec<_> = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["a.json", "b.json", "pipe"]);
 }
 
 /// Every option that changes what is measured, each alone.

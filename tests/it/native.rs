@@ -341,6 +341,20 @@ fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     assert_eq!(output.note("open files"), expected);
     assert_eq!(output.stderr.matches("connections").count(), 1, "{output:?}");
     assert!(!output.of_the_machine.contains("100 connections"), "{output:?}");
+    // With so few, the threads themselves have too few.
+    let output = context.limited("-n 12").words("-t8 -c8 -d1s").word(format!("http://{}/", server.address)).run();
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{output:?}");
+    let raise = "'sudo prlimit --pid $$ --nofile=56' raises the limit";
+    assert_eq!(
+        output.stderr,
+        format!(
+            "note: the limit is 12 open files, and 56 are needed; {raise}\n\
+             onrush: cannot set up a thread: Too many open files; the run needs 56 open files: {raise}\n"
+        )
+    );
+    let output = context.limited("-n 8").words("serve --threads 4 --addr 127.0.0.1:0").run_plain();
+    assert_eq!(output.code, 1, "{output:?}");
+    output.note("the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads");
     // It changes what is measured, and so it is said in any case.
     for silence in ["--quiet", "--notes=off"] {
         let program = context.limited("-n 64").words("-t1 -c100 -n100").word(silence);

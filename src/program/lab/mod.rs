@@ -25,9 +25,8 @@ use crate::lab::{self, Attached, Folder, Host, Made, Occupied, words};
 use crate::plan::Plan;
 use crate::plan::experiment::{self, Destination, Experiment};
 use crate::plan::secrets::Known;
-use crate::reason::reason;
-use crate::report::printable;
 use crate::report::result::Document;
+use crate::report::{files, printable};
 use crate::run;
 use crate::settings::{self, Name};
 use crate::tables::{self, Columns, Form, Table};
@@ -47,7 +46,7 @@ pub fn lab(lab: Lab) -> u8 {
         screen.print(&screen::hidden(&words::plan(&experiment, &turns)));
         let flaw = check(&mut experiment).err();
         flaw.iter().for_each(|error| say(&format!("onrush: {error:#}")));
-        return if flaw.is_some() || screen.failure().is_some() { EXIT_WRONG } else { 0 };
+        return if flaw.is_some() || screen.failure("the plan").is_some() { EXIT_WRONG } else { 0 };
     }
     let space = experiment.points.iter().try_for_each(|point| run::host::check_space(&point.plan, has_script));
     with_stack(has_script, space, move || {
@@ -146,7 +145,7 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> 
     // Before the folder is created, so that a refusal leaves none.
     let mut around = Around::new(experiment, &known, &signals)?;
     around.try_settings()?;
-    let (folder, made) = open(experiment, &attached)?;
+    let (folder, made) = open(experiment, &attached, &signals)?;
     let path = folder.path().to_owned();
     say(&format!("{}, into {}", words::summary(experiment), path.display()));
     let interrupt = signals.interrupt.clone();
@@ -159,11 +158,7 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> 
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
     let is_shown = sum.measured == 0 || show(experiment, &folder, is_verbose);
-    let is_kept = !(matches!(experiment.folder, Destination::New(_)) && folder.discard());
-    if !is_kept && experiment.folder == Destination::New(None) {
-        // Succeeds if no other experiment has left anything in it.
-        let _ = std::fs::remove_dir(RESULTS);
-    }
+    let is_kept = !discard(experiment, &folder);
     say(&closing(experiment, sum, is_kept.then_some(path.as_path())));
     let has_nothing = sum.measured == 0 && !sum.is_interrupted;
     let has_failed = sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown;
@@ -241,10 +236,8 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
         let remarks = compared.iter().flat_map(|compared| &compared.said);
         remarks.for_each(|line| say(&format!("note: {line}")));
     }
-    let failure = screen.failure();
-    failure
-        .iter()
-        .for_each(|error| say(&format!("onrush: cannot write the tables to standard output: {}", reason(error))));
+    let failure = screen.failure("the tables");
+    failure.iter().for_each(|line| say(&format!("onrush: {line}")));
     is_written && failure.is_none()
 }
 
@@ -260,19 +253,25 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     }
 }
 
-/// The folder: a new one, or that of an experiment to be continued.
-fn open(experiment: &Experiment, attached: &[Attached]) -> anyhow::Result<(Folder, Made)> {
+/// The folder: a new one, or that of an experiment to be continued. A signal that ends this process leaves nothing in it
+/// that is half written.
+fn open(experiment: &Experiment, attached: &[Attached], signals: &Signals) -> anyhow::Result<(Folder, Made)> {
     let host = Host::read();
     let made = made(experiment, &host)?;
     let is_private = experiment.points.iter().any(|point| point.plan.show.keeps_secrets);
     match &experiment.folder {
         Destination::New(path) => {
             let folder = create(path.as_deref(), &experiment.name, &made.at, is_private)?;
-            folder.begin(&made, &experiment.shown, &host, attached)?;
+            let unfinished = folder.unfinished();
+            signals.before_quitting(move || unfinished.abandon());
+            let begun = folder.begin(&made, &experiment.shown, &host, attached);
+            begun.inspect_err(|_| _ = discard(experiment, &folder))?;
             Ok((folder, made))
         }
         Destination::Resumed { path, is_forced } => {
             let (folder, before) = Folder::resume(path, is_private)?;
+            let unfinished = folder.unfinished();
+            signals.before_quitting(move || unfinished.abandon());
             if before.redacted && !made.redacted {
                 bail!(
                     "{0}: secrets were left out of its plan; name the file again (onrush lab FILE.toml --resume {0}), \
@@ -291,6 +290,16 @@ fn open(experiment: &Experiment, attached: &[Attached]) -> anyhow::Result<(Folde
     }
 }
 
+/// Removes a new folder without a result; returns whether it was one.
+fn discard(experiment: &Experiment, folder: &Folder) -> bool {
+    let is_discarded = matches!(experiment.folder, Destination::New(_)) && folder.discard();
+    if is_discarded && experiment.folder == Destination::New(None) {
+        // Succeeds if no other experiment has left anything in it.
+        let _ = std::fs::remove_dir(RESULTS);
+    }
+    is_discarded
+}
+
 /// The folder in which those without a name of their own are.
 const RESULTS: &str = "onrush-results";
 
@@ -301,7 +310,7 @@ fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow
     }
     let results = Path::new(RESULTS);
     std::fs::create_dir_all(results)
-        .map_err(|error| anyhow!("the folder {RESULTS} cannot be created: {}", reason(&error)))?;
+        .map_err(|error| anyhow!("the folder {RESULTS} cannot be created: {}", files::words(&error, results)))?;
     create_in(results, &named(name, at), is_private)
 }
 

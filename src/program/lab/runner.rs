@@ -224,10 +224,12 @@ impl<'a> Runner<'a> {
                 (Ended::Measured, Some(document)) => self.judge(turn.point, document),
                 _ => true,
             };
-            if is_wrong || self.is_verbose {
+            let kept = self.keep(&turn, kind, document.as_deref());
+            // What was measured and cannot be kept is at least said.
+            if is_wrong || self.is_verbose || kept.is_err() {
                 say(&line);
             }
-            self.keep(&turn, kind, document.as_deref())?;
+            kept?;
             self.annotate(point, &line, is_wrong);
             self.log(&line)?;
             match ended {

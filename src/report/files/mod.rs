@@ -237,8 +237,8 @@ impl Place {
     }
 }
 
-/// What went wrong and, where known, what to do about it.
-fn words(error: &io::Error, path: &Path) -> String {
+/// Why a file or folder cannot be written and, where known, what to do about it.
+pub fn words(error: &io::Error, path: &Path) -> String {
     let directory = directory(path);
     match error.kind() {
         io::ErrorKind::NotFound if !directory.is_dir() => {
@@ -250,6 +250,9 @@ fn words(error: &io::Error, path: &Path) -> String {
         io::ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full; free some space, or choose another".to_owned(),
         io::ErrorKind::QuotaExceeded => "your disk quota is used up; free some space, or choose another".to_owned(),
+        io::ErrorKind::FileTooLarge => {
+            "it is longer than the limit on the size of files; raise that (ulimit -f)".to_owned()
+        }
         io::ErrorKind::InvalidFilename => "its name is too long; choose a shorter one".to_owned(),
         io::ErrorKind::BrokenPipe => "its reader has gone".to_owned(),
         _ => reason(error),
