@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::mem;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -139,7 +139,13 @@ impl Folder {
         let opened = File::open(path);
         let opened = opened.map_err(|error| anyhow!("{} cannot be opened: {}", path.display(), reason(&error)))?;
         let journal = path.join(JOURNAL);
-        let file = OpenOptions::new().create(true).append(true).open(&journal);
+        // A pipe is not waited for, and a link not followed: the lines belong to this folder.
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
+        let file = OpenOptions::new().create(true).append(true).custom_flags(flags).open(&journal);
+        let is_file = file.as_ref().map_or(fs::symlink_metadata(&journal), File::metadata).map(|there| there.is_file());
+        if !is_file.unwrap_or(true) {
+            bail!("{} is not a regular file; move it away", journal.display());
+        }
         let file = file.map_err(|error| unwritable(&journal, &error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
@@ -319,7 +325,11 @@ impl Folder {
 
 /// Why a file in a folder cannot be written.
 fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
-    anyhow!("{} cannot be written: {}", path.display(), files::words(error, path))
+    let why = match error.kind() {
+        io::ErrorKind::IsADirectory => "it is a folder; move it away".to_owned(),
+        _ => files::words(error, path),
+    };
+    anyhow!("{} cannot be written: {why}", path.display())
 }
 
 /// A file that is copied into the folder.
@@ -379,6 +389,14 @@ mod tests {
         assert!(Folder::resume(&path, false).unwrap_err().to_string().contains("is not the folder of an experiment"));
         assert!(Folder::open(&path, false).unwrap_err().to_string().contains("another onrush is writing"));
         drop(folder);
+        // Neither waits for a reader nor writes elsewhere.
+        for make in ["mkfifo journal", "ln -s a.json journal", "mkdir journal"] {
+            let status = std::process::Command::new("sh").args(["-c", make]).current_dir(scratch.path()).status();
+            assert!(status.unwrap().success());
+            let error = Folder::open(scratch.path(), false).unwrap_err().to_string();
+            assert!(error.ends_with("/journal is not a regular file; move it away"), "{error}");
+            std::process::Command::new("rm").args(["-r", "journal"]).current_dir(scratch.path()).status().unwrap();
+        }
         // A process that another test is just starting may hold the lock for a moment.
         let mut opened = (0..500).map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));

@@ -157,7 +157,8 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> 
     unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
-    let is_shown = sum.measured == 0 || show(experiment, &folder, is_verbose);
+    // All results are read, and so may be a file that somebody else has put there, which may never end.
+    let is_shown = sum.measured == 0 || signals.interrupt.blocking(|| show(experiment, &folder, is_verbose));
     let is_kept = !discard(experiment, &folder);
     say(&closing(experiment, sum, is_kept.then_some(path.as_path())));
     let has_nothing = sum.measured == 0 && !sum.is_interrupted;

@@ -139,8 +139,12 @@ impl<'a> Runner<'a> {
             })
         };
         let path = self.folder.here()?.join(&name);
-        // A pipe would be waited for.
-        let read = if path.is_file() { Document::read(&path) } else { Err(anyhow!("{name} is not a regular file")) };
+        // A pipe would be waited for, and even a regular file may never end: some of those in `/proc` wait for more.
+        let read = if path.is_file() {
+            self.interrupt.blocking(|| Document::read(&path))
+        } else {
+            Err(anyhow!("{name} is not a regular file"))
+        };
         let reason = match read {
             Ok(document) if is_it(&document) => {
                 self.sum.measured += 1;
