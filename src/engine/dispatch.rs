@@ -206,7 +206,7 @@ impl<B: Backend> Engine<B> {
             }
         });
         // Those that are left are beyond `-n`.
-        let beyond = self.dispatch.pacer.count_before(end, u64::MAX);
+        let beyond = self.dispatch.pacer.count_about_before(end);
         if beyond > 0 {
             self.books.tally.beyond(beyond);
         }

@@ -48,6 +48,15 @@ impl Pacer {
         }
     }
 
+    /// How many of the next requests are due before a moment, drawn up to a number and then on average; in a closed loop
+    /// none waits.
+    pub fn count_about_before(&self, moment: Nanos) -> u64 {
+        match self {
+            Self::Closed => 0,
+            Self::Scheduled(schedule) => schedule.count_about_before(moment),
+        }
+    }
+
     /// Skips the requests, at most `most`, that are due before a moment and are not sent, and reports when they were
     /// due; in a closed loop none waits.
     pub fn pass(&mut self, moment: Nanos, most: u64, say: impl FnMut(Nanos, u64)) {

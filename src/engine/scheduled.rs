@@ -82,6 +82,11 @@ impl Scheduled {
         self.dues.count_before(moment.since(self.begin), most)
     }
 
+    /// How many of the next requests are due before a moment, drawn up to a number and then on average.
+    pub fn count_about_before(&self, moment: Nanos) -> u64 {
+        self.dues.count_about_before(moment.since(self.begin))
+    }
+
     /// Starts this many requests, of which the first may start; `is_excused`: if it is late, the pace at which late
     /// requests are made up for does not count from it. Returns when it was due.
     pub fn take(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {

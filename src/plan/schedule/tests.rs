@@ -56,6 +56,20 @@ fn skipping_up_to_a_time_takes_all_that_is_due_before_it() {
 }
 
 #[test]
+fn very_many_due_times_are_counted_on_average_instead_of_drawn() {
+    let plan = schedule(Arrivals::Poisson, &[stage(1, 10_000_000, 10_000_000), Stage::open(per_second(5_000_000))]);
+    let dues = plan.dues(Part::new(1, 2), Span::default(), 7);
+    let few_ns = SECOND / 100;
+    assert_eq!(dues.count_about_before(few_ns), dues.count_before(few_ns, u64::MAX));
+    // 5,000,000 for this half in the first second, 2,500,000 in each further one: to draw them would take hours.
+    let many = dues.count_about_before(100_001 * SECOND) as f64;
+    assert!((many / (5e6 + 2.5e6 * 100_000.0) - 1.0).abs() < 1e-6, "{many}");
+    let even = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000))]);
+    let dues = even.dues(Part::WHOLE, Span::default(), 7);
+    assert_eq!(dues.count_about_before(100_000 * SECOND), 100_000_000);
+}
+
+#[test]
 fn stages_without_requests_and_what_follows_the_last_are_idle() {
     let stages = [stage(2, 0, 5), stage(3, 0, 0), stage(1, 5, 0)];
     let idle = schedule(Arrivals::Uniform, &stages).idle();
