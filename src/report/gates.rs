@@ -2,7 +2,7 @@
 
 use super::bounds::{Bounds, Missing};
 use super::gate::{Gate, Judged};
-use super::rate::{asked_per_s, counted, rate};
+use super::rate::{asked_by_end_per_s, counted, rate};
 use super::unavailable::Unavailable;
 use super::{Latency, NS_PER_US, units};
 use crate::plan::Plan;
@@ -47,7 +47,7 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>)
     let figure = figure(term.metric, plan, outcome);
     let total = total(outcome);
     let is_count = !matches!(term.metric, Metric::Latency(..) | Metric::Rate | Metric::Errors | Metric::Unavailable);
-    let asked_per_s = asked_per_s(plan, outcome).unwrap_or(0.0);
+    let asked_per_s = asked_by_end_per_s(plan, outcome).unwrap_or(0.0);
     let (figure, value) = match term.value {
         Value::Time(time) => (figure, time.as_nanos() as f64),
         Value::Number(number) => (figure, number),

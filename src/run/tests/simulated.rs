@@ -150,6 +150,23 @@ fn a_perfect_target_keeps_up_with_whatever_was_drawn() {
     }
 }
 
+/// At 100 per second and 300 ms, 30 requests are in flight at any moment: 1.5 % of those of 20 s, and 15 % of those of 2 s.
+#[test]
+fn requests_that_have_just_been_sent_at_the_end_are_not_missing() {
+    let slow = "connect_us = 0.0\nlatency_us = 300000.0";
+    let broken = ["-d2s", "-d20s", "-d2s --warmup 1s", "-n300", "-d2s --arrivals poisson"]
+        .map(|words| falls_short(&format!("-t2 -c80 -R 100 {words}"), slow));
+    assert_eq!(broken, [false; 5]);
+    // From 1 s on nothing is answered; and nothing ever is.
+    for stall in ["from_s = 1.0\nfor_s = 99.0", "from_s = 0.0\nfor_s = 99.0"] {
+        assert!(falls_short("-t2 -c300 -R 100 -d2s", &format!("{slow}\n[[stall]]\n{stall}")), "{stall}");
+    }
+    // Twenty connections have 67 responses per second, with a warm-up, too.
+    for words in ["-d2s", "-d5s --warmup 1s", "-n300"] {
+        assert!(falls_short(&format!("-t2 -c20 -R 100 {words}"), slow), "{words}");
+    }
+}
+
 #[test]
 fn a_slow_target_does_not_keep_up_with_what_was_drawn_even_where_the_number_is_limited() {
     // A connection is busy for 20 ms with each request: 100 per second.
