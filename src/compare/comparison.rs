@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::checks::Checks;
 use super::contest::Contest;
-use super::metric::Metric;
+use super::metric::{DECISIVE, Metric};
 use super::outlier::outliers;
 use super::rank;
 use super::student::{self, Interval};
@@ -180,7 +180,7 @@ impl<'a> Runs<'a> {
 
     /// The metric that decides, if every run has it.
     fn wanted(&self) -> Option<Metric> {
-        if self.are_scheduled() == [true, true] { "p99".parse().ok() } else { Some(Metric::Rate) }
+        if self.are_scheduled() == [true, true] { DECISIVE.parse().ok() } else { Some(Metric::Rate) }
     }
 
     /// Why there is no verdict, regardless of the figures.

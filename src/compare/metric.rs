@@ -20,6 +20,12 @@ pub enum Metric {
     Percentile(Percent),
 }
 
+/// The percentile that decides between runs with a rate.
+pub const DECISIVE: &str = "p99";
+
+/// How many responses each of them needs for that.
+pub const RESPONSES_NEEDED: u64 = (BEYOND_MIN * 100.0) as u64;
+
 impl Metric {
     /// Its value in a run: responses per second, or microseconds. `None`: it is unknown, too few values are beyond it, or
     /// too many requests that were due have no response.

@@ -33,7 +33,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 pub use limit::Limit;
-pub use metric::Metric;
+pub use metric::{DECISIVE, Metric, RESPONSES_NEEDED};
 
 use comparison::{Comparison, Pairing};
 use contest::Contest;

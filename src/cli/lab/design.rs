@@ -1,6 +1,7 @@
 //! Turns a draft into an experiment: crosses the levels and makes a plan for each point.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::super::decide;
 use super::super::draft::Draft as SearchDraft;
@@ -12,10 +13,11 @@ use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::names::{factor_file, files_collide, point_file, slug};
 use super::options::{COMMAND, KEEP_SECRETS, NO_SEARCHES, Options, SYSCTL, URL, near, redacted};
 use super::resolved;
+use crate::compare::{DECISIVE, RESPONSES_NEEDED};
 use crate::plan::experiment::{self, Destination, Experiment, Factor, Level, Point, Server};
 use crate::plan::secrets::Known;
 use crate::plan::{Dialect, Plan, secrets};
-use crate::report::printable;
+use crate::report::{printable, units};
 
 /// The highest number of points.
 const POINTS_MAX: usize = 10_000;
@@ -86,7 +88,41 @@ pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<E
         text,
         shown,
     };
+    warnings.extend(undecidable(&experiment));
     Ok((experiment, warnings.into_iter().collect()))
+}
+
+/// What to say if runs with a rate will be too short for the percentile that decides between them.
+fn undecidable(experiment: &Experiment) -> Option<String> {
+    let Experiment { factors, points, .. } = experiment;
+    // Rates are not compared: the answer is which of them were reached.
+    if points.len() < 2 || factors.iter().all(|factor| factor.name == "rate") {
+        return None;
+    }
+    let expected = |Point { plan, .. }: &Point| {
+        let (schedule, stop) = (plan.schedule.as_ref()?, plan.stop);
+        let of_time =
+            stop.duration.map(|length| schedule.per_second_between(Duration::ZERO, length) * length.as_secs_f64());
+        let requests =
+            stop.requests.map_or(f64::INFINITY, |requests| requests as f64).min(of_time.unwrap_or(f64::INFINITY));
+        Some((requests as u64, schedule.most_per_second()))
+    };
+    let expected = points.iter().map(expected).collect::<Option<Vec<_>>>()?;
+    let (requests, per_s) = expected.into_iter().min_by_key(|(requests, _)| *requests)?;
+    (requests < RESPONSES_NEEDED).then(|| {
+        format!(
+            "there will be no verdict: runs with a rate are compared by their {DECISIVE}, for which each needs {} responses, \
+             and one has {} requests; measure for longer, such as {:.0}s (-d)",
+            units::thousands(RESPONSES_NEEDED),
+            units::thousands(requests),
+            enough_s(per_s).ceil()
+        )
+    })
+}
+
+/// How many seconds a run at a rate needs for its comparison; one of random requests may have fewer than it should.
+pub(super) fn enough_s(per_s: f64) -> f64 {
+    RESPONSES_NEEDED as f64 * 1.1 / per_s
 }
 
 /// Refuses names that would move the terminal's cursor.

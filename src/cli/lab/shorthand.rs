@@ -1,12 +1,13 @@
 //! Reads the command lines of `onrush sweep` and `onrush vs`: experiments without a file.
 
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 use super::super::flags::Id;
 use super::super::front::{Front, Item, Misuse};
-use super::super::hints;
 use super::super::refusal::is_url;
 use super::super::spelling::Spelling;
+use super::super::{hints, units};
 use super::Lab;
 use super::design::{self, Circumstances};
 use super::draft::{Draft, DraftFactor, DraftLevel};
@@ -14,14 +15,21 @@ use super::levels::levels;
 use super::options::{ARGS, Options, SYSCTL, URL, redacted};
 use super::typed::{OPTIONS, SHORTHAND, Typed};
 use crate::plan::Dialect;
+use crate::report::units::exact;
 
 /// How often `sweep` and `vs` measure each point.
 const SWEEP_ROUNDS: u32 = 3;
 const VERSUS_ROUNDS: u32 = 10;
 
-/// The duration and the warm-up of a run of `vs`, each with the options that replace it.
-const SLICE: [(&[&str], &str); 2] =
-    [(&["duration", "requests", "until", "stages"], "2s"), (&["warmup", "delay-stats"], "500ms")];
+/// The options that replace the duration of a run of `vs`, and its warm-up.
+const LENGTHS: [&str; 4] = ["duration", "requests", "until", "stages"];
+const WARMUPS: [&str; 2] = ["warmup", "delay-stats"];
+
+/// The duration and the warm-up of a run of `vs`.
+const SLICE: Duration = Duration::from_secs(2);
+const WARMUP: Duration = Duration::from_millis(500);
+/// The longest that a rate makes it: twenty runs of that take seven minutes.
+const SLICE_MAX: Duration = Duration::from_secs(20);
 
 /// Reads the arguments after `sweep`; `None`: the help was asked for.
 pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
@@ -87,13 +95,21 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
         label: label(index),
         sets: vec![(URL.to_owned(), vec![url.clone()])],
     };
-    for (option, value) in SLICE {
-        if !option.iter().any(|key| typed.run.0.contains_key(*key)) {
-            typed.run.0.insert(option[0].to_owned(), vec![value.to_owned()]);
+    for (options, length) in [(&LENGTHS[..], slice(&typed.run)), (&WARMUPS, WARMUP)] {
+        if !options.iter().any(|key| typed.run.0.contains_key(*key)) {
+            typed.run.0.insert(options[0].to_owned(), vec![exact(length)]);
         }
     }
     let levels = urls.iter().enumerate().map(level).collect();
     lab(typed, "vs", vec![DraftFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
+}
+
+/// How long a run of `vs` measures: with a rate, until it has enough responses to be compared, if that is not very long.
+fn slice(run: &Options) -> Duration {
+    let per_s = run.0.get("rate").and_then(|values| units::metric(values.last()?, Dialect::Native).ok());
+    let enough = per_s.and_then(|per_s| Duration::try_from_secs_f64(design::enough_s(per_s as f64)).ok());
+    let tenths = |length: Duration| Duration::from_millis(length.as_millis().next_multiple_of(100) as u64);
+    enough.map(tenths).filter(|enough| (SLICE..=SLICE_MAX).contains(enough)).unwrap_or(SLICE)
 }
 
 /// Reads options and words. `takes_lists`: some options may have a list of levels.

@@ -156,6 +156,27 @@ fn versus_of(line: &str) -> Result<Experiment, String> {
 }
 
 #[test]
+fn that_runs_will_be_too_short_for_a_verdict_is_said_beforehand() {
+    let words = |line: &str| -> Vec<OsString> { line.split_whitespace().map(OsString::from).collect() };
+    let warned = |lab: Result<Option<Lab>, String>| lab.unwrap().unwrap().warnings;
+    let line = |requests: &str, length: &str| {
+        vec![format!(
+            "there will be no verdict: runs with a rate are compared by their p99, for which each needs 2,000 responses, and \
+             one has {requests} requests; measure for longer, such as {length} (-d)"
+        )]
+    };
+    let vs = |options: &str| warned(versus(&words(&format!("http://a/ http://b/ {options}"))));
+    assert_eq!(vs("-R 100"), line("200", "22s"));
+    assert_eq!(vs("-R 500 -d 1s"), line("500", "5s"));
+    assert_eq!(vs("-R 500 -n 1999"), line("1,999", "5s"));
+    let fine = ["", "-R 500", "-R 500 -n 2000", "-R 1 -d 1h"].map(vs);
+    assert_eq!(fine, [const { Vec::<String>::new() }; 4]);
+    let sweep = |options: &str| warned(sweep(&words(&format!("http://a/ {options}"))));
+    assert_eq!(sweep("-c 8,16 -R 100"), line("1,000", "22s"));
+    assert_eq!((sweep("-R 100,200"), sweep("-c 8,16")), (vec![], vec![]));
+}
+
+#[test]
 fn lists_of_a_sweep_are_crossed_or_zipped() {
     let experiment = sweep_of("-c 2,8 -t1,2 -d 3s --rounds=5 http://h/ -H A:b").unwrap();
     assert_eq!((experiment.points.len(), experiment.rounds), (4, 5));
@@ -197,6 +218,12 @@ fn targets_are_compared_in_short_runs_unless_others_are_asked_for() {
     let requests = versus_of("http://a/ http://b/ -n 100 --warmup 1s").unwrap();
     let plan = &requests.points[0].plan;
     assert_eq!((plan.stop.duration, plan.stop.requests, plan.warmup.as_secs()), (None, Some(100), 1));
+    // A p99 that is compared takes 2,000 responses.
+    for (words, length_ms) in [("-R 500", 4_400), ("-R 10k", 2_000), ("-R 110", 20_000), ("-R 500 -d 1s", 1_000)] {
+        let experiment = versus_of(&format!("http://a/ http://b/ {words}")).unwrap();
+        let length = experiment.points[0].plan.stop.duration.unwrap();
+        assert_eq!(length.as_millis(), length_ms, "{words}");
+    }
     let noise = versus_of("http://a/ http://a/").unwrap();
     let files: Vec<&str> = noise.points.iter().map(|point| point.file.as_str()).collect();
     assert_eq!(files, ["url1", "url-http___a___2_"]);
