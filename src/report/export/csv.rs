@@ -3,8 +3,8 @@
 use super::super::result::{Document, Row, rate};
 use crate::stats::Latencies;
 
-/// The heading and the rows. With a schedule, further columns have the latencies since requests were due and the
-/// numbers of late and dropped requests.
+/// The heading and the rows. With a schedule, further columns have the latencies since requests were due, the numbers of
+/// late and dropped requests, and how long the target was unavailable.
 pub fn render(document: &Document) -> String {
     let mut text = String::from(
         "start_s,length_s,started,completed,rate_per_s,bytes_sent,bytes_received,connect_errors,read_errors,\
@@ -12,14 +12,14 @@ pub fn render(document: &Document) -> String {
     );
     let has_schedule = document.latency.scheduled.is_some();
     if has_schedule {
-        text += ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,scheduled_p99_us,scheduled_max_us,late,dropped";
+        text += ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,scheduled_p99_us,scheduled_max_us,late,dropped,unavailable_s";
     }
     text.push('\n');
-    document.timeline.iter().for_each(|each| text.push_str(&row(each, has_schedule)));
+    document.timeline.iter().for_each(|each| text.push_str(&row(each, document, has_schedule)));
     text
 }
 
-fn row(row: &Row, has_schedule: bool) -> String {
+fn row(row: &Row, document: &Document, has_schedule: bool) -> String {
     let errors = row.errors.unwrap_or_default();
     let counts = [errors.connect, errors.read, errors.write, errors.timeout, errors.status];
     let figures = row.figures();
@@ -32,6 +32,9 @@ fn row(row: &Row, has_schedule: bool) -> String {
     if has_schedule {
         cells.extend(latency_cells(&figures.scheduled));
         cells.extend([figures.late, figures.dropped].map(|count| count.to_string()));
+        let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
+        let within_s = unavailable.map(|unavailable| unavailable.within_s(row.start_s, row.length_s));
+        cells.push(within_s.map_or(String::new(), |seconds| seconds.to_string()));
     }
     cells.join(",") + "\n"
 }

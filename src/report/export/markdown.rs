@@ -51,6 +51,7 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     let broken = gates.iter().filter(|gate| gate.broken);
     let broken: Vec<String> = broken.map(|gate| format!("{}: {}", gate.condition(), gate.was())).collect();
     let passed = (!gates.is_empty() && broken.is_empty()).then(|| "none".to_owned());
+    let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
     let rows = [
         ("URL", Some(document.plan.url.clone())),
         ("verdict", verdict.map(ToString::to_string)),
@@ -59,6 +60,7 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
         (latency, latencies(document)?),
         ("statuses", (!statuses.is_empty()).then(|| counts(&statuses))),
         ("errors", Some(errors(&document.errors))),
+        ("unavailable", unavailable.map(|unavailable| format!("{} of the time", units::percentage(unavailable.share)))),
         ("broken gates", passed.or((!broken.is_empty()).then(|| broken.join("; ")))),
     ];
     Ok(rows.into_iter().filter_map(|(name, cell)| Some((name, cell?))).collect())

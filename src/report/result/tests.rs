@@ -439,9 +439,9 @@ fn the_time_line_is_a_table_of_a_row_a_second() {
     assert_eq!((rows[1][12], rows[1][16]), ("200.0", "300.0"));
     let with_schedule = export::render(crate::plan::Kind::Csv, &scheduled([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = with_schedule.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((rows[0].len(), rows[0][17], rows[1].len()), (24, "scheduled_mean_us", 24));
+    assert_eq!((rows[0].len(), rows[0][17], rows[1].len()), (25, "scheduled_mean_us", 25));
     assert_eq!((rows[1][12], rows[1][17], rows[1][21]), ("200.0", "1200.0", "1300.0"));
-    assert_eq!((&rows[0][22..], &rows[1][22..]), (&["late", "dropped"][..], &["3", "0"][..]));
+    assert_eq!((&rows[0][22..], &rows[1][22..]), (&["late", "dropped", "unavailable_s"][..], &["3", "0", ""][..]));
     let empty = export::render(crate::plan::Kind::Csv, &document([])).unwrap();
     assert!(empty.ends_with(",,,,,\n"), "{empty}");
 }
@@ -525,6 +525,21 @@ fn the_markdown_says_what_a_ticket_must_say() {
     assert!(text.starts_with("``` onrush --label 'a=``' ```\n\n"), "{text}");
     let nothing = export::render(Kind::Markdown, &self::document([])).unwrap();
     assert!(nothing.contains("| errors | read 1 |\n") && !nothing.contains("| latency"), "{nothing}");
+}
+
+#[test]
+fn what_the_target_was_unavailable_is_in_markdown_and_in_each_row_of_the_time_line() {
+    let mut document = scheduled([100, 300]);
+    let row = document.timeline[0].clone();
+    document.timeline = [0.0, 1.0, 2.0].map(|start_s| Row { start_s, ..row.clone() }).to_vec();
+    let spans = vec![Span { start_s: 0.25, length_s: 0.25 }, Span { start_s: 0.75, length_s: 0.5 }];
+    let unavailable = Unavailable { share: 0.25, longer_than_s: 0.2, due: Some(9), spans };
+    document.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
+    let csv = export::render(crate::plan::Kind::Csv, &document).unwrap();
+    let last: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+    assert_eq!(last, ["unavailable_s", "0.5", "0.25", "0"]);
+    let markdown = export::render(crate::plan::Kind::Markdown, &document).unwrap();
+    assert!(markdown.contains("\n| unavailable | 25 % of the time |\n"), "{markdown}");
 }
 
 #[test]

@@ -48,6 +48,16 @@ impl Unavailable {
         }
     }
 
+    /// For how many seconds of a part of the run it was unavailable.
+    pub fn within_s(&self, start_s: f64, length_s: f64) -> f64 {
+        let part = Span { start_s, length_s }.gap(0);
+        let within_ns = |span: &Span| {
+            let Gap { from_ns, until_ns } = span.gap(0);
+            until_ns.min(part.until_ns).saturating_sub(from_ns.max(part.from_ns))
+        };
+        self.spans.iter().map(within_ns).sum::<u64>() as f64 / 1e9
+    }
+
     /// That of several runs, which lasted `lasted_s` seconds in all; `None` if that of one of them is unknown.
     ///
     /// # Errors
