@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fit::CONFIDENCE;
+use super::found::is_confident;
 use super::{Ended, Fault, Found, Kind, Point};
 use crate::plan::Search;
 use crate::report::Judged;
@@ -48,10 +50,9 @@ pub struct Document {
     /// If the limit of the target is unknown: the highest load that held, if any did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// The 95 % interval of the limit, confirmed or not; left out if no load held, or none failed. In a search shorter than
-    /// a minute, the limit is outside of it more often than once in twenty times.
+    /// Between which loads the limit is, confirmed or not; left out if no load held, or none failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Interval>,
+    pub interval: Option<Interval>,
     /// How many runs the others contradict: something disturbed them; left out if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradicting: Option<usize>,
@@ -68,9 +69,6 @@ pub struct Highest {
     /// The lowest load above it that failed; left out if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fails: Option<f64>,
-    /// The same as `limit`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval_95: Option<Interval>,
 }
 
 /// The loads between which the limit is.
@@ -81,6 +79,10 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
+    /// The probability (0 to 1) that the limit is between them; left out in a search that was shorter than a minute,
+    /// was interrupted, or had few responses: it is lower there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
 }
 
 /// One run of a search.
@@ -131,11 +133,12 @@ impl Document {
         let number = |load: u64| search.over.number(load);
         let interval = found.interval.map(|(low, high)| {
             let unit = number(1);
-            Interval { low: low * unit, high: high * unit }
+            let confidence = is_confident(search, points, ended).then_some(CONFIDENCE);
+            Interval { low: low * unit, high: high * unit, confidence }
         });
         let fails = found.beyond.map(|point| number(point.load));
         let (highest, at_least) = match found.kind {
-            Kind::Highest(load) => (Some(Highest { load: number(load), fails, interval_95: interval }), None),
+            Kind::Highest(load) => (Some(Highest { load: number(load), fails }), None),
             Kind::AtLeast(load) | Kind::All(load) => (None, Some(number(load))),
             Kind::None(_) | Kind::Unknown => (None, None),
         };
@@ -154,7 +157,7 @@ impl Document {
             limited_by: if let Ended::Limited(limit) = ended { Some(limit.name().to_owned()) } else { None },
             at_least,
             highest,
-            limit: interval,
+            interval,
             contradicting: Some(found.contradicting.len()).filter(|runs| *runs > 0),
             points: points.iter().map(|point| Run::of(point, number(point.load))).collect(),
         }
@@ -197,6 +200,8 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::Limit;
     use super::*;
     use crate::plan::search::Over;
@@ -216,9 +221,22 @@ mod tests {
         points[0].confirms = true;
         let document =
             Document::of(&search, &points, &Found::of(Over::Rate, &points, None, Ended::Time), [&run, &run], 9.5);
-        let highest = Highest { load: 1_000.0, fails: Some(2_000.0), interval_95: document.limit };
+        let highest = Highest { load: 1_000.0, fails: Some(2_000.0) };
         assert_eq!((document.highest, document.at_least, document.points[1].load), (Some(highest), None, 2_000.0));
-        assert!(document.limit.is_some_and(|limit| limit.low <= 1_000.0 && limit.high >= 1_900.0), "{document:?}");
+        let interval = document.interval.unwrap();
+        assert!(
+            interval.low <= 1_000.0 && interval.high >= 1_900.0 && interval.confidence == Some(0.95),
+            "{interval:?}"
+        );
+        let short = Search { budget: Duration::from_secs(59), ..search.clone() };
+        let mut few = points.clone();
+        few.iter_mut().for_each(|point| point.completed = 1_600);
+        for (search, points, ended) in
+            [(&short, &points, Ended::Done), (&search, &points, Ended::Signal), (&search, &few, Ended::Done)]
+        {
+            let document = Document::of(search, points, &Found::of(Over::Rate, points, None, ended), [&run, &run], 9.5);
+            assert_eq!(document.interval.unwrap().confidence, None, "{ended:?}");
+        }
         let limited = Document::of(
             &search,
             &points,

@@ -9,7 +9,7 @@ use crate::stats::{Distribution, Latencies, RowFigures};
 /// How many requests of a run were slower than a percentile of the objective allows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Excess {
-    /// The share that may be: 0.01 for a p99.
+    /// The share that may be: 0.01 for a p99, less the share of requests that failed, if that leaves any.
     pub allowed: f64,
     /// Equal parts of the run.
     pub windows: Vec<Share>,
@@ -20,7 +20,7 @@ pub struct Excess {
 pub struct Share {
     /// All of them.
     pub requests: f64,
-    /// Those that were too slow, or had no response.
+    /// Those that were too slow, or not answered in time; failed ones only if they leave no room for slow ones.
     pub slow: f64,
 }
 
@@ -43,17 +43,19 @@ impl Excess {
         let is_scheduled = view != View::Service && plan.schedule.is_some();
         let open_loop = outcome.totals.open_loop.as_deref().filter(|_| is_scheduled);
         let latency = open_loop.map_or(&outcome.totals.latency, |open_loop| &open_loop.scheduled);
-        let unanswered = match open_loop {
+        let (unanswered, failed) = match open_loop {
             Some(open_loop) => {
-                slower(&open_loop.censored, limit_ns)
-                    + open_loop.dropped
-                    + open_loop.unsent
-                    + outcome.totals.counters.failed
+                let unsent = open_loop.dropped + open_loop.unsent;
+                (slower(&open_loop.censored, limit_ns) + unsent, outcome.totals.counters.failed as f64)
             }
-            None => outcome.totals.censored.as_deref().map_or(0, |censored| slower(censored, limit_ns)),
+            None => (outcome.totals.censored.as_deref().map_or(0, |censored| slower(censored, limit_ns)), 0.0),
         };
         let slow = (slower(latency, limit_ns) + unanswered) as f64;
-        let requests = (latency.count() + unanswered) as f64;
+        let requests = (latency.count() + unanswered) as f64 + failed;
+        // Requests that fail at any load say nothing about the limit: they leave less room for slow ones.
+        let room = allowed * requests - failed;
+        let (allowed, slow) =
+            if failed > 0.0 && room >= 1.0 { (room / requests, slow) } else { (allowed, slow + failed) };
         let mut windows = vec![Share::default(); parts];
         for (index, row) in outcome.timeline.rows.iter().enumerate() {
             let latencies = if is_scheduled { &row.scheduled } else { &row.latency };
@@ -177,6 +179,18 @@ mod tests {
         assert!((excess.allowed - 0.01).abs() < 1e-9 && (excess.ratio() - 1_800.0 / 306.0).abs() < 1e-6, "{excess:?}");
         // 18 slow ones, none in the first part.
         assert_eq!([excess.windows[0].slow, excess.windows[1].slow.round()], [0.0, 18.0]);
+        // Of 1,000 requests eight are slow, and a few failed.
+        for (failed, allowed, slow, ratio) in [(0, 0.01, 8.0, 0.8), (4, 0.006, 8.0, 8.0 / 6.0), (10, 0.01, 18.0, 1.8)] {
+            let mut outcome = fixtures::flawless(0, 1);
+            (outcome.timeline, outcome.totals.counters.failed) = (Timeline::default(), failed);
+            let interval = second(0, 992 - failed, 8);
+            outcome.timeline.record(&interval);
+            outcome.totals += &interval;
+            let excess = Excess::of(&search(Over::Rate).objective, &plan, &outcome, 1).unwrap();
+            let is = |one: f64, other: f64| (one - other).abs() < 1e-6;
+            assert!(is(excess.allowed, allowed) && is(excess.windows[0].slow, slow), "{failed}: {excess:?}");
+            assert!(is(excess.ratio(), ratio), "{failed}: {excess:?}");
+        }
         let fast_only = Condition { terms: Vec::new() };
         assert_eq!(Excess::of(&fast_only, &plan, &outcome, 2), None);
     }

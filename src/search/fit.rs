@@ -4,24 +4,30 @@
 //! A percentile holds as long as few enough requests are slower than it allows, and the share of slow requests, unlike
 //! the percentile of a short run, is right on average however short the runs are. So runs are pooled by that share. It is
 //! assumed to grow with the load as a power of it: allowed × (load ÷ limit)^steepness. Slow requests come in clusters,
-//! since one waits behind the other; clusters are as good as independent. Limit, steepness and size of the clusters are
-//! unknown: all combinations of a grid are weighed by how well they explain the runs, and the weights of those with the
-//! same limit are added up. A run that has no such share held or failed with the probability that follows from the same
+//! since one waits behind the other; clusters are as good as independent, so that a likelihood counts once a cluster and
+//! not once a request. Limit, steepness and size of the clusters are unknown: all combinations of a grid are weighed by how
+//! well they explain the runs, and the weights of those with the same limit are added up. A run that has no such share held or failed with the probability that follows from the same
 //! curve.
 
 use super::Point;
 use super::excess::Excess;
 
-/// The steepness of the curve, from a server with a long tail to one that fails all at once.
-const STEEPNESSES: [f64; 6] = [8.0, 20.0, 50.0, 125.0, 320.0, 800.0];
+/// The probability that the limit is within its interval.
+pub(super) const CONFIDENCE: f64 = 0.95;
 
-/// How many slow requests a cluster has on average, ...
-const CLUSTERS: [f64; 4] = [2.0, 12.0, 72.0, 432.0];
-/// ... of which the larger ones are less likely: by this power of their size.
-const RARER: f64 = 0.7;
+/// The steepness of the curve, from a server with a long tail to one that fails all at once.
+const STEEPNESSES: [f64; 7] = [3.0, 8.0, 20.0, 50.0, 125.0, 320.0, 800.0];
+
+/// How many slow requests a cluster has on average, as a multiple of what follows from the steepness: the steeper the
+/// curve, the longer a queue takes to come and go. Near the limit of a queue, the share of slow requests is e to the power
+/// of -steepness × spare capacity, and it takes about (1 ÷ spare capacity)² requests to come and go (heavy traffic).
+const CLUSTERS: [f64; 4] = [1.0 / 18.0, 1.0 / 3.0, 2.0, 12.0];
+
+/// The largest clusters are as long as this many of the longest run: larger ones would explain anything.
+const RUNS_PER_CLUSTER: f64 = 4.0;
 
 /// The probability that a run was disturbed, and says nothing: no single run may shift the limit by more than that.
-const DISTURBED: f64 = 0.02;
+const DISTURBED: f64 = 0.04;
 
 /// The number of limits that are tried, first in all of the range and then where they are likely ...
 const STEPS: usize = 60;
@@ -91,20 +97,23 @@ impl Fit {
 
     fn within(runs: &[Run], from: f64, to: f64) -> Self {
         let step = (to - from) / STEPS as f64;
+        let largest = runs.iter().map(Run::requests).fold(1.0, f64::max) * RUNS_PER_CLUSTER;
         let mut cells = Vec::with_capacity(STEPS * STEEPNESSES.len());
         for steepness in STEEPNESSES {
             for index in 0..STEPS {
                 let limit = from + (index as f64 + 0.5) * step;
-                let mut cell = CLUSTERS.map(|cluster| -RARER * cluster.ln());
-                runs.iter().for_each(|run| run.add(limit, steepness, &mut cell));
+                let mut cell = [0.0; CLUSTERS.len()];
+                let clusters = clusters(steepness, largest);
+                runs.iter().for_each(|run| run.add(limit, steepness, clusters, &mut cell));
                 cells.push(cell);
             }
         }
         let (mut best, mut curve) = (f64::MIN, (0.0, 0.0));
         for (index, cell) in cells.iter().enumerate() {
-            for (cluster, likelihood) in CLUSTERS.into_iter().zip(cell) {
+            let steepness = STEEPNESSES[index / STEPS];
+            for (cluster, likelihood) in clusters(steepness, largest).into_iter().zip(cell) {
                 if *likelihood > best {
-                    (best, curve) = (*likelihood, (STEEPNESSES[index / STEPS], cluster));
+                    (best, curve) = (*likelihood, (steepness, cluster));
                 }
             }
         }
@@ -125,9 +134,10 @@ impl Fit {
         self.logarithm(share).exp()
     }
 
-    /// The interval that has the limit in it with a probability of 95 %.
+    /// The interval that has the limit in it with a probability of [`CONFIDENCE`].
     pub fn interval(&self) -> (f64, f64) {
-        (self.at(0.025), self.at(0.975))
+        let beyond = (1.0 - CONFIDENCE) / 2.0;
+        (self.at(beyond), self.at(1.0 - beyond))
     }
 
     fn logarithm(&self, share: f64) -> f64 {
@@ -162,12 +172,12 @@ impl Run {
             requests += window.requests;
             slow += window.slow;
             if window.slow > 0.0 {
-                own += window.slow - window.slow * (window.slow / window.requests).ln();
+                own -= likelihood(window.slow, window.requests, window.slow / window.requests);
                 mixed += if window.slow < FULL * window.requests { 1.0 } else { 0.0 };
             }
         }
         let (allowed, own_share) = (*allowed, slow / requests);
-        let mut best = if slow > 0.0 { slow * own_share.ln() - slow + own } else { 0.0 };
+        let mut best = likelihood(slow, requests, own_share) + own;
         let is_overloaded = own_share > OVERLOADED * allowed;
         if is_overloaded {
             // Its queue grows from window to window, which says nothing about clusters.
@@ -180,28 +190,35 @@ impl Run {
     fn likelihoods(&self, limit: f64, steepness: f64) -> impl Fn(f64) -> (f64, f64) {
         let power = steepness * (self.load - limit);
         // Neither depends on the size of clusters but by a factor.
-        let (this, disturbed, is_share) = match self.outcome {
+        let (this, disturbed, most) = match self.outcome {
             Outcome::Share { allowed, requests, slow, own, best, is_overloaded, .. } => {
-                let share = (allowed.ln() + power).min(0.0);
-                let is_enough = is_overloaded && share.exp() * requests > slow;
-                (if is_enough { best } else { slow * share - requests * share.exp() + own }, best, true)
+                let share = (allowed.ln() + power).min(0.0).exp();
+                // Runs begin without a queue: that one has none says little about a target whose queues take long to form.
+                // That it has one says at least as much as one request would.
+                let most = if slow > share * requests { requests } else { f64::INFINITY };
+                let is_enough = is_overloaded && share * requests > slow;
+                (if is_enough { best } else { likelihood(slow, requests, share) + own }, best, most)
             }
             Outcome::Held(held) => {
                 // Half of the runs hold at the limit.
                 let expected = std::f64::consts::LN_2 * power.min(HUGE).exp();
-                (if held { -expected } else { (-(-expected).exp()).ln_1p() }, 0.0, false)
+                (if held { -expected } else { (-(-expected).exp()).ln_1p() }, 0.0, 1.0)
             }
         };
         move |cluster| {
-            let divisor = if is_share { cluster } else { 1.0 };
+            let divisor = cluster.min(most);
             (this / divisor, disturbed / divisor + DISTURBED.ln())
         }
     }
 
-    fn add(&self, limit: f64, steepness: f64, cell: &mut [f64; CLUSTERS.len()]) {
+    fn requests(&self) -> f64 {
+        if let Outcome::Share { requests, .. } = self.outcome { requests } else { 1.0 }
+    }
+
+    fn add(&self, limit: f64, steepness: f64, clusters: [f64; CLUSTERS.len()], cell: &mut [f64; CLUSTERS.len()]) {
         let mixed = if let Outcome::Share { mixed, .. } = self.outcome { mixed } else { 0.0 };
         let likelihoods = self.likelihoods(limit, steepness);
-        for (sum, cluster) in cell.iter_mut().zip(CLUSTERS) {
+        for (sum, cluster) in cell.iter_mut().zip(clusters) {
             let (this, disturbed) = likelihoods(cluster);
             // The density of a number of slow requests is the lower the larger clusters are.
             *sum += this.max(disturbed) - mixed / 2.0 * cluster.ln();
@@ -213,6 +230,24 @@ impl Run {
         this < disturbed
     }
 }
+
+/// The sizes of clusters that are tried with a steepness, and no larger ones than `most`.
+fn clusters(steepness: f64, most: f64) -> [f64; CLUSTERS.len()] {
+    let usual = (steepness / STEEP).powi(2);
+    CLUSTERS.map(|multiple| (multiple * usual).min(most).max(1.0))
+}
+
+/// The logarithm of the likelihood of so many slow requests, if each is slow with this probability.
+fn likelihood(slow: f64, requests: f64, share: f64) -> f64 {
+    let share = share.clamp(CERTAIN, 1.0 - CERTAIN);
+    slow * share.ln() + (requests - slow) * (1.0 - share).ln()
+}
+
+/// Spare capacity × steepness: the logarithm of 100, for a p99. What other percentiles have is among the multiples.
+const STEEP: f64 = 4.6;
+
+/// No request is slow, or fast, more certainly than up to this probability.
+const CERTAIN: f64 = 1e-12;
 
 /// A power from which on every run fails.
 const HUGE: f64 = 5.0;

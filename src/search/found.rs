@@ -1,8 +1,10 @@
 //! What a search has found: one conclusion from all its runs, for the line, the document and the exit code.
 
+use std::time::Duration;
+
 use super::strategy::is_exact;
-use super::{Ended, Fault, Fit, Point, Starved, confirmed};
-use crate::plan::search::Over;
+use super::{Ended, Fault, Fit, Point, Starved, confirmed, needed};
+use crate::plan::search::{Over, Search};
 
 /// The closed loop before the first run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +24,7 @@ pub struct Found<'a> {
     pub ended: Ended,
     /// What kind of result it is.
     pub kind: Kind,
-    /// The interval that has the limit in it with a probability of 95 %; `None`: no load held, none failed, or loads are
-    /// counted and the limit is known exactly.
+    /// The interval of the limit; `None`: no load held, none failed, or loads are counted and the limit is known exactly.
     pub interval: Option<(f64, f64)>,
     /// The lowest run that failed above the load that was found, or of all.
     pub beyond: Option<&'a Point>,
@@ -54,6 +55,18 @@ pub enum Kind {
 const CONTRADICTING_MAX: usize = 3;
 /// A single run may have been disturbed.
 const CONTRADICTING_MIN: usize = 2;
+
+/// The interval has its confidence in a search that may take this long, and had this many times the responses that its
+/// objective needs: in others, the limit is outside of it more often.
+const CONFIDENT: Duration = Duration::from_secs(60);
+const CONFIDENT_TIMES: f64 = 5.0;
+
+/// Whether a search with these runs that ended like this shows enough for that confidence.
+pub(super) fn is_confident(search: &Search, points: &[Point], ended: Ended) -> bool {
+    let responses: u64 = points.iter().filter(|point| point.is_clean()).map(|point| point.completed).sum();
+    let is_enough = responses as f64 >= CONFIDENT_TIMES * needed(&search.objective);
+    search.budget >= CONFIDENT && ended != Ended::Signal && is_enough
+}
 
 impl<'a> Found<'a> {
     /// The conclusion; `look`: the closed loop that the first rate comes from.

@@ -48,9 +48,9 @@ const WIDE: f64 = 1.15;
 const AROUND: [f64; 3] = [0.6, 0.3, 0.75];
 
 /// The load that is to be confirmed exceeds the limit with this probability, ...
-const CONFIRMED: f64 = 0.3;
+const CONFIRMED: f64 = 0.15;
 /// ... after one has failed, with this one, of what is then known, ...
-const LOWER: f64 = 0.3;
+const LOWER: f64 = 0.04;
 /// ... and after one has held, with this one, if it is higher by at least this factor.
 const HIGHER: f64 = 0.45;
 const HIGHER_BY: f64 = 1.01;
@@ -96,6 +96,10 @@ impl Course<'_> {
         match (holds, fails, Fit::of(self.points)) {
             (Some(holds), None, _) if holds == range.most => Next::End(Ended::Done),
             (Some(holds), None, _) => self.explore(range.above(holds, steps), Duration::ZERO),
+            // What has failed has held since: the limit may be anywhere above.
+            (Some(holds), Some(_), _) if holds < range.most && !clean().any(|point| is_beyond(point, holds)) => {
+                self.explore(range.above(holds, STEPS[0]), Duration::ZERO)
+            }
             // Nothing below it is worth a look before it has failed twice.
             (None, Some(fails), _) if clean().filter(|point| point.load == fails).count() < 2 => {
                 self.explore(fails, Duration::ZERO)
@@ -250,6 +254,11 @@ impl Course<'_> {
             _ => Ended::Time,
         }
     }
+}
+
+/// Whether a run failed above a load.
+fn is_beyond(point: &Point, load: u64) -> bool {
+    !point.holds() && point.load > load
 }
 
 /// The lowest load near the limit that failed, if it did so only once, and no other near it failed.

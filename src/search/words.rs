@@ -1,8 +1,7 @@
 //! The lines of a search: one for each run, and the result.
 
-use std::time::Duration;
-
-use super::found::unconfirmed;
+use super::fit::CONFIDENCE;
+use super::found::{is_confident, unconfirmed};
 use super::{Ended, Fault, Found, Kind, Limit, Look, Point};
 
 use crate::plan::search::{Over, Search};
@@ -132,8 +131,9 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
     let highest = format!("Highest {noun} with {objective}");
     let beyond =
         || found.beyond.map_or_else(String::new, |point| format!("; {} fails{}", show(point.load), wrong(point)));
-    let is_long = search.budget >= CONFIDENT && ended != Ended::Signal;
-    let within = || found.interval.filter(|_| spoilt.is_none()).map(|ends| sure(*over, ends, is_long));
+    let within = || {
+        found.interval.filter(|_| spoilt.is_none()).map(|ends| sure(*over, ends, is_confident(search, points, ended)))
+    };
     match (found.kind, spoilt.as_deref()) {
         (Kind::Highest(load), _) => {
             let sure = within().map_or_else(String::new, |sure| format!(" ({sure})"));
@@ -172,18 +172,15 @@ fn silent_at(points: &[Point]) -> u64 {
     silent.last().or(points.last()).map_or(0, |point| point.load)
 }
 
-/// In shorter searches, the limit is outside of its interval more often than once in twenty times.
-const CONFIDENT: Duration = Duration::from_secs(60);
-
-/// The interval of the limit; `is_long`: whether the search was long enough for a confidence of 95 %.
-fn sure(over: Over, (low, high): (f64, f64), is_long: bool) -> String {
+/// The interval of the limit; `is_confident`: whether the search was long enough for its confidence.
+fn sure(over: Over, (low, high): (f64, f64), is_confident: bool) -> String {
     let plain = |load: f64| {
         let number = load * over.number(1);
         if over == Over::Rate { format!("{number:.1}") } else { format!("{number:.0}") }
     };
     let (low, high) = (plain(low), plain(high));
-    if is_long {
-        format!("the limit is between {low} and {high}, with 95 % confidence")
+    if is_confident {
+        format!("the limit is between {low} and {high}, with {:.0} % confidence", CONFIDENCE * 100.0)
     } else {
         format!("the limit is roughly between {low} and {high}")
     }
@@ -260,6 +257,8 @@ fn noun(over: Over) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::search::Starved;
     use crate::search::simulation::{points, search};
@@ -291,14 +290,14 @@ mod tests {
                 &narrow[..],
                 true,
                 Ended::Done,
-                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2852.2 and 3216.6, with 95 % confidence); \
+                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2756.8 and 3261.3, with 95 % confidence); \
                  3010.0/s fails",
             ),
             (
                 &narrow,
                 true,
                 Ended::Signal,
-                "Highest rate with p99<50ms: 2950.0/s (the limit is roughly between 2852.2 and 3216.6); \
+                "Highest rate with p99<50ms: 2950.0/s (the limit is roughly between 2756.8 and 3261.3); \
                  3010.0/s fails; the search was interrupted",
             ),
             (
@@ -306,14 +305,14 @@ mod tests {
                 false,
                 Ended::Time,
                 "Highest rate with p99<50ms: not confirmed: 2950.0/s held, but there was no time for the run that confirms \
-                 it; the limit is between 2852.2 and 3216.6, with 95 % confidence; give the search more time (-d)",
+                 it; the limit is between 2756.8 and 3261.3, with 95 % confidence; give the search more time (-d)",
             ),
             (
                 &failed,
                 true,
                 Ended::Unconfirmed,
                 "Highest rate with p99<50ms: not confirmed: 2890.0/s held, but 2950.0/s failed in the run of 2 s that was to \
-                 confirm it; the limit is between 2643.9 and 3177.6, with 95 % confidence; give the search more time (-d)",
+                 confirm it; the limit is between 2629.8 and 3244.1, with 95 % confidence; give the search more time (-d)",
             ),
             (&none, false, Ended::Done, "No rate tried holds p99<50ms, down to 10.0/s"),
             (
@@ -342,7 +341,7 @@ mod tests {
         let short = Search { budget: Duration::from_secs(59), ..rate };
         assert_eq!(
             line(&short, &per_s(&narrow, true), Ended::Done),
-            "Highest rate with p99<50ms: 2950.0/s (the limit is roughly between 2852.2 and 3216.6); 3010.0/s fails"
+            "Highest rate with p99<50ms: 2950.0/s (the limit is roughly between 2756.8 and 3261.3); 3010.0/s fails"
         );
     }
 

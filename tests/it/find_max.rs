@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Context, Scratch, cases, target, url};
+use crate::harness::{Context, Scratch, Served, cases, target, url};
 use crate::results::number;
 use crate::simulation::{simulate, simulated_document};
 
@@ -26,6 +27,7 @@ cases! {
     a_search_goes_on_when_the_target_has_recovered (Once);
     connections_outlast_the_runs_of_a_search (Once);
     a_real_search_takes_the_time_that_it_says;
+    a_target_without_a_processor_is_not_held_to_what_it_did (Once) needs "taskset";
     an_objective_that_no_load_meets_exits_with_3 (Once);
     a_rate_at_which_requests_fail_holds_no_percentile (Once);
     failures_that_the_objective_permits_do_not_count_against_a_rate (Once);
@@ -73,7 +75,7 @@ fn a_search_among_random_service_times_finds_what_theory_computes(context: &Cont
                   spread = 'exponential'";
     let onrush = context.onrush().words("-t2 --max-inflight 1000 --find-max p99<50ms -d 120s -R 300");
     let (output, document) = simulated_document(onrush, random);
-    let [low, high] = ["low", "high"].map(|end| number(&document, &format!("/highest/interval_95/{end}")));
+    let [low, high] = ["low", "high"].map(|end| number(&document, &format!("/interval/{end}")));
     assert!(low <= 401.0 && 401.0 <= high && high - low < 100.0, "{low} to {high}: {output:?}");
 }
 
@@ -154,7 +156,7 @@ fn a_search_of_fifteen_seconds_has_a_result(context: &Context) {
     assert!(number(&document, "/duration_s") <= 17.0, "{document}");
     // No run of a third of it has the 1,000 responses that a p99 needs.
     let (output, document) = simulated_document(context.onrush().words("-t1 --find-max p99<50ms -d 15s"), &slow);
-    let [low, high] = ["low", "high"].map(|end| number(&document, &format!("/limit/{end}")));
+    let [low, high] = ["low", "high"].map(|end| number(&document, &format!("/interval/{end}")));
     assert!(output.code == 6 && low <= 125.0 && high >= 125.0, "{output:?}");
     assert!(
         output.stdout.contains(" held, but there was no time for the run that confirms it; the limit is roughly"),
@@ -176,7 +178,8 @@ fn a_search_goes_on_when_the_target_has_recovered(context: &Context) {
         .map(|point| number(point, "/load"))
         .collect();
     assert_eq!(failed, [375.0], "one run, and none after it: {output:?}");
-    assert!(number(&document, "/highest/load") >= 375.0, "{output:?}");
+    // It goes on upwards although a lower rate has failed.
+    assert!(number(&document, "/highest/load") >= 450.0, "{output:?}");
     assert!(output.stderr.contains("1 of "), "{output:?}");
     assert!(output.stderr.contains(" runs contradicts the others (375.0/s failed)"), "{output:?}");
 }
@@ -202,6 +205,51 @@ fn a_real_search_takes_the_time_that_it_says(context: &Context) {
     let (points, took_s) = (document["points"].as_array().unwrap(), number(&document, "/duration_s"));
     let measured_s: f64 = points.iter().map(|point| number(point, "/duration_s")).sum();
     assert!(!points.is_empty() && measured_s < took_s && took_s < output.took.as_secs_f64(), "{document}: {output:?}");
+}
+
+/// Two busy loops have priority on the only processor of the target, so that it waits for milliseconds again and again.
+/// What the search finds is up to the machine; what it claims is not.
+fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
+    let pin = "first=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)
+               taskset -pc $first $$ >&2";
+    let looping = || Looping(Command::new("sh").arg("-c").arg(format!("{pin}; while :; do :; done")).spawn().unwrap());
+    let loops = [looping(), looping()];
+    let server = Served::start_after(&format!("{pin}; exec nice -n 10 \"$0\" \"$@\""));
+    let scratch = Scratch::new("starved");
+    let file = scratch.path().join("search.json");
+    // No search is shorter.
+    let words = "-t1 --find-max p90<50ms -d 5s -R 200 -o";
+    let path = format!("http://{}/capacity?rps=1000", server.address);
+    let output = context.onrush().words(words).word(&file).word(path).run();
+    drop(loops);
+    let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let points = document["points"].as_array().unwrap();
+    let waited = |point: &&Value| point["target_queued"].as_f64().is_some_and(|share| share >= 0.01);
+    assert!(points.iter().any(|point| waited(&point)), "that it waited is seen: {document:#}");
+    let (failed, held): (Vec<&Value>, Vec<&Value>) = points.iter().partition(|point| point["holds"] == false);
+    match output.code {
+        0 => assert!(!held.is_empty() && number(&document, "/highest/load") <= 1_100.0, "{output:?}"),
+        5 => assert!(failed.iter().any(|point| point["fault"] == "unanswered"), "{document:#}"),
+        6 => {
+            let is_unknown =
+                ["not confirmed: ", "unknown", "Every rate tried"].iter().any(|it| output.stdout.contains(it));
+            let causes = ["the target waited for a processor ", "the target was slower at first"];
+            let has_cause = causes.iter().any(|cause| output.stderr.contains(cause));
+            assert!(is_unknown || has_cause, "{output:?}");
+        }
+        // 3 would claim that no rate holds.
+        code => panic!("{code}: {output:?}"),
+    }
+}
+
+/// A process that uses a processor until this is dropped.
+struct Looping(Child);
+
+impl Drop for Looping {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn an_objective_that_no_load_meets_exits_with_3(context: &Context) {
@@ -237,8 +285,10 @@ fn a_rate_at_which_requests_fail_holds_no_percentile(context: &Context) {
 /// Of 500 requests a second, one in 50 is reset.
 fn failures_that_the_objective_permits_do_not_count_against_a_rate(context: &Context) {
     let scenario = format!("{EVEN}[[fault]]\nevery = 50\nwhat = 'reset'");
-    for objective in ["errors<3%", "p90<50ms,errors<3%"] {
-        let onrush = context.onrush().words("-t1 -R 430 --find-max").word(objective);
+    for (objective, first) in
+        [("errors<3%", 430), ("p90<50ms,errors<3%", 430), ("p90<50ms,errors<3%", 350), ("p90<50ms,errors<3%", 300)]
+    {
+        let onrush = context.onrush().words(&format!("-t1 -R {first} --find-max")).word(objective);
         let (output, document) = simulated_document(onrush, &scenario);
         let highest = number(&document, "/highest/load");
         assert!(output.code == 0 && (470.0..=520.0).contains(&highest), "{highest}: {output:?}");
@@ -267,7 +317,7 @@ fn a_target_that_collapses_is_known_up_to_its_cliff(context: &Context) {
     let cliff = format!("{EVEN}cliff = {{ waiting = 20, slower = 3.0 }}");
     let (output, document) = simulated_document(context.onrush().words(words), &cliff);
     let highest = number(&document, "/highest/load");
-    assert!((490.0..=505.0).contains(&highest), "{highest}: {output:?}");
+    assert!((470.0..=505.0).contains(&highest), "{highest}: {output:?}");
     let beyond = document["points"].as_array().unwrap().iter().filter(|point| number(point, "/load") > 550.0);
     let reached: Vec<f64> = beyond.map(|point| number(point, "/rate_per_s")).collect();
     assert!(!reached.is_empty() && reached.iter().all(|rate| *rate < 250.0), "{reached:?}");

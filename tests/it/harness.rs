@@ -166,7 +166,15 @@ pub struct Served {
 impl Served {
     /// Starts it on a free port.
     pub fn start() -> Self {
-        let mut command = Command::new(PROGRAM);
+        Self::start_by(&mut Command::new(PROGRAM))
+    }
+
+    /// The same, started by a shell that does this first.
+    pub fn start_after(preparation: &str) -> Self {
+        Self::start_by(Command::new("sh").arg("-c").arg(format!("{preparation}; exec \"$0\" \"$@\"")).arg(PROGRAM))
+    }
+
+    fn start_by(command: &mut Command) -> Self {
         let mut child = command.args(["serve", "--addr", "0"]).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output is a pipe");
