@@ -295,7 +295,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         cmm_layout: typed.cmm_layout || typed.dialect == Dialect::WrkCmm,
         format: typed.format,
         outputs: std::mem::take(&mut typed.outputs),
-        sockets: std::mem::take(&mut typed.watch).decide(way, &typed.io, typed.once)?,
+        sockets: std::mem::take(&mut typed.sampling).decide(way, &typed.io, typed.once)?,
         gates: std::mem::take(&mut typed.gates),
         is_strict: typed.strict,
         annotates: typed.annotate,

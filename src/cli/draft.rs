@@ -94,7 +94,7 @@ impl Draft {
 /// Refuses options that make no sense in a search.
 fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
     let is_other = |kind: Kind| kind != Kind::Json;
-    let watch = typed.watch.option();
+    let sampling = typed.sampling.option();
     let reasons = [
         (typed.requests.is_some(), "-n", "a search decides how many requests a run has"),
         (typed.once, "--once", "a search sends many requests"),
@@ -103,7 +103,11 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
         (!typed.gates.is_empty(), "--fail-if", "add the term to --find-max instead"),
         (over != Over::Rate && typed.pace.has_rate(), "-R", "only --over rate has a rate"),
         (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search writes .json only"),
-        (watch.is_some(), watch.unwrap_or_default(), "a search has many runs; sample one at the rate that it finds"),
+        (
+            sampling.is_some(),
+            sampling.unwrap_or_default(),
+            "a search has many runs; sample one at the rate that it finds",
+        ),
     ];
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);

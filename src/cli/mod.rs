@@ -28,6 +28,7 @@ mod proxy;
 mod refusal;
 mod request;
 mod restore;
+mod sampling;
 mod search;
 mod serve;
 mod show;
@@ -38,7 +39,6 @@ mod typed;
 pub mod units;
 mod until;
 mod values;
-mod watch;
 mod way;
 
 use std::env;

@@ -4,9 +4,9 @@ mod connections;
 mod foreign;
 mod help_and_manual;
 mod pace;
+mod sampling;
 mod schedule;
 mod until;
-mod watch;
 mod way;
 
 use std::time::Duration;

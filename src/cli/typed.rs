@@ -11,12 +11,12 @@ use super::front::{Front, Item, Misuse};
 use super::pace::TypedPace;
 use super::refusal::{Length, Refusal, is_url, took_url, wrong};
 use super::request::{self, Header};
+use super::sampling::TypedSampling;
 use super::search::TypedSearch;
 use super::tls::TypedTls;
 use super::values::{
     breakout, condition, count, format, io, label, method, notes, percents, script, seed, spin, stop_terms, time, user,
 };
-use super::watch::TypedWatch;
 use super::way::TypedWay;
 use super::{compat, hints};
 use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
@@ -69,7 +69,7 @@ pub(super) struct Typed {
     /// Everything about TLS.
     pub tls: TypedTls,
     /// Everything about sockets that are sampled.
-    pub watch: TypedWatch,
+    pub sampling: TypedSampling,
     /// `--io`.
     pub io: Io,
     /// `--spin`.
@@ -138,7 +138,7 @@ impl Typed {
                 Ok(Some(Item::Word(word))) => self.words.push(word),
                 Ok(None) => {
                     self.has_values_attached()?;
-                    return self.watch.is_not_apart(&self.words);
+                    return self.sampling.is_not_apart(&self.words);
                 }
                 Err(misuse) if self.dialect.is_compat() => {
                     return Err(compat::getopt(&misuse).map_or(Refusal::Usage, Refusal::Misused));
@@ -215,7 +215,7 @@ impl Typed {
             Id::Percentiles => self.percentiles(flag, &value)?,
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
-            Id::Sockets | Id::SocketsOutput => self.watch.take(flag, value)?,
+            Id::Sockets | Id::SocketsOutput => self.sampling.take(flag, value)?,
             Id::FailIf => self.gates.push(condition(flag, &value)?),
             Id::Strict => self.strict = true,
             Id::Annotate => self.annotate = true,

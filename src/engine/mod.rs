@@ -54,6 +54,7 @@ mod scheduled;
 mod script_failure;
 mod setup;
 mod slot;
+mod socket_reader;
 mod source;
 mod spare;
 mod stall;
@@ -64,7 +65,6 @@ mod transport;
 mod tunnel;
 mod turn;
 mod wait;
-mod watched;
 
 #[cfg(test)]
 mod tests;
@@ -103,9 +103,9 @@ use dispatch::Dispatch;
 use end::End;
 use routes::Routes;
 use slot::{Slot, State};
+use socket_reader::SocketReader;
 use timers::{SAMPLE_NS, Timer, Timers};
 use turn::Turn;
-use watched::Watched;
 
 /// The most completions handled in one turn of the loop, and the most timers fired.
 const HANDLED_PER_TURN: usize = 512;
@@ -138,7 +138,7 @@ pub struct Engine<B: Backend> {
     books: Books,
     timers: Timers,
     turn: Turn,
-    watched: Watched,
+    socket_reader: SocketReader,
     control: Arc<Control>,
     worker_link: Arc<WorkerLink>,
 }
@@ -159,7 +159,7 @@ impl<B: Backend> Engine<B> {
             books: Books::new(config.rules, config.requests, config.transcribe.then(Box::default)),
             timers: Timers::default(),
             turn: Turn::default(),
-            watched: Watched::default(),
+            socket_reader: SocketReader::default(),
             config,
             backend,
             control,
@@ -314,7 +314,7 @@ impl<B: Backend> Engine<B> {
                 self.settle_spin();
                 self.books.sample_if_due(now);
                 self.books.note_script_time(self.script.spent_ns());
-                self.look_at_a_socket(now);
+                self.read_a_socket(now);
                 self.books.hand_over(now, &self.worker_link.mailbox);
                 self.timers.set(self.books.next_sample_at(now), Timer::Sample);
             }

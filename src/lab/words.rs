@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Turn;
 use crate::plan::experiment::{Experiment, Point};
 use crate::plan::{Order, Percent, Stop, secrets};
-use crate::report::result::{Buffer, Document, Extent, Sockets, Watched};
+use crate::report::result::{Buffer, Document, Extent, SocketSamples, Sockets};
 use crate::report::units;
 
 /// The text of `--plan`: points, order and time.
@@ -102,9 +102,9 @@ pub fn measured(document: &Document) -> String {
 
 /// The samples of sockets of the runs of a point: the median of the medians, the lowest and the highest value of each
 /// figure. `None`: there are no samples.
-pub fn sockets(watched: &[Watched]) -> Option<String> {
-    let figure = |of: fn(&Watched) -> Option<Extent>, scale: f64, name: &str, unit: &str| {
-        let extents: Vec<Extent> = watched.iter().filter_map(of).collect();
+pub fn sockets(sampled: &[SocketSamples]) -> Option<String> {
+    let figure = |of: fn(&SocketSamples) -> Option<Extent>, scale: f64, name: &str, unit: &str| {
+        let extents: Vec<Extent> = sampled.iter().filter_map(of).collect();
         let mut medians: Vec<f64> = extents.iter().map(|extent| extent.median).collect();
         medians.sort_by(f64::total_cmp);
         let middle = medians.get(medians.len() / 2)?;
@@ -115,15 +115,15 @@ pub fn sockets(watched: &[Watched]) -> Option<String> {
         Some(format!("{name} {median}{unit} ({least} … {most})"))
     };
     let figures = [
-        figure(|watched| watched.rtt, 1.0, "rtt", " ms"),
-        figure(|watched| watched.cwnd, 1.0, "cwnd", ""),
-        figure(|watched| watched.delivery_rate, 1e-6, "delivered", " Mbit/s"),
-        figure(|watched| watched.rcvbuf_use, 100.0, "receive buffer", " % used"),
-        figure(|watched| watched.sndbuf_use, 100.0, "send buffer", " % used"),
+        figure(|sampled| sampled.rtt, 1.0, "rtt", " ms"),
+        figure(|sampled| sampled.cwnd, 1.0, "cwnd", ""),
+        figure(|sampled| sampled.delivery_rate, 1e-6, "delivered", " Mbit/s"),
+        figure(|sampled| sampled.rcvbuf_use, 100.0, "receive buffer", " % used"),
+        figure(|sampled| sampled.sndbuf_use, 100.0, "send buffer", " % used"),
     ];
-    let retransmits: u64 = watched.iter().map(|watched| watched.retransmits).sum();
+    let retransmits: u64 = sampled.iter().map(|sampled| sampled.retransmits).sum();
     let figures: Vec<String> = figures.into_iter().flatten().collect();
-    let has_samples = watched.iter().any(|watched| watched.samples > 0);
+    let has_samples = sampled.iter().any(|sampled| sampled.samples > 0);
     has_samples.then(|| format!("{}, {}", units::counted(retransmits, "retransmit"), figures.join(", ")))
 }
 
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn samples_of_several_runs_have_the_extremes_of_all_and_a_median_of_medians() {
         let extent = |min, median, max| Some(Extent { min, median, max });
-        let run = |rtt, retransmits| Watched {
+        let run = |rtt, retransmits| SocketSamples {
             samples: 1,
             failed: 0,
             sockets: 1,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Condition, Percent, Place, SocketWatch};
+use super::{Condition, Percent, Place, SocketSampling};
 
 /// What is done with the result on the machine that started the run. It is not part of a plan that is sent to another
 /// one.
@@ -28,7 +28,7 @@ pub struct Show {
     /// The files the result is written into.
     pub outputs: Vec<Output>,
     /// The sockets that are sampled; `None`: no sockets.
-    pub sockets: Option<SocketWatch>,
+    pub sockets: Option<SocketSampling>,
     /// The gates: the run fails if one of these conditions holds.
     pub gates: Vec<Condition>,
     /// Whether the run fails if onrush itself was its limit.
@@ -60,7 +60,7 @@ impl Show {
 
     /// All files that are written: those with the result, and the one with samples of sockets.
     pub fn files(&self) -> Vec<Output> {
-        let samples = self.sockets.iter().map(|watch| Output { path: watch.output.clone(), kind: Kind::Sockets });
+        let samples = self.sockets.iter().map(|sampling| Output { path: sampling.output.clone(), kind: Kind::Sockets });
         self.outputs.iter().cloned().chain(samples).collect()
     }
 }

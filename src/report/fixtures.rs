@@ -91,7 +91,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         known: crate::plan::secrets::Known::default(),
         pauses: false,
         seen: None,
-        watched: None,
+        sampled: None,
         pauses_unread: false,
         breakdown: None,
         stuck: Vec::new(),

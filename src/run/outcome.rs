@@ -12,7 +12,9 @@ use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 use crate::engine::{self, Spare, WorkerEnd};
 use crate::plan::secrets::{self, Known};
 use crate::plan::{Dialect, Plan};
-use crate::stats::{Activity, Buffers, Cause, Counters, Gap, Spread, Timeline, Totals, Transcript, Watched, silences};
+use crate::stats::{
+    Activity, Buffers, Cause, Counters, Gap, SocketSamples, Spread, Timeline, Totals, Transcript, silences,
+};
 
 /// What a run measured, and how it went.
 pub struct Outcome {
@@ -78,7 +80,7 @@ pub struct Outcome {
     /// What was seen of the target and the machine; `None`: they were not watched.
     pub seen: Option<Seen>,
     /// The sums of the socket samples; `None`: none were asked for.
-    pub watched: Option<Watched>,
+    pub sampled: Option<SocketSamples>,
 }
 
 /// One worker's part in a run.
@@ -168,7 +170,7 @@ impl Outcome {
             stuck: Vec::new(),
             spares: Vec::new(),
             seen: None,
-            watched: None,
+            sampled: None,
         }
     }
 

@@ -14,7 +14,7 @@ use super::crew::Crew;
 use super::dues::{dues, seed};
 use super::monitor::Monitor;
 use super::simulated::Simulated;
-use super::sockets::SocketWatcher;
+use super::sockets::SocketSampler;
 use super::supervisor::Prepared;
 use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
@@ -65,7 +65,7 @@ pub fn prepare(
         try_sources(sources, plan.dialect)?;
     }
     try_congestion(plan, addresses)?;
-    let sockets = SocketWatcher::prepare(plan, addresses)?;
+    let sockets = SocketSampler::prepare(plan, addresses)?;
     let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
     if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
         let (function, length) =

@@ -8,7 +8,7 @@ use super::crew::Crew;
 use super::monitor::Monitor;
 use super::outcome::Stuck;
 use super::snapshot::Collector;
-use super::sockets::SocketWatcher;
+use super::sockets::SocketSampler;
 use super::until::StopRule;
 use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
 use crate::backend::memory;
@@ -36,7 +36,7 @@ pub struct Prepared {
     /// Watches the target and the machine during the run.
     pub(super) monitor: Option<Monitor>,
     /// Samples sockets during the run.
-    pub(super) sockets: Option<SocketWatcher>,
+    pub(super) sockets: Option<SocketSampler>,
 }
 
 impl Prepared {
@@ -223,7 +223,7 @@ impl<'a> Supervisor<'a> {
         let Self { prepared: Prepared { backend, descriptors, monitor, sockets, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
         outcome.seen = monitor.map(Monitor::end);
-        outcome.watched = sockets.map(|sockets| sockets.end(self.start + begins, observer));
+        outcome.sampled = sockets.map(|sockets| sockets.end(self.start + begins, observer));
         outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
         for (index, end) in self.ends.into_iter().enumerate() {
             match end {

@@ -23,12 +23,12 @@ pub mod open_loop;
 pub mod phases;
 mod rank;
 pub mod silences;
+mod socket_samples;
 pub mod sockets;
 pub mod spread;
 pub mod tcp_info;
 pub mod timeline;
 pub mod transcript;
-mod watched;
 pub mod wrk2;
 
 use std::ops::AddAssign;
@@ -50,12 +50,12 @@ pub use open_loop::OpenLoop;
 pub use phases::Phases;
 pub use rank::{has_enough_beyond, hdr_rank, rank};
 pub use silences::{Gap, Silences};
+pub use socket_samples::SocketSamples;
 pub use sockets::Sockets;
 pub use spread::Spread;
 pub use tcp_info::TcpInfo;
 pub use timeline::{RowFigures, Timeline};
 pub use transcript::Transcript;
-pub use watched::Watched;
 pub use wrk2::Wrk2;
 
 /// What one thread measures in 100 ms.

@@ -155,7 +155,7 @@ fn sockets_are_sampled_in_every_run(context: &Context) {
     let lines = lab.text("sockets-connections-4-1.ndjson");
     assert!(lines.lines().count() >= 4, "{lines}");
     let document = lab.document("connections-4-1.json");
-    assert_eq!(document["sockets"]["watched"]["sockets"], 4, "{document}");
+    assert_eq!(document["sockets"]["sampled"]["sockets"], 4, "{document}");
     assert_eq!(output.stdout.matches("\nsockets of connections=").count(), 2, "{output:?}");
 }
 

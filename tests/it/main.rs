@@ -63,6 +63,8 @@ mod proxies;
 mod rates;
 /// Result files.
 mod results;
+/// Samples of sockets, compared with what ss says.
+mod sampling;
 /// Lua scripts: what they are told, what they decide, and the examples.
 mod scripts;
 /// What must not be in any output.
@@ -90,8 +92,6 @@ mod until;
 mod verdict;
 /// Load before anything is measured.
 mod warm_up;
-/// Samples of sockets, compared with what ss says.
-mod watching;
 /// What is sent, byte by byte.
 mod wire;
 
@@ -154,7 +154,7 @@ fn main() {
         ("until", until::cases()),
         ("verdict", verdict::cases()),
         ("warm_up", warm_up::cases()),
-        ("watching", watching::cases()),
+        ("sampling", sampling::cases()),
         ("wire", wire::cases()),
     ];
     let is_machine = env::var_os(MACHINE).is_some();

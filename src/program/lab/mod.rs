@@ -247,8 +247,8 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     for point in experiment.points.iter().filter(|point| point.plan.show.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
         let files = files.filter(|file| file.is_file());
-        let watched = files.filter_map(|file| Document::read(&file).ok()?.sockets?.watched);
-        if let Some(words) = words::sockets(&watched.collect::<Vec<_>>()) {
+        let sampled = files.filter_map(|file| Document::read(&file).ok()?.sockets?.sampled);
+        if let Some(words) = words::sockets(&sampled.collect::<Vec<_>>()) {
             screen.print(&format!("\nsockets of {}: {words}\n", experiment.words(point)));
         }
     }

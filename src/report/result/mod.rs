@@ -17,6 +17,7 @@ mod read;
 mod schedule;
 pub(crate) mod schema;
 mod shown;
+mod socket_samples;
 mod sockets;
 mod sources;
 #[cfg(test)]
@@ -24,7 +25,6 @@ mod tests;
 mod thread;
 mod unavailable;
 mod until;
-mod watched;
 mod way;
 
 use std::collections::BTreeMap;
@@ -48,12 +48,12 @@ pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use read::damaged;
 pub use schedule::{Schedule, Stage};
 pub use shown::{Shown, ThreadRates};
+pub use socket_samples::{Extent, SocketSamples};
 pub use sockets::{Buffer, Sockets};
 pub use sources::{Source, Sources};
 pub use thread::{Lateness, Thread, Waits};
 pub use unavailable::{Span, Unavailable};
 pub use until::{Known, Until};
-pub use watched::{Extent, Watched};
 pub use way::{Offer, Way};
 
 /// The version of the format.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Watched;
+use super::SocketSamples;
 use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::stats::buffers::Sizes;
@@ -20,7 +20,7 @@ pub struct Sockets {
     pub sndbuf: Option<Buffer>,
     /// A summary of the socket samples (`--sockets`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub watched: Option<Watched>,
+    pub sampled: Option<SocketSamples>,
 }
 
 /// The size of a buffer, in bytes, when a connection was opened and, where settings of the host are varied, at the end
@@ -50,7 +50,7 @@ impl Sockets {
         let shown = Self {
             rcvbuf: buffers.rcvbuf.map(|sizes| buffer(options.rcvbuf, sizes)),
             sndbuf: buffers.sndbuf.map(|sizes| buffer(options.sndbuf, sizes)),
-            watched: outcome.watched.as_ref().map(Watched::of),
+            sampled: outcome.sampled.as_ref().map(SocketSamples::of),
         };
         (shown != Self::default()).then_some(shown)
     }

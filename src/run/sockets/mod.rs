@@ -28,7 +28,7 @@ use super::Observer;
 use super::diag;
 use crate::plan::{Addresses, Io, Plan};
 use crate::reason::reason;
-use crate::stats::Watched;
+use crate::stats::SocketSamples;
 pub use reading::Reading;
 use sampler::Sampler;
 use summary::Summary;
@@ -57,7 +57,7 @@ pub struct Sample {
 }
 
 /// Samples sockets until the run has ended, or until this is dropped.
-pub struct SocketWatcher {
+pub struct SocketSampler {
     /// Where the thread waits for the start.
     start: Option<Sender<Instant>>,
     samples: Receiver<Sample>,
@@ -66,7 +66,7 @@ pub struct SocketWatcher {
     summary: Summary,
 }
 
-impl SocketWatcher {
+impl SocketSampler {
     /// Prepares sampling, if the plan asks for it. `None` also for a run over a Unix socket without a filter: it has no
     /// TCP connections to sample.
     ///
@@ -74,14 +74,14 @@ impl SocketWatcher {
     ///
     /// When the kernel does not report sockets, or the thread cannot be created.
     pub fn prepare(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Self>> {
-        let Some(watch) = &plan.show.sockets else { return Ok(None) };
-        let is_without_tcp = plan.way.unix.is_some() && watch.filter.is_none();
+        let Some(sampling) = &plan.show.sockets else { return Ok(None) };
+        let is_without_tcp = plan.way.unix.is_some() && sampling.filter.is_none();
         if plan.once || is_without_tcp || matches!(plan.io, Io::Sim(_)) {
             return Ok(None);
         }
         // No socket has these ports: the request only checks that the kernel replies.
         diag::dump(false, diag::ESTABLISHED, [1, 1], |_| ControlFlow::Continue(())).map_err(Untold)?;
-        let sampler = Sampler::new(watch.filter.clone(), addresses, plan.seed);
+        let sampler = Sampler::new(sampling.filter.clone(), addresses, plan.seed);
         let (start, started) = mpsc::channel::<Instant>();
         let (sender, samples) = mpsc::channel();
         let has_ended = Arc::new(AtomicBool::new(false));
@@ -115,7 +115,7 @@ impl SocketWatcher {
     }
 
     /// Ends sampling with the run: passes the last samples to the observer, and returns the sums of all.
-    pub fn end(mut self, begins: Instant, observer: &mut dyn Observer) -> Watched {
+    pub fn end(mut self, begins: Instant, observer: &mut dyn Observer) -> SocketSamples {
         self.dismiss();
         // What a thread sent before it panicked is kept.
         self.thread.take().map(JoinHandle::join);
@@ -131,7 +131,7 @@ impl SocketWatcher {
     }
 }
 
-impl Drop for SocketWatcher {
+impl Drop for SocketSampler {
     fn drop(&mut self) {
         self.dismiss();
     }

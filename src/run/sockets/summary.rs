@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::Sample;
-use crate::stats::Watched;
+use crate::stats::SocketSamples;
 
 /// The sums of the samples of a run, so far.
 #[derive(Debug, Default)]
 pub struct Summary {
-    watched: Watched,
+    sampled: SocketSamples,
     /// The sockets of the last sample, by their cookies: how many segments each had retransmitted.
     last: HashMap<u64, Option<u64>>,
 }
@@ -19,9 +19,9 @@ impl Summary {
         let last = std::mem::take(&mut self.last);
         let counts = sample.at_s >= 0.0;
         if counts {
-            self.watched.samples += 1;
-            self.watched.failed += u64::from(sample.failure.is_some());
-            self.watched.left_out += sample.left_out;
+            self.sampled.samples += 1;
+            self.sampled.failed += u64::from(sample.failure.is_some());
+            self.sampled.left_out += sample.left_out;
         }
         for reading in &sample.readings {
             let (cookie, retransmits) = (reading.cookie(), reading.retransmits());
@@ -30,23 +30,23 @@ impl Summary {
             if !counts {
                 continue;
             }
-            let watched = &mut self.watched;
-            watched.readings += 1;
+            let sampled = &mut self.sampled;
+            sampled.readings += 1;
             let since = retransmits.zip(before.copied().flatten()).map(|(now, before)| now.saturating_sub(before));
-            watched.retransmits += since.unwrap_or(0);
-            watched.sockets += u64::from(before.is_none() || watched.samples == 1);
-            reading.rtt_us().into_iter().for_each(|rtt_us| watched.rtt_us.record(rtt_us));
-            reading.cwnd().into_iter().for_each(|cwnd| watched.cwnd.record(cwnd));
-            reading.delivery_bps().into_iter().for_each(|rate| watched.delivery_bps.record(rate));
+            sampled.retransmits += since.unwrap_or(0);
+            sampled.sockets += u64::from(before.is_none() || sampled.samples == 1);
+            reading.rtt_us().into_iter().for_each(|rtt_us| sampled.rtt_us.record(rtt_us));
+            reading.cwnd().into_iter().for_each(|cwnd| sampled.cwnd.record(cwnd));
+            reading.delivery_bps().into_iter().for_each(|rate| sampled.delivery_bps.record(rate));
             if let Some([receive, send]) = reading.buffer_use() {
-                watched.rcvbuf_use.record(Watched::ppm(receive));
-                watched.sndbuf_use.record(Watched::ppm(send));
+                sampled.rcvbuf_use.record(SocketSamples::ppm(receive));
+                sampled.sndbuf_use.record(SocketSamples::ppm(send));
             }
         }
     }
 
     /// The sums at the end.
-    pub fn end(self) -> Watched {
-        self.watched
+    pub fn end(self) -> SocketSamples {
+        self.sampled
     }
 }

@@ -162,12 +162,12 @@ fn what_counts_of_a_socket_counts_from_the_sample_before_in_the_warm_up_too() {
     add(0.5, 2, None, vec![reading(1, 7, 2_000), reading(2, 4, 1_000)]);
     add(1.5, 3, None, vec![reading(2, 5, 3_000), reading(3, 90, 0)]);
     add(2.5, 0, Some(Errno::PERM), Vec::new());
-    let watched = summary.end();
-    let counts = [watched.samples, watched.failed, watched.sockets, watched.readings, watched.left_out];
+    let sampled = summary.end();
+    let counts = [sampled.samples, sampled.failed, sampled.sockets, sampled.readings, sampled.left_out];
     assert_eq!(counts, [3, 1, 3, 4, 5]);
-    assert_eq!(watched.retransmits, 3, "two of the first, one of the second");
-    assert_eq!((watched.rtt_us.min(), watched.rtt_us.max(), watched.rtt_us.count()), (Some(1_000), Some(3_000), 3));
-    assert_eq!((watched.rcvbuf_use.min(), watched.sndbuf_use.max()), (Some(500_000), Some(250_000)));
+    assert_eq!(sampled.retransmits, 3, "two of the first, one of the second");
+    assert_eq!((sampled.rtt_us.min(), sampled.rtt_us.max(), sampled.rtt_us.count()), (Some(1_000), Some(3_000), 3));
+    assert_eq!((sampled.rcvbuf_use.min(), sampled.sndbuf_use.max()), (Some(500_000), Some(250_000)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Distribution;
 
 /// The sum of samples of sockets.
 #[derive(Clone, Debug, Default)]
-pub struct Watched {
+pub struct SocketSamples {
     /// Samples taken.
     pub samples: u64,
     /// Samples that the kernel refused to give.
@@ -29,7 +29,7 @@ pub struct Watched {
     pub sndbuf_use: Distribution<u32>,
 }
 
-impl Watched {
+impl SocketSamples {
     /// A share (0 to 1) in millionths.
     pub fn ppm(share: f64) -> u64 {
         (share * 1e6).round() as u64

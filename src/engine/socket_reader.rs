@@ -9,13 +9,13 @@ use crate::backend::{Backend, ConnId};
 use crate::stats::{Sockets, TcpInfo};
 
 /// How many of a worker's connections are read, one at a time.
-const WATCHED: u32 = 4;
+const CONNECTIONS: u32 = 4;
 
 /// The connections that are read, and their last readings.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
+pub(super) struct SocketReader {
     next: u32,
-    last: [Option<Reading>; WATCHED as usize],
+    last: [Option<Reading>; CONNECTIONS as usize],
 }
 
 /// A reading of a connection.
@@ -28,10 +28,10 @@ struct Reading {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Reads the next of the watched connections, if it is open.
-    pub(super) fn look_at_a_socket(&mut self, now: Nanos) {
-        let turn = self.watched.next % WATCHED;
-        self.watched.next = turn + 1;
+    /// Reads the next of those connections, if it is open.
+    pub(super) fn read_a_socket(&mut self, now: Nanos) {
+        let turn = self.socket_reader.next % CONNECTIONS;
+        self.socket_reader.next = turn + 1;
         let Some((conn, live)) = self.nth_open(turn) else { return };
         let (is_in_flight, is_half_answered) = match live.open.front() {
             Some(request) => (true, request.status.is_some()),
@@ -39,7 +39,7 @@ impl<B: Backend> Engine<B> {
         };
         let Some((generation, info)) = self.backend.tcp_info(conn) else { return };
         let reading = Reading { conn, generation, at: now, info };
-        let before = self.watched.last[turn as usize].replace(reading);
+        let before = self.socket_reader.last[turn as usize].replace(reading);
         let before = before.filter(|before| (before.conn, before.generation) == (conn, generation));
         let before = before.map(|before| (before.info, now.since(before.at) / 1_000));
         let sockets = &mut self.books.tally.interval.sockets;
@@ -52,17 +52,17 @@ impl<B: Backend> Engine<B> {
     /// slots are empty; so the parts divide the slots that were used first.
     fn nth_open(&self, part: u32) -> Option<(ConnId, &Live)> {
         let first = u64::from(self.config.demand.first(self.config.max_inflight));
-        let from = (u64::from(part) * first / u64::from(WATCHED)) as usize;
-        let until = (u64::from(part + 1) * first / u64::from(WATCHED)) as usize;
+        let from = (u64::from(part) * first / u64::from(CONNECTIONS)) as usize;
+        let until = (u64::from(part + 1) * first / u64::from(CONNECTIONS)) as usize;
         self.slots.get(from..until)?.iter().zip(from..).find_map(|(slot, number)| match &slot.state {
             State::Open(live) => Some((ConnId(number as u32), &**live)),
             _ => None,
         })
     }
 
-    /// Reads the watched connections without counting what is read.
+    /// Reads those connections without counting what is read.
     pub(super) fn forget_sockets(&mut self, now: Nanos) {
-        (0..WATCHED).for_each(|_| self.look_at_a_socket(now));
+        (0..CONNECTIONS).for_each(|_| self.read_a_socket(now));
         self.books.tally.interval.sockets = Sockets::default();
     }
 }

@@ -6,7 +6,7 @@ use super::filter::Filter;
 
 /// Sockets that are sampled while a run lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SocketWatch {
+pub struct SocketSampling {
     /// The sockets of this network namespace to sample; `None`: the connections of the run.
     pub filter: Option<Filter>,
     /// The file that every sample is written to.

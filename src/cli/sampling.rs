@@ -1,4 +1,4 @@
-//! The options about sampling sockets, as typed, and the [`SocketWatch`] that follows from them.
+//! The options about sampling sockets, as typed, and the [`SocketSampling`] that follows from them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use super::filter::filter;
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
-use crate::plan::{Filter, Io, Kind, SocketWatch, Way};
+use crate::plan::{Filter, Io, Kind, SocketSampling, Way};
 
 /// The options about sockets, as typed.
 #[derive(Debug, Default)]
-pub(super) struct TypedWatch {
+pub(super) struct TypedSampling {
     /// `--sockets`, and the filter if there was one.
     filter: Option<Option<Filter>>,
     /// `--sockets-output`.
     output: Option<PathBuf>,
 }
 
-impl TypedWatch {
+impl TypedSampling {
     /// Takes one option in.
     pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
         match flag.id {
@@ -45,7 +45,7 @@ impl TypedWatch {
     }
 
     /// What is sampled in a run.
-    pub fn decide(self, way: &Way, io: &Io, once: bool) -> Result<Option<SocketWatch>, Refusal> {
+    pub fn decide(self, way: &Way, io: &Io, once: bool) -> Result<Option<SocketSampling>, Refusal> {
         let Some(option) = self.option() else { return Ok(None) };
         let refused = |line: &str| Err(Refusal::Misused(format!("{option}: {line}")));
         let (filter, Some(output)) = (self.filter.flatten(), self.output) else {
@@ -64,7 +64,7 @@ impl TypedWatch {
                 "--unix uses no TCP, so there is nothing to sample; leave it out, or select sockets: --sockets='sport = :80'",
             );
         }
-        Ok(Some(SocketWatch { filter, output }))
+        Ok(Some(SocketSampling { filter, output }))
     }
 }
 

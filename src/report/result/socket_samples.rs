@@ -7,7 +7,7 @@ use crate::stats::{self, Distribution};
 /// A summary of the socket samples (`--sockets`), without those of the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Watched {
+pub struct SocketSamples {
     /// How many samples were taken.
     pub samples: u64,
     /// How many of them the kernel refused; left out if none.
@@ -51,21 +51,21 @@ pub struct Extent {
     pub max: f64,
 }
 
-impl Watched {
+impl SocketSamples {
     /// Those of a run.
-    pub fn of(watched: &stats::Watched) -> Self {
+    pub fn of(sampled: &stats::SocketSamples) -> Self {
         Self {
-            samples: watched.samples,
-            failed: watched.failed,
-            sockets: watched.sockets,
-            readings: watched.readings,
-            left_out: watched.left_out,
-            retransmits: watched.retransmits,
-            rtt: Extent::of(&watched.rtt_us, 1e3),
-            cwnd: Extent::of(&watched.cwnd, 1.0),
-            delivery_rate: Extent::of(&watched.delivery_bps, 1.0),
-            rcvbuf_use: Extent::of(&watched.rcvbuf_use, 1e6),
-            sndbuf_use: Extent::of(&watched.sndbuf_use, 1e6),
+            samples: sampled.samples,
+            failed: sampled.failed,
+            sockets: sampled.sockets,
+            readings: sampled.readings,
+            left_out: sampled.left_out,
+            retransmits: sampled.retransmits,
+            rtt: Extent::of(&sampled.rtt_us, 1e3),
+            cwnd: Extent::of(&sampled.cwnd, 1.0),
+            delivery_rate: Extent::of(&sampled.delivery_bps, 1.0),
+            rcvbuf_use: Extent::of(&sampled.rcvbuf_use, 1e6),
+            sndbuf_use: Extent::of(&sampled.sndbuf_use, 1e6),
         }
     }
 }

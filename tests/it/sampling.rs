@@ -214,14 +214,14 @@ fn samples_of_a_warm_up_come_before_zero_and_are_in_no_summary(context: &Context
         let rounded: Vec<i64> = seconds.iter().map(|second| (second - 0.5).round() as i64).collect();
         assert_eq!(rounded, [-1, -1, 0, 0], "{seconds:?}");
         assert!(samples.iter().all(|sample| sample["time"].as_str().is_some_and(|time| time.ends_with('Z'))));
-        let watched = &document["sockets"]["watched"];
+        let sampled = &document["sockets"]["sampled"];
         for (key, expected) in [("samples", 1), ("sockets", 2), ("readings", 2), ("retransmits", 0)] {
-            assert_eq!(watched[key], expected, "{key}: {watched}");
+            assert_eq!(sampled[key], expected, "{key}: {sampled}");
         }
         let rtts = samples[2..].iter().map(|sample| sample["rtt"].as_f64().expect("there was an answer"));
         let (least, greatest) =
             rtts.fold((f64::MAX, 0.0), |(least, greatest), rtt| (rtt.min(least), rtt.max(greatest)));
-        assert_eq!((&watched["rtt"]["min"], &watched["rtt"]["max"]), (&json!(least), &json!(greatest)));
+        assert_eq!((&sampled["rtt"]["min"], &sampled["rtt"]["max"]), (&json!(least), &json!(greatest)));
     }
 }
 
