@@ -15,6 +15,7 @@ cases! {
     no_secret_is_in_any_output_wherever_it_stood (Once);
     no_secret_comes_back_in_any_spelling (Once);
     no_secret_is_in_the_folder_of_an_experiment (Once);
+    no_secret_is_in_what_vs_and_sweep_say (Once);
     secrets_are_kept_where_that_is_asked_for (Once);
     what_is_typed_wrongly_is_refused_without_its_secrets (Once);
 }
@@ -202,6 +203,34 @@ fn no_secret_is_in_the_folder_of_an_experiment(context: &Context) {
             assert_silent(&texts, &format!("{index} {dies}"));
             assert!(!dies || output.stderr.contains("it printed: got REDACTED REDACTED "), "{output:?}");
         }
+    }
+}
+
+fn no_secret_is_in_what_vs_and_sweep_say(context: &Context) {
+    let server = target();
+    let words: [&[&str]; 5] = [
+        &["vs", "-v", "http://{at}/?token={}", "http://me:{}@{at}/status/302?token={}2"],
+        &["vs", "-v", "-H", "Cookie: id={}", "--label", "token={}", "--label", "n=it is {}", "http://{at}/", "{at}/a"],
+        &["sweep", "-v", "-c", "1,2", "-H", "Authorization: Bearer {}", "--body", "password={}", "http://{at}/?n={}"],
+        // What is refused quotes its URL.
+        &["vs", "http://127.0.0.1:1/?token={}", "http://{at}/"],
+        &["sweep", "--plan", "-c", "1,2", "--basic-auth", "me:{}", "http://{at}/?api_key={}"],
+    ];
+    for (index, words) in words.into_iter().enumerate() {
+        let scratch = Scratch::new("said");
+        let at = server.address().to_string();
+        let filled = words.iter().map(|word| word.replace("{at}", &at).replace("{}", CANARY));
+        let onrush = filled.fold(context.onrush(), |onrush, word| onrush.word(word));
+        let onrush = onrush.words("-d50ms --rounds 2 --out folder");
+        let output = onrush.with(|command| _ = command.current_dir(scratch.path())).run_plain();
+        let expected = [0, 0, 0, 2, 0][index];
+        assert_eq!(output.code, expected, "{words:?}: {output:?}");
+        let folder = scratch.path().join("folder");
+        let mut texts = if folder.exists() { contents(&folder) } else { Vec::new() };
+        let files = texts.len() / 2;
+        texts.extend([output.stdout, output.stderr]);
+        assert_silent(&texts, &words.join(" "));
+        assert!(files >= [8, 8, 8, 0, 0][index], "{words:?}: {files}");
     }
 }
 
