@@ -55,9 +55,8 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     let compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: Form::default() };
     let Some(compare) = COMPARE.read(args, compare)? else { return Ok(None) };
     match &compare.inputs[..] {
-        [] => Err("nothing to compare; try onrush compare before.json after.json".to_owned()),
         [a, b] if a == b => Err(format!("A and B are both {a:?}; name two results")),
-        [_] | [_, _] => Ok(Some(compare)),
+        [] | [_] | [_, _] => Ok(Some(compare)),
         [_, _, third, ..] => Err(format!("{third:?} is one too many; name two results, A and B")),
     }
 }
@@ -111,7 +110,6 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (line, words) in [
-            ("", "nothing to compare"),
             ("a a", "both \"a\""),
             ("a b c", "\"c\" is one too many"),
             ("a b --format csv", "text or json"),

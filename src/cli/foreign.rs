@@ -9,7 +9,7 @@ use crate::plan::limits::CONNECTIONS_MAX;
 
 /// The hint for another tool's option, from its spelling in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
-    let (_, advice) = OPTIONS.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
+    let (_, advice) = FOREIGN.iter().find(|(spellings, _)| spellings.contains(&spelling))?;
     Some(match advice {
         Advice::Spelled(ours) => spelled(typed, ours),
         Advice::NotYet(what) => format!("{typed}: onrush does not support {what} yet"),
@@ -20,7 +20,7 @@ pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
 
 /// Whether another tool has an option that is spelled so, dashes included.
 pub(super) fn is_foreign(spelling: &str) -> bool {
-    OPTIONS.iter().any(|(spellings, _)| spellings.contains(&spelling))
+    FOREIGN.iter().any(|(spellings, _)| spellings.contains(&spelling))
 }
 
 fn spelled(typed: &str, ours: &str) -> String {
@@ -141,7 +141,7 @@ enum Advice {
 
 /// Spellings of ab, autocannon, bombardier, curl, h2load, hey, k6, oha, plow and vegeta that onrush does not know.
 /// Where the same name means something else with one dash, as vegeta writes it, it is there with both.
-const OPTIONS: &[(&[&str], Advice)] = &[
+const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-z", "--test-duration"], Advice::Spelled("-d, for instance -d 30s")),
     (
         &["--concurrency", "--clients", "--vus", "--users", "-workers", "--max-connections"],
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn no_advice_is_hidden_by_an_option_of_ours_or_names_one_that_is_none() {
-        for (spellings, advice) in OPTIONS {
+        for (spellings, advice) in FOREIGN {
             for typed in *spellings {
                 match typed.strip_prefix("--") {
                     Some(name) => assert!(flags::by_name(name).is_none(), "{typed}"),

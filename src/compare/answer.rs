@@ -121,6 +121,9 @@ fn gains(levels: &[AtLevel<'_>], option: &str) -> Option<String> {
         Ok((least, most)) if least > 0.0 => {
             format!("{other} has {} to {} more requests/s than {one}: try more", percentage(least), percentage(most))
         }
+        Ok((least, most)) if words::tells_nothing((least + 1.0, most + 1.0)) => {
+            format!("{other} and {one} cannot be told apart: too few rounds, or too noisy ones; add rounds (--rounds)")
+        }
         Ok((least, most)) => format!(
             "cannot tell whether {other} gains anything over {one}: from {} to {} more requests/s; add rounds (--rounds)",
             percentage(least),
@@ -236,6 +239,12 @@ mod tests {
     fn what_noise_or_single_runs_hide_is_not_claimed() {
         let noisy: [(&str, &[f64]); 2] = [("1", &[100.0, 150.0, 70.0]), ("8", &[120.0, 90.0, 130.0])];
         let answer = said("connections", &noisy);
+        assert_eq!(
+            answer,
+            "-c 8 and -c 1 cannot be told apart: too few rounds, or too noisy ones; add rounds (--rounds)"
+        );
+        let less: [(&str, &[f64]); 2] = [("1", &[100.0, 105.0, 95.0]), ("8", &[106.0, 100.0, 107.0])];
+        let answer = said("connections", &less);
         assert!(answer.starts_with("cannot tell whether -c 8 gains anything over -c 1: from -"), "{answer}");
         assert!(answer.ends_with("add rounds (--rounds)"), "{answer}");
         let single = said("connections", &[("1", &[100.0]), ("8", &[800.0])]);

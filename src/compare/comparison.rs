@@ -14,7 +14,7 @@ use crate::report::printable;
 use crate::tables::Measured;
 
 /// Why a percentile is not compared.
-const TOO_FEW: &str = "in some run fewer than 20 values lie beyond it, or it was not recorded";
+const TOO_FEW: &str = "in some run the share above it is fewer than 20 values, or it was not recorded";
 /// Why no percentile is.
 const MIXED: &str =
     "latencies count from when requests were due in runs with a rate (-R), else from when they were sent";

@@ -1,12 +1,16 @@
 //! Reads the runs of a side: from a file, a folder, or those in it that have a label.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use strsim::damerau_levenshtein;
 
+use crate::plan::Kind;
+use crate::plan::experiment::{PLAN, RESULTS};
 use crate::report::printable;
+use crate::report::result::Document;
 use crate::report::units::counted;
 use crate::tables::{self, Measured, Read};
 
@@ -37,6 +41,39 @@ pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<Side, String> {
             }
             Ok(Side { name: printable(&label), runs })
         }
+    }
+}
+
+/// The most files that are read to find an example.
+const TRIED_MAX: usize = 10;
+
+/// One line for somebody who named nothing to compare: what could be, in this folder, or how to make it.
+pub fn example(folder: &Path) -> String {
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    };
+    let shown = |path: &Path| printable(&path.strip_prefix(folder).unwrap_or(path).to_string_lossy());
+    let mut experiments = entries(&folder.join(RESULTS));
+    experiments.retain(|path| path.join(PLAN).is_file());
+    // Their names begin with the time.
+    let newest = experiments.into_iter().max().map(|path| format!("onrush compare {}", shown(&path)));
+
+    let mut files = entries(folder);
+    files.retain(|path| Kind::of(path) == Some(Kind::Json) && path.is_file());
+    files.sort_by_key(|path| Reverse(fs::metadata(path).and_then(|file| file.modified()).ok()));
+    let is_run = |path: &&PathBuf| Document::read(path).is_ok_and(|document| document.sources.is_none());
+    let results: Vec<&PathBuf> = files.iter().take(TRIED_MAX).filter(is_run).take(2).collect();
+    let two = match results[..] {
+        [later, earlier] => Some(format!("onrush compare {} {}", shown(earlier), shown(later))),
+        _ => None,
+    };
+    match newest.into_iter().chain(two).collect::<Vec<_>>() {
+        none if none.is_empty() => {
+            "name two results, or an experiment's folder; onrush -o before.json URL makes a result, \
+                                    and onrush vs URL_A URL_B measures two targets in turns"
+                .to_owned()
+        }
+        here => format!("name two results, or an experiment's folder; here for instance {}", here.join(", or ")),
     }
 }
 

@@ -52,8 +52,8 @@ struct One<'a> {
     /// Why the conclusion may be wrong, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<&'a str>,
-    /// The metric that decides; the others are exploratory. Left out if a run lacks it, or has fewer than 20 values
-    /// beyond it.
+    /// The metric that decides; the others are exploratory. Left out if a run lacks it, or has fewer than 20
+    /// values in the share above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     headline: Option<String>,
     /// The probability of ranks at least this different if A and B are equal, for the headline metric.
@@ -61,7 +61,7 @@ struct One<'a> {
     rank_p: Option<f64>,
     /// How far each metric differs.
     metrics: Vec<Figures>,
-    /// Percentiles that some run lacks, or beyond which too few values are.
+    /// Percentiles that some run lacks, or above which the share is too few values.
     omitted: Vec<String>,
 }
 

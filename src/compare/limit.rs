@@ -114,7 +114,7 @@ mod tests {
         }
         let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
-        let too_few = "in some run fewer than 20 values lie beyond it, or it was not recorded";
+        let too_few = "in some run the share above it is fewer than 20 values, or it was not recorded";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
         some[0].origin.tool = "wrk2";
         let of_two_kinds = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();

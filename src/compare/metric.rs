@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::plan::Percent;
 use crate::tables::Measured;
 
-/// With fewer values beyond it, a percentile of one run is left to chance.
+/// With fewer values in the share above it, a percentile of one run is left to chance.
 const BEYOND_MIN: f64 = 20.0;
 
 /// One figure of a run.

@@ -56,7 +56,7 @@ const APART: &str = "these runs are not interleaved rounds of one experiment, so
 /// What is to be compared, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// The baseline and what is compared with it, or the folder of one experiment.
+    /// The baseline and what is compared with it, or the folder of one experiment; none: an example is asked for.
     pub inputs: Vec<PathBuf>,
     /// Whether runs of different plans are compared, too.
     pub force: bool,
@@ -133,7 +133,7 @@ fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>
             said.extend(alone);
             contests
         }
-        [] => Vec::new(),
+        [] => return Err(input::example(Path::new("."))),
     };
     if contests.is_empty() {
         return Err("there are no two levels to compare; give two files, or the folder of an experiment".to_owned());

@@ -67,8 +67,8 @@ fn brief(comparison: &Comparison) -> String {
         .estimates
         .iter()
         .map(|it| {
-            let range = it.range().map_or(String::new(), |(low, high)| format!(" ({low:.3} … {high:.3})"));
-            format!("{} {:.3}{range}", name(it.metric), it.ratio)
+            let range = it.range().map_or(String::new(), |range| format!(" ({})", interval(range)));
+            format!("{} {}{range}", name(it.metric), times(it.ratio))
         })
         .collect();
     text + &format!("  {}\n", ratios.join(" · "))
@@ -104,6 +104,16 @@ pub fn at(levels: &[(String, String)]) -> String {
 /// An interval that reaches further than this is too wide for a statement.
 const WIDE: f64 = 0.5;
 
+/// Whether an interval of ratios tells nothing: it has no difference in it, and reaches too far on either side.
+pub fn tells_nothing((low, high): (f64, f64)) -> bool {
+    low <= 1.0 && high >= 1.0 && (1.0 - low).max(high - 1.0) > WIDE
+}
+
+/// An interval of ratios as printed.
+fn interval((low, high): (f64, f64)) -> String {
+    if tells_nothing((low, high)) { "too wide".to_owned() } else { format!("{} … {}", times(low), times(high)) }
+}
+
 /// The verdict in one sentence.
 pub fn verdict(comparison: &Comparison) -> String {
     if let Some(doubt) = &comparison.doubt {
@@ -117,7 +127,7 @@ pub fn verdict(comparison: &Comparison) -> String {
         return format!("no verdict: {difference}, but {SINGLE_RUNS}");
     };
     let (low, high) = (low - 1.0, high - 1.0);
-    if !interval.is_significant() && low.abs().max(high.abs()) > WIDE {
+    if tells_nothing((low + 1.0, high + 1.0)) {
         return format!("too few or too noisy rounds to tell: {difference} as measured");
     }
     if !interval.is_significant() {
@@ -174,9 +184,9 @@ fn row(estimate: &Estimate) -> [String; 6] {
         _ => time_us(value),
     };
     let [a, b] = estimate.means.map(value);
-    let range = estimate.range().map_or(String::new(), |(low, high)| format!("{} … {}", times(low), times(high)));
+    let range = estimate.range().map_or(String::new(), interval);
     let p = estimate.interval.map_or(String::new(), |interval| probability(interval.p));
-    [name(estimate.metric), a, b, format!("{:.3}", estimate.ratio), range, p]
+    [name(estimate.metric), a, b, times(estimate.ratio), range, p]
 }
 
 fn probability(p: f64) -> String {

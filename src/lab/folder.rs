@@ -17,13 +17,13 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::host::Host;
+use crate::plan::experiment::PLAN;
 use crate::plan::limits::{ATTACHED_MAX_MIB, PLAN_MAX_MIB};
 use crate::plan::material::read_at_most;
 use crate::reason::reason;
 use crate::report::{files, json, printable};
 
 /// The names of the files in it that are not results.
-pub const PLAN: &str = "plan.toml";
 const HOST: &str = "host.json";
 const JOURNAL: &str = "journal";
 /// The first responses of the targets.

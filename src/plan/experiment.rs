@@ -6,6 +6,12 @@ use std::time::Duration;
 
 use super::{Order, Plan};
 
+/// The folder in which the results of experiments are that were given no folder of their own.
+pub const RESULTS: &str = "onrush-results";
+
+/// The file in the folder of an experiment that has its plan.
+pub const PLAN: &str = "plan.toml";
+
 /// An experiment with everything decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {

@@ -104,7 +104,7 @@ impl Between {
         self.upper_ns.is_some_and(|upper_ns| upper_ns as f64 <= self.lower_ns as f64 * (1.0 + KNOWN))
     }
 
-    /// The bounds, and why there are two of them: `between 1.20ms and unknown: 10 % failed`.
+    /// The bounds, and why there are two of them: `between 1.20ms and unknown: of those due, 10 % failed`.
     pub fn because(&self, missing: Missing) -> String {
         let (bounds, why) = (self.to_string(), missing.to_string());
         let is_one = bounds == Self { upper_ns: Some(self.lower_ns), ..*self }.to_string();
@@ -161,7 +161,7 @@ impl Missing {
 }
 
 impl fmt::Display for Missing {
-    /// `10 % failed`, `10 % failed, 2.5 % unsent`, `5 of 14 failed`.
+    /// `of those due, 10 % failed, 2.5 % unsent`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fates = [
             (self.failed, "failed"),
@@ -172,7 +172,7 @@ impl fmt::Display for Missing {
         ];
         let words = |&(count, fate): &(u64, &str)| format!("{} {fate}", units::share(count, self.due));
         let words: Vec<String> = fates.iter().filter(|(count, _)| *count > 0).map(words).collect();
-        f.write_str(&words.join(", "))
+        if words.is_empty() { Ok(()) } else { write!(f, "of those due, {}", words.join(", ")) }
     }
 }
 
@@ -309,9 +309,12 @@ mod tests {
         assert_eq!(words(2 * MS, Some(3 * MS)), "between 2.00ms and 3.00ms");
         assert_eq!(words(2 * MS, Some(2 * MS + 1)), "2.00ms");
         let missing = Missing { due: 1_000, failed: 100, ..Missing::default() };
-        assert_eq!(missing.to_string(), "10 % failed");
+        assert_eq!(missing.to_string(), "of those due, 10 % failed");
         let missing = Missing { due: 400, failed: 1, unsent: 10, hanging: 3, ..Missing::default() };
-        assert_eq!(missing.to_string(), "0.25 % failed, 2.5 % unsent, 0.75 % still without a response at the end");
-        assert_eq!(Missing { due: 14, dropped: 5, ..Missing::default() }.to_string(), "5 of 14 dropped");
+        assert_eq!(
+            missing.to_string(),
+            "of those due, 0.25 % failed, 2.5 % unsent, 0.75 % still without a response at the end"
+        );
+        assert_eq!(Missing { due: 14, dropped: 5, ..Missing::default() }.to_string(), "of those due, 5 of 14 dropped");
     }
 }

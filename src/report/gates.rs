@@ -260,7 +260,11 @@ mod tests {
         let zero = Value::Time(Duration::ZERO);
         for (metric, value, was) in [
             (Metric::Latency(View::Shown, p("50")), zero, "5.00ms"),
-            (Metric::Latency(View::Scheduled, p("100")), zero, "between 40.00ms and unknown: 6 % dropped, 4 % unsent"),
+            (
+                Metric::Latency(View::Scheduled, p("100")),
+                zero,
+                "between 40.00ms and unknown: of those due, 6 % dropped, 4 % unsent",
+            ),
             (Metric::Latency(View::Shown, Statistic::Max), zero, "5.00ms"),
             (Metric::Latency(View::Service, p("99")), zero, "1.00ms"),
             (Metric::Late, Value::Number(0.0), "300"),
@@ -299,9 +303,9 @@ mod tests {
             (0, View::Shown, "99", "2.00ms", false),
             (0, View::Shown, "99.99", "2.00ms (the largest of 1,000 values)", false),
             (9, View::Shown, "99", "2.00ms", false),
-            (10, View::Shown, "99", "between 2.00ms and unknown: 1 % failed", true),
-            (100, View::Shown, "99", "between 2.00ms and unknown: 10 % failed", true),
-            (100, View::Scheduled, "95", "between 2.00ms and unknown: 10 % failed", true),
+            (10, View::Shown, "99", "between 2.00ms and unknown: of those due, 1 % failed", true),
+            (100, View::Shown, "99", "between 2.00ms and unknown: of those due, 10 % failed", true),
+            (100, View::Scheduled, "95", "between 2.00ms and unknown: of those due, 10 % failed", true),
             (100, View::Scheduled, "89", "2.00ms", false),
             // Of requests that were sent and answered.
             (100, View::Service, "99", "1.00ms", false),
@@ -315,7 +319,7 @@ mod tests {
         }
         plan.dialect = Dialect::Wrk2;
         let judged = asked(&plan, &outcome(100), metric(View::Shown, "99"), limit);
-        assert_eq!(judged, (Some("between 2.00ms and unknown: 10 % failed".to_owned()), true));
+        assert_eq!(judged, (Some("between 2.00ms and unknown: of those due, 10 % failed".to_owned()), true));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The bytes of an input file: plain or compressed, or standard input.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::{anyhow, ensure};
@@ -22,7 +22,13 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 ///
 /// When it cannot be read, or is too long.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let failed = |error: io::Error| anyhow!("{path:?} cannot be read: {}", reason(&error));
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::IsADirectory => anyhow!("{path:?} is a folder: name the result files in it"),
+        ErrorKind::UnexpectedEof => {
+            anyhow!("{path:?} cannot be read: its compressed data are cut off; use a complete copy, or repeat the run")
+        }
+        _ => anyhow!("{path:?} cannot be read: {}", reason(&error)),
+    };
     let bytes = if path == Path::new("-") { limited(io::stdin()) } else { File::open(path).and_then(limited) };
     let mut bytes = bytes.map_err(failed)?;
     if bytes.starts_with(&GZIP) {

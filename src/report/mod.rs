@@ -135,10 +135,10 @@ fn percentiles(plan: &Plan, outcome: &Outcome, latency: &Latency<'_>) -> String 
         asked: percents.as_deref(),
     };
     match open_loop.as_deref() {
-        Some(open_loop) => wanted.render(true, &recorded(outcome, open_loop), || uncorrected(service, open_loop)),
+        Some(open_loop) => wanted.render(true, &recorded(plan, outcome, open_loop), || uncorrected(service, open_loop)),
         None if wanted.is_native => {
-            let recorded = Spectrum::measured(service, &Distribution::new(), 0);
-            wanted.render(false, &recorded, || Spectrum::measured(service, &Distribution::new(), 0))
+            let recorded = Spectrum::measured(service, &Distribution::new(), 0, 0);
+            wanted.render(false, &recorded, || Spectrum::measured(service, &Distribution::new(), 0, 0))
         }
         None if wanted.are_asked_for => {
             wanted.layout.percentiles(wanted.asked, |percent| latency.percentile_us(percent))
@@ -151,15 +151,18 @@ fn percentiles(plan: &Plan, outcome: &Outcome, latency: &Latency<'_>) -> String 
 fn uncorrected(service: &Distribution<u64>, open_loop: &OpenLoop<u64>) -> Spectrum {
     match &open_loop.wrk2 {
         Some(wrk2) => Spectrum::of_wrk2(&wrk2.uncorrected),
-        None => Spectrum::measured(service, &Distribution::new(), 0),
+        None => Spectrum::measured(service, &Distribution::new(), 0, 0),
     }
 }
 
 /// The latency since requests were due.
-fn recorded(outcome: &Outcome, OpenLoop { scheduled, censored, wrk2, .. }: &OpenLoop<u64>) -> Spectrum {
+fn recorded(plan: &Plan, outcome: &Outcome, OpenLoop { scheduled, censored, wrk2, .. }: &OpenLoop<u64>) -> Spectrum {
     match wrk2 {
         Some(wrk2) => Spectrum::of_wrk2(&wrk2.recorded),
-        None => Spectrum::measured(scheduled, censored, outcome.totals.counters.failed),
+        None => {
+            let in_flight = bounds::in_flight(plan, outcome).map_or(0, |ages| ages.count());
+            Spectrum::measured(scheduled, censored, in_flight, outcome.totals.counters.failed)
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::percentiles::Percentiles;
 use super::result::{self, Distribution, Document, Phases};
-use super::spectrum::Spectrum;
+use super::spectrum::{Incomplete, Spectrum};
 use super::table::{Figures, Layout};
 use super::text::{Text, Totals};
 use super::{NS_PER_US, VERDICT_MIN, export, printable, rate};
@@ -183,12 +183,15 @@ fn percentiles(
         });
     }
     let is_wrk2 = form == Form::Wrk2 || document.plan.dialect == Dialect::Wrk2.name();
-    let spectrum = |values: &Values<u64>, censored: &Values<u64>, failed: u64| {
-        if is_wrk2 { Spectrum::of_wrk2(&microseconds(values)) } else { Spectrum::measured(values, censored, failed) }
+    let spectrum = |values: &Values<u64>, censored: &Values<u64>, Incomplete { in_flight, failed, .. }: Incomplete| {
+        match is_wrk2 {
+            true => Spectrum::of_wrk2(&microseconds(values)),
+            false => Spectrum::measured(values, censored, in_flight, failed),
+        }
     };
-    let recorded = spectrum(latency, &censored(document)?, document.missing().1);
+    let recorded = spectrum(latency, &censored(document)?, document.incomplete());
     let service = document.latency.service.values()?;
-    Ok(wanted.render(is_open, &recorded, || spectrum(&service, &Values::new(), 0)))
+    Ok(wanted.render(is_open, &recorded, || spectrum(&service, &Values::new(), Incomplete::default())))
 }
 
 /// Nanoseconds in whole microseconds.

@@ -31,15 +31,25 @@ pub struct Spectrum {
     max_us: f64,
     /// The number of values in the mean, deviation and maximum.
     count: u64,
-    /// The number of further values in the percentiles, each with its lower bound.
-    censored: u64,
-    /// The number of failed requests, which are in no figure.
-    failed: u64,
+    /// Requests that are not among them.
+    incomplete: Incomplete,
+}
+
+/// The numbers of requests without a complete response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Incomplete {
+    /// Merely in flight at the end: in the percentiles with their age.
+    pub in_flight: u64,
+    /// The others that did not fail: likewise, but their age is a lower bound only.
+    pub unbounded: u64,
+    /// Failed: in no figure.
+    pub failed: u64,
 }
 
 impl Spectrum {
     /// From measured values in nanoseconds: percentiles are lower bounds, the other figures cover complete responses.
-    pub fn measured(completed: &Distribution<u64>, censored: &Distribution<u64>, failed: u64) -> Self {
+    /// `in_flight`: how many of the `censored` were merely in flight at the end.
+    pub fn measured(completed: &Distribution<u64>, censored: &Distribution<u64>, in_flight: u64, failed: u64) -> Self {
         let all = Bounds::new(Due { completed, censored, in_flight: None, failed }).least().clone();
         let greatest = all.max().unwrap_or(0);
         let mut steps = all.binned().spectrum(TICKS);
@@ -52,8 +62,7 @@ impl Spectrum {
             stdev_us: completed.stdev() / NS_PER_US,
             max_us: completed.max().unwrap_or(0) as f64 / NS_PER_US,
             count: completed.count(),
-            censored: censored.count(),
-            failed,
+            incomplete: Incomplete::of(censored.count(), in_flight, failed),
         }
     }
 
@@ -67,8 +76,7 @@ impl Spectrum {
             stdev_us: binned.stdev(),
             max_us: binned.max() as f64,
             count: recorded.count(),
-            censored: 0,
-            failed: 0,
+            incomplete: Incomplete::default(),
             percentile_us: Box::new(move |percent| recorded.binned().percentile(percent) as f64),
         }
     }
@@ -80,7 +88,7 @@ impl Spectrum {
 
     /// Whether a percentile has enough values beyond it to mean something.
     pub fn has_enough_beyond(&self, percent: f64) -> bool {
-        has_enough_beyond(percent, self.count + self.censored)
+        has_enough_beyond(percent, self.count + self.incomplete.with_age())
     }
 
     /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, which
@@ -107,24 +115,40 @@ impl Spectrum {
             let value_ms = value as f64 * self.step_us / 1e3;
             text += &format!("{value_ms:12.3} {share:12.6} {count:12} {:12.2}\n", 1.0 / (1.0 - share));
         }
-        let Self { count, censored, failed, .. } = *self;
+        let Self { count, incomplete, .. } = *self;
         let [mean, stdev, max] = [self.mean_us, self.stdev_us, self.max_us].map(ms);
         text += &format!("#[Mean    = {mean}, StdDeviation   = {stdev}]\n");
         text += &format!("#[Max     = {max}, Total count    = {count:12}]\n");
-        text += &missing_lines(censored, failed);
+        text += &incomplete.lines();
         text += &format!("#[Buckets = {BUCKETS:12}, SubBuckets     = {SUB_BUCKETS:12}]\n");
         text + "----------------------------------------------------------\n"
     }
 }
 
-/// The lines with the numbers of requests without a complete response: those that the percentiles count with their age,
-/// and those that they leave out because they failed.
-pub fn missing_lines(censored: u64, failed: u64) -> String {
-    let line = |name: &str, count: u64, how: &str| match count {
-        0 => String::new(),
-        _ => format!("#[{name:<8}= {count:12} without a response, {how}]\n"),
-    };
-    line("Censored", censored, "counted as if answered at the end of the run") + &line("Failed", failed, "left out")
+impl Incomplete {
+    /// Of these `censored` requests, so many were merely in flight.
+    pub fn of(censored: u64, in_flight: u64, failed: u64) -> Self {
+        let in_flight = in_flight.min(censored);
+        Self { in_flight, unbounded: censored - in_flight, failed }
+    }
+
+    /// How many of them the percentiles count with their age.
+    pub fn with_age(self) -> u64 {
+        self.in_flight + self.unbounded
+    }
+
+    /// A line for each kind that there is.
+    pub fn lines(self) -> String {
+        let line = |name: &str, count: u64, what: &str| match count {
+            0 => String::new(),
+            _ => format!("#[{name:<8}= {count:12} {what}]\n"),
+        };
+        let in_flight = line("InFlight", self.in_flight, "in flight at the end, counted with their age");
+        let censored = "without a response, counted as if answered at the end of the run";
+        in_flight
+            + &line("Censored", self.unbounded, censored)
+            + &line("Failed", self.failed, "without a response, left out")
+    }
 }
 
 /// Microseconds as milliseconds; NaN as C prints it.
@@ -266,7 +290,7 @@ mod tests {
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);
         let (spectrum, asked) =
-            (Spectrum::measured(&completed, &censored, 3), ["50", "99.5"].map(|percent| percent.parse().unwrap()));
+            (Spectrum::measured(&completed, &censored, 0, 3), ["50", "99.5"].map(|percent| percent.parse().unwrap()));
         let block = spectrum.list(RECORDED, Some(&asked), true) + &spectrum.detail();
         let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%    5.00s \n";
         assert_eq!(spectrum.list(RECORDED, Some(&asked), true), list);
@@ -282,23 +306,26 @@ mod tests {
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
         assert_eq!(lines[lines.len() - 7..lines.len() - 1], below);
+        let in_flight = Spectrum::measured(&completed, &censored, 1, 3).detail();
+        let line = "#[InFlight=            1 in flight at the end, counted with their age]\n#[Failed  =";
+        assert!(in_flight.contains(line) && !in_flight.contains("#[Censored"), "{in_flight}");
     }
 
     #[test]
-    fn natively_a_line_needs_ten_values_beyond_it_except_the_maximum() {
+    fn natively_the_share_above_a_line_is_ten_values_except_above_the_maximum() {
         let mut completed = Distribution::new();
         completed.record_many(1_000_000, 999);
         let labels = |spectrum: &Spectrum, is_native| {
             let list = spectrum.list(RECORDED, None, is_native);
             list.lines().skip(1).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        let fewer = Spectrum::measured(&completed, &Distribution::new(), 0);
+        let fewer = Spectrum::measured(&completed, &Distribution::new(), 0, 0);
         assert_eq!(labels(&fewer, true), ["50.000%", "75.000%", "90.000%", "100.000%"]);
         assert_eq!(labels(&fewer, false).len(), LISTED.len());
         // Requests without a response count, too.
         let mut censored = Distribution::new();
         censored.record(1);
-        let enough = Spectrum::measured(&completed, &censored, 0);
+        let enough = Spectrum::measured(&completed, &censored, 0, 0);
         assert_eq!(labels(&enough, true), ["50.000%", "75.000%", "90.000%", "99.000%", "100.000%"]);
     }
 }

@@ -17,11 +17,12 @@ pub fn hdr_rank(p: f64, count: u64) -> u64 {
     ((p.min(100.0) / 100.0 * count as f64 + 0.5) as u64).max(1)
 }
 
-/// How many values must lie beyond a percentile that nobody asked for: with fewer, a few slow responses decide what it
-/// is, and in the end it is the maximum.
+/// How many values the share above a percentile must come to, if nobody asked for it: with fewer, a few slow responses
+/// decide what it is, and in the end it is the maximum.
 pub const BEYOND_MIN: u64 = 10;
 
-/// Whether that many of `count` values lie beyond the percentile: 1,000 values are enough for 99 %, 10,000 for 99.9 %.
+/// Whether the share above the percentile is that many of `count` values: 1,000 values are enough for 99 %, whose largest
+/// 1 % are ten, and 10,000 for 99.9 %. The percentile itself, at [`rank`], is the least of these.
 pub fn has_enough_beyond(p: f64, count: u64) -> bool {
     let all = (100.0 * PARTS) as u128;
     let beyond = all.saturating_sub((p * PARTS).round() as u128);
@@ -75,11 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_needs_ten_values_beyond_it() {
+    fn the_share_above_a_percentile_is_ten_values_the_least_of_which_it_is() {
         for (p, enough) in
             [(0.0, 10), (50.0, 20), (75.0, 40), (90.0, 100), (99.0, 1_000), (99.9, 10_000), (99.999, 1_000_000)]
         {
             assert_eq!([enough - 1, enough].map(|count| has_enough_beyond(p, count)), [false, true], "{p} %");
+            assert_eq!(enough - rank(p, enough) + 1, BEYOND_MIN, "{p} %");
         }
         assert!(!has_enough_beyond(100.0, u64::MAX) && !has_enough_beyond(50.0, 0));
     }

@@ -290,7 +290,8 @@ fn failures(load: &Load) -> Option<String> {
     let failed = [counted(load.connect_errors, "connect"), counted(load.read_errors, "request")];
     let failed: Vec<String> = failed.into_iter().flatten().collect();
     let failed = (!failed.is_empty()).then(|| format!("{} failed", failed.join(" and ")));
-    let late = counted(load.timeouts, "request").map(|requests| format!("{requests} timed out"));
+    // Some of them may be among those that failed.
+    let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
     let all: Vec<String> = failed.into_iter().chain(late).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
@@ -419,7 +420,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, latency, .. } = evidence;
     let failures = failures(load).filter(|_| fails(load));
     let advice = if failures.is_some() {
-        Some("find out why they failed first".to_owned())
+        Some("find out why first".to_owned())
     } else if is_sent(load) {
         // More connections would send no more requests.
         None

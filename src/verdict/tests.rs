@@ -183,7 +183,7 @@ fn verdicts_name_figures_and_what_to_change() {
     );
     assert_eq!(
         said(|evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1)),
-        "unclear: 70 connects failed, 1 request timed out; find out why they failed first"
+        "unclear: 70 connects failed, 1 request took longer than --timeout; find out why first"
     );
     assert_eq!(
         said(|evidence| (evidence.load.asked_per_s, evidence.load.sent) = (Some(540.0), Some(1.0))),

@@ -142,4 +142,33 @@ fn what_cannot_be_compared_is_named_and_exits_with_1(context: &Context) {
     }
     assert_eq!(compared(context, "--force", &[&a, &b]).code, 0);
     assert_eq!(compared(context, "", &[&a, &a]).code, 1);
+
+    // Without arguments, what is here is named: neither the sum nor what is damaged.
+    let unnamed = |folder: &Path| {
+        let output = context
+            .onrush()
+            .words("compare")
+            .with(|command| {
+                command.current_dir(folder);
+            })
+            .run_plain();
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+        output.stderr
+    };
+    let start = "onrush compare: name two results, or an experiment's folder; ";
+    assert_eq!(unnamed(scratch.path()), format!("{start}here for instance onrush compare a.json b.json\n"));
+    fs::create_dir_all(scratch.path().join("onrush-results/20261124-085200-vs")).unwrap();
+    scratch.file("onrush-results/20261124-085200-vs/plan.toml", "");
+    assert_eq!(
+        unnamed(scratch.path()),
+        format!(
+            "{start}here for instance onrush compare onrush-results/20261124-085200-vs, or onrush compare a.json b.json\n"
+        )
+    );
+    assert_eq!(
+        unnamed(Scratch::new("nothing").path()),
+        format!(
+            "{start}onrush -o before.json URL makes a result, and onrush vs URL_A URL_B measures two targets in turns\n"
+        )
+    );
 }

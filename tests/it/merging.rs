@@ -50,7 +50,9 @@ fn results_are_merged_without_loss(context: &Context) {
     assert!((number(&sum, "/latency/service/mean_us") / mean - 1.0).abs() < 1e-9);
     let greatest = parts.iter().map(|part| number(part, "/latency/service/max_us")).fold(0.0, f64::max);
     assert_eq!(number(&sum, "/latency/service/max_us"), greatest);
-    assert!(fs::read_to_string(scratch.path().join("sum.md")).unwrap().contains("\n| requests | 2,100 in "));
+    let markdown = fs::read_to_string(scratch.path().join("sum.md")).unwrap();
+    let of = "The sum of 3 results: a.json, b.json, c.json; the command and the URL are those of the first.\n\n`";
+    assert!(markdown.starts_with(of) && markdown.contains("\n| requests | 2,100 in "), "{markdown}");
 
     // A single result is its own sum, and a sum can be merged again.
     let alone: Value = serde_json::from_str(&merge(&scratch, "a.json").stdout).unwrap();
@@ -126,7 +128,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
         ("a.json later.json", "\"later.json\" has schema 2, and this onrush reads schema 1"),
         ("a.json text.json", "\"text.json\" is not a result of onrush"),
         ("foreign.json a.json", "\"foreign.json\" is not a result of onrush"),
-        ("half.json", "\"half.json\" is not a result of onrush"),
+        ("half.json", "\"half.json\" is cut off after "),
         ("a.json damaged.json", "\"damaged.json\" is damaged: its histogram cannot be read"),
         ("nowhere.json", "\"nowhere.json\" cannot be read"),
         ("a.json ./a.json", "\"./a.json\" and \"a.json\" are the same file"),

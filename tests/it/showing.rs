@@ -72,7 +72,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown(context: &Context) {
         let output = context.onrush().word(command).word(&half).word(&whole).run_plain();
         assert_eq!(output.code, 0, "{output:?}");
         assert!(output.stdout.contains("50") && output.stderr.contains("half.json"), "{output:?}");
-        assert!(output.stderr.contains(" line "), "{output:?}");
+        assert!(output.stderr.contains(" is cut off after "), "{output:?}");
         let output = context.onrush().word(command).word(&half).run_plain();
         assert_eq!((output.code, output.stdout.as_str(), output.stderr.lines().count()), (1, "", 1), "{output:?}");
     }

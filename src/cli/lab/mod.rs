@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use super::arguments::Subcommand;
 use crate::plan::Experiment;
-use crate::plan::experiment::Destination;
+use crate::plan::experiment::{Destination, PLAN};
 use crate::plan::limits::PLAN_MAX_MIB;
 use crate::plan::material::read_at_most;
 use design::Circumstances;
@@ -41,9 +41,6 @@ pub struct Lab {
     /// What the user should know, one line each.
     pub warnings: Vec<String>,
 }
-
-/// The file in an experiment's folder that holds the experiment.
-pub const PLAN_FILE: &str = "plan.toml";
 
 pub(super) use help::{LAB, SWEEP, VERSUS};
 pub(super) use shorthand::{sweep, versus};
@@ -64,7 +61,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
     let Some(mut typed) = COMMAND.read(args, Typed::default())? else { return Ok(None) };
     let folder = typed.folder()?;
     let kept = match &folder {
-        Destination::Resumed { path, .. } => Some(path.join(PLAN_FILE)),
+        Destination::Resumed { path, .. } => Some(path.join(PLAN)),
         Destination::New(_) => None,
     };
     let Some(path) = typed.file.or(kept) else {

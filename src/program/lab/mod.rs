@@ -23,7 +23,7 @@ use crate::cli::Lab;
 use crate::compare;
 use crate::lab::{self, Attached, Folder, Host, Made, Occupied, words};
 use crate::plan::Plan;
-use crate::plan::experiment::{self, Destination, Experiment};
+use crate::plan::experiment::{self, Destination, Experiment, RESULTS};
 use crate::plan::secrets::Known;
 use crate::report::result::Document;
 use crate::report::{files, printable};
@@ -300,9 +300,6 @@ fn discard(experiment: &Experiment, folder: &Folder) -> bool {
     }
     is_discarded
 }
-
-/// The folder in which those without a name of their own are.
-const RESULTS: &str = "onrush-results";
 
 /// A new folder: the one that was named, or one named after the time and the experiment.
 fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow::Result<Folder> {

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::super::result::Document;
-use super::super::spectrum::missing_lines;
 use crate::stats::{Corrupt, Step};
 
 /// Rows between two halvings of the distance to 100 %.
@@ -34,8 +33,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let count = latency.count();
     let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {stdev:12.3}]");
     let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");
-    let (censored, failed) = document.missing();
-    text += &missing_lines(censored, failed);
+    text += &document.incomplete().lines();
     // The shape of the histogram: a resolution of one part in a thousand, up to an hour in nanoseconds.
     let _ = writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", 32, 2048);
     Ok(text)

@@ -20,7 +20,15 @@ const UNASKED: [&str; 2] = ["50", "99"];
 ///
 /// When the document holds a histogram that cannot be read.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
-    let mut text = format!("{}\n\n| | |\n|---|---|\n", code(&document.command));
+    let sum = document.sources.as_ref().and_then(|sources| Some((sources.count, sources.names()?)));
+    let of = sum.map(|(count, names)| {
+        let of = format!(
+            "The sum of {}: {names}; the command and the URL are those of the first.",
+            counted(count, "result")
+        );
+        in_markdown(&of) + "\n\n"
+    });
+    let mut text = of.unwrap_or_default() + &format!("{}\n\n| | |\n|---|---|\n", code(&document.command));
     for (name, cell) in rows(document)? {
         text += &format!("| {name} | {} |\n", in_markdown(&cell));
     }

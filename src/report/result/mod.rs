@@ -45,7 +45,7 @@ pub use moment::Moment;
 pub use named::{Named, counted_twice, in_order};
 pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
-pub use read::damaged;
+pub use read::{damaged, other_file};
 pub use schedule::{Schedule, Stage};
 pub use shown::{Shown, ThreadRates};
 pub use socket_samples::{Extent, SocketSamples};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::NS_PER_US;
 use super::super::bounds::{self, Bounds, Due};
+use super::super::spectrum::Incomplete;
 use super::super::unavailable;
 use super::{Distribution, Document, Unavailable, distribution};
 use crate::plan::{Percent, Plan};
@@ -89,16 +90,16 @@ impl OpenLoop {
 }
 
 impl Document {
-    /// Where the percentiles are lower bounds, the numbers of requests without a complete response that they count with
-    /// their age, and of those that failed, which they leave out.
-    pub fn missing(&self) -> (u64, u64) {
-        let Some(open_loop) = self.bounded() else { return (0, 0) };
-        (open_loop.censored.as_ref().map_or(0, |ages| ages.count), self.requests.failed())
+    /// The requests without a complete response, where the percentiles are lower bounds.
+    pub fn incomplete(&self) -> Incomplete {
+        let Some(open_loop) = self.bounded() else { return Incomplete::default() };
+        let count = |ages: &Option<Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
+        Incomplete::of(count(&open_loop.censored), count(&open_loop.in_flight), self.requests.failed())
     }
 
     /// Whether enough values lie beyond a percentile that nobody asked for.
     pub fn is_sure_of(&self, percent: Percent) -> bool {
-        has_enough_beyond(percent.value(), self.shown_latency().count + self.missing().0)
+        has_enough_beyond(percent.value(), self.shown_latency().count + self.incomplete().with_age())
     }
 
     /// The latencies to compute percentiles from: where those are lower bounds, the ages of requests without a response

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
 
 use super::super::{input, printable};
 use super::{Document, SCHEMA};
+use crate::plan::Kind;
+use crate::report::units::counted;
 
 /// What every version of the format has in common.
 #[derive(Deserialize)]
@@ -34,9 +37,7 @@ impl Document {
     ///
     /// As [`Document::read`].
     pub fn parse(path: &Path, text: &[u8]) -> anyhow::Result<Self> {
-        let Version { schema, kind } = serde_json::from_slice(text)
-            .map_err(shown)
-            .with_context(|| format!("{path:?} is not a result of onrush"))?;
+        let Version { schema, kind } = serde_json::from_slice(text).map_err(|error| of_no_result(path, text, error))?;
         if schema != u64::from(SCHEMA) {
             return Err(of_other_version(path, schema));
         }
@@ -67,9 +68,42 @@ pub fn damaged(path: &Path, why: impl fmt::Display) -> anyhow::Error {
     anyhow!("{path:?} is damaged: {}", printable(&why.to_string()))
 }
 
-/// Escapes an error about a file, likewise.
-fn shown(error: serde_json::Error) -> anyhow::Error {
-    anyhow!(printable(&error.to_string()))
+/// The error on a file without a document.
+fn of_no_result(path: &Path, text: &[u8], error: serde_json::Error) -> anyhow::Error {
+    if let Some(line) = other_file(path, text) {
+        return anyhow!(line);
+    }
+    match error.classify() {
+        Category::Eof => anyhow!(
+            "{path:?} is cut off after {}: use a complete copy of it, or repeat the run",
+            counted(text.len() as u64, "byte")
+        ),
+        Category::Syntax => anyhow!(
+            "{path:?} is not a result of onrush: it is not JSON, from line {}, column {} on; give a file that -o FILE.json \
+             wrote, or use another copy of it",
+            error.line(),
+            error.column()
+        ),
+        Category::Data | Category::Io => {
+            let why = printable(&error.to_string());
+            anyhow!("{path:?} is not a result of onrush: {why}; give a file that -o FILE.json wrote")
+        }
+    }
+}
+
+/// What to say about a file that cannot have a run: it is empty, or has another form of a result.
+pub fn other_file(path: &Path, text: &[u8]) -> Option<String> {
+    if text.trim_ascii().is_empty() {
+        return Some(format!("{path:?} is empty: use another copy of it, or repeat the run"));
+    }
+    let form = match Kind::of(path)? {
+        Kind::Json => return None,
+        Kind::Csv => "a row per second",
+        Kind::Lines => "a line per second",
+        Kind::Hgrm => "percentiles",
+        Kind::Markdown | Kind::Junit | Kind::Sockets => "text",
+    };
+    Some(format!("{path:?} has {form}, not the whole result: give the file that -o FILE.json wrote"))
 }
 
 /// Any JSON whose numbers can be added up: none is negative, and none exceeds the range in which whole numbers are
@@ -149,6 +183,34 @@ mod tests {
             let error = format!("{:#}", Document::parse(Path::new("x.json"), text.as_bytes()).unwrap_err());
             assert!(error.contains(words) && error.contains(r"\u{1b}]0;x\u{7}"), "{error:?}");
             assert!(!error.contains(char::is_control), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_document_is_said_to_be_what_it_is() {
+        let whole = document([5]).to_json();
+        for (name, text, expected) in [
+            ("x.json", "", "is empty: use another copy of it, or repeat the run"),
+            (
+                "x.csv",
+                "a,b\n1,2\n",
+                "has a row per second, not the whole result: give the file that -o FILE.json wrote",
+            ),
+            ("x.ndjson", "{}\n{}\n", "has a line per second, not the whole result: give the file"),
+            ("x.json", &whole[..300], "is cut off after 300 bytes: use a complete copy of it, or repeat the run"),
+            (
+                "x.json",
+                "Running",
+                "is not a result of onrush: it is not JSON, from line 1, column 1 on; give a file that",
+            ),
+            (
+                "x.json",
+                "{}",
+                "is not a result of onrush: missing field `schema` at line 1 column 2; give a file that -o",
+            ),
+        ] {
+            let error = Document::parse(Path::new(name), text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{name:?} {expected}")), "{error}");
         }
     }
 

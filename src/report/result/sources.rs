@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Document, Moment};
-use crate::report::units::{counted, time_us};
+use crate::report::printable;
+use crate::report::units::{counted, thousands, time_us};
 use crate::stats::Corrupt;
 
 /// Longest plausible run, in seconds: a century.
@@ -113,6 +114,15 @@ impl Sources {
         let began_ns = self.files.iter().map(Source::began_ns).min().unwrap_or(0);
         let ended_ns = self.files.iter().map(Source::ended_ns).max().unwrap_or(0);
         (ended_ns - began_ns) as f64 / 1e9
+    }
+
+    /// Their names, as far as they are few; `None`: there is only one.
+    pub fn names(&self) -> Option<String> {
+        const NAMED_MAX: usize = 5;
+        let (named, others) = self.files.split_at(self.files.len().min(NAMED_MAX));
+        let mut names: Vec<String> = named.iter().map(|run| printable(&run.name)).collect();
+        names.extend((!others.is_empty()).then(|| format!("{} more", thousands(others.len() as u64))));
+        (self.count > 1).then(|| names.join(", "))
     }
 
     /// The note on when they took place, if there are several.

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::super::order;
 use super::name;
+use crate::plan::experiment::PLAN;
 use crate::reason::reason;
 
 /// The extensions of files that are read in a folder; earlier ones have more of a run than later ones.
 const ENDINGS: [&str; 3] = ["json", "log", "txt"];
 
-/// The file that marks the folder of an experiment, and the files there that are about the experiment.
-const PLAN: &str = "plan.toml";
+/// The files in the folder of an experiment that are about the experiment.
 const NO_RESULTS: [&str; 3] = ["host.json", "targets.json", "comparison.txt"];
 
 /// The records of one run, or a file with several runs.

@@ -23,7 +23,7 @@ use super::column::factor_of_experiment;
 use super::measured::{Measured, Origin};
 use crate::plan::material::digest_of;
 use crate::report::input;
-use crate::report::result::Document;
+use crate::report::result::{self, Document};
 use files::Source;
 use name::Name;
 use report::Report;
@@ -133,7 +133,8 @@ fn log_file(origin: &Origin, path: &Path, text: &str, problems: &mut Vec<String>
     found.sort();
     problems.extend(found.into_iter().map(|(line, words)| format!("{path:?} line {line}: {words}")));
     if log.reports.is_empty() {
-        problems.push(format!("{path:?} has no run of onrush, wrk, wrk-cmm or wrk2"));
+        let no_run = || format!("{path:?} has no run of onrush, wrk, wrk-cmm or wrk2");
+        problems.push(result::other_file(path, text.as_bytes()).unwrap_or_else(no_run));
     }
     log.reports.into_iter().map(|report| of_report(origin.clone(), report)).collect()
 }

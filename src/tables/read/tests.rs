@@ -281,7 +281,7 @@ fn files_that_are_no_results_are_named_and_the_others_are_read() {
     let Read { runs, problems } = read(&folder);
     assert_eq!(runs.len(), 1);
     let expected = [
-        ("a.json", "line "),
+        ("a.json", "is cut off after "),
         ("b.json", "schema 999"),
         ("c.json", "missing field"),
         ("d.json", "not a result of onrush"),

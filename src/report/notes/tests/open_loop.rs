@@ -466,17 +466,17 @@ fn the_first_percentile_that_is_not_known_is_named() {
     assert_eq!(said(&dropped(&[(MS, 1)])), None);
     assert_eq!(
         said(&dropped(&[(MS, 11)])),
-        words("the 99.9th up are uncertain; the 99.9th is between 1.00ms and unknown: 0.11 % dropped")
+        words("the 99.9th up are uncertain; the 99.9th is between 1.00ms and unknown: of those due, 0.11 % dropped")
     );
     assert_eq!(
         said(&dropped(&[(5 * MS, 20_000)])),
-        words("the 50th up are uncertain; the 50th is between 5.00ms and unknown: 66.67 % dropped")
+        words("the 50th up are uncertain; the 50th is between 5.00ms and unknown: of those due, 66.67 % dropped")
     );
     let mut between = dropped(&[(2 * MS, 60)]);
     between.totals.open_loop.as_mut().unwrap().scheduled.record_many(3 * MS, 100);
     assert_eq!(
         said(&between),
-        words("the 99th up are uncertain; the 99th is between 2.00ms and 3.00ms: 0.59 % dropped")
+        words("the 99th up are uncertain; the 99th is between 2.00ms and 3.00ms: of those due, 0.59 % dropped")
     );
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     let all = said_of(&wrk2, &dropped(&[(5 * MS, 20_000)])).concat();
@@ -486,7 +486,7 @@ fn the_first_percentile_that_is_not_known_is_named() {
     failed.totals.counters.failed = 1_000;
     assert_eq!(
         said(&failed),
-        words("the 95th up are uncertain; the 95th is between 1.00ms and unknown: 9.09 % failed")
+        words("the 95th up are uncertain; the 95th is between 1.00ms and unknown: of those due, 9.09 % failed")
     );
 }
 
@@ -519,10 +519,13 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
     };
     assert_eq!(said(&ordinary, &|_| ()), None);
     // Too old, too many, or never sent.
-    assert_eq!(said(&[(20 * MS, 90), (200 * MS, 10)], &|_| ()), words("0.1 % still without a response at the end"));
-    assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("1.98 % still without a response at the end"));
-    assert_eq!(said(&ordinary, &dropped), words("1.96 % dropped"));
-    assert_eq!(said(&ordinary, &unsent), words("1.96 % unsent"));
+    assert_eq!(
+        said(&[(20 * MS, 90), (200 * MS, 10)], &|_| ()),
+        words("of those due, 0.1 % still without a response at the end")
+    );
+    assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("of those due, 1.98 % still without a response at the end"));
+    assert_eq!(said(&ordinary, &dropped), words("of those due, 1.96 % dropped"));
+    assert_eq!(said(&ordinary, &unsent), words("of those due, 1.96 % unsent"));
     // The backlog of a target that cannot keep up grows until the end.
     let behind = |open_loop: &mut OpenLoop<u64>| {
         open_loop.scheduled.clear();
@@ -530,5 +533,5 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
         (0..5_000).for_each(|ms| open_loop.censored.record(ms * MS));
         (0..5_000).for_each(|ms| open_loop.in_flight.get_or_insert_default().record(ms * MS));
     };
-    assert_eq!(said(&[], &behind), words("50 % still without a response at the end"));
+    assert_eq!(said(&[], &behind), words("of those due, 50 % still without a response at the end"));
 }
