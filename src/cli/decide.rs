@@ -109,6 +109,9 @@ fn gates_have_their_rate(gates: &[Condition], schedule: Option<&Schedule>) -> Re
     term.map_or(Ok(()), |term| Err(Refusal::Misused(line(&term.text))))
 }
 
+/// From this number of threads on, somebody may have meant seconds.
+const SECONDS_MIN: u64 = 5;
+
 fn no_url(dialect: Dialect, taken: Option<&(&'static Flag, OsString)>) -> Refusal {
     match taken {
         _ if dialect.is_compat() => Refusal::Usage,
@@ -184,7 +187,10 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
         return Err(Refusal::Wrk("number of connections must be >= threads".to_owned()));
     }
     if connections < threads {
-        let most = format!("at most {connections}, the number of connections; every thread needs one");
+        // The -t of ab is a duration, and that of hey a timeout.
+        let may_be_time = threads >= SECONDS_MIN && typed.duration.is_none();
+        let time = if may_be_time { "; if it is a time, write -d or --give-up" } else { "" };
+        let most = format!("at most {connections}, the number of connections; every thread needs one{time}");
         return Err(wrong(flags::by_id(Id::Threads), OsStr::new(&threads.to_string()), most));
     }
     let max_inflight = typed.pace.max_inflight.unwrap_or(connections);

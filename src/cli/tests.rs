@@ -194,7 +194,8 @@ fn fewer_connections_than_threads_are_refused() {
     );
     assert_eq!(
         refused("onrush -t12 h"),
-        "onrush: --threads \"12\": at most 10, the number of connections; every thread needs one"
+        "onrush: --threads \"12\": at most 10, the number of connections; every thread needs one; if it is a time, write \
+         -d or --give-up"
     );
     assert_eq!(shape(&run("onrush -c1 h")), (1, 1, Some(10.0), false));
 }

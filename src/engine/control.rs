@@ -132,7 +132,7 @@ impl WorkerLink {
     }
 
     /// Whether no address has accepted the worker's first connection.
-    pub fn is_refused(&self) -> bool {
+    pub fn found_no_address(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
     }
 

@@ -131,7 +131,7 @@ impl<B: Backend> Engine<B> {
                     tally.error(phase, Cause::Unanswered, now, || address.to_string().into_bytes());
                 }
                 State::Tunnelling(tunnel) if now.since(tunnel.since) >= UNANSWERED_NS => {
-                    tally.error(Phase::Connect, Cause::Proxy(ProxyFailure::Unanswered), now, Vec::new);
+                    tally.error(Phase::Connect, Cause::Proxy(ProxyFailure::Silent), now, Vec::new);
                 }
                 State::Connecting(_) | State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
             }

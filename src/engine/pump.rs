@@ -306,7 +306,7 @@ impl<B: Backend> Engine<B> {
             }
             State::Tunnelling(tunnel) => {
                 if is_over(tunnel.since, self.config.give_up_ns) {
-                    self.not_set_up(conn, unanswered(Phase::Connect, Cause::Proxy(ProxyFailure::Unanswered)), now);
+                    self.not_set_up(conn, unanswered(Phase::Connect, Cause::Proxy(ProxyFailure::Silent)), now);
                 }
             }
             State::Open(live) => {

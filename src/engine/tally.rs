@@ -36,7 +36,7 @@ pub struct Tally {
     /// Whether a `Location` has been kept already.
     located: bool,
     /// Whether a response with status 400 has come, whose words are looked at.
-    is_refused: bool,
+    has_seen_400: bool,
     /// When the requests that are to be sent again were due.
     returned: VecDeque<Nanos>,
     /// Whether there is nothing more to send, not even again.
@@ -63,7 +63,7 @@ impl Tally {
             transcript,
             silences: Silences::new(),
             located: false,
-            is_refused: false,
+            has_seen_400: false,
             returned: VecDeque::new(),
             is_exhausted: false,
             due_from: Nanos::default(),
@@ -91,7 +91,7 @@ impl Tally {
         self.warms_up = false;
         (self.start, self.due_from) = (now, planned);
         self.gone.take();
-        (self.located, self.is_refused) = (false, false);
+        (self.located, self.has_seen_400) = (false, false);
         self.silences.clear();
         self.clear_but_calm();
         self.interval.counters.slots_opened = slots_open;
@@ -218,7 +218,7 @@ impl Tally {
 
     /// Whether to look for a hint that the port expects TLS in the body of a response with status 400: the first one's.
     pub fn wants_refusal(&mut self) -> bool {
-        !std::mem::replace(&mut self.is_refused, true)
+        !std::mem::replace(&mut self.has_seen_400, true)
     }
 
     /// Looks for the hint in a body of which `before` has arrived, and now this piece; adds the piece.

@@ -37,8 +37,8 @@ use crate::report::result::Document;
 use crate::report::{Gate, Judgement};
 use crate::run::host::Cramped;
 use crate::run::{
-    self, Breakdown, Choice, Ended, Interrupt, Listener, NotStarted, Observer, Outcome, Progress, Sample, TimelineRow,
-    Unavailable, Waiting,
+    self, Breakdown, Choice, Ended, Interrupt, Listener, NoBackend, NotStarted, Observer, Outcome, Progress, Sample,
+    TimelineRow, Waiting,
 };
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
@@ -388,7 +388,7 @@ impl Ending<'_> {
 
 /// The exit code of an error that kept a run from starting.
 fn code_of(error: &anyhow::Error) -> u8 {
-    if error.is::<NotStarted>() || error.is::<Unavailable>() { EXIT_NOT_STARTED } else { EXIT_WRONG }
+    if error.is::<NotStarted>() || error.is::<NoBackend>() { EXIT_NOT_STARTED } else { EXIT_WRONG }
 }
 
 /// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.

@@ -416,7 +416,7 @@ impl<'a> Runs<'a> {
         let rows = (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, search::WINDOWS.into());
         let mut point = Point::of(self.search, &plan, Step { length: row * rows as u32, ..step }, &outcome);
         self.say_statuses(&plan, &judgement);
-        if point.fault == Some(Fault::Unanswered) {
+        if point.fault == Some(Fault::NoResponse) {
             print_notes(&plan, &outcome, &judgement);
         } else if self.is_recovering {
             point.blame(Some(Limit::Recovering));

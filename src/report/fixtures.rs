@@ -80,7 +80,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         host: Facts::default(),
         ports: None,
         silences: Vec::new(),
-        unanswered: None,
+        due_gaps: None,
         awaited: Vec::new(),
         stalls: Vec::new(),
         least_before_ns: None,

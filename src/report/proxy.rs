@@ -18,7 +18,7 @@ pub fn words(failure: ProxyFailure) -> String {
         }
         ProxyFailure::Early => "the proxy responded before it received CONNECT".to_owned(),
         ProxyFailure::Closed => "the proxy closed the connection after CONNECT".to_owned(),
-        ProxyFailure::Unanswered => "the proxy did not respond to CONNECT".to_owned(),
+        ProxyFailure::Silent => "the proxy did not respond to CONNECT".to_owned(),
     }
 }
 
@@ -32,7 +32,7 @@ pub fn way_out(failure: ProxyFailure) -> &'static str {
         }
         ProxyFailure::Answer(onrush_proto::Error::SpeaksTls) => "use its plain-text port",
         ProxyFailure::Answer(_) | ProxyFailure::Early => "is it the port of an HTTP proxy?",
-        ProxyFailure::Status(_) | ProxyFailure::Closed | ProxyFailure::Unanswered => "its log may say why",
+        ProxyFailure::Status(_) | ProxyFailure::Closed | ProxyFailure::Silent => "its log may say why",
     }
 }
 

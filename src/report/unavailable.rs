@@ -2,7 +2,7 @@
 //! usually took there was none.
 
 use crate::plan::Plan;
-use crate::run::{Outcome, Unanswered, nanos};
+use crate::run::{DueGap, Outcome, nanos};
 use crate::stats::Gap;
 use crate::stats::silences::{GAP_MIN_NS, joined, without};
 
@@ -13,7 +13,7 @@ const USUAL_FACTOR: u64 = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     /// Each time, from when the first request was due in it to the next response, in order.
-    pub times: Vec<Unanswered>,
+    pub times: Vec<DueGap>,
     /// The parts of them that count: onrush was not stalled, and requests could be due and sent.
     pub spans: Vec<Gap>,
     /// Shorter times, in nanoseconds, do not count.
@@ -27,13 +27,13 @@ pub struct Unavailable {
 impl Unavailable {
     /// `None` without a schedule, or if it is unknown.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
-        let unanswered = outcome.unanswered.as_deref()?;
+        let due_gaps = outcome.due_gaps.as_deref()?;
         let longer_than_ns = usual_ns(outcome).saturating_mul(USUAL_FACTOR).max(GAP_MIN_NS);
         let elapsed_ns = nanos(outcome.elapsed);
         let excused = excused(plan, outcome, elapsed_ns);
-        let parts = unanswered.iter().map(|it| (*it, without(it.gap, &excused)));
-        let is_long = |(_, parts): &(Unanswered, Vec<Gap>)| total_ns(parts) > longer_than_ns;
-        let (times, spans): (Vec<Unanswered>, Vec<Vec<Gap>>) = parts.filter(is_long).unzip();
+        let parts = due_gaps.iter().map(|it| (*it, without(it.gap, &excused)));
+        let is_long = |(_, parts): &(DueGap, Vec<Gap>)| total_ns(parts) > longer_than_ns;
+        let (times, spans): (Vec<DueGap>, Vec<Vec<Gap>>) = parts.filter(is_long).unzip();
         let due_in_all = outcome.totals.open_loop.as_deref().map_or(u64::MAX, |open_loop| open_loop.due);
         Some(Self { times, spans: spans.concat(), longer_than_ns, elapsed_ns, due_in_all })
     }
@@ -90,9 +90,8 @@ mod tests {
     fn run(times_ms: &[(u64, u64)]) -> (Plan, Outcome) {
         let mut outcome = flawless(1_000, 1);
         outcome.elapsed = Duration::from_secs(10);
-        let unanswered =
-            times_ms.iter().map(|(from_ms, until_ms)| Unanswered { gap: gap(*from_ms, *until_ms), due: 7 });
-        outcome.unanswered = Some(unanswered.collect());
+        let due_gaps = times_ms.iter().map(|(from_ms, until_ms)| DueGap { gap: gap(*from_ms, *until_ms), due: 7 });
+        outcome.due_gaps = Some(due_gaps.collect());
         let plan = Plan { schedule: Some(schedule(100)), ..plan(Dialect::Native, "http://127.0.0.1/", 10, 1, 1) };
         (plan, outcome)
     }
@@ -124,7 +123,7 @@ mod tests {
     fn what_is_unknown_is_no_share() {
         let (plan, mut outcome) = run(&[(0, 10_000)]);
         assert_eq!(Unavailable::of(&plan, &outcome).map(|found| found.share()), Some(1.0));
-        outcome.unanswered = None;
+        outcome.due_gaps = None;
         assert_eq!(Unavailable::of(&plan, &outcome), None);
     }
 }

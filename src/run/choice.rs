@@ -17,7 +17,7 @@ pub struct Choice {
 /// The backend that was asked for is not available.
 #[derive(Debug, Error)]
 #[error("--io {name}: {reason}; without --io the run uses epoll: see docs/troubleshooting.md#io_uring-is-not-used")]
-pub struct Unavailable {
+pub struct NoBackend {
     name: &'static str,
     reason: String,
 }
@@ -27,14 +27,14 @@ pub struct Unavailable {
 /// # Errors
 ///
 /// When io_uring was asked for by name and is not available.
-pub fn choose(io: &Io) -> Result<Choice, Unavailable> {
+pub fn choose(io: &Io) -> Result<Choice, NoBackend> {
     // The kernel is asked for io_uring only if the run may use it: some seccomp filters kill a process that asks.
     let (name, reason) = match io {
         Io::Sim(_) => (Sim::NAME, "asked for with --io; time is virtual".to_owned()),
         Io::Epoll => (Epoll::NAME, ASKED_FOR.to_owned()),
         Io::Uring => match Uring::probe() {
             Ok(()) => (Uring::NAME, ASKED_FOR.to_owned()),
-            Err(reason) => return Err(Unavailable { name: Uring::NAME, reason }),
+            Err(reason) => return Err(NoBackend { name: Uring::NAME, reason }),
         },
         Io::Auto => match Uring::probe() {
             Ok(()) => (Uring::NAME, "the kernel allows io_uring".to_owned()),

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 
+use super::due_gaps::{DueGap, due_gaps};
 use super::snapshot::Collector;
-use super::unanswered::{Unanswered, unanswered};
 use super::until::StopRule;
 use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 use crate::engine::{self, Spare, WorkerEnd};
@@ -49,7 +49,7 @@ pub struct Outcome {
     /// Times in which requests were in flight and no response came, in order.
     pub silences: Vec<Gap>,
     /// Times in which requests were due and no response came, in order; `None`: there is no schedule, or it is unknown.
-    pub unanswered: Option<Vec<Unanswered>>,
+    pub due_gaps: Option<Vec<DueGap>>,
     /// Times in which at least one worker waited for a response.
     pub awaited: Vec<Gap>,
     /// Times in which at least one worker was stalled, in order and without overlaps.
@@ -155,7 +155,7 @@ impl Outcome {
             host: host::Facts::default(),
             ports: None,
             silences: vec![Gap::ALL],
-            unanswered: None,
+            due_gaps: None,
             awaited: Vec::new(),
             stalls: Vec::new(),
             least_before_ns: None,
@@ -239,7 +239,7 @@ impl Outcome {
         };
         // Requests that the script holds back are not the target's.
         let gaps = if self.pauses { &self.silences } else { &gaps };
-        let (mut found, mut after) = unanswered(plan, schedule, gaps);
+        let (mut found, mut after) = due_gaps(plan, schedule, gaps);
         let open_loop = self.totals.open_loop.as_deref();
         let unsent = open_loop.map_or(0, |open_loop| open_loop.unsent);
         // Where `-n` ends the schedule before the run, its last requests may still be in flight, or wait to be sent.
@@ -251,11 +251,11 @@ impl Outcome {
                 .into_iter()
                 .flat_map(|open_loop| open_loop.scheduled.values().chain(open_loop.censored.values()));
             let due = waits.filter(|(ns, _)| *ns >= at_least_ns).map(|(_, count)| count).sum();
-            Unanswered { gap, due }
+            DueGap { gap, due }
         });
         found.extend(waited.filter(|waited| waited.due > 0));
-        found.extend(rest.map(|gap| Unanswered { gap, due: unsent }));
-        self.unanswered = Some(found);
+        found.extend(rest.map(|gap| DueGap { gap, due: unsent }));
+        self.due_gaps = Some(found);
     }
 
     /// Whether the latencies add up to no more than the time that requests were in flight. Not checked with a warm-up,

@@ -162,7 +162,7 @@ impl Collector {
     /// Whether all workers that had a connection to open were refused.
     pub fn all_refused(&self) -> bool {
         let mut links = self.links.iter();
-        links.clone().any(|link| link.is_refused()) && links.all(|link| link.is_refused() || link.is_idle())
+        links.clone().any(|link| link.found_no_address()) && links.all(|link| link.found_no_address() || link.is_idle())
     }
 
     /// Takes one of the refusals since the last call.

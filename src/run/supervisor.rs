@@ -82,7 +82,7 @@ struct Supervisor<'a> {
     /// Whether the run ends because memory was refused.
     is_short: bool,
     /// Whether the run ends because nobody accepts a connection.
-    is_refused: bool,
+    found_no_address: bool,
     has_told_waiting: bool,
     /// When progress was last shown, after the start.
     shown_at: Duration,
@@ -107,7 +107,7 @@ impl<'a> Supervisor<'a> {
             collector,
             is_interrupted: false,
             is_short: false,
-            is_refused: false,
+            found_no_address: false,
             has_told_waiting: false,
             shown_at: Duration::ZERO,
             stopped_at: None,
@@ -175,7 +175,7 @@ impl<'a> Supervisor<'a> {
                 *ended = Some(end);
             }
         }
-        self.is_refused |= self.collector.all_refused() && !self.is_patient();
+        self.found_no_address |= self.collector.all_refused() && !self.is_patient();
     }
 
     /// Whether a run to which nobody accepts a connection goes on. One of `-n` waits for its target; `--once` does not.
@@ -194,7 +194,7 @@ impl<'a> Supervisor<'a> {
         self.is_short |= memory::is_short();
         let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
         let control = &self.prepared.control;
-        if self.is_interrupted || self.is_short || self.is_refused || is_known || observer.is_enough() {
+        if self.is_interrupted || self.is_short || self.found_no_address || is_known || observer.is_enough() {
             control.stop();
         } else if !self.has_told_waiting
             && let Some(waiting) = Waiting::of(self.plan, &self.collector)
@@ -227,7 +227,7 @@ impl<'a> Supervisor<'a> {
         outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
         for (index, end) in self.ends.into_iter().enumerate() {
             match end {
-                Some(end) => outcome.add(end, self.is_refused),
+                Some(end) => outcome.add(end, self.found_no_address),
                 None => outcome.lose(plan, index, stuck[index], elapsed),
             }
         }

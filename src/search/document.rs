@@ -47,7 +47,8 @@ pub struct Document {
     /// The highest load that a long run has confirmed; left out if none was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highest: Option<Highest>,
-    /// If the limit of the target is unknown: the highest load that held, if any did.
+    /// Instead of `highest`, if no load was confirmed: the highest load that held in a run and is no higher than `interval`,
+    /// if any did. The target carries at least this load; how much more is unknown. Also if every load held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// Between which loads the limit is, confirmed or not; left out if no load held, or none failed.
@@ -176,7 +177,7 @@ impl Run {
     fn of(point: &Point, load: f64) -> Self {
         let fault = point.fault.map(|fault| match fault {
             Fault::Limited(limit) => limit.name(),
-            Fault::Unanswered => "unanswered",
+            Fault::NoResponse => "unanswered",
             Fault::Objective => "objective",
             Fault::Unreached => "unreached",
             Fault::Rising => "rising",

@@ -41,7 +41,8 @@ pub struct Found<'a> {
 pub enum Kind {
     /// The highest load that a long run has confirmed.
     Highest(u64),
-    /// This load held, and the limit is unknown.
+    /// The limit of the target is unknown, but not below this load: the highest that held in a run, without being
+    /// confirmed by a long one, and that is no higher than the interval of the limit, if there is one.
     AtLeast(u64),
     /// Every load held, up to this one.
     All(u64),
@@ -136,5 +137,5 @@ fn sure(points: &[Point], fit: &Fit) -> Option<u64> {
 /// The last run that was to confirm a load, if it failed.
 pub(super) fn unconfirmed(points: &[Point]) -> Option<&Point> {
     let failed = |point: &&Point| point.confirms && point.is_clean() && !point.holds();
-    points.iter().rev().find(failed).filter(|point| point.fault != Some(Fault::Unanswered))
+    points.iter().rev().find(failed).filter(|point| point.fault != Some(Fault::NoResponse))
 }

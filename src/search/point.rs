@@ -44,7 +44,7 @@ pub struct Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// There was no response.
-    Unanswered,
+    NoResponse,
     /// A term of the objective does not hold.
     Objective,
     /// The load was not reached: due requests were not sent, or remained without an end, or there were fewer connections
@@ -144,13 +144,13 @@ impl Point {
         };
         let is_rising = |(slope, error): (f64, f64)| slope > STEEP * error && slope * length.as_secs_f64() > rise_ns;
         let fault = match () {
-            () if completed == 0 => Some(Fault::Unanswered),
+            () if completed == 0 => Some(Fault::NoResponse),
             () if !terms.iter().all(|term| term.holds) => Some(Fault::Objective),
             () if reached.is_some_and(is_short) => Some(Fault::Unreached),
             () if slope.is_some_and(is_rising) => Some(Fault::Rising),
             () => None,
         };
-        let is_spoilt = stalled >= length.mul_f64(STILL) && fault != Some(Fault::Unanswered);
+        let is_spoilt = stalled >= length.mul_f64(STILL) && fault != Some(Fault::NoResponse);
         let fault = fault.map(|fault| if is_spoilt { Fault::Limited(Limit::Stalled) } else { fault });
         let per_s = in_time as f64 / length.as_secs_f64();
         let slope_ns_per_s = slope.map(|(slope, _)| slope);
@@ -285,7 +285,7 @@ mod tests {
             (calm, 1_980.0, true, None),
             (calm, 1_975.0, true, Some(Fault::Unreached)),
             (calm, 2_000.0, false, Some(Fault::Objective)),
-            (calm, 0.0, false, Some(Fault::Unanswered)),
+            (calm, 0.0, false, Some(Fault::NoResponse)),
             ([1.0, 3.0, 5.0, 7.0, 9.0], 2_000.0, true, Some(Fault::Rising)),
             // Steadily, but by far less than the objective allows.
             ([1.0, 1.3, 1.6, 1.9, 2.2], 2_000.0, true, None),
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(fault(2_000.0, false, ms(19)), Some(Fault::Objective));
         assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Limited(Limit::Stalled)));
         assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Limited(Limit::Stalled)));
-        assert_eq!(fault(0.0, false, ms(500)), Some(Fault::Unanswered));
+        assert_eq!(fault(0.0, false, ms(500)), Some(Fault::NoResponse));
         assert_eq!(fault(2_000.0, true, ms(500)), None, "a stall does no harm to a load that holds");
     }
 

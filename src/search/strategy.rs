@@ -86,7 +86,7 @@ impl Course<'_> {
         }
         let clean = || self.points.iter().filter(|point| point.is_clean());
         let holds = clean().filter(|point| point.holds()).map(|point| point.load).max();
-        if last.fault == Some(Fault::Unanswered)
+        if last.fault == Some(Fault::NoResponse)
             && let Some(next) = self.silent(last, holds)
         {
             return next;
@@ -125,7 +125,7 @@ impl Course<'_> {
 
     /// After a run without a response: the target has died if the highest load that held has none either.
     fn silent(&self, last: &Point, holds: Option<u64>) -> Option<Next> {
-        let silent = self.points.iter().rev().take_while(|point| point.fault == Some(Fault::Unanswered)).count();
+        let silent = self.points.iter().rev().take_while(|point| point.fault == Some(Fault::NoResponse)).count();
         match holds {
             Some(holds) if last.load <= holds => Some(Next::End(Ended::Died)),
             Some(holds) => Some(self.explore(holds, Duration::ZERO)),
@@ -246,7 +246,7 @@ impl Course<'_> {
 
     /// Why a search ended that ran out of time.
     fn out_of_time(&self) -> Ended {
-        let is_silent = self.points.last().is_some_and(|point| point.fault == Some(Fault::Unanswered));
+        let is_silent = self.points.last().is_some_and(|point| point.fault == Some(Fault::NoResponse));
         let failed = self.points.iter().any(|point| point.is_clean() && point.confirms && !point.holds());
         match confirmed(self.points) {
             _ if is_silent => Ended::Died,
@@ -405,7 +405,7 @@ mod tests {
         let silent = |runs: &[(u64, bool)]| {
             let mut points = points(runs);
             let failed = points.iter_mut().filter(|point| !point.holds());
-            failed.for_each(|point| (point.fault, point.completed) = (Some(Fault::Unanswered), 0));
+            failed.for_each(|point| (point.fault, point.completed) = (Some(Fault::NoResponse), 0));
             points
         };
         let held = [(6_000, true), (9_000, true), (12_000, false)];

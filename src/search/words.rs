@@ -71,7 +71,7 @@ fn why(point: &Point) -> Option<String> {
             format!("onrush was stalled for {}", units::time_us(point.stalled.as_secs_f64() * 1e6))
         }
         Fault::Limited(limit) => format!("{} was the limit", limit.words()),
-        Fault::Unanswered => format!("there was {NO_RESPONSE}"),
+        Fault::NoResponse => format!("there was {NO_RESPONSE}"),
         Fault::Unreached => "the load was not reached".to_owned(),
         Fault::Rising => {
             let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
@@ -168,7 +168,7 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
 
 /// The load at which the target fell silent: the first of the last runs, after which the last good load was tried again.
 fn silent_at(points: &[Point]) -> u64 {
-    let silent = points.iter().rev().take_while(|point| point.fault == Some(Fault::Unanswered));
+    let silent = points.iter().rev().take_while(|point| point.fault == Some(Fault::NoResponse));
     silent.last().or(points.last()).map_or(0, |point| point.load)
 }
 
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_silent_target_and_whole_numbers_have_their_own_results() {
         let rate = search(Over::Rate);
-        let fault = Some(Fault::Unanswered);
+        let fault = Some(Fault::NoResponse);
         let silent: Vec<Point> =
             points(&[(600, false)]).into_iter().map(|point| Point { completed: 0, fault, ..point }).collect();
         assert_eq!(
@@ -379,7 +379,7 @@ mod tests {
         point.terms = vec![judged("p99<50ms", Some("58.11ms"), false), judged("errors=0", Some("0"), true)];
         assert_eq!(wrong(&point), " (p99<50ms: 58.11ms)");
         point.terms = vec![judged("p99<50ms", None, false)];
-        point.fault = Some(Fault::Unanswered);
+        point.fault = Some(Fault::NoResponse);
         assert_eq!(wrong(&point), " (there was no response)");
         (point.fault, point.slope_ns_per_s) = (Some(Fault::Rising), Some(9.3e6));
         assert_eq!(wrong(&point), " (the mean rises by 9.30ms per second)");
@@ -463,7 +463,7 @@ mod tests {
                 "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, but the mean rises by 1.50ms per second",
             ),
             (
-                Some(Fault::Unanswered),
+                Some(Fault::NoResponse),
                 None,
                 "     500.0/s  fails    493.2/s, p99<50ms: unknown, but there was no response",
             ),

@@ -105,7 +105,7 @@ pub enum ProxyFailure {
     /// It closed the connection before it responded.
     Closed,
     /// It did not respond in time.
-    Unanswered,
+    Silent,
 }
 
 impl TlsFailure {

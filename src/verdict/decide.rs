@@ -122,8 +122,8 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
     // A stall delays responses. It does not make a target refuse or reset every connection.
-    let is_refused = load.completed == 0 && load.connect_errors + load.read_errors >= load.connections;
-    (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !is_refused).then_some(())?;
+    let has_no_start = load.completed == 0 && load.connect_errors + load.read_errors >= load.connections;
+    (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !has_no_start).then_some(())?;
     let reason = format!(
         "onrush was stalled for {} of {}: the process was suspended or got no processor",
         seconds(generator.stalled_s),

@@ -286,15 +286,15 @@ fn gaps(due: &[u64], per_second: f64) -> Vec<f64> {
 fn poisson_arrivals_have_exponential_gaps_in_every_part_and_in_the_whole() {
     let plan = schedule(Arrivals::Poisson, &[Stage::open(per_second(1_000))]);
     // At a significance level of 5 %.
-    let is_refused = |due: &[u64], rate| kolmogorov_smirnov(gaps(due, rate)) > 1.358 / (due.len() as f64).sqrt();
+    let is_rejected = |due: &[u64], rate| kolmogorov_smirnov(gaps(due, rate)) > 1.358 / (due.len() as f64).sqrt();
     let (mut parts_refused, mut runs_refused, mut arrivals) = (0, 0, 0);
     for seed in 0..100 {
         let worker = |thread: u32| all(plan.dues(Part::new(thread, 4), seconds(4), 4 * seed + u64::from(thread)));
         let parts: Vec<Vec<u64>> = (0..4).map(worker).collect();
-        parts_refused += parts.iter().filter(|part| is_refused(part, 250.0)).count();
+        parts_refused += parts.iter().filter(|part| is_rejected(part, 250.0)).count();
         let mut whole = parts.concat();
         whole.sort_unstable();
-        runs_refused += usize::from(is_refused(&whole, 1_000.0));
+        runs_refused += usize::from(is_rejected(&whole, 1_000.0));
         arrivals += whole.len();
     }
     // About 20 of the 400 and 5 of the 100 are expected, give or take three standard deviations.

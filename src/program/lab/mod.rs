@@ -132,7 +132,7 @@ enum Unasked {
     /// It could not be sent: every connection was refused.
     NotStarted,
     /// It was sent, or what the target needs failed.
-    Unanswered,
+    NoResponse,
 }
 
 fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> anyhow::Result<u8> {

@@ -14,7 +14,7 @@ use crate::plan::secrets::Known;
 use crate::plan::{Plan, secrets};
 use crate::report::result::Document;
 use crate::report::{self, Judgement};
-use crate::run::{Interrupt, NotStarted, Unavailable};
+use crate::run::{Interrupt, NoBackend, NotStarted};
 
 /// The first response of a target.
 #[derive(Clone, Debug, Serialize)]
@@ -81,7 +81,7 @@ pub(super) fn ask(
         let words = experiment.words(point);
         let at = if words.is_empty() { String::new() } else { format!("{words}: ") };
         let entered = around.enter(number, 0, folder, interrupt);
-        entered.map_err(|reason| (format!("{at}{reason}"), Unasked::Unanswered))?;
+        entered.map_err(|reason| (format!("{at}{reason}"), Unasked::NoResponse))?;
         let response = one(&point.plan, interrupt).map_err(|(error, unasked)| (format!("{at}{error:#}"), unasked))?;
         responses.push(FirstResponse { point: words, ..response });
         if interrupt.is_asked() {
@@ -102,7 +102,7 @@ fn is_alike(one: &Point, other: &Point) -> bool {
 
 fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Error, Unasked)> {
     let outcome = request(plan, interrupt).map_err(|error| {
-        let is_unstarted = error.is::<Refused>() || error.is::<NotStarted>() || error.is::<Unavailable>();
+        let is_unstarted = error.is::<Refused>() || error.is::<NotStarted>() || error.is::<NoBackend>();
         (error, if is_unstarted { Unasked::NotStarted } else { Unasked::Wrong })
     })?;
     let document = Document::of(plan, &outcome, &Judgement::of(plan, &outcome));
@@ -110,7 +110,7 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Err
     if document.requests.completed == 0 && !interrupt.is_asked() {
         let url = secrets::url(&plan.target.typed);
         let why = document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase));
-        return Err((anyhow!("{url} gave no response to a first request{why}"), Unasked::Unanswered));
+        return Err((anyhow!("{url} gave no response to a first request{why}"), Unasked::NoResponse));
     }
     let head = String::from_utf8_lossy(&secrets::message(&transcript.head)).into_owned();
     Ok(FirstResponse {

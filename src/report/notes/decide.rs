@@ -212,7 +212,7 @@ fn unanswered(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note>
         true if plan.once && lost.started > 0 => (lost.failed == 0).then_some(Note::NoAnswer(lost)),
         true if lost.started == 0 => Some(Note::NothingSent(nothing_sent(outcome))),
         true => Some(Note::NothingAnswered(lost)),
-        false => (lost.total() > 0).then_some(Note::Unanswered(lost)),
+        false => (lost.total() > 0).then_some(Note::Lost(lost)),
     }
 }
 

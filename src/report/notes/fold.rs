@@ -45,7 +45,7 @@ impl Note {
             Self::Failure(failure) if failure.is_ours() => Weight::Worthless,
             Self::Failure(_)
             | Self::Found(_)
-            | Self::Unanswered(_)
+            | Self::Lost(_)
             | Self::Crowded(_)
             | Self::Until { until: Until { reached: false, .. }, .. }
             | Self::Late { .. }

@@ -179,7 +179,7 @@ pub enum Note {
         lasted: Duration,
     },
     /// Some requests got no response.
-    Unanswered(Lost),
+    Lost(Lost),
     /// No request got a response.
     NothingAnswered(Lost),
     /// No request was sent.

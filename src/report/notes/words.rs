@@ -57,7 +57,7 @@ impl fmt::Display for Note {
             Self::Sliced { slice, mean_ns } => f.write_str(&sliced_line(*slice, *mean_ns)),
             Self::Uncertain(uncertain) => f.write_str(&uncertain_line(uncertain)),
             Self::Failure(failure) => write!(f, "{failure}"),
-            Self::Unanswered(lost) => {
+            Self::Lost(lost) => {
                 let share = share_of(lost.total(), lost.started, "request");
                 write!(f, "{share} got no complete response: {lost}")
             }

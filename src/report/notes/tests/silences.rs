@@ -4,7 +4,7 @@ use super::*;
 use crate::plan::Part;
 use crate::plan::levels::{Level, Levels};
 use crate::report::fixtures::schedule;
-use crate::run::Unanswered;
+use crate::run::DueGap;
 
 #[test]
 fn times_without_answers_are_said_and_the_longest_named() {
@@ -85,8 +85,8 @@ fn with_a_rate_it_is_said_for_how_much_of_the_time_the_target_was_unavailable() 
     let plan = Plan { schedule: Some(schedule(1_000)), ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
     let said = |gaps_ms: &[(u64, u64)], due: u64| {
         let mut outcome = silent(gaps_ms);
-        let unanswered = outcome.silences.iter().map(|gap| Unanswered { gap: *gap, due });
-        outcome.unanswered = Some(unanswered.collect());
+        let due_gaps = outcome.silences.iter().map(|gap| DueGap { gap: *gap, due });
+        outcome.due_gaps = Some(due_gaps.collect());
         let said = said_of(&plan, &outcome);
         said.into_iter().filter(|words| words.contains("no response from")).collect::<Vec<_>>()
     };

@@ -16,7 +16,7 @@ const DRAWN_MAX: f64 = 20e6;
 
 /// A time between two responses in which requests were due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unanswered {
+pub struct DueGap {
     /// From when the first of them was due to the next response on any thread, or to the end.
     pub gap: Gap,
     /// How many they were.
@@ -25,7 +25,7 @@ pub struct Unanswered {
 
 /// The parts of the gaps between responses, which are in order, from when a first request was due on; and the gaps after
 /// the last request of `-n` was due.
-pub(super) fn unanswered(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> (Vec<Unanswered>, Vec<Gap>) {
+pub(super) fn due_gaps(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> (Vec<DueGap>, Vec<Gap>) {
     let (warmup_ns, slice_ns) = (nanos(plan.warmup), nanos(schedule.send_slice.unwrap_or_default()));
     let since_begin = |ns: u64| warmup_ns.saturating_add(ns);
     let schedule = affordable(plan, schedule, gaps.last().map_or(0, |gap| gap.until_ns));
@@ -49,11 +49,11 @@ pub(super) fn unanswered(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> (Vec
     // Requests leave at the end of their slice.
     let sent_ns = |first_ns: u64| first_ns.checked_next_multiple_of(slice_ns).unwrap_or(first_ns) - warmup_ns;
     let with_due = gaps.iter().zip(found).filter(|(_, (_, due))| *due > 0);
-    let unanswered = with_due.map(|(gap, (first_ns, due))| {
+    let due_gaps = with_due.map(|(gap, (first_ns, due))| {
         let gap = Gap { from_ns: sent_ns(first_ns), ..*gap };
-        Unanswered { gap, due }
+        DueGap { gap, due }
     });
-    (unanswered.filter(|unanswered| unanswered.gap.length_ns() > 0).collect(), gaps[before_last..].to_vec())
+    (due_gaps.filter(|due_gaps| due_gaps.gap.length_ns() > 0).collect(), gaps[before_last..].to_vec())
 }
 
 /// The schedule; with too many requests to draw them again, one with the same rates and equal distances.
