@@ -73,8 +73,11 @@ fn of_no_result(path: &Path, text: &[u8], error: serde_json::Error) -> anyhow::E
     if let Some(line) = other_file(path, text) {
         return anyhow!(line);
     }
+    // A number that ends too soon is one that is wrong.
+    let last = text.split(|byte| *byte == b'\n').next_back().map_or(0, <[u8]>::len);
+    let is_at_end = || error.line() == text.iter().filter(|byte| **byte == b'\n').count() + 1 && error.column() >= last;
     match error.classify() {
-        Category::Eof => anyhow!(
+        Category::Eof | Category::Syntax if error.is_eof() || is_at_end() => anyhow!(
             "{path:?} is cut off after {}: use a complete copy of it, or repeat the run",
             counted(text.len() as u64, "byte")
         ),
@@ -84,7 +87,7 @@ fn of_no_result(path: &Path, text: &[u8], error: serde_json::Error) -> anyhow::E
             error.line(),
             error.column()
         ),
-        Category::Data | Category::Io => {
+        _ => {
             let why = printable(&error.to_string());
             anyhow!("{path:?} is not a result of onrush: {why}; give a file that -o FILE.json wrote")
         }
