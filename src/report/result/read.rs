@@ -200,6 +200,7 @@ mod tests {
                 "has a row per second, not the whole result: give the file that -o FILE.json wrote",
             ),
             ("x.ndjson", "{}\n{}\n", "has a line per second, not the whole result: give the file"),
+            ("x.json", "{\n\"schema\": 1.", "is cut off after 14 bytes"),
             ("x.json", &whole[..300], "is cut off after 300 bytes: use a complete copy of it, or repeat the run"),
             (
                 "x.json",
