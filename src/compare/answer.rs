@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::comparison::{Comparison, Estimate};
+use super::comparison::Comparison;
 use super::contest::{self, Contest, Levels, Varied, level_of, shown};
 use super::differences;
 use super::outlier::median;
@@ -137,7 +137,7 @@ fn gains(levels: &[AtLevel<'_>], option: &str) -> Option<String> {
 fn gain(few: &AtLevel<'_>, many: &AtLevel<'_>) -> Result<(f64, f64), String> {
     let names = [few, many].map(|level| level.level.clone());
     let contest = Contest { names, at: Vec::new(), sides: [few.runs.clone(), many.runs.clone()] };
-    let range = Comparison::of_rates(&contest)?.as_ref().and_then(Estimate::range);
+    let range = Comparison::of_rates(&contest)?.range();
     range.map(|(low, high)| (low - 1.0, high - 1.0)).ok_or_else(|| format!("{SINGLE_RUNS}; add rounds (--rounds)"))
 }
 

@@ -125,20 +125,19 @@ impl Comparison {
         })
     }
 
-    /// The estimate of the rate alone, which takes little time; `None`: some run lacks it.
+    /// The estimate of the rate alone, between runs without a schedule; it takes little time.
     ///
     /// # Errors
     ///
     /// Why there is no verdict, regardless of the figures.
-    pub fn of_rates(contest: &Contest<'_>) -> Result<Option<Estimate>, String> {
+    pub fn of_rates(contest: &Contest<'_>) -> Result<Estimate, String> {
         let runs = Runs::of(contest);
         if runs.is_one_sided() {
             return Err("no round has complete runs of both".to_owned());
         }
         let rate = Some(Metric::Rate).filter(|rate| runs.all().all(|run| rate.of(run).is_some()));
-        let headline = runs.wanted().filter(|wanted| Some(*wanted) == rate);
         let checks = runs.sides.each_ref().map(|side| Checks::of(side));
-        runs.doubt(headline, &checks).map_or_else(|| Ok(rate.map(|rate| estimate(rate, &runs, 1))), Err)
+        runs.doubt(rate, &checks).map_or_else(|| Ok(estimate(Metric::Rate, &runs, 1)), Err)
     }
 
     /// Whether both sides have complete runs to compare.

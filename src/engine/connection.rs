@@ -49,7 +49,7 @@ pub struct Live {
     /// The memory for the parts of responses that the script reads, if it reads any.
     shelf: Option<Shelf>,
     /// The body so far of the response that may say that the port expects TLS, if it came on this connection.
-    refusal: Option<Vec<u8>>,
+    refusal: Option<(StreamId, Vec<u8>)>,
 }
 
 impl Live {
@@ -276,7 +276,7 @@ impl Live {
             if tally.wants_location(status) {
                 tally.locate(self.protocol.head(input));
             } else if status == 400 && tally.wants_refusal() {
-                self.refusal = Some(Vec::new());
+                self.refusal = Some((stream, Vec::new()));
             }
         }
         self.transcribe_head(input, tally);
@@ -286,7 +286,9 @@ impl Live {
         if let Some(transcript) = &mut tally.transcript {
             transcript.data(data);
         }
-        if let Some(refusal) = &mut self.refusal {
+        if let Some((of, refusal)) = &mut self.refusal
+            && *of == stream
+        {
             tally.refused(refusal, data);
         }
         if script.wants.body

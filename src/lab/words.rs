@@ -95,7 +95,7 @@ pub fn measured(document: &Document) -> String {
         };
         words.push_str(&format!(", buffers of {} and {} bytes (receive, send)", of(received), of(sent)));
     }
-    let broken = document.gates.iter().filter(|gate| gate.broken);
+    let broken = document.gates.iter().filter(|gate| gate.broken && !gate.is_strict());
     broken.for_each(|gate| words.push_str(&format!(", gate broken: {}", gate.condition())));
     words
 }

@@ -121,14 +121,14 @@ fn steps(plan: &mut Plan) -> u8 {
     }
     let is_ours = plan.script.is_some() && plan.show.format == Format::Json;
     let screen = Screen::open(is_ours);
-    let mut watcher = Watcher { plan, interrupt: interrupt.clone(), screen, is_open: false, line: None, files };
+    let mut display = RunDisplay { plan, interrupt: interrupt.clone(), screen, is_open: false, line: None, files };
     let ran = guard(|| {
-        watcher.greet();
+        display.greet();
         read?;
-        session::run(plan, &interrupt, &mut watcher)
+        session::run(plan, &interrupt, &mut display)
     });
     let ran = ran.and_then(|ran| ran);
-    watcher.line = None;
+    display.line = None;
     let mut ending = Ending {
         plan,
         interrupt,
@@ -141,19 +141,19 @@ fn steps(plan: &mut Plan) -> u8 {
         was_written: false,
     };
     let screen = match ran {
-        Ok(ran) => ending.conclude(ran, watcher),
+        Ok(ran) => ending.conclude(ran, display),
         Err(error) => {
             ending.give_up(&error);
             // Files that were only opened are removed.
-            drop(watcher.files);
-            watcher.screen
+            drop(display.files);
+            display.screen
         }
     };
     ending.last_words(screen)
 }
 
 /// Shows the progress of a run, and writes the files that grow during it.
-struct Watcher<'a> {
+struct RunDisplay<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     screen: Screen,
@@ -163,7 +163,7 @@ struct Watcher<'a> {
     files: Files,
 }
 
-impl Watcher<'_> {
+impl RunDisplay<'_> {
     /// Prints the version where wrk does, which is before anything can go wrong.
     fn greet(&mut self) {
         if self.plan.show.verbose
@@ -187,7 +187,7 @@ impl Watcher<'_> {
     }
 }
 
-impl Observer for Watcher<'_> {
+impl Observer for RunDisplay<'_> {
     fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         let plan = self.plan;
         if plan.show.verbose && !plan.dialect.is_compat() {
@@ -258,11 +258,11 @@ struct Ending<'a> {
 
 impl Ending<'_> {
     /// Files, report, wait, `done()`.
-    fn conclude(&mut self, Ran { outcome, script }: Ran, mut watcher: Watcher<'_>) -> Screen {
+    fn conclude(&mut self, Ran { outcome, script }: Ran, mut display: RunDisplay<'_>) -> Screen {
         if let Ended::Refused { address, cause } = outcome.ended {
             self.said.push(format!("onrush: {}", report::refusal(self.plan, &outcome, address, cause)));
             self.code = EXIT_NOT_STARTED;
-            return watcher.screen;
+            return display.screen;
         }
         self.code = exit_code(self.plan, &outcome);
         let judgement = Judgement::of(self.plan, &outcome);
@@ -271,10 +271,10 @@ impl Ending<'_> {
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
         }
-        let opening = watcher.opening();
+        let opening = display.opening();
         let plan = self.plan;
         let interrupt = self.interrupt.clone();
-        let Watcher { mut screen, files, .. } = watcher;
+        let RunDisplay { mut screen, files, .. } = display;
         if !plan.show.files().is_empty() {
             self.was_written = true;
             self.step(|| files.write(&Document::of(plan, &outcome, &judgement)));

@@ -462,11 +462,12 @@ impl<'a> Runs<'a> {
         hopeless: Option<Hopeless>,
     ) -> anyhow::Result<(Outcome, Judgement)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let mut watcher = Watcher { search: self.search, plan, row, is_first, hopeless, line: None, waiting: None };
+        let mut display =
+            SearchDisplay { search: self.search, plan, row, is_first, hopeless, line: None, waiting: None };
         let spares = std::mem::take(&mut self.spares);
-        let mut outcome = session::run_on(spares, &mut self.clock, plan, self.interrupt, &mut watcher)?.outcome;
+        let mut outcome = session::run_on(spares, &mut self.clock, plan, self.interrupt, &mut display)?.outcome;
         self.spares = std::mem::take(&mut outcome.spares);
-        let waiting = watcher.waiting;
+        let waiting = display.waiting;
         if let Some(sentence) = report::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));
         }
@@ -509,7 +510,7 @@ impl<'a> Runs<'a> {
 }
 
 /// Shows the progress of a run of a search.
-struct Watcher<'a> {
+struct SearchDisplay<'a> {
     search: &'a Search,
     plan: &'a Plan,
     row: Duration,
@@ -521,7 +522,7 @@ struct Watcher<'a> {
     waiting: Option<Waiting>,
 }
 
-impl Observer for Watcher<'_> {
+impl Observer for SearchDisplay<'_> {
     fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         if !self.is_first {
             return;

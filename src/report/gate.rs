@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::Verdict;
+
+/// What stands for the condition of the gate that `--strict` is.
+const STRICT: &str = "--strict";
 /// The figure of a term that has none.
 const UNKNOWN: &str = "unknown, no response";
 
@@ -29,6 +33,18 @@ pub struct Judged {
 }
 
 impl Gate {
+    /// The gate that `--strict` is: it breaks if onrush itself limited the run.
+    pub(super) fn strict(verdict: &Verdict) -> Self {
+        let broken = verdict.limited_by.is_our_fault();
+        let was = Some(verdict.limited_by.name().to_owned());
+        Self { broken, terms: vec![Judged { term: STRICT.to_owned(), was, holds: broken }] }
+    }
+
+    /// Whether it is that of `--strict`, which has an exit code of its own.
+    pub fn is_strict(&self) -> bool {
+        matches!(&self.terms[..], [only] if only.term == STRICT)
+    }
+
     /// The condition as it was typed.
     pub fn condition(&self) -> String {
         self.terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(",")

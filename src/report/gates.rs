@@ -2,7 +2,7 @@
 
 use super::bounds::{Bounds, Missing};
 use super::gate::{Gate, Judged};
-use super::rate::{asked_by_end_per_s, counted, rate};
+use super::rate::{asked_by_end_per_s, asked_per_s, counted, rate};
 use super::unavailable::Unavailable;
 use super::{Latency, NS_PER_US, units};
 use crate::plan::Plan;
@@ -47,20 +47,20 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>)
     let figure = figure(term.metric, plan, outcome);
     let total = total(outcome);
     let is_count = !matches!(term.metric, Metric::Latency(..) | Metric::Rate | Metric::Errors | Metric::Unavailable);
-    let asked_per_s = asked_by_end_per_s(plan, outcome).unwrap_or(0.0);
+    let by_end_per_s = asked_by_end_per_s(plan, outcome).unwrap_or(0.0);
     let (figure, value) = match term.value {
         Value::Time(time) => (figure, time.as_nanos() as f64),
         Value::Number(number) => (figure, number),
         Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
         Value::Share(share) => (figure, share),
-        Value::OfAsked(factor) => (figure, factor * asked_per_s),
+        Value::OfAsked(factor) => (figure, factor * by_end_per_s),
         Value::LimitedBy(_) => (None, 0.0),
     };
     let was = figure.map(|figure| match term.value {
         Value::Time(_) => units::time_us(figure / NS_PER_US),
         Value::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
         Value::Share(_) => share(figure, total),
-        Value::OfAsked(_) => format!("{figure:.2} of {asked_per_s:.2}"),
+        Value::OfAsked(_) => of_asked(figure, asked_per_s(plan, outcome).unwrap_or(0.0), by_end_per_s),
         Value::LimitedBy(_) => String::new(),
         Value::Number(_) if is_count => units::thousands(figure as u64),
         Value::Number(_) => format!("{figure:.2}"),
@@ -68,6 +68,12 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>)
     let was = was.map(|was| was + &largest(term.metric, outcome.totals.latency.count()));
     let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
     Judged { term: term.text.clone(), was, holds }
+}
+
+/// A rate beside the one asked for, and how much of that needed no response yet.
+fn of_asked(per_s: f64, asked_per_s: f64, by_end_per_s: f64) -> String {
+    let (of, in_flight) = (format!("{per_s:.2} of {asked_per_s:.2}"), format!("{:.2}", asked_per_s - by_end_per_s));
+    if in_flight == "0.00" { of } else { format!("{of}, {in_flight} of which were merely in flight at the end") }
 }
 
 /// A share of all requests; a count where they are few.
@@ -279,6 +285,8 @@ mod tests {
         outcome.totals.open_loop.as_mut().unwrap().due = 900;
         let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
         assert_eq!(slow, (Some("900.00 of 1000.00".to_owned()), false));
+        let words = "60.00 of 100.00, 10.00 of which were merely in flight at the end";
+        assert_eq!(of_asked(60.0, 100.0, 90.0), words);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Everything that is decided about a run: once, from the plan and the outcome, for everybody who shows it, writes it
 //! or ends with an exit code.
 
-use super::gate::{Gate, Judged};
+use super::gate::Gate;
 use super::gates::gates;
 use super::notes::{Note, notes};
 use super::verdict::verdict;
@@ -35,12 +35,7 @@ impl Judgement {
 
     /// The gates as documents have them, with `--strict` as one of them.
     pub(super) fn all_gates(&self, plan: &Plan) -> Vec<Gate> {
-        let mut all = self.gates.clone();
-        if let Some(verdict) = self.verdict.as_ref().filter(|_| plan.show.is_strict) {
-            let broken = verdict.limited_by.is_our_fault();
-            let was = Some(verdict.limited_by.name().to_owned());
-            all.push(Gate { broken, terms: vec![Judged { term: "--strict".to_owned(), was, holds: broken }] });
-        }
-        all
+        let strict = self.verdict.as_ref().filter(|_| plan.show.is_strict).map(Gate::strict);
+        self.gates.iter().cloned().chain(strict).collect()
     }
 }

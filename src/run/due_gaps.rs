@@ -12,7 +12,7 @@ use crate::plan::{Plan, Schedule, load};
 use crate::stats::Gap;
 
 /// Due times that were drawn are drawn again for at most this many requests, which takes a second or so.
-const DRAWN_MAX: f64 = 20e6;
+const REDRAWN_MAX: f64 = 20e6;
 
 /// A time between two responses in which requests were due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) fn due_gaps(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> (Vec<D
 fn affordable<'a>(plan: &Plan, schedule: &'a Schedule, until_ns: u64) -> Cow<'a, Schedule> {
     let until = plan.warmup + Duration::from_nanos(until_ns);
     let is_drawn = schedule.arrivals == Arrivals::Poisson;
-    if is_drawn && schedule.most_per_second() * until.as_secs_f64() > DRAWN_MAX {
+    if is_drawn && schedule.most_per_second() * until.as_secs_f64() > REDRAWN_MAX {
         return Cow::Owned(Schedule { arrivals: Arrivals::Uniform, ..schedule.clone() });
     }
     Cow::Borrowed(schedule)

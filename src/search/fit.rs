@@ -134,7 +134,7 @@ impl Fit {
         self.logarithm(share).exp()
     }
 
-    /// The interval that has the limit in it with a probability of [`CONFIDENCE`].
+    /// The interval that has the limit in it with a probability of `CONFIDENCE`.
     pub fn interval(&self) -> (f64, f64) {
         let beyond = (1.0 - CONFIDENCE) / 2.0;
         (self.at(beyond), self.at(1.0 - beyond))

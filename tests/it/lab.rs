@@ -44,6 +44,7 @@ cases! {
     a_child_of_a_target_is_ended_where_proc_is_empty (Once) needs "unshare -rm true";
     a_full_disk_ends_it_with_a_reason (Once);
     statuses_are_flagged_and_gates_break (Once);
+    strict_runs_that_onrush_limited_break_no_gate (Once);
     the_published_experiments_can_be_planned (Once);
     the_load_on_a_real_server_is_raised (Once) needs "nginx";
     proxies_are_compared_with_real_servers (Once) needs "nginx", "apache2";
@@ -222,6 +223,19 @@ fn a_range_is_measured_up_to_where_nothing_is_gained(context: &Context) {
     assert!(all.contains("\nno gain beyond -c 2"), "{all}");
     let rising = swept("1..2");
     assert!(rising.contains("\n-c 2 has ") && rising.contains(" more requests/s than -c 1: try more\n"), "{rising}");
+}
+
+fn strict_runs_that_onrush_limited_break_no_gate(context: &Context) {
+    let lab = Lab::new();
+    let stalled =
+        lab.scratch.file("stalled.toml", "latency_us = 1000.0\n[[generator_stall]]\nfrom_s = 0.5\nfor_s = 0.5\n");
+    for (gate, code, said) in [("p99>1h", 4, "2 of 2 runs measured;"), ("p50>1us", 3, ", a gate broke in 2")] {
+        let words = format!("sweep --rounds 1 -d 2s -c 4,8 --strict --fail-if {gate} --io sim:{}", stalled.display());
+        let output = lab.onrush(context, &words).word("http://127.0.0.1/").run_plain();
+        assert_eq!(output.code, code, "{output:?}");
+        assert!(output.stderr.contains(said) || output.stdout.contains(said), "{said}: {output:?}");
+        assert!(!output.stderr.contains("gate broken: --strict"), "{output:?}");
+    }
 }
 
 fn a_plan_is_shown_and_nothing_is_touched(context: &Context) {

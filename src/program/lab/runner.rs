@@ -148,7 +148,7 @@ impl<'a> Runner<'a> {
         let reason = match read {
             Ok(document) if is_it(&document) => {
                 self.sum.measured += 1;
-                self.judge(turn.point, &document);
+                self.judge(&document);
                 return Ok(true);
             }
             Ok(_) => format!("{name} is the result of another run"),
@@ -166,10 +166,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Counts a run with a broken gate, or with `--strict` and limited by onrush itself; returns whether it is either.
-    fn judge(&mut self, point: usize, document: &Document) -> bool {
-        let is_broken = document.gates.iter().any(|gate| gate.broken);
-        let is_our_fault = document.verdict.as_ref().is_some_and(|verdict| verdict.limited_by.is_our_fault());
-        let is_our_fault = is_our_fault && self.experiment.points[point].plan.show.is_strict;
+    fn judge(&mut self, document: &Document) -> bool {
+        let breaks = |is_strict| document.gates.iter().any(|gate| gate.broken && gate.is_strict() == is_strict);
+        let (is_broken, is_our_fault) = (breaks(false), breaks(true));
         self.sum.broken += u64::from(is_broken);
         self.sum.is_our_fault |= is_our_fault;
         is_broken || is_our_fault
@@ -225,7 +224,7 @@ impl<'a> Runner<'a> {
             };
             let line = format!("{}: {line}", words::run(self.experiment, point, turn, position as u64 + 1));
             let is_wrong = match (&ended, &document) {
-                (Ended::Measured, Some(document)) => self.judge(turn.point, document),
+                (Ended::Measured, Some(document)) => self.judge(document),
                 _ => true,
             };
             let kept = self.keep(&turn, kind, document.as_deref());
@@ -381,11 +380,11 @@ fn run(plan: &Plan, progress: String, interrupt: &Interrupt) -> Ran {
 fn measure(plan: &Plan, words: String, interrupt: &Interrupt) -> anyhow::Result<Ran> {
     let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
     let fates = files.fates().clone();
-    let mut watcher = Watcher { plan, words, line: None, files };
-    let outcome = session::run(plan, interrupt, &mut watcher)?.outcome;
+    let mut display = ExperimentDisplay { plan, words, line: None, files };
+    let outcome = session::run(plan, interrupt, &mut display)?.outcome;
     let judgement = Judgement::of(plan, &outcome);
     let document = Box::new(Document::of(plan, &outcome, &judgement));
-    watcher.files.write(&document);
+    display.files.write(&document);
     fates.wait(files::PATIENCE);
     fates.give_up();
     let unwritable = files::unwritable(&fates).first().map(ToString::to_string);
@@ -397,7 +396,7 @@ fn measure(plan: &Plan, words: String, interrupt: &Interrupt) -> anyhow::Result<
 }
 
 /// Shows the progress of a run.
-struct Watcher<'a> {
+struct ExperimentDisplay<'a> {
     plan: &'a Plan,
     /// What the progress begins with.
     words: String,
@@ -406,7 +405,7 @@ struct Watcher<'a> {
     files: Files,
 }
 
-impl Observer for Watcher<'_> {
+impl Observer for ExperimentDisplay<'_> {
     fn ready(&mut self) -> Instant {
         // A script's own output would break the line up.
         if self.plan.script.is_none() {
