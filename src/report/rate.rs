@@ -26,25 +26,35 @@ pub fn asked_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     }
 }
 
-/// The same without the requests that are merely in flight at the end, as they are while a target keeps up; where the last
-/// response of `-n` ends the run, without those that would be.
+/// The same without the requests that a target which keeps up has in flight at the end; where the last response of `-n`
+/// ends the run, without those that it would have.
 pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
-    let (schedule, asked_per_s) = (plan.schedule.as_ref()?, asked_per_s(plan, outcome)?);
+    let asked_per_s = asked_per_s(plan, outcome)?;
     let elapsed_s = outcome.elapsed.as_secs_f64();
     let Some(open_loop) = outcome.totals.open_loop.as_deref().filter(|_| elapsed_s > 0.0) else {
         return Some(asked_per_s);
     };
-    let merely_in_flight = if outcome.ended == Ended::Requests {
-        let beyond = asked_per_s * elapsed_s - open_loop.due as f64;
-        let (mean_ns, together) = (open_loop.scheduled.mean().unwrap_or(0.0), bounds::together(plan, outcome));
-        let most = bounds::most_in_flight(schedule.most_per_second(), mean_ns, together);
-        if (0.0..=most).contains(&beyond) { beyond } else { 0.0 }
+    let in_flight = if outcome.ended == Ended::Requests {
+        (asked_per_s * elapsed_s - open_loop.due as f64).max(0.0)
     } else {
         // As many responses count whose requests were carried over from a warm-up.
-        let carried = outcome.totals.counters.carried + open_loop.carried;
-        bounds::in_flight(plan, outcome).map_or(0, |ages| ages.count()).saturating_sub(carried) as f64
+        let Counters { open_at_end, carried, .. } = outcome.totals.counters;
+        open_at_end.saturating_sub(carried + open_loop.carried) as f64
     };
-    Some((asked_per_s - merely_in_flight / elapsed_s).max(0.0))
+    let ordinary = ordinarily_in_flight(asked_per_s, outcome) + bounds::together(plan, outcome) as f64;
+    Some(asked_per_s - in_flight.min(ordinary) / elapsed_s)
+}
+
+/// How many requests a target that keeps up has in flight: the rate times the mean latency (Little's law) of the first
+/// third of the run, and two standard deviations of such a number. In that third, the latency of a queue that grows all
+/// the time is a sixth of what it is at the end.
+fn ordinarily_in_flight(per_s: f64, outcome: &Outcome) -> f64 {
+    let rows = &outcome.timeline.rows;
+    let early = rows.iter().take(rows.len().div_ceil(3));
+    let (sum_ns, responses) =
+        early.fold((0, 0), |(sum_ns, responses), row| (sum_ns + row.scheduled.sum_ns, responses + row.completed));
+    let expected = if responses > 0 { per_s * (sum_ns as f64 / 1e9) / responses as f64 } else { 0.0 };
+    expected + 2.0 * expected.sqrt()
 }
 
 /// The requests that count in the rate. Requests carried over from a warm-up complete in the window, and those in

@@ -167,6 +167,32 @@ fn requests_that_have_just_been_sent_at_the_end_are_not_missing() {
     }
 }
 
+/// However many connections there are to hold its queue: requests that are in flight only because it is too slow count.
+#[test]
+fn a_target_whose_queue_grows_falls_short() {
+    for (responses_per_s, words) in [
+        (16.0, "-R 20 -d10s"),
+        (16.0, "-R 20 -n 200"),
+        (16.0, "-R 20 -n 100"),
+        (5.0, "-R 8 -d10s"),
+        (5.0, "-R 20 -d2s"),
+        (90.0, "-R 100 -d4s"),
+        (190.0, "-R 200 -d4s"),
+        (460.0, "-R 500 -d1s"),
+        (460.0, "-R 500 -d4s --arrivals poisson"),
+    ] {
+        let service_us = 1e6 / responses_per_s;
+        let queue = format!("latency_us = 1000.0\n[capacity]\nworkers = 1\nservice_us = {service_us}\nqueue = 5000\n");
+        assert!(falls_short(&format!("-t1 -c50 --max-inflight 5000 {words}"), &queue), "{responses_per_s}/s, {words}");
+    }
+    // Services of 150 ms on average, exponentially distributed, of which 64 at a time are twice as many as are needed.
+    let varied = "latency_us = 1000.0\n[capacity]\nworkers = 64\nservice_us = 150000.0\nspread = \"exponential\"\nqueue = 5000\n";
+    for seed in 0..20 {
+        let words = format!("-t1 -c50 --max-inflight 5000 -R 200 -d5s --seed {seed}");
+        assert!(!falls_short(&words, varied), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_slow_target_does_not_keep_up_with_what_was_drawn_even_where_the_number_is_limited() {
     // A connection is busy for 20 ms with each request: 100 per second.
