@@ -83,23 +83,25 @@ impl Checks {
     pub fn doubt(both: &[Self; 2]) -> Option<String> {
         let [a, b] = both;
         let bad = "responses with a status of 400 or more";
-        for (name, one, other) in [("errors", a.failed(), b.failed()), (bad, a.bad(), b.bad())] {
+        for (name, one, other) in [("failed connects and requests", a.failed(), b.failed()), (bad, a.bad(), b.bad())] {
             let (Some(one), Some(other)) = (one, other) else { continue };
             if differ(one, other) {
                 return Some(format!("the shares of {name} differ (A {}, B {})", share(one), share(other)));
             }
         }
-        let mut words: Vec<String> = Vec::new();
+        let mut limits: Vec<(&str, String)> = Vec::new();
         for (name, side) in [("A", a), ("B", b)] {
-            let ours = side.limited_by.iter().filter(|(by, _)| by.is_our_fault());
-            words.extend(
-                ours.map(|(by, count)| {
-                    format!("{} was the limit in {count} of {} runs of {name}", by.words(), side.runs)
-                }),
-            );
+            for (by, count) in side.limited_by.iter().filter(|(by, _)| by.is_our_fault()) {
+                let runs = format!("{count} of {} runs of {name}", side.runs);
+                match limits.iter_mut().find(|(words, _)| *words == by.words()) {
+                    Some((_, of)) => *of += &format!(" and in {runs}"),
+                    None => limits.push((by.words(), runs)),
+                }
+            }
         }
+        let limits: Vec<String> = limits.iter().map(|(by, runs)| format!("{by} was the limit in {runs}")).collect();
         let remedy = "give onrush more threads (-t) or processors, or measure at a rate (-R) that it can send";
-        (!words.is_empty()).then(|| format!("{}; {remedy}", words.join(" and ")))
+        (!limits.is_empty()).then(|| format!("{}; {remedy}", limits.join(", ")))
     }
 }
 
@@ -154,7 +156,10 @@ mod tests {
         assert_eq!(Checks::doubt(&[none(), none()]), None);
         assert_eq!(Checks::doubt(&[none(), read(5)]), None, "too few to matter");
         assert_eq!(Checks::doubt(&[read(50), read(55)]), None, "may be chance");
-        assert_eq!(Checks::doubt(&[none(), read(50)]).unwrap(), "the shares of errors differ (A 0 %, B 0.50 %)");
+        assert_eq!(
+            Checks::doubt(&[none(), read(50)]).unwrap(),
+            "the shares of failed connects and requests differ (A 0 %, B 0.50 %)"
+        );
         let words = Checks::doubt(&[none(), status(10_000)]).unwrap();
         assert_eq!(words, "the shares of responses with a status of 400 or more differ (A 0 %, B 100 %)");
     }
@@ -164,6 +169,11 @@ mod tests {
         let limited = |by| Checks { limited_by: vec![(LimitedBy::Target, 2), (by, 3)], runs: 5, ..Checks::default() };
         let words = |by| Checks::doubt(&[limited(LimitedBy::Unclear), limited(by)]);
         assert_eq!(words(LimitedBy::Connections), None);
+        let both = Checks::doubt(&[limited(LimitedBy::GeneratorCpu), limited(LimitedBy::GeneratorCpu)]).unwrap();
+        assert!(
+            both.starts_with("onrush itself was the limit in 3 of 5 runs of A and in 3 of 5 runs of B; "),
+            "{both}"
+        );
         assert_eq!(
             words(LimitedBy::GeneratorCpu).unwrap(),
             "onrush itself was the limit in 3 of 5 runs of B; give onrush more threads (-t) or processors, or measure at a \

@@ -134,7 +134,9 @@ pub fn verdict(comparison: &Comparison) -> String {
         let bound = bound(low.abs().max(high.abs()));
         // Half of the width is the resolution of the rate, which more rounds do not change.
         let remedy = if 4.0 * interval.resolution > high - low { "longer runs (-d)" } else { "more rounds" };
-        return format!("no difference larger than {bound} was found; {remedy} would show smaller ones");
+        return format!(
+            "no difference larger than {bound} was found; it takes {remedy} to see whether there is a smaller one"
+        );
     }
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
     format!("{difference} (95 %: {} … {})", percentage(least).trim_end_matches(" %"), percentage(most))
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(said(&a, &times(0.95, noise)), "B is 5.0 % slower (95 %: 3.1 … 6.9 %)");
         assert_eq!(
             said(&a, &times(1.005, noise)),
-            "no difference larger than 2.5 % was found; more rounds would show smaller ones"
+            "no difference larger than 2.5 % was found; it takes more rounds to see whether there is a smaller one"
         );
         assert_eq!(said(&a, &times(2.5, noise)), "B is 150 % faster (95 %: 145 … 155 %)");
         assert_eq!(

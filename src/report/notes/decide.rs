@@ -114,6 +114,7 @@ fn in_flight(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
         reconnects: counters.connects * 2 > counters.completed,
         hanging: censored.and_then(|censored| Hanging::of(censored, counters.abandoned, latency)),
         slowest_ns: latency.max().unwrap_or(0),
+        is_scheduled: plan.schedule.is_some(),
     };
     flight.notes()
 }
@@ -167,12 +168,15 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
     let failures = outcome.totals.ledger.totals().connect > 0;
     // All requests completed before every connection was established: the others were not needed.
     let is_moot = outcome.ended == Ended::Requests && !failures && outcome.descriptors.is_none();
-    let room = host::room(plan, outcome.descriptors);
+    let room = host::room(plan, outcome.descriptors).map(u64::from);
+    let is_full = room.is_some_and(|room| opened >= room);
+    // That there was no room for more was said before the run, and is not why even fewer were established.
+    let asked = if is_full { asked } else { room.map_or(asked, |room| asked.min(room)) };
     (opened < asked && !is_moot && !plan.once).then_some(Note::FewerConnections {
         opened,
         asked,
-        shortage: outcome.descriptors.filter(|_| room.is_some() || ran_out_of_files(outcome)),
-        foretold: room.is_some_and(|room| opened == u64::from(room)),
+        shortage: outcome.descriptors.filter(|_| is_full || ran_out_of_files(outcome)),
+        foretold: room == Some(opened),
         failures,
         staged: plan.levels.is_some(),
     })

@@ -32,6 +32,9 @@ pub struct Flight {
     pub hanging: Option<Hanging>,
     /// The slowest response, in nanoseconds.
     pub slowest_ns: u64,
+    /// Whether requests are due by a schedule: then most connections have nothing to send for most of the time, and the
+    /// percentiles include the ages of unanswered requests.
+    pub is_scheduled: bool,
 }
 
 /// How many connections were busy, and how many were not, by reason; each a mean over the measured time.
@@ -117,7 +120,8 @@ impl Flight {
             let away = places.never_established + places.waiting + places.pausing + places.leaving + connecting;
             away > (1.0 - BUSY_SHARE) * needed
         });
-        let idle = idle.map(|places| Note::Idle { connections: self.connections, places });
+        let idle =
+            idle.map(|places| Note::Idle { connections: self.connections, places, is_scheduled: self.is_scheduled });
         let hanging = self.hanging.filter(|hanging| {
             let share = hanging.sum_ns as f64 / self.elapsed_ns.max(1) as f64 / self.mean;
             share > HANGING_SHARE
@@ -143,6 +147,7 @@ mod tests {
         reconnects: false,
         hanging: None,
         slowest_ns: 836 * MS,
+        is_scheduled: false,
     };
 
     fn said(flight: Flight) -> Vec<String> {
@@ -206,10 +211,15 @@ mod tests {
             slowest_ns: 836 * MS,
             ..BUSY
         };
-        let sentence = "93 requests, sent in the first 0.1 s, had no response when the run ended, after at least 0.9 s; no \
-                        response took longer than 836.00ms. The latencies leave out unanswered requests: of the 100 \
-                        requests in flight on average, only 7.0 were ones that got a response";
+        let sentence = "93 requests, sent in the first 0.1 s, had no response when the run ended, after at least 0.9 s; \
+                        the slowest response took 836.00ms. The latencies leave them out: of the 100 requests in flight on \
+                        average, only 7.0 were ones that got a response";
         assert_eq!(said(flight), [sentence]);
+        let scheduled = said(Flight { is_scheduled: true, ..flight });
+        assert!(
+            scheduled[0].ends_with("The percentiles include their ages, the line Latency does not"),
+            "{scheduled:?}"
+        );
         let few = Flight { mean: 100_000.0, ..flight };
         assert_eq!(said(few), Vec::<String>::new(), "a small part of the requests in flight");
     }
@@ -222,8 +232,8 @@ mod tests {
             ..BUSY
         };
         let sentence = "3 requests, sent in the first 6.0 s, had no response when the run ended, after at least 4.0 s; \
-                        only 1 response took that long. The latencies leave out unanswered requests: of the 10.0 \
-                        requests in flight on average, only 9.9 were ones that got a response";
+                        only 1 response took as long. The latencies leave them out: of the 10.0 requests in \
+                        flight on average, only 9.9 were ones that got a response";
         assert_eq!(said(flight), [sentence]);
     }
 

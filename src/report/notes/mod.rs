@@ -95,6 +95,8 @@ pub enum Note {
         connections: u64,
         /// Where they were.
         places: Places,
+        /// Whether requests are due by a schedule.
+        is_scheduled: bool,
     },
     /// The server closed connections while no request was due.
     IdleClosed {

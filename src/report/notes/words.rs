@@ -39,7 +39,9 @@ impl fmt::Display for Note {
             Self::FewerConnections { opened, asked, shortage, failures, staged, .. } => {
                 f.write_str(&fewer_connections_line(*opened, *asked, shortage.as_ref(), *failures, *staged))
             }
-            Self::Idle { connections, places } => f.write_str(&idle_line(*connections, places)),
+            Self::Idle { connections, places, is_scheduled } => {
+                f.write_str(&idle_line(*connections, places, *is_scheduled))
+            }
             Self::IdleClosed { count } => {
                 write!(f, "the server closed idle connections {}; onrush reconnected", counted(*count, "time"))
             }
@@ -358,7 +360,7 @@ fn fewer_connections_line(
     format!("{count} established{why}")
 }
 
-fn idle_line(connections: u64, places: &Places) -> String {
+fn idle_line(connections: u64, places: &Places, is_scheduled: bool) -> String {
     let Places { busy, never_established, waiting, connecting, pausing, leaving, done } = *places;
     let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing - leaving;
     let reasons = [
@@ -370,10 +372,16 @@ fn idle_line(connections: u64, places: &Places) -> String {
         (done, "were not needed"),
         (rest, "were idle between a response and the next request"),
     ];
+    // By a schedule, idle connections are there to be used.
+    let reasons = reasons.into_iter().take(if is_scheduled { 5 } else { 7 });
     // What is printed as 0.0 is left out.
-    let reasons = reasons.into_iter().filter(|&(mean, _)| mean >= 0.05);
+    let reasons = reasons.filter(|&(mean, _)| mean >= 0.05);
     let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", number(mean))).collect();
     let (busy, connections) = (number(busy), thousands(connections));
+    if is_scheduled {
+        let away = number(never_established + waiting + connecting + pausing + leaving);
+        return format!("{away} of {connections} connections could not send on average: {}", reasons.join(", "));
+    }
     format!("only {busy} of {connections} connections had a request in flight on average: {}", reasons.join(", "))
 }
 
@@ -387,14 +395,21 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
     let sent = seconds(flight.elapsed_ns.saturating_sub(hanging.youngest_ns));
     let age = seconds(hanging.youngest_ns);
     let answers = match hanging.as_slow {
-        0 => format!("no response took longer than {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
-        count => format!("only {} took that long", counted(count, "response")),
+        0 => format!("the slowest response took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
+        count => format!("only {} took as long", counted(count, "response")),
     };
     let [answered, mean] = [flight.answered, flight.mean].map(number);
+    let where_they_count = if flight.is_scheduled {
+        "The percentiles include their ages, the line Latency does not".to_owned()
+    } else {
+        format!(
+            "The latencies leave them out: of the {mean} requests in flight on average, only {answered} were ones that got \
+             a response"
+        )
+    };
     format!(
-        "{requests}, sent in the first {sent}, had no response when the run ended, after at least {age}; {answers}. The \
-         latencies leave out unanswered requests: of the {mean} requests in flight on average, only {answered} were \
-         ones that got a response"
+        "{requests}, sent in the first {sent}, had no response when the run ended, after at least {age}; {answers}. \
+         {where_they_count}"
     )
 }
 
