@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::checks::REACHED_MIN;
 use super::comparison::Comparison;
 use super::contest::{self, Contest, Levels, Varied, level_of, shown};
 use super::differences;
@@ -13,9 +14,6 @@ use crate::tables::Measured;
 
 /// A gain of less than this share is none: whoever doubles the connections wants more.
 const GAIN_MIN: f64 = 0.1;
-
-/// A rate within this share of the one asked for is reached: the rest may still have been in flight.
-const REACHED_MIN: f64 = 0.98;
 
 /// The most comparisons with a baseline.
 const COMPARISONS_MAX: usize = 6;

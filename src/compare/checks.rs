@@ -5,6 +5,9 @@ use crate::stats::Errors;
 use crate::tables::Measured;
 use crate::verdict::LimitedBy;
 
+/// A rate within this share of the one asked for is reached: the rest may still have been in flight.
+pub const REACHED_MIN: f64 = 0.98;
+
 /// Shares that differ by less count as equal, however certain the difference is.
 const SHARE_MIN: f64 = 0.001;
 

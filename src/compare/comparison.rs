@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::checks::Checks;
+use super::checks::{Checks, REACHED_MIN};
 use super::contest::Contest;
 use super::metric::{DECISIVE, Metric};
 use super::outlier::outliers;
@@ -11,6 +11,7 @@ use super::rank;
 use super::student::{self, Interval};
 use crate::plan::Order;
 use crate::report::printable;
+use crate::report::units::per_second;
 use crate::tables::Measured;
 
 /// Why a percentile is not compared.
@@ -186,12 +187,33 @@ impl<'a> Runs<'a> {
     fn doubt(&self, headline: Option<Metric>, checks: &[Checks; 2]) -> Option<String> {
         let [a, b] = self.are_scheduled();
         match (headline, self.wanted()) {
-            (None, Some(wanted)) => Some(format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")),
+            (None, Some(wanted)) => Some(self.behind().unwrap_or_else(|| {
+                // Perhaps there are enough responses in a longer run.
+                format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")
+            })),
             _ if a != b => {
                 Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
             }
             _ => Checks::doubt(checks),
         }
+    }
+
+    /// That a side had fewer responses than requests were due, so that its latency depends on the length of its runs.
+    fn behind(&self) -> Option<String> {
+        let side = |(name, runs): (&str, &Vec<&Measured>)| {
+            let open_loop = |run: &&Measured| Some(run.document.as_deref()?.open_loop.as_ref()?.due_per_s);
+            let due: Vec<f64> = runs.iter().filter_map(open_loop).collect();
+            let had: Vec<f64> = runs.iter().filter_map(|run| run.figures.rate_per_s).collect();
+            // The mean of no runs is not a number, and less than none.
+            let (due_per_s, per_s) = (student::mean(&due), student::mean(&had));
+            let [had, due] = [per_s, due_per_s].map(per_second);
+            (per_s < REACHED_MIN * due_per_s)
+                .then(|| format!("{name} had {had} responses/s where {due} requests/s were due"))
+        };
+        let behind: Vec<String> = ["A", "B"].into_iter().zip(&self.sides).filter_map(side).collect();
+        let remedy =
+            "latencies that grow with the length of a run cannot be compared; choose a rate (-R) that both keep";
+        (!behind.is_empty()).then(|| format!("{}: {remedy}", behind.join(" and ")))
     }
 
     fn of(contest: &Contest<'a>) -> Self {

@@ -216,6 +216,21 @@ fn under_a_rate_the_99th_percentile_decides() {
     assert!(text.contains("\np99 of B is 12 % lower (95 %: 12 … 12 %)\n"), "{text}{said:?}");
     assert!(text.contains("\nexploratory (not part of the verdict):\nrequests/s "), "{text}");
     assert!(!text.contains("p99.9 "), "two of ten thousand are beyond\n{text}");
+
+    // B is so slow that its responses are too few for a percentile.
+    for (index, (_, document)) in documents.iter_mut().enumerate().skip(5) {
+        let mut outcome = reported::flawless(1_000, 10);
+        let open_loop = outcome.totals.open_loop.get_or_insert_default();
+        (0..1_000).for_each(|_| open_loop.complete(1_000_000, 1_000, false));
+        (open_loop.due, open_loop.unsent) = (10_000, 9_000);
+        open_loop.censored.record_many(5_000_000_000, 9_000);
+        open_loop.lateness.record_many(1_000, 1_000);
+        let slow = reported::received(Document::judged(&plan, &reported::whole(outcome)), 10 + index as u64);
+        *document = Document { experiment: document.experiment.take(), ..slow };
+    }
+    let Printed { text, said, .. } = folder(folder_of(&documents).path());
+    let words = "no verdict: B had 10,000 responses/s where 100,000 requests/s were due: latencies that grow with ";
+    assert!(text.contains(words), "{text}{said:?}");
 }
 
 #[test]

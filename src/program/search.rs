@@ -291,7 +291,9 @@ impl<'a> Runs<'a> {
         self.say_statuses(&plan, &judgement);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
         // A percentile of a closed loop is one of the responses only.
-        let holds = report::objective(&self.search.objective, &plan, &outcome).iter().all(|term| term.holds)
+        let holds = report::objective(&self.search.objective, &plan, &outcome, judgement.verdict.as_ref())
+            .iter()
+            .all(|term| term.holds)
             && !search::errors::break_it(&self.search.objective, &outcome);
         self.look = Some(Look { connections: plan.load.connections, per_s, holds });
         self.tell(&words::first(plan.load.connections, per_s));
@@ -414,7 +416,13 @@ impl<'a> Runs<'a> {
         }
         // A run that was hopeless has ended with one of its rows.
         let rows = (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, search::WINDOWS.into());
-        let mut point = Point::of(self.search, &plan, Step { length: row * rows as u32, ..step }, &outcome);
+        let mut point = Point::of(
+            self.search,
+            &plan,
+            Step { length: row * rows as u32, ..step },
+            &outcome,
+            judgement.verdict.as_ref(),
+        );
         self.say_statuses(&plan, &judgement);
         if point.fault == Some(Fault::NoResponse) {
             print_notes(&plan, &outcome, &judgement);

@@ -2,10 +2,11 @@
 //! long those without a complete response would have lasted.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::{NS_PER_US, units};
-use crate::plan::Plan;
 use crate::plan::schedule::Arrivals;
+use crate::plan::{Plan, Schedule};
 use crate::run::Outcome;
 use crate::stats::{Distribution, OpenLoop, rank};
 
@@ -182,11 +183,19 @@ pub fn in_flight(plan: &Plan, outcome: &Outcome) -> Option<Distribution<u64>> {
     let OpenLoop { scheduled, in_flight, .. } = outcome.totals.open_loop.as_deref()?;
     let (schedule, mean_ns, ages) = (plan.schedule.as_ref()?, scheduled.mean()?, in_flight.as_deref()?);
     let oldest_ns = scheduled.max()? as f64 * ORDINARY;
+    // Those that are young enough became due at the rate of the last moments, not of the run's busiest stage.
+    let per_s = per_second_lately(schedule, outcome.elapsed, Duration::from_nanos(oldest_ns as u64));
     let mut ordinary = Distribution::new();
     let young = ages.values().filter(|(age_ns, _)| *age_ns as f64 <= oldest_ns);
     young.for_each(|(age_ns, count)| ordinary.record_many(age_ns, count));
-    let most = most_in_flight(schedule.most_per_second(), mean_ns, together(plan, outcome));
+    let most = most_in_flight(per_s, mean_ns, together(plan, outcome));
     (ordinary.count() > 0 && ordinary.count() as f64 <= most).then_some(ordinary)
+}
+
+/// The mean number of requests per second that were due in the last moments of a run; zero if there were none.
+pub(super) fn per_second_lately(schedule: &Schedule, elapsed: Duration, moments: Duration) -> f64 {
+    let from = elapsed.saturating_sub(moments);
+    if from < elapsed { schedule.per_second_between(from, elapsed) } else { 0.0 }
 }
 
 /// The most requests that are ordinarily in flight at one moment, at this rate and mean latency, if so many are sent

@@ -26,9 +26,9 @@ pub(super) fn gates(plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -
     plan.show.gates.iter().map(gate).collect()
 }
 
-/// Judges each term of the objective of a search, which is never about the verdict.
-pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome) -> Vec<Judged> {
-    terms(condition, plan, outcome, None)
+/// Judges each term of the objective of a search.
+pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Judged> {
+    terms(condition, plan, outcome, verdict)
 }
 
 fn terms(condition: &Condition, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Judged> {

@@ -41,19 +41,22 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
         let Counters { open_at_end, carried, .. } = outcome.totals.counters;
         open_at_end.saturating_sub(carried + open_loop.carried) as f64
     };
-    let ordinary = ordinarily_in_flight(asked_per_s, outcome) + bounds::together(plan, outcome) as f64;
+    let ordinary = ordinarily_in_flight(plan, outcome) + bounds::together(plan, outcome) as f64;
     Some(asked_per_s - in_flight.min(ordinary) / elapsed_s)
 }
 
-/// How many requests a target that keeps up has in flight: the rate times the mean latency (Little's law) of the first
-/// third of the run, and two standard deviations of such a number. In that third, the latency of a queue that grows all
-/// the time is a sixth of what it is at the end.
-fn ordinarily_in_flight(per_s: f64, outcome: &Outcome) -> f64 {
+/// How many requests a target that keeps up has in flight at the end: the rate of the last moments times the mean latency
+/// (Little's law) of the first third of the run, and two standard deviations of such a number. In that third, the latency
+/// of a queue that grows all the time is a sixth of what it is at the end.
+fn ordinarily_in_flight(plan: &Plan, outcome: &Outcome) -> f64 {
     let rows = &outcome.timeline.rows;
     let early = rows.iter().take(rows.len().div_ceil(3));
     let (sum_ns, responses) =
         early.fold((0, 0), |(sum_ns, responses), row| (sum_ns + row.scheduled.sum_ns, responses + row.completed));
-    let expected = if responses > 0 { per_s * (sum_ns as f64 / 1e9) / responses as f64 } else { 0.0 };
+    let mean = Duration::from_nanos((sum_ns / u128::from(responses.max(1))) as u64);
+    let per_s =
+        plan.schedule.as_ref().map_or(0.0, |schedule| bounds::per_second_lately(schedule, outcome.elapsed, mean));
+    let expected = per_s * mean.as_secs_f64();
     expected + 2.0 * expected.sqrt()
 }
 

@@ -10,6 +10,7 @@ use crate::plan::{Condition, Plan};
 use crate::report::{self, Judged, bounds};
 use crate::run::{Outcome, nanos};
 use crate::stats::{Gap, silences};
+use crate::verdict::Verdict;
 
 /// One run of a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +104,7 @@ const RISE_OF_MEAN: f64 = 0.5;
 
 impl Point {
     /// Judges a run that measured for this length.
-    pub fn of(search: &Search, plan: &Plan, step: Step, outcome: &Outcome) -> Self {
+    pub fn of(search: &Search, plan: &Plan, step: Step, outcome: &Outcome, verdict: Option<&Verdict>) -> Self {
         let Step { load, length, confirms, .. } = step;
         let timeline = &outcome.timeline;
         let whole = (length.as_nanos() / u128::from(timeline.length_ns.max(1))) as usize;
@@ -124,7 +125,7 @@ impl Point {
             Over::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
             Over::Threads => None,
         };
-        let terms = report::objective(&search.objective, plan, outcome);
+        let terms = report::objective(&search.objective, plan, outcome, verdict);
         let stalled = stalled(outcome, length);
         let excess = Excess::of(&search.objective, plan, outcome, WINDOWS as usize);
         let measured = Measured { reached, windows, completed: counters.completed, stalled, excess, terms };

@@ -185,6 +185,10 @@ fn a_target_whose_queue_grows_falls_short() {
         let queue = format!("latency_us = 1000.0\n[capacity]\nworkers = 1\nservice_us = {service_us}\nqueue = 5000\n");
         assert!(falls_short(&format!("-t1 -c50 --max-inflight 5000 {words}"), &queue), "{responses_per_s}/s, {words}");
     }
+    // A burst at the beginning is no rate that is asked for at the end.
+    let queue = "latency_us = 1000.0\n[capacity]\nworkers = 1\nservice_us = 12500.0\nqueue = 5000\n";
+    assert!(falls_short("-t1 -c1000 --stages 100ms:5k,2s:100 --timeout 10s", queue));
+    assert!(falls_short("-t1 -c200 -R 100 -n200", queue));
     // Services of 150 ms on average, exponentially distributed, of which 64 at a time are twice as many as are needed.
     let varied = "latency_us = 1000.0\n[capacity]\nworkers = 64\nservice_us = 150000.0\nspread = \"exponential\"\nqueue = 5000\n";
     for seed in 0..20 {
