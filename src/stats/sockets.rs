@@ -25,8 +25,8 @@ pub struct Sockets {
     pub retransmits: u64,
     /// Segments received out of order; `None`: the kernel does not report them for some readings.
     pub out_of_order: Option<u64>,
-    /// Microseconds between the readings of a connection, summed.
-    pub watched_us: u64,
+    /// Microseconds between the readings of a connection that say what it was busy with, summed.
+    pub between_readings_us: u64,
     /// Microseconds with data in flight; of these, those in which the peer's window and our send buffer were the limit.
     pub busy_us: [u64; 3],
 }
@@ -52,7 +52,7 @@ impl Sockets {
             segments_received: since(|info| info.segments_received).unwrap_or(0),
             retransmits: since(|info| Some(info.retransmits)).unwrap_or(0),
             out_of_order: if before.is_some() { since(|info| info.out_of_order) } else { now.out_of_order.map(|_| 0) },
-            watched_us: before.filter(|_| busy_us.is_some()).map_or(0, |(_, passed_us)| passed_us),
+            between_readings_us: before.filter(|_| busy_us.is_some()).map_or(0, |(_, passed_us)| passed_us),
             busy_us: busy_us.unwrap_or_default(),
             ..Self::default()
         };
@@ -74,7 +74,7 @@ impl AddAssign for Sockets {
         self.segments_sent += other.segments_sent;
         self.segments_received += other.segments_received;
         self.retransmits += other.retransmits;
-        self.watched_us += other.watched_us;
+        self.between_readings_us += other.between_readings_us;
         for (mine, theirs) in self.busy_us.iter_mut().zip(other.busy_us) {
             *mine += theirs;
         }
@@ -116,13 +116,13 @@ mod tests {
             segments_received: 0,
             retransmits: 3,
             out_of_order: Some(0),
-            watched_us: 600,
+            between_readings_us: 600,
             busy_us: [400, 50, 0],
             ..Sockets::default()
         };
         assert_eq!(sockets, expected);
         sockets.read(Some((second, 600)), &TcpInfo { out_of_order: None, busy_us: None, ..second });
-        assert_eq!((sockets.out_of_order, sockets.watched_us, sockets.readings), (None, 600, 3));
+        assert_eq!((sockets.out_of_order, sockets.between_readings_us, sockets.readings), (None, 600, 3));
         let mut sum = Sockets::default();
         sum += sockets;
         sum += expected;

@@ -7,7 +7,7 @@ impl Network {
     /// Computes means and shares from sums over readings; `None` without a reading.
     pub fn of(sockets: &Sockets, lost_per_request: f64) -> Option<Self> {
         let of = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-        let of_time = |at: usize| of(sockets.busy_us[at], sockets.watched_us);
+        let of_time = |at: usize| of(sockets.busy_us[at], sockets.between_readings_us);
         Some(Self {
             readings: sockets.readings,
             rtt_us: of(sockets.rtt_sum_us, sockets.readings)?,
@@ -39,7 +39,7 @@ mod tests {
             segments_received: 200,
             retransmits: 5,
             out_of_order: Some(20),
-            watched_us: 1_000_000,
+            between_readings_us: 1_000_000,
             busy_us: [500_000, 250_000, 125_000],
         };
         let network = Network {

@@ -46,7 +46,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(60);
 pub struct Case {
     pub name: &'static str,
     pub how: &'static [How],
-    /// Programs that it needs; without them it is skipped.
+    /// What it needs, as [`is_installed`] reads it; without that it is skipped.
     pub needs: &'static [&'static str],
     pub run: fn(&Context),
 }
@@ -87,7 +87,7 @@ pub(crate) use cases;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_onrush");
 
 /// Whether a program can be found; with arguments after it, whether it succeeds with them. `::1` checks for the IPv6
-/// loopback address instead, `io_uring` for the kernel's permission to use it.
+/// loopback address instead, `io_uring` for the kernel's permission to use it, a path for that to open the file.
 pub fn is_installed(program: &'static str) -> bool {
     static KNOWN: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().expect("nobody panics while it is locked");
@@ -100,6 +100,9 @@ fn look_for(program: &str) -> bool {
     }
     if program == "::1" {
         return TcpListener::bind("[::1]:0").is_ok();
+    }
+    if program.starts_with('/') {
+        return File::open(program).is_ok();
     }
     if let Some((program, arguments)) = program.split_once(' ') {
         let mut command = Command::new(program);

@@ -1,5 +1,5 @@
 //! What is seen of a target on this machine. How it is seen is tested step by step in `src/run/monitor/poller.rs`, and in
-//! whole runs on a quiet machine in `machine.rs`: the watcher takes so little processor time that on a busy machine nobody
+//! whole runs on a quiet machine in `machine.rs`: the poller takes so little processor time that on a busy machine nobody
 //! knows when it looks.
 
 use std::fs;

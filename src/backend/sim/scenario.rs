@@ -31,10 +31,10 @@
 //! after_us = 2000.0
 //! ```
 //!
-//! Time is virtual for all of the program: its workers, its watcher and a search go by the same clock, so that the same
-//! command line gives the same output, to the byte, however busy the machine is. Dates are those of 1970. Only a search
-//! has more than one run on a clock: scenario times count from its beginning, its pauses included, but each run finds a
-//! server without a queue.
+//! Time is virtual for all of the program: its workers, their supervisor and a search go by the same clock, so that
+//! the same command line gives the same output, to the byte, however busy the machine is. Dates are those of 1970.
+//! Only a search has more than one run on a clock: scenario times count from its beginning, its pauses included, but
+//! each run finds a server without a queue.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};

@@ -50,7 +50,7 @@ impl Network for Busy {
 const BUSY: Duration = Duration::from_millis(200);
 
 #[test]
-fn nothing_of_a_warm_up_is_evidence() {
+fn nothing_of_a_warm_up_counts_as_activity() {
     // The warm-up is over before anything is handled.
     let warm = Config { max_inflight: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..config() };
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
@@ -62,7 +62,7 @@ fn nothing_of_a_warm_up_is_evidence() {
 }
 
 #[test]
-fn every_interval_has_its_evidence() {
+fn every_interval_has_its_activity() {
     // Nothing is collected: the first interval is in the mailbox, all others are in one.
     let Ran { totals, end } = run_together(1, "");
     let (all, others) = (totals.activity, end.interval.activity);
