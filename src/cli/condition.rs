@@ -20,6 +20,23 @@ use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic
 use crate::plan::{Dialect, Percent};
 use crate::verdict::LimitedBy;
 
+/// What a condition is for. Its grammar is the same, but not what to write instead of a wrong one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// What must not hold: `--fail-if`.
+    Gate,
+    /// What must hold: `--find-max`.
+    Objective,
+}
+
+impl Purpose {
+    /// A condition on a latency as an example.
+    fn example(self, figure: &str) -> String {
+        let sign = if self == Self::Gate { '>' } else { '<' };
+        format!("{figure}{sign}50ms")
+    }
+}
+
 /// The metrics with a fixed name.
 const NAMES: [(&str, Metric); 10] = [
     ("rate", Metric::Rate),
@@ -37,7 +54,7 @@ const NAMES: [(&str, Metric); 10] = [
 const OTHERS: [&str; 6] = ["p99", "mean", "max", "status.503", "status.5xx", "scheduled.p99"];
 
 /// Names that other tools have for some metrics.
-const ALIASES: [(&str, &str); 17] = [
+const ALIASES: [(&str, &str); 16] = [
     ("avg", "mean"),
     ("average", "mean"),
     ("med", "p50"),
@@ -54,12 +71,11 @@ const ALIASES: [(&str, &str); 17] = [
     ("failures", "errors"),
     ("fail", "errors"),
     ("dropped_iterations", "dropped"),
-    ("http_req_connecting", "errors.connect"),
 ];
 /// Names that other tools and people have for the latency, of which a metric is one figure.
 const LATENCIES: [&str; 6] =
     ["latency", "duration", "response_time", "http_req_duration", "iteration_duration", "http_req_waiting"];
-/// Names that tell of a threshold of k6, which says what must hold.
+/// Parts of names that tell of a threshold of k6, which says what must hold.
 const K6: [&str; 3] = ["p(", "http_req", "iteration"];
 
 /// Signs and words that join terms elsewhere.
@@ -71,8 +87,8 @@ const PLUS_MINUS: [&str; 2] = ["+-", "±"];
 const HALF_WIDTHS: RangeInclusive<f64> = 0.1..=50.0;
 
 /// Reads a condition.
-pub(super) fn condition(text: &str) -> Result<Condition, Flaw> {
-    Ok(Condition { terms: listed(text, term)? })
+pub(super) fn condition(text: &str, purpose: Purpose) -> Result<Condition, Flaw> {
+    Ok(Condition { terms: listed(text, |text, at| term(text, at, purpose))? })
 }
 
 /// Reads stop terms.
@@ -81,7 +97,7 @@ pub(super) fn stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
 }
 
 /// Reads the parts between the commas, each with its position.
-fn listed<T>(text: &str, read: fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec<T>, Flaw> {
+fn listed<T>(text: &str, read: impl Fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec<T>, Flaw> {
     let mut terms = Vec::new();
     let mut at = 0;
     for part in text.split(',') {
@@ -103,7 +119,7 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
         return Err(Flaw { at, reason: format!("expected +- and a precision here; {example}") });
     };
     let name = name.trim_end();
-    let metric = metric(name).map_err(|reason| Flaw { at, reason })?;
+    let metric = metric(name).ok_or_else(|| Flaw { at, reason: unknown(name, None) })?;
     if !has_interval(metric) {
         let reason =
             format!("{name} has no confidence interval; percentiles from p1 to p99.9999, mean and rate have one");
@@ -131,17 +147,22 @@ fn has_interval(metric: Metric) -> bool {
     }
 }
 
-fn term(text: &str, at: usize) -> Result<Term, Flaw> {
+fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
+    let example = || purpose.example("p99");
     if text.is_empty() {
-        return Err(Flaw { at, reason: "a condition is missing here; try p99>50ms".to_owned() });
+        return Err(Flaw { at, reason: format!("a condition is missing here; try {}", example()) });
     }
     if let Some(place) = PLUS_MINUS.into_iter().find_map(|sign| text.find(sign)) {
         let at = at + text[..place].chars().count();
-        return Err(Flaw { at, reason: "+- is for --until; a condition compares, for instance p99>50ms".to_owned() });
+        let reason = format!("+- is for --until; a condition compares, for instance {}", example());
+        return Err(Flaw { at, reason });
     }
     if let Some(place) = JOINS.into_iter().find_map(|join| text.find(join)) {
         let at = at + text[..place].chars().count();
-        let reason = "terms are joined by commas, and all must hold; for any of several, repeat the option";
+        let reason = match purpose {
+            Purpose::Gate => "terms are joined by commas, and all must hold; for any of several, repeat the option",
+            Purpose::Objective => "terms are joined by commas, and all must hold",
+        };
         return Err(Flaw { at, reason: reason.to_owned() });
     }
     let sign = text.find(['<', '>', '=', '!']);
@@ -152,18 +173,18 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
     });
     // A name alone, that is none.
     if text.chars().all(|c| c.is_ascii_alphanumeric() || "._()".contains(c)) {
-        metric(text).map_err(|reason| Flaw { at, reason })?;
+        metric(text).ok_or_else(|| Flaw { at, reason: unknown(text, Some(purpose)) })?;
     }
     let Some((name, comparison, sign, typed)) = found else {
         let at = at + sign.map_or(text.chars().count(), |place| text[..place].chars().count());
         return Err(Flaw {
             at,
-            reason: "expected <, <=, >, >=, = or != here; in a shell write 'p99>50ms', with the quotes".to_owned(),
+            reason: format!("expected <, <=, >, >=, = or != here; in a shell write '{}', with the quotes", example()),
         });
     };
-    let metric = metric(name.trim_end()).map_err(|reason| {
-        let meant = translated(name.trim_end(), comparison, typed.trim());
-        Flaw { at, reason: meant.unwrap_or(reason) }
+    let metric = metric(name.trim_end()).ok_or_else(|| {
+        let meant = translated(name.trim_end(), comparison, typed.trim_start_matches('=').trim(), purpose);
+        Flaw { at, reason: meant.unwrap_or_else(|| unknown(name.trim_end(), Some(purpose))) }
     })?;
     if typed.starts_with('=') {
         let at = at + name.chars().count() + sign.len();
@@ -177,16 +198,16 @@ fn term(text: &str, at: usize) -> Result<Term, Flaw> {
         return Err(Flaw { at, reason: reason.to_owned() });
     }
     let value_at = at + name.chars().count() + sign.len() + blanks;
-    let value = value(metric, typed.trim_start()).map_err(|reason| Flaw { at: value_at, reason })?;
+    let value = value(metric, typed.trim_start(), purpose).map_err(|reason| Flaw { at: value_at, reason })?;
     Ok(Term { text: text.to_owned(), metric, comparison, value })
 }
 
-fn metric(name: &str) -> Result<Metric, String> {
+fn metric(name: &str) -> Option<Metric> {
     if let Some(&(_, metric)) = NAMES.iter().find(|(known, _)| *known == name) {
-        return Ok(metric);
+        return Some(metric);
     }
     if let Some(codes) = name.strip_prefix("status.") {
-        return status(codes).ok_or_else(|| format!("{name:?} is not a status; write status.503 or status.5xx"));
+        return status(codes);
     }
     let (view, latency) = match name.split_once('.') {
         Some(("scheduled", latency)) => (View::Scheduled, latency),
@@ -198,36 +219,43 @@ fn metric(name: &str) -> Result<Metric, String> {
         "max" => Some(Statistic::Max),
         _ => latency.strip_prefix('p').and_then(percentile),
     };
-    statistic.map(|statistic| Metric::Latency(view, statistic)).ok_or_else(|| unknown(name))
+    statistic.map(|statistic| Metric::Latency(view, statistic))
 }
 
 /// What to write instead of a term with another tool's name for a metric; `None`: that is unknown.
-fn translated(name: &str, comparison: Comparison, value: &str) -> Option<String> {
-    let sign = comparison.sign();
-    let in_ms = if decimal(value).is_some() { format!("{value}ms") } else { value.to_owned() };
-    if LATENCIES.contains(&name) {
-        return Some(format!("{name} is no metric, but its figures are: write p99{sign}{in_ms} or mean{sign}{in_ms}"));
-    }
+fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose) -> Option<String> {
+    let is_latency = LATENCIES.contains(&name);
     let percent = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == name);
-    let here = percent.map(|percent| format!("p{percent}")).or_else(|| Some(alias?.1.to_owned()))?;
-    let value = match (metric(&here), decimal(value)) {
-        (Ok(Metric::Latency(..)), _) => in_ms,
-        // A rounding error must not add digits.
-        (Ok(Metric::Errors), Some(share)) if share <= 1.0 => format!("{}%", (share * 1e8).round() / 1e6),
-        _ => value.to_owned(),
+    let figures = match percent {
+        _ if is_latency => vec!["p99".to_owned(), "mean".to_owned()],
+        Some(percent) => vec![format!("p{percent}")],
+        None => vec![alias?.1.to_owned()],
     };
-    let write = format!("{here}{sign}{value}");
-    // Only what can be read is proposed.
-    term(&write, 0).ok()?;
-    Some(match K6.iter().any(|begin| name.starts_with(begin)) {
-        true => format!(
-            "onrush writes {write}; but --fail-if names what must not hold, where k6's threshold is \
-             {here}{}{value}",
-            comparison.opposite().sign()
-        ),
-        false => format!("unknown metric {name:?}; write {write}"),
-    })
+    let is_turned = purpose == Purpose::Gate && K6.iter().any(|part| name.contains(part));
+    let sign = if is_turned { comparison.opposite() } else { comparison }.sign();
+    let mut terms = Vec::new();
+    for figure in figures {
+        let value = match (metric(&figure), decimal(value)) {
+            (Some(Metric::Latency(..)), Some(_)) => format!("{value}ms"),
+            // A rounding error must not add digits.
+            (Some(Metric::Errors), Some(share)) if share <= 1.0 => format!("{}%", (share * 1e8).round() / 1e6),
+            _ => value.to_owned(),
+        };
+        let write = format!("{figure}{sign}{value}");
+        // Only what can be read is proposed.
+        term(&write, 0, purpose).ok()?;
+        terms.push(write);
+    }
+    let what = if is_latency {
+        format!("{name} is no metric, but its figures are")
+    } else {
+        format!("unknown metric {name:?}")
+    };
+    let turned =
+        if is_turned { "; --fail-if says what must not hold, where k6's threshold says what must" } else { "" };
+    let joint = if is_latency && !is_turned { ": " } else { "; " };
+    Some(format!("{what}{turned}{joint}write {}", terms.join(" or ")))
 }
 
 fn percentile(digits: &str) -> Option<Statistic> {
@@ -245,7 +273,11 @@ fn status(codes: &str) -> Option<Metric> {
     }
 }
 
-fn unknown(name: &str) -> String {
+/// Why a name is no metric, and what is near it; without a `purpose` it is not for a condition.
+fn unknown(name: &str, purpose: Option<Purpose>) -> String {
+    if name.starts_with("status.") {
+        return format!("{name:?} is not a status; write status.503 or status.5xx");
+    }
     let digits = name.rsplit('.').next().and_then(|last| last.strip_prefix('p')).unwrap_or_default();
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
         return format!("{name:?} is not a percentile; write p0 to p100, with at most six decimals");
@@ -254,7 +286,9 @@ fn unknown(name: &str) -> String {
         return format!("unknown metric {name:?}; onrush calls it {known}");
     }
     if LATENCIES.contains(&name) {
-        return format!("{name} is no metric, but its figures are: write for instance p99>50ms or mean>50ms");
+        let example = |figure| purpose.map_or(format!("{figure}+-2%"), |purpose| purpose.example(figure));
+        let (one, other) = (example("p99"), example("mean"));
+        return format!("{name} is no metric, but its figures are: write for instance {one} or {other}");
     }
     if matches!(name, "status" | "code" | "statuses" | "codes") || status(name).is_some() {
         let codes = if status(name).is_some() { name } else { "5xx" };
@@ -270,7 +304,7 @@ fn unknown(name: &str) -> String {
 }
 
 /// Reads the value that a metric is compared with; each metric has its own unit.
-fn value(metric: Metric, text: &str) -> Result<Value, String> {
+fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Value, String> {
     if metric == Metric::Verdict {
         let names = LimitedBy::ALL.map(LimitedBy::name).join(", ");
         let limited_by = LimitedBy::ALL.into_iter().find(|limited_by| limited_by.name() == text);
@@ -278,9 +312,10 @@ fn value(metric: Metric, text: &str) -> Result<Value, String> {
     }
     if let Some(factor) = text.strip_suffix("*asked") {
         let factor = decimal(factor.trim_end()).filter(|_| metric == Metric::Rate);
+        let sign = if purpose == Purpose::Gate { "<" } else { ">=" };
         return factor
             .map(Value::OfAsked)
-            .ok_or("only rate is compared with the rate asked for; write rate>=0.99*asked".into());
+            .ok_or_else(|| format!("only rate is compared with the rate asked for; write rate{sign}0.99*asked"));
     }
     if let Some(percent) = text.strip_suffix('%') {
         let is_rated = !matches!(metric, Metric::Latency(..) | Metric::Rate);
@@ -355,9 +390,9 @@ mod tests {
         ];
         for (text, metric, comparison, value) in cases {
             let term = Term { text: text.to_owned(), metric, comparison, value };
-            assert_eq!(condition(text), Ok(Condition { terms: vec![term] }), "{text}");
+            assert_eq!(condition(text, Purpose::Gate), Ok(Condition { terms: vec![term] }), "{text}");
         }
-        let two = condition(" p99<50ms , errors<0.1% ").unwrap();
+        let two = condition(" p99<50ms , errors<0.1% ", Purpose::Objective).unwrap();
         assert_eq!(two.terms.iter().map(|term| &term.text[..]).collect::<Vec<_>>(), ["p99<50ms", "errors<0.1%"]);
     }
 
@@ -421,19 +456,12 @@ mod tests {
             ),
             ("404>1%", 0, "a status is written with its code or class; write status.404, or"),
             ("latency", 0, "latency is no metric, but its figures are: write for instance p99>50ms or mean>50ms"),
-            ("http_req_duration<500", 0, "http_req_duration is no metric, but its figures are: write p99<500ms or"),
-            ("http_req_duration", 0, "http_req_duration is no metric, but its figures are: write for instance p99"),
             (
-                "p(95)<500",
+                "http_req_duration",
                 0,
-                "onrush writes p95<500ms; but --fail-if names what must not hold, where k6's threshold is p95>=500ms",
+                "http_req_duration is no metric, but its figures are: write for instance p99>50ms",
             ),
-            (
-                "http_req_failed<0.07",
-                0,
-                "onrush writes errors<7%; but --fail-if names what must not hold, where k6's threshold is errors>=7%",
-            ),
-            ("p(99.9)>1s", 0, "onrush writes p99.9>1s; but"),
+            ("http_req_connecting<1", 0, "unknown metric \"http_req_connecting\"; there are p0 to p100"),
             ("p(95)<x", 0, "unknown metric \"p(95)\"; there are p0 to p100"),
             ("failures>2%", 0, "unknown metric \"failures\"; write errors>2%"),
             ("throughput", 0, "unknown metric \"throughput\"; onrush calls it rate"),
@@ -463,11 +491,62 @@ mod tests {
             ("rate>", 5, "\"\" is not a value"),
             ("é>1", 0, "unknown metric \"é\""),
         ] {
-            let flaw = condition(text).unwrap_err();
+            let flaw = condition(text, Purpose::Gate).unwrap_err();
             assert!(flaw.reason.starts_with(reason), "{text}: {flaw:?}");
             assert_eq!(flaw.at, at, "{text}: {flaw:?}");
         }
+        assert!(stop_terms("latency+-2%").unwrap_err().reason.ends_with("write for instance p99+-2% or mean+-2%"));
         let shown = |at: usize| Flaw { at, reason: "which unit?".to_owned() }.shown("p99<50");
         assert_eq!([0, 4, 6].map(shown), ["which unit?", "at \"50\": which unit?", "at the end: which unit?"]);
+    }
+
+    /// A gate that was copied from k6 with its sign would let pass what it should stop.
+    #[test]
+    fn what_is_proposed_is_what_must_not_hold_for_a_gate_and_what_must_for_a_search() {
+        for (text, gate, objective) in [
+            ("p(95)<500", "p95>=500ms", "p95<500ms"),
+            ("p(99.9)<=1s", "p99.9>1s", "p99.9<=1s"),
+            ("http_req_duration<500", "p99>=500ms or mean>=500ms", "p99<500ms or mean<500ms"),
+            ("http_req_waiting<500", "p99>=500ms or mean>=500ms", "p99<500ms or mean<500ms"),
+            ("iteration_duration <= 2s", "p99>2s or mean>2s", "p99<=2s or mean<=2s"),
+            ("http_req_failed<0.07", "errors>=7%", "errors<7%"),
+            ("http_req_failed==0", "errors!=0%", "errors=0%"),
+            ("http_reqs>100", "rate<=100", "rate>100"),
+            ("dropped_iterations<10", "dropped>=10", "dropped<10"),
+            // Names that are not k6's have no direction of their own.
+            ("latency>1ms", "p99>1ms or mean>1ms", "p99>1ms or mean>1ms"),
+            ("avg>5", "mean>5ms", "mean>5ms"),
+            ("latency", "for instance p99>50ms or mean>50ms", "for instance p99<50ms or mean<50ms"),
+            ("http_req_duration", "for instance p99>50ms or mean>50ms", "for instance p99<50ms or mean<50ms"),
+            ("p99<2*asked", "rate<0.99*asked", "rate>=0.99*asked"),
+        ] {
+            for (purpose, expected) in [(Purpose::Gate, gate), (Purpose::Objective, objective)] {
+                let reason = condition(text, purpose).unwrap_err().reason;
+                assert_eq!(reason.split_once("write ").unwrap().1, expected, "{text}: {reason}");
+                for term in expected.trim_start_matches("for instance ").split(" or ") {
+                    assert!(condition(term, purpose).is_ok(), "{term}");
+                }
+            }
+        }
+        for (text, gate, objective) in [
+            ("", "a condition is missing here; try p99>50ms", "a condition is missing here; try p99<50ms"),
+            ("p99+-2%", "for instance p99>50ms", "for instance p99<50ms"),
+            ("p99", "in a shell write 'p99>50ms', with the quotes", "in a shell write 'p99<50ms', with the quotes"),
+            ("p99<1s;max<2s", "all must hold; for any of several, repeat the option", "all must hold"),
+        ] {
+            for (purpose, end) in [(Purpose::Gate, gate), (Purpose::Objective, objective)] {
+                let reason = condition(text, purpose).unwrap_err().reason;
+                assert!(reason.ends_with(end), "{text}: {reason}");
+            }
+        }
+        assert_eq!(
+            condition("p(95)<500", Purpose::Gate).unwrap_err().reason,
+            "unknown metric \"p(95)\"; --fail-if says what must not hold, where k6's threshold says what must; write p95>=500ms"
+        );
+        assert_eq!(
+            condition("http_req_duration<500", Purpose::Gate).unwrap_err().reason,
+            "http_req_duration is no metric, but its figures are; --fail-if says what must not hold, where k6's threshold \
+             says what must; write p99>=500ms or mean>=500ms"
+        );
     }
 }

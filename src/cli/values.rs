@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::command::quoted;
-use super::condition;
+use super::condition::{self, Purpose};
 use super::flags::{Flag, Id};
 use super::foreign;
 use super::refusal::{Refusal, wrong};
@@ -190,7 +190,8 @@ pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, Refus
 
 pub(super) fn condition(flag: &Flag, value: &OsStr) -> Result<Condition, Refusal> {
     let text = value.to_string_lossy();
-    condition::condition(&text).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
+    let purpose = if flag.id == Id::FindMax { Purpose::Objective } else { Purpose::Gate };
+    condition::condition(&text, purpose).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
 }
 
 pub(super) fn stop_terms(flag: &Flag, value: &OsStr) -> Result<Vec<StopTerm>, Refusal> {
