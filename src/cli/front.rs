@@ -96,6 +96,17 @@ impl Front {
         }
     }
 
+    /// Reads the rest, and whether there is a word in it.
+    pub fn has_words(&mut self) -> bool {
+        loop {
+            match self.next() {
+                Ok(Some(Item::Word(_))) => return true,
+                Ok(None) => return false,
+                Ok(Some(_)) | Err(_) => {}
+            }
+        }
+    }
+
     /// Takes a name after a single dash, as in ab and in Go programs (`-rate=5`); in wrk this is a bundle of letters.
     fn name_behind_one_dash(&mut self) -> Option<String> {
         if self.dialect.is_compat() || self.are_words {

@@ -132,7 +132,7 @@ impl Typed {
                     let is_all = matches!(front.next(), Ok(Some(Item::Word(word))) if word == "all");
                     return Err(Refusal::Help(if is_all { Length::All } else { Length::Common }));
                 }
-                Ok(Some(Item::Flag(flag, value))) => self.take_or_name_url(flag, value)?,
+                Ok(Some(Item::Flag(flag, value))) => self.take_or_name_url(flag, value, front)?,
                 Ok(Some(Item::Own(..))) => unreachable!("a run has no options but its own"),
                 Ok(Some(Item::ShortHelp)) => return Err(Refusal::Help(Length::Short)),
                 Ok(Some(Item::Word(word))) => self.words.push(word),
@@ -170,18 +170,23 @@ impl Typed {
         Err(Refusal::Misused(format!("--{name}: attach the value with an equals sign: --{name}={word}")))
     }
 
-    /// Takes an option. If there is no value before the URL, the URL is taken for it.
-    fn take_or_name_url(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+    /// Takes an option. If there is no value before the URL, the URL is taken for it: a value that is wrong is said to be
+    /// the URL if no word is left that could be it.
+    fn take_or_name_url(&mut self, flag: &'static Flag, value: OsString, front: &mut Front) -> Result<(), Refusal> {
         // Only this one may be meant to have a URL.
         let may_be_target = flag.id != Id::HttpProxy && is_url(&value);
         if !may_be_target {
             return self.take(flag, value);
         }
         self.taken_url = Some((flag, value.clone()));
-        self.take(flag, value.clone()).map_err(|refusal| match refusal {
-            Refusal::Misused(_) => Refusal::Misused(took_url(&flag.spelling, &value)),
-            other => other,
-        })
+        match self.take(flag, value.clone()) {
+            Err(Refusal::Misused(_)) if self.words.is_empty() && !front.has_words() => {
+                Err(Refusal::Misused(took_url(&flag.spelling, &value)))
+            }
+            // The reason may show a part of it.
+            Err(Refusal::Misused(line)) => Err(Refusal::Misused(secrets::text(&line))),
+            taken => taken,
+        }
     }
 
     fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {

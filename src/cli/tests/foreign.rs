@@ -129,6 +129,7 @@ fn an_option_that_took_the_url_for_its_value_is_named() {
         ("--connect-to", "connect-to", "ADDR"),
         ("--cacert", "cacert", "FILE"),
         ("-X", "method", "NAME"),
+        ("--until", "until", "LIST"),
     ] {
         let shown = "http://h/?token=REDACTED";
         let expected =
@@ -151,6 +152,30 @@ fn an_option_that_took_the_url_for_its_value_is_named() {
         "onrush: no URL; try onrush -c100 -d30s http://127.0.0.1:8080/"
     );
     assert_eq!(refused_by_wrk("wrk -H http://h/"), "");
+}
+
+#[test]
+fn a_wrong_value_that_looks_like_a_url_is_not_said_to_be_the_one_that_is_there() {
+    for (option, name, shown, why) in [
+        ("--connect-to http://10.0.0.1:80", "connect-to", "http://10.0.0.1:80", ""),
+        ("-b http://10.0.0.5", "bind-ip", "http://10.0.0.5", ""),
+        ("--resolve http://a/", "resolve", "http://a/", ""),
+        ("-o http://collector/r", "output", "http://collector/r", "its ending selects the format"),
+        ("-R http://u:pw@a/?token=x", "rate", "http://REDACTED@a/?token=REDACTED", "a rate is per second"),
+        ("--connect-to http://u:p/w@a/", "connect-to", "http://REDACTED@a/", "not a host and a port"),
+        ("--fail-if http://u:pw@a/", "fail-if", "http://REDACTED@a/", "at the end: expected <"),
+    ] {
+        for line in
+            [format!("{option} http://target/"), format!("http://target/ {option}"), format!("{option} --bogus h")]
+        {
+            let said = refused(&format!("onrush {line}"));
+            assert!(said.starts_with(&format!("onrush: --{name} {shown:?}: {why}")), "{line}: {said}");
+        }
+        if name != "output" {
+            let said = refused(&format!("onrush sweep -c 1,2 {option} http://target/"));
+            assert!(said.contains(&format!("--{name} {shown:?}: {why}")), "{option}: {said}");
+        }
+    }
 }
 
 #[test]

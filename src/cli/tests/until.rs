@@ -30,10 +30,6 @@ fn what_cannot_be_known_is_refused_with_what_can_be() {
         ("--until p99+-2", "--until \"p99+-2\": at \"2\": \"2\" is not a percentage; try p99+-2%"),
         ("--until p99<50ms", "--until \"p99<50ms\": at \"<50ms\": expected +- and a precision here"),
         ("--until max+-2%", "--until \"max+-2%\": max has no confidence interval"),
-        (
-            "--until http://h/",
-            "--until lacks its value and took the URL \"http://h/\" instead; write --until LIST http://h/",
-        ),
         ("--fail-if p99+-2%", "--fail-if \"p99+-2%\": at \"+-2%\": +- is for --until"),
         ("--until p99+-2% -d 19s", "--until: 19s is too short for 20 batches of a second; write -d 20s or longer"),
         ("--until scheduled.p9+-2%", "--until scheduled.p9+-2%: there is no rate; add -R, for instance -R 1000"),
