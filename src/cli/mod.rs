@@ -22,6 +22,7 @@ mod front;
 mod help;
 mod hints;
 mod lab;
+mod levels;
 mod merge;
 mod pace;
 mod proxy;

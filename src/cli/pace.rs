@@ -163,9 +163,10 @@ impl TypedPace {
 const AT_LEAST: &str = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
 
 /// A rate. Zero is refused; in the compat dialects this is decided later.
-fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
+pub(super) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
     let text = value.to_string_lossy();
-    if let Some(meant) = several(flag, &text).filter(|_| !dialect.is_compat()) {
+    let is_rate = |level: &str| rate(flag, OsStr::new(level), Dialect::Native).is_ok();
+    if let Some(meant) = several(flag, &text, is_rate).filter(|_| !dialect.is_compat()) {
         return Err(wrong(flag, value, meant));
     }
     let rate = any_rate(flag, value, &text, dialect)?;

@@ -1,6 +1,6 @@
 //! Parses the values of options; a bad one is refused with an example of a good one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use super::command::quoted;
 use super::condition::{self, Purpose};
 use super::flags::{Flag, Id};
 use super::foreign;
+use super::levels;
 use super::refusal::{Refusal, wrong};
 use super::request;
 use super::units::{self, Unreadable};
@@ -29,7 +30,8 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
         Ok(count) => Ok(count),
         Err(reason) => {
             let text = value.to_string_lossy();
-            let meant = several(flag, &text).or_else(|| foreign::meant(flag.id, &text));
+            let meant = several(flag, &text, |level| count(flag, OsStr::new(level), Dialect::Native, most).is_ok())
+                .or_else(|| foreign::meant(flag.id, &text));
             if let Some(meant) = meant.filter(|_| !dialect.is_compat()) {
                 return Err(wrong(flag, value, meant));
             }
@@ -39,10 +41,13 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
     }
 }
 
-/// What to write instead of several numbers: those of a sweep, or thousands between commas.
-pub(super) fn several(flag: &Flag, text: &str) -> Option<String> {
+/// What to write instead of several numbers: those of a sweep, if each `is_value` of the option, or thousands between
+/// commas.
+pub(super) fn several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
     let letter = flag.spelling.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate));
-    let sweep = letter.zip(list(text)).map(|(letter, list)| format!("onrush sweep -{letter} {} URL", quoted(&list)));
+    let sweep = letter
+        .zip(list(flag, text, is_value))
+        .map(|(letter, list)| format!("onrush sweep -{letter} {} URL", quoted(&list)));
     match (ungrouped(text), sweep) {
         (Some(number), Some(sweep)) => Some(format!("not a number; write {number}, or for a list {sweep}")),
         (Some(number), None) => Some(format!("not a number; write {number}")),
@@ -60,18 +65,12 @@ fn ungrouped(text: &str) -> Option<String> {
     is_grouped.then(|| text.replace(',', ""))
 }
 
-/// The numbers of a sweep, as it takes them: a list, or a range with two dots. None of them is zero.
-fn list(text: &str) -> Option<String> {
-    let is_positive = |part: &str| {
-        let number = part.split('/').next().unwrap_or(part);
-        units::metric(number, Dialect::Native).is_ok_and(|number| number > 0)
-    };
-    if let Some((first, last)) = text.split_once("..").or_else(|| text.split_once('-')) {
-        return (is_positive(first) && is_positive(last)).then(|| format!("{first}..{last}"));
-    }
-    let parts: Vec<&str> =
-        if text.contains(',') { text.split(',').collect() } else { text.split_whitespace().collect() };
-    (parts.len() > 1 && parts.into_iter().all(is_positive)).then(|| text.to_owned())
+/// The list that a sweep takes in place of this text, if there is one.
+fn list(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
+    let list = levels::range(text).unwrap_or_else(|| text.to_owned());
+    let levels = levels::levels(flag.spelling.long, &list).ok()??;
+    let are_different = levels.iter().collect::<BTreeSet<_>>().len() == levels.len();
+    (are_different && levels.iter().all(|level| is_value(level))).then_some(list)
 }
 
 /// The size of a buffer in bytes.

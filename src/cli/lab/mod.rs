@@ -9,7 +9,6 @@ mod design;
 mod draft;
 mod file;
 mod help;
-mod levels;
 mod names;
 mod options;
 mod resolved;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::super::flags::Id;
 use super::super::front::{Front, Item, Misuse};
+use super::super::levels::levels;
 use super::super::refusal::is_url;
 use super::super::spelling::Spelling;
 use super::super::{hints, units};
 use super::Lab;
 use super::design::{self, Circumstances};
 use super::draft::{Draft, DraftFactor, DraftLevel};
-use super::levels::levels;
 use super::options::{ARGS, Options, SYSCTL, URL, redacted};
 use super::typed::{OPTIONS, SHORTHAND, Typed};
 use crate::plan::Dialect;

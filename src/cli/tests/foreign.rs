@@ -195,9 +195,25 @@ fn a_value_with_commas_is_a_list_for_a_sweep_or_a_number_with_separators() {
         ("-t '1 2 4'", format!("--threads \"1 2 4\": {each} -t '1 2 4' URL")),
         ("-R 1k..8k", format!("--rate \"1k..8k\": {each} -R 1k..8k URL")),
         ("-c 0..8", "--connections \"0..8\": not a number; try 100 or 10k".to_owned()),
+        ("-c 8..8", "--connections \"8..8\": not a number; try 100 or 10k".to_owned()),
+        ("-c 64..1", "--connections \"64..1\": not a number; try 100 or 10k".to_owned()),
+        ("-c 64-1", "--connections \"64-1\": not a number; try 100 or 10k".to_owned()),
+        ("-c 8,8", "--connections \"8,8\": not a number; try 100 or 10k".to_owned()),
+        ("-c 1,2000k", "--connections \"1,2000k\": not a number; try 100 or 10k".to_owned()),
+        ("-R 10/s..80/s", "--rate \"10/s..80/s\": a rate is per second or per minute; try 10k/s or 90/m".to_owned()),
+        ("-R 10..80/m", "--rate \"10..80/m\": not a number; try 1000, 10k or 90/m".to_owned()),
+        ("-R 90/h,1k", "--rate \"90/h,1k\": a rate is per second or per minute; try 10k/s or 90/m".to_owned()),
+        ("-c 1..8,64", format!("--connections \"1..8,64\": {each} -c 1..8,64 URL")),
         ("-n 10,20", "--requests \"10,20\": not a number; try 100 or 10k".to_owned()),
     ] {
         assert_eq!(refused(&format!("onrush {words} h")), format!("onrush: {expected}"));
+    }
+    for words in ["-c 10,20", "-c 1..64", "-c 1-64", "-c 1..8,64", "-t '1 2 4'", "-R 90/m,1k", "-R 1,500", "-R 1k..8k"]
+    {
+        let said = refused(&format!("onrush {words} h"));
+        let (_, proposed) = said.split_once("onrush sweep").unwrap();
+        let invocation = parse_ordered(&self::words(&format!("onrush sweep{proposed}")), false);
+        assert!(matches!(invocation, Invocation::Lab(_)), "{proposed}: {invocation:?}");
     }
     let compat = "wrk: --connections \"10,20\": not a number; try 100 or 10k\n";
     assert_eq!(refused_by_wrk("wrk -c 10,20 http://h/"), compat);

@@ -1,9 +1,9 @@
 //! The levels that a word of the command line stands for: `1,8,64`, `"1 8 64"`, or `1..64`, which doubles.
 
-use super::super::units;
+use super::units;
 use crate::plan::Dialect;
 
-/// The levels of the option with this name; `None`: the word is a single value.
+/// The levels of the option with this name, none of them read yet; `None`: the word is a single value.
 ///
 /// # Errors
 ///
@@ -15,12 +15,11 @@ pub(super) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, Strin
         false => word.split_whitespace().collect(),
     };
     if parts.len() < 2 && !word.contains("..") {
-        return match is_span(word) {
-            true => Err(refused(&format!(
-                "write {}, which doubles from the first to the last, or a list such as 1,8,64",
-                word.replacen('-', "..", 1)
+        return match range(word) {
+            Some(range) => Err(refused(&format!(
+                "write {range}, which doubles from the first to the last, or a list such as 1,8,64"
             ))),
-            false => Ok(None),
+            None => Ok(None),
         };
     }
     let mut levels = Vec::new();
@@ -36,10 +35,10 @@ pub(super) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, Strin
     Ok(Some(levels))
 }
 
-/// Whether somebody means a range: `1-256`.
-fn is_span(word: &str) -> bool {
-    let is_number = |text: &str| text.starts_with(|first: char| first.is_ascii_digit()) && number(text).is_some();
-    word.split_once('-').is_some_and(|(first, last)| is_number(first) && is_number(last))
+/// The range that somebody means by `1-256`.
+pub(super) fn range(word: &str) -> Option<String> {
+    let (first, last) = word.split_once('-')?;
+    doubled(first, last).map(|_| format!("{first}..{last}"))
 }
 
 /// The numbers from the first to the last, each twice the one before; the last is always there.
@@ -73,7 +72,7 @@ mod tests {
         ] {
             assert_eq!(levels("connections", word).unwrap().unwrap().join(" "), expected, "{word}");
         }
-        for word in ["8", "10k", "90/m", "x", "-1", ""] {
+        for word in ["8", "10k", "90/m", "x", "-1", "", "64-1", "8-8", "0-8", "1--8"] {
             assert_eq!(levels("connections", word), Ok(None), "{word}");
         }
     }
