@@ -99,25 +99,58 @@ fn undecidable(experiment: &Experiment) -> Option<String> {
     if points.len() < 2 || factors.iter().all(|factor| factor.name == "rate") {
         return None;
     }
-    let expected = |Point { plan, .. }: &Point| {
-        let (schedule, stop) = (plan.schedule.as_ref()?, plan.stop);
-        let of_time =
-            stop.duration.map(|length| schedule.per_second_between(Duration::ZERO, length) * length.as_secs_f64());
-        let requests =
-            stop.requests.map_or(f64::INFINITY, |requests| requests as f64).min(of_time.unwrap_or(f64::INFINITY));
-        Some((requests as u64, schedule.most_per_second()))
-    };
-    let expected = points.iter().map(expected).collect::<Option<Vec<_>>>()?;
-    let (requests, per_s) = expected.into_iter().min_by_key(|(requests, _)| *requests)?;
-    (requests < RESPONSES_NEEDED).then(|| {
+    let expected = points.iter().map(|point| Expected::of(&point.plan)).collect::<Option<Vec<_>>>()?;
+    let fewest = expected.into_iter().min_by_key(Expected::requests)?;
+    (fewest.requests() < RESPONSES_NEEDED).then(|| {
         format!(
             "there will be no verdict: runs with a rate are compared by their {DECISIVE}, for which each needs {} responses, \
-             and one has {} requests; measure for longer, such as {:.0}s (-d)",
+             and one has {} requests; {}",
             units::thousands(RESPONSES_NEEDED),
-            units::thousands(requests),
-            enough_s(per_s).ceil()
+            units::thousands(fewest.requests()),
+            fewest.remedy()
         )
     })
+}
+
+/// How many requests a run with a rate will have.
+struct Expected {
+    /// Those that are due until its time is over; `None`: no time ends it.
+    of_time: Option<f64>,
+    /// Those after which it ends, if it ends after requests.
+    limit: Option<u64>,
+    /// Its rate, unless its stages set that, or how long it lasts.
+    per_s: Option<f64>,
+}
+
+impl Expected {
+    /// `None`: the run has no rate.
+    fn of(plan: &Plan) -> Option<Self> {
+        let schedule = plan.schedule.as_ref()?;
+        let due = |length: Duration| schedule.per_second_between(Duration::ZERO, length) * length.as_secs_f64();
+        let is_staged = plan.levels.is_some() || schedule.stages.iter().any(|stage| stage.length.is_some());
+        Some(Self {
+            of_time: plan.stop.duration.map(due),
+            limit: plan.stop.requests,
+            per_s: (!is_staged).then(|| schedule.most_per_second()),
+        })
+    }
+
+    fn requests(&self) -> u64 {
+        self.of_time.map_or(u64::MAX, |due| due as u64).min(self.limit.unwrap_or(u64::MAX))
+    }
+
+    /// What to do about too few; whatever ends the run too early must be changed.
+    fn remedy(&self) -> String {
+        let is_too_few = |requests: &f64| *requests < RESPONSES_NEEDED as f64;
+        let longer = self.of_time.filter(is_too_few).map(|due| match self.per_s {
+            Some(per_s) => format!("measure for longer, such as {:.0}s (-d)", enough_s(per_s).ceil()),
+            // Rounded up to tenths.
+            None => format!("make its stages {} times as long (--stages)", (enough_s(due) * 10.0).ceil() / 10.0),
+        });
+        let more = self.limit.filter(|limit| *limit < RESPONSES_NEEDED);
+        let more = more.map(|_| format!("send {} requests or more (-n)", units::thousands(RESPONSES_NEEDED)));
+        longer.into_iter().chain(more).collect::<Vec<_>>().join(", and ")
+    }
 }
 
 /// How many seconds a run at a rate needs for its comparison; one of random requests may have fewer than it should.

@@ -3,12 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use super::super::flags::Id;
+use super::super::flags::{self, Id};
 use super::super::front::{Front, Item, Misuse};
+use super::super::hints;
 use super::super::levels::levels;
+use super::super::pace::rate;
 use super::super::refusal::is_url;
 use super::super::spelling::Spelling;
-use super::super::{hints, units};
 use super::Lab;
 use super::design::{self, Circumstances};
 use super::draft::{Draft, DraftFactor, DraftLevel};
@@ -106,8 +107,10 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
 
 /// How long a run of `vs` measures: with a rate, until it has enough responses to be compared, if that is not very long.
 fn slice(run: &Options) -> Duration {
-    let per_s = run.0.get("rate").and_then(|values| units::metric(values.last()?, Dialect::Native).ok());
-    let enough = per_s.and_then(|per_s| Duration::try_from_secs_f64(design::enough_s(per_s as f64)).ok());
+    let typed = run.0.get("rate").and_then(|values| values.last());
+    // What is wrong with it is said where the points are made.
+    let asked = typed.and_then(|typed| rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
+    let enough = asked.and_then(|asked| Duration::try_from_secs_f64(design::enough_s(asked.per_second())).ok());
     let tenths = |length: Duration| Duration::from_millis(length.as_millis().next_multiple_of(100) as u64);
     enough.map(tenths).filter(|enough| (SLICE..=SLICE_MAX).contains(enough)).unwrap_or(SLICE)
 }

@@ -159,18 +159,40 @@ fn versus_of(line: &str) -> Result<Experiment, String> {
 fn that_runs_will_be_too_short_for_a_verdict_is_said_beforehand() {
     let words = |line: &str| -> Vec<OsString> { line.split_whitespace().map(OsString::from).collect() };
     let warned = |lab: Result<Option<Lab>, String>| lab.unwrap().unwrap().warnings;
-    let line = |requests: &str, length: &str| {
+    let said = |requests: &str, remedy: &str| {
         vec![format!(
             "there will be no verdict: runs with a rate are compared by their p99, for which each needs 2,000 responses, and \
-             one has {requests} requests; measure for longer, such as {length} (-d)"
+             one has {requests} requests; {remedy}"
         )]
     };
+    let line = |requests: &str, length: &str| said(requests, &format!("measure for longer, such as {length} (-d)"));
     let vs = |options: &str| warned(versus(&words(&format!("http://a/ http://b/ {options}"))));
     assert_eq!(vs("-R 100"), line("200", "22s"));
     assert_eq!(vs("-R 500 -d 1s"), line("500", "5s"));
-    assert_eq!(vs("-R 500 -n 1999"), line("1,999", "5s"));
-    let fine = ["", "-R 500", "-R 500 -n 2000", "-R 1 -d 1h"].map(vs);
-    assert_eq!(fine, [const { Vec::<String>::new() }; 4]);
+    assert_eq!(vs("-R 30/m"), line("1", "4400s"));
+    assert_eq!(vs("-R 500 -n 3000 -d 1s"), line("500", "5s"));
+    // Whatever ends the run too early is what must be changed.
+    let more = "send 2,000 requests or more (-n)";
+    assert_eq!(["-R 500 -n 1999", "-R 500 -n 1999 -d 5s"].map(vs), [said("1,999", more), said("1,999", more)]);
+    let both = format!("measure for longer, such as 5s (-d), and {more}");
+    assert_eq!(vs("-R 500 -n 1999 -d 1s"), said("500", &both));
+    let stages = |times: &str| format!("make its stages {times} times as long (--stages)");
+    assert_eq!(vs("--stages 1s:100..300"), said("200", &stages("11")));
+    assert_eq!(vs("-R 900 --stages c=1s:1,1s:2"), said("1,800", &stages("1.3")));
+    let fine = [
+        "",
+        "-R 500",
+        "-R 500/s",
+        "-R 30k/m",
+        "-R 500 -n 2000",
+        "-R 1 -d 1h",
+        // As advised.
+        "-R 500 -n 2000 -d 5s",
+        "--stages 11s:100..300",
+        "-R 900 --stages c=1.3s:1,1.3s:2",
+    ]
+    .map(vs);
+    assert_eq!(fine, [const { Vec::<String>::new() }; 9]);
     let sweep = |options: &str| warned(sweep(&words(&format!("http://a/ {options}"))));
     assert_eq!(sweep("-c 8,16 -R 100"), line("1,000", "22s"));
     assert_eq!((sweep("-R 100,200"), sweep("-c 8,16")), (vec![], vec![]));
@@ -219,7 +241,14 @@ fn targets_are_compared_in_short_runs_unless_others_are_asked_for() {
     let plan = &requests.points[0].plan;
     assert_eq!((plan.stop.duration, plan.stop.requests, plan.warmup.as_secs()), (None, Some(100), 1));
     // A p99 that is compared takes 2,000 responses.
-    for (words, length_ms) in [("-R 500", 4_400), ("-R 10k", 2_000), ("-R 110", 20_000), ("-R 500 -d 1s", 1_000)] {
+    for (words, length_ms) in [
+        ("-R 500", 4_400),
+        ("-R 500/s", 4_400),
+        ("-R 30k/m", 4_400),
+        ("-R 10k", 2_000),
+        ("-R 110", 20_000),
+        ("-R 500 -d 1s", 1_000),
+    ] {
         let experiment = versus_of(&format!("http://a/ http://b/ {words}")).unwrap();
         let length = experiment.points[0].plan.stop.duration.unwrap();
         assert_eq!(length.as_millis(), length_ms, "{words}");
