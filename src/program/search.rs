@@ -20,6 +20,7 @@ use crate::live::ProgressLine;
 use crate::plan::search::Over;
 use crate::plan::secrets::Known;
 use crate::plan::{Addresses, Format, Io, Load, Plan, Search};
+use crate::random::Random;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::report::{Judgement, Note};
@@ -406,7 +407,9 @@ impl<'a> Runs<'a> {
         let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
         // Nobody needs the digits beyond tenths.
         let drain = Duration::from_millis(drain.as_millis() as u64 / 100 * 100);
-        let plan = Plan { warmup: step.settle, ..self.search.run(load, length, drain) };
+        // Runs that all began with the same arrivals would all be a little too easy, or too hard.
+        let seed = Random::new(self.search.plan.seed.wrapping_add(self.points.len() as u64)).next();
+        let plan = Plan { warmup: step.settle, seed, ..self.search.run(load, length, drain) };
         let row = length / search::WINDOWS;
         let requests = if over == Over::Rate { over.number(load) * length.as_secs_f64() } else { f64::INFINITY };
         let hopeless = Hopeless::of(&self.search.objective, requests);
