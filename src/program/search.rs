@@ -30,7 +30,7 @@ use crate::run::{
 };
 use crate::script::Exit;
 use crate::search::{
-    self, Course, Document, Ended, Fault, Found, Hopeless, Kind, Limit, Look, Next, Point, Step, words,
+    self, Alone, Course, Document, Ended, Fault, Found, Hopeless, Limit, Look, Next, Point, Step, words,
 };
 use crate::verdict::{LimitedBy, Verdict};
 use crate::{report, session};
@@ -57,6 +57,11 @@ const PROBE: Duration = Duration::from_secs(1);
 const PROBE_PAUSE: Duration = Duration::from_millis(100);
 const RECOVERY: Duration = Duration::from_secs(5);
 const RECOVERY_PARTS: u32 = 6;
+/// How many requests are sent one after the other to know whether the target is too slow without any load.
+const ALONE: u64 = 10;
+/// That no load can hold takes this many failed runs: a target may be slow in its first seconds.
+const HOPELESS_MIN: usize = 2;
+
 /// Carries out a search, from the first run to the exit code.
 pub fn search(search: &mut Search) -> u8 {
     let has_script = search.plan.script.is_some();
@@ -181,7 +186,7 @@ impl Finished {
         let codes = [
             (EXIT_NOTHING_COMPLETED, self.ended == Ended::Died),
             (EXIT_OUR_FAULT, is_our_fault && search.plan.show.is_strict),
-            (EXIT_BROKEN, matches!(found.kind, Kind::None(_)) && !is_inconclusive),
+            (EXIT_BROKEN, found.is_none(&self.points)),
             (EXIT_INCONCLUSIVE, is_inconclusive),
             (EXIT_INTERRUPTED, is_interrupted),
         ];
@@ -207,6 +212,8 @@ struct Runs<'a> {
     known: (u64, f64),
     points: Vec<Point>,
     look: Option<Look>,
+    /// The requests that were sent one at a time.
+    alone: Alone,
     /// Whether the target had not recovered from the last run when the search went on.
     is_recovering: bool,
     runs: Option<[Box<result::Document>; 2]>,
@@ -232,6 +239,7 @@ impl<'a> Runs<'a> {
             known: (1, 0.0),
             points: Vec::new(),
             look: None,
+            alone: Alone::NONE,
             is_recovering: false,
             runs: None,
             spares: Vec::new(),
@@ -272,6 +280,7 @@ impl<'a> Runs<'a> {
         }
         // A single request finds a wrong port at once, and the connections are there before anything counts.
         let (once, judgement) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+        self.alone.record(&once);
         if self.interrupt.is_asked() {
             return Ok(None);
         }
@@ -306,12 +315,18 @@ impl<'a> Runs<'a> {
 
     /// Searches from this load; returns why it ended.
     fn from(&mut self, first: u64) -> anyhow::Result<Ended> {
-        self.check_length(first)?;
+        if let Some(ended) = self.check_length(first)? {
+            return Ok(ended);
+        }
         if !self.has_begun {
             // A run of a number of requests waits for a target that refuses; a single request finds a wrong port at once.
-            self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+            let (once, _) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+            self.alone.record(&once);
         }
         loop {
+            if self.is_hopeless() && self.points.iter().filter(|point| point.is_clean()).count() >= HOPELESS_MIN {
+                return Ok(Ended::Hopeless(self.alone));
+            }
             let step = match self.next(first) {
                 Next::Run(step) => step,
                 Next::End(ended) => {
@@ -338,6 +353,12 @@ impl<'a> Runs<'a> {
         }
     }
 
+    /// Whether no load can hold: even one request at a time takes longer than the objective allows.
+    fn is_hopeless(&self) -> bool {
+        let has_held = self.look.is_some_and(|look| look.holds) || self.points.iter().any(Point::holds);
+        !has_held && self.alone.exceeds(&self.search.objective)
+    }
+
     fn next(&self, first: u64) -> Next {
         let (elapsed, per_s) = (self.elapsed(), |load| self.expected(load));
         Course { search: self.search, first, points: &self.points, elapsed, per_s: &per_s }.next()
@@ -352,22 +373,51 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Refuses a search that has no time for its first run, or not for as many responses as its percentile needs.
-    fn check_length(&self, first: u64) -> anyhow::Result<()> {
+    /// Refuses a search that has no time for its first run, or not for as many responses as its percentile needs; unless
+    /// time would not help because the target is too slow without any load: then the search is over.
+    fn check_length(&mut self, first: u64) -> anyhow::Result<Option<Ended>> {
         let per_s = self.expected(first);
         let is_too_short = self.needed / per_s > self.search.budget.as_secs_f64();
         if is_too_short || matches!(self.next(first), Next::End(_)) {
+            // A rate that was typed is refused before anything is sent.
+            if is_too_short && self.has_begun {
+                let plan = self.one_at_a_time(ALONE, RECOVERY);
+                let (outcome, judgement) = self.run(&plan, RECOVERY)?;
+                self.alone.record(&outcome);
+                if self.interrupt.is_asked() {
+                    return Ok(Some(Ended::Signal));
+                }
+                if self.is_hopeless() {
+                    self.keep(result::Document::of(&plan, &outcome, &judgement));
+                    return Ok(Some(Ended::Hopeless(self.alone)));
+                }
+            }
             let line = words::too_long(self.search, self.needed, per_s);
             return Err(Fruitless { line, code: EXIT_WRONG }.into());
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// The plan that sends so many requests one after the other, in no longer than this.
+    fn one_at_a_time(&self, requests: u64, longest: Duration) -> Plan {
+        let mut plan = self.search.closed_loop(longest);
+        plan.load = Load::new(1, 1);
+        plan.stop.requests = Some(requests);
+        plan
+    }
+
+    /// Keeps the documents of the first and of the last run.
+    fn keep(&mut self, document: result::Document) {
+        let document = Box::new(document);
+        let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
+        self.runs = Some([first, document]);
     }
 
     /// After an overload: sends one request at a time until the latency is as low as it was.
     fn recover(&mut self) -> anyhow::Result<()> {
-        let mut plan = self.search.closed_loop(PROBE);
-        plan.load = Load::new(1, 1);
-        plan.stop.requests = Some(PROBES);
+        // Three requests take that long if the target is only slow.
+        let calm = Duration::from_nanos(if self.calm_ns == u64::MAX { 0 } else { self.calm_ns });
+        let plan = self.one_at_a_time(PROBES, (calm * RECOVERED * PROBES as u32).clamp(PROBE, RECOVERY));
         let until = self.elapsed() + RECOVERY.max(self.search.budget / RECOVERY_PARTS);
         // A run with one connection would close all others.
         let kept = self.spares.split_off(self.spares.len().min(1));
@@ -378,6 +428,9 @@ impl<'a> Runs<'a> {
             let limit_ns = calm_ns.saturating_mul(RECOVERED.into()).saturating_add(nanos(RECOVERED_ABOVE));
             let is_calm = latency.count() >= PROBES && latency.percentile(50.0) <= limit_ns;
             self.is_recovering = !is_calm;
+            if is_calm {
+                self.alone.record(&outcome);
+            }
             let is_late = self.elapsed() >= until.min(self.search.budget);
             if is_calm || is_late || self.interrupt.is_asked() {
                 self.spares.extend(kept);
@@ -426,6 +479,7 @@ impl<'a> Runs<'a> {
             &outcome,
             judgement.verdict.as_ref(),
         );
+        point.is_early = rows < search::WINDOWS.into() && outcome.ended == RunEnded::Duration;
         self.say_statuses(&plan, &judgement);
         if point.fault == Some(Fault::NoResponse) {
             print_notes(&plan, &outcome, &judgement);
@@ -434,9 +488,7 @@ impl<'a> Runs<'a> {
         } else {
             point.blame(self.limit(&outcome, judgement.verdict.as_ref()));
         }
-        let document = Box::new(result::Document::of(&plan, &outcome, &judgement));
-        let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
-        self.runs = Some([first, document]);
+        self.keep(result::Document::of(&plan, &outcome, &judgement));
         self.pause(&outcome, point.per_s);
         if over != Over::Rate {
             self.known = (load, point.per_s);

@@ -48,6 +48,7 @@ pub use gates::{annotation, objective};
 pub use judgement::Judgement;
 pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places, print_notes};
 pub use once::once;
+pub use unavailable::unanswered;
 pub use verdict::VERDICT_MIN;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,9 @@
 //! How much of a run with a schedule the target was unavailable: requests were due, and far longer than responses
 //! usually took there was none.
 
+use std::time::Duration;
+
+use super::silences::silences;
 use crate::plan::Plan;
 use crate::run::{DueGap, Outcome, nanos};
 use crate::stats::Gap;
@@ -47,6 +50,15 @@ impl Unavailable {
     pub fn due(&self) -> u64 {
         self.times.iter().map(|time| time.due).sum::<u64>().min(self.due_in_all)
     }
+}
+
+/// For how long requests were due, or without a schedule in flight, and there was no response far longer than usual.
+pub fn unanswered(plan: &Plan, outcome: &Outcome) -> Duration {
+    let ns = match Unavailable::of(plan, outcome) {
+        Some(unavailable) => total_ns(&unavailable.spans),
+        None => silences(plan, outcome).into_iter().map(|(_, heard_ns)| heard_ns).sum(),
+    };
+    Duration::from_nanos(ns)
 }
 
 /// The median latency of the responses, in nanoseconds, or if it is less, of those that no time without responses held

@@ -39,7 +39,8 @@ pub struct Document {
     /// What was varied: `rate`, `connections` or `threads`.
     pub over: String,
     /// Why it ended: `done`, `time` (`-d` was over), `unconfirmed` (every load that was to be confirmed failed), `signal`,
-    /// `died` (the target stopped responding) or `limited`.
+    /// `died` (the target stopped responding), `hopeless` (even one request at a time took longer than the condition allows)
+    /// or `limited`.
     pub ended: String,
     /// What was the limit instead of the target, if the search ended because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,6 +113,10 @@ pub struct Run {
     /// Whether the run was to confirm that its load holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirms: bool,
+    /// Whether the run ended early, because it could not hold any more: it has fewer requests than planned, and
+    /// `rate_per_s` leaves out those that were still in flight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_early: bool,
     /// The share of the time for which the thread of onrush that waited longest for a processor did so; left out if none
     /// did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +146,7 @@ impl Document {
         let (highest, at_least) = match found.kind {
             Kind::Highest(load) => (Some(Highest { load: number(load), fails }), None),
             Kind::AtLeast(load) | Kind::All(load) => (None, Some(number(load))),
-            Kind::None(_) | Kind::Unknown => (None, None),
+            Kind::None(_) | Kind::Never(_) | Kind::Unknown => (None, None),
         };
         Self {
             schema: SCHEMA,
@@ -191,6 +196,7 @@ impl Run {
             completed: point.completed,
             slope_us_per_s: point.slope_ns_per_s.map(|slope| slope / 1e3),
             confirms: point.confirms,
+            ended_early: point.is_early,
             queued: Some(point.starved.generator).filter(|share| *share > 0.0),
             target_queued: Some(point.starved.target).filter(|share| *share > 0.0),
             stalled_s: (!point.stalled.is_zero()).then_some(point.stalled.as_secs_f64()),

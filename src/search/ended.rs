@@ -1,6 +1,6 @@
 //! How a search ended.
 
-use super::Limit;
+use super::{Alone, Limit};
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum Ended {
     Signal,
     /// The target stopped responding.
     Died,
+    /// Even one request at a time took longer than the objective allows: no load can hold.
+    Hopeless(Alone),
     /// Something other than the target was the limit.
     Limited(Limit),
 }
@@ -28,6 +30,7 @@ impl Ended {
             Self::Unconfirmed => "unconfirmed",
             Self::Signal => "signal",
             Self::Died => "died",
+            Self::Hopeless(_) => "hopeless",
             Self::Limited(_) => "limited",
         }
     }

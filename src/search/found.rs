@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::strategy::is_exact;
-use super::{Ended, Fault, Fit, Point, Starved, confirmed, needed};
+use super::{Alone, Ended, Fault, Fit, Point, Starved, confirmed, needed};
 use crate::plan::search::{Over, Search};
 
 /// The closed loop before the first run.
@@ -32,6 +32,11 @@ pub struct Found<'a> {
     pub contradicting: Vec<&'a Point>,
     /// Who waited for a processor in runs that failed.
     pub starved: Starved,
+    /// In runs that contradict the others: for how long there was no response, and how many attempts to connect failed, each
+    /// at its worst.
+    pub silent: Duration,
+    /// See above.
+    pub unconnected: u64,
     /// The closed loop, if the objective held in it while no lower load did.
     pub look: Option<Look>,
 }
@@ -48,6 +53,8 @@ pub enum Kind {
     All(u64),
     /// No load held, down to this one.
     None(u64),
+    /// No load can hold: even one request at a time took too long.
+    Never(Alone),
     /// No run says anything.
     Unknown,
 }
@@ -56,6 +63,9 @@ pub enum Kind {
 const CONTRADICTING_MAX: usize = 3;
 /// A single run may have been disturbed.
 const CONTRADICTING_MIN: usize = 2;
+
+/// That no load holds takes this many failed runs.
+const FAILED_MIN: usize = 2;
 
 /// The interval has its confidence in a search that may take this long, and had this many times the responses that its
 /// objective needs: in others, the limit is outside of it more often.
@@ -72,6 +82,9 @@ pub(super) fn is_confident(search: &Search, points: &[Point], ended: Ended) -> b
 impl<'a> Found<'a> {
     /// The conclusion; `look`: the closed loop that the first rate comes from.
     pub fn of(over: Over, points: &'a [Point], look: Option<Look>, ended: Ended) -> Self {
+        if let Ended::Hopeless(alone) = ended {
+            return Self::never(alone, points);
+        }
         let clean = || points.iter().filter(|point| point.is_clean());
         let held = clean().filter(|point| point.holds()).map(|point| point.load).max();
         let failed = || clean().filter(|point| !point.holds());
@@ -105,7 +118,24 @@ impl<'a> Found<'a> {
             Kind::None(load) => over == Over::Rate && look.holds && look.per_s > over.number(load),
             _ => false,
         });
-        Self { ended, look, kind, interval, beyond, contradicting, starved }
+        let silent = contradicting.iter().map(|point| point.silent).max().unwrap_or_default();
+        let unconnected = contradicting.iter().map(|point| point.unconnected).max().unwrap_or_default();
+        Self { ended, look, kind, interval, beyond, contradicting, starved, silent, unconnected }
+    }
+
+    /// The conclusion that no load can hold, which nothing about the runs casts doubt on.
+    fn never(alone: Alone, points: &'a [Point]) -> Self {
+        Self {
+            ended: Ended::Hopeless(alone),
+            kind: Kind::Never(alone),
+            interval: None,
+            beyond: points.iter().filter(|point| point.is_clean()).min_by_key(|point| point.load),
+            contradicting: Vec::new(),
+            starved: Starved::default(),
+            silent: Duration::ZERO,
+            unconnected: 0,
+            look: None,
+        }
     }
 
     /// Whether so many runs contradict one another that the result is in doubt.
@@ -114,16 +144,33 @@ impl<'a> Found<'a> {
         self.contradicting.len() >= CONTRADICTING_MIN && self.contradicting.len() * CONTRADICTING_MAX >= clean
     }
 
-    /// Whether what was to be found out is still unknown, although no signal cut the search short.
+    /// Whether it is sure that no load that was tried holds: a single run may have been disturbed.
+    pub fn is_none(&self, points: &[Point]) -> bool {
+        match self.kind {
+            Kind::Never(_) => true,
+            Kind::None(_) => !self.is_doubted() && points.iter().filter(|point| point.is_clean()).count() >= FAILED_MIN,
+            _ => false,
+        }
+    }
+
+    /// Whether what was to be found out is still unknown, and not only because a signal cut the search short.
     pub fn is_inconclusive(&self, points: &[Point]) -> bool {
         match (self.ended, self.kind) {
-            (Ended::Died | Ended::Signal, _) => false,
+            (Ended::Died, _) | (_, Kind::Never(_)) => false,
             (Ended::Limited(_), _) => true,
+            (_, Kind::None(_)) if self.is_doubted() => true,
+            (_, Kind::Highest(_) | Kind::All(_)) if self.is_contradicted(points) => true,
+            (Ended::Signal, _) => false,
             (Ended::Time, Kind::All(_)) => true,
             (_, Kind::AtLeast(_) | Kind::Unknown) => true,
-            (_, Kind::None(_)) => self.starved.matters() || self.look.is_some(),
-            (_, Kind::Highest(_) | Kind::All(_)) => self.is_contradicted(points),
+            (_, Kind::None(_)) => !self.is_none(points),
+            (_, Kind::Highest(_) | Kind::All(_)) => false,
         }
+    }
+
+    /// Whether something speaks against it that no load holds.
+    fn is_doubted(&self) -> bool {
+        self.starved.matters() || self.look.is_some()
     }
 }
 

@@ -6,6 +6,7 @@
 //! functions: nothing here runs, waits, prints or reads a clock. [`words`] has the lines for the user, and [`Document`] is
 //! the search as a file.
 
+mod alone;
 mod document;
 mod ended;
 pub mod errors;
@@ -22,6 +23,7 @@ mod step;
 mod strategy;
 pub mod words;
 
+pub use alone::Alone;
 pub use document::Document;
 pub use ended::Ended;
 pub use excess::{Excess, Hopeless, Share};

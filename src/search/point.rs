@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Excess, Limit, Starved, Step, errors};
-use crate::plan::condition::{Metric, Value};
+use crate::plan::condition::{Metric, Term, Value};
 use crate::plan::schedule::Arrivals;
 use crate::plan::search::{Over, Search};
 use crate::plan::{Condition, Plan};
@@ -33,8 +33,14 @@ pub struct Point {
     pub excess: Option<Excess>,
     /// Who waited for a processor in that time.
     pub starved: Starved,
+    /// For how long there was no response although one was due.
+    pub silent: Duration,
+    /// How many attempts to connect failed.
+    pub unconnected: u64,
     /// Whether the run was to confirm that the load holds.
     pub confirms: bool,
+    /// Whether it ended early, because it could not hold any more.
+    pub is_early: bool,
     /// Whether its errors alone break the objective, which no processor time would have changed.
     pub is_broken_by_errors: bool,
     /// Why the load does not hold; `None`: it does.
@@ -131,7 +137,9 @@ impl Point {
         let measured = Measured { reached, windows, completed: counters.completed, stalled, excess, terms };
         let point = Self::judge(load, length, measured, limit_ns(&search.objective));
         let is_broken_by_errors = errors::break_it(&search.objective, outcome);
-        Self { confirms, starved: Starved::of(outcome), is_broken_by_errors, ..point }
+        let silent = report::unanswered(plan, outcome);
+        let unconnected = outcome.totals.ledger.totals().connect;
+        Self { confirms, starved: Starved::of(outcome), silent, unconnected, is_broken_by_errors, ..point }
     }
 
     /// Judges what a run measured; `limit_ns`: the lowest latency that the objective allows.
@@ -165,7 +173,10 @@ impl Point {
             stalled,
             excess,
             starved: Starved::default(),
+            silent: Duration::ZERO,
+            unconnected: 0,
             confirms: false,
+            is_early: false,
             is_broken_by_errors: false,
             fault,
         }
@@ -225,11 +236,15 @@ fn by_chance(plan: &Plan, due: f64) -> f64 {
 
 /// The lowest latency that an objective allows, in nanoseconds, if it says anything about latencies.
 pub(super) fn limit_ns(objective: &Condition) -> Option<f64> {
-    let limits = objective.terms.iter().filter_map(|term| match (term.metric, term.value) {
+    objective.terms.iter().filter_map(term_limit_ns).min_by(f64::total_cmp)
+}
+
+/// The latency that a term is about, in nanoseconds.
+pub(super) fn term_limit_ns(term: &Term) -> Option<f64> {
+    match (term.metric, term.value) {
         (Metric::Latency(..), Value::Time(time)) => Some(time.as_nanos() as f64),
         _ => None,
-    });
-    limits.min_by(f64::total_cmp)
+    }
 }
 
 /// How fast the mean latency of the windows rises, in nanoseconds per second, and its standard error, by least squares.

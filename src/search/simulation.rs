@@ -31,7 +31,10 @@ pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
         stalled: Duration::ZERO,
         excess: None,
         starved: Starved::default(),
+        silent: Duration::ZERO,
+        unconnected: 0,
         confirms: false,
+        is_early: false,
         is_broken_by_errors: false,
         fault: (!holds).then_some(Fault::Objective),
     };

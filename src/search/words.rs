@@ -2,7 +2,7 @@
 
 use super::fit::CONFIDENCE;
 use super::found::{is_confident, unconfirmed};
-use super::{Ended, Fault, Found, Kind, Limit, Look, Point};
+use super::{Alone, Ended, Fault, Found, Kind, Limit, Look, Point};
 
 use crate::plan::search::{Over, Search};
 use crate::report::result::NO_RESPONSE;
@@ -57,10 +57,22 @@ pub fn run(search: &Search, point: &Point) -> String {
         Some(Fault::Limited(_)) => "limited",
         Some(_) => "fails",
     };
-    let why = why(point).map_or_else(String::new, |why| format!(", but {why}"));
-    let confirms =
-        if point.confirms { format!(" (confirmation, {})", units::spaced(point.length)) } else { String::new() };
-    format!("{load:>12}  {holds:<7}  {:.1}/s, {}{why}{confirms}", point.per_s, terms.join(", "))
+    let why = why(point).map(|why| format!("but {why}"));
+    // Without a response, a percentile only says for how long nothing came.
+    let measured = match point.fault {
+        Some(Fault::NoResponse) => NO_RESPONSE.to_owned(),
+        _ => terms.into_iter().chain(why).collect::<Vec<_>>().join(", "),
+    };
+    let length = units::spaced(point.length);
+    let kind = match (point.confirms, point.is_early) {
+        (true, true) => format!(" (confirmation, ended early after {length})"),
+        (true, false) => format!(" (confirmation, {length})"),
+        (false, true) => format!(", ended early after {length}"),
+        (false, false) => String::new(),
+    };
+    let is_late = point.per_s == 0.0 && point.completed > 0;
+    let late = if is_late { " (every response came after the run)" } else { "" };
+    format!("{load:>12}  {holds:<7}  {:.1}/s{late}, {measured}{kind}", point.per_s)
 }
 
 /// Why a load does not hold, if the terms of the objective do not show it.
@@ -121,12 +133,12 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
         }
         Ended::Died => Some(format!("the target did not respond at {last}")),
         Ended::Limited(limit) => Some(format!("{} was the limit at {last}, not the target", limit.words())),
-        Ended::Done | Ended::Time | Ended::Unconfirmed | Ended::Signal => None,
+        Ended::Done | Ended::Time | Ended::Unconfirmed | Ended::Signal | Ended::Hopeless(_) => None,
     };
     let early = match ended {
         Ended::Time | Ended::Unconfirmed => "; give the search more time (-d)",
         Ended::Signal => "; the search was interrupted",
-        Ended::Done | Ended::Died | Ended::Limited(_) => "",
+        Ended::Done | Ended::Died | Ended::Hopeless(_) | Ended::Limited(_) => "",
     };
     let highest = format!("Highest {noun} with {objective}");
     let beyond =
@@ -144,18 +156,18 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
         (_, Some(spoilt)) => format!("{highest}: unknown: {spoilt}"),
         (Kind::AtLeast(load), None) => {
             let why = match unconfirmed(points) {
-                Some(point) => format!(
-                    "{} failed in the run of {} that was to confirm it{}",
-                    show(point.load),
-                    units::spaced(point.length),
-                    wrong(point)
-                ),
+                Some(point) => unconfirmable(*over, point),
                 None => "there was no time for the run that confirms it".to_owned(),
             };
             let sure = within().map_or_else(String::new, |sure| format!("; {sure}"));
             format!("{highest}: not confirmed: {} held, but {why}{sure}{early}", show(load))
         }
         (Kind::All(load), None) => format!("Every {noun} tried holds {objective}, up to {}{early}", show(load)),
+        (Kind::Never(Alone { responses, least_ns }), _) => format!(
+            "No {noun} can hold {objective}: even one request at a time took {} or longer ({})",
+            units::time_us(least_ns as f64 / 1e3),
+            units::counted(responses, "request")
+        ),
         (Kind::Unknown, None) => format!("{highest}: unknown: no run was conclusive{early}"),
         (Kind::None(load), None) => {
             let lower = if ended == Ended::Time { ", or begin lower" } else { "" };
@@ -163,6 +175,18 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
             let once = if runs == 1 { " (one run)" } else { "" };
             format!("No {noun} tried holds {objective}, down to {}{once}{early}{lower}", show(load))
         }
+    }
+}
+
+/// What became of the last run that was to confirm a load.
+fn unconfirmable(over: Over, point: &Point) -> String {
+    let (load, length, wrong) = (load(over, point.load), units::spaced(point.length), wrong(point));
+    if point.is_early {
+        format!(
+            "the long run that was to confirm {load} was ended after {length}, because it could not hold any more{wrong}"
+        )
+    } else {
+        format!("the run of {length} that was to confirm {load} failed{wrong}")
     }
 }
 
@@ -200,12 +224,18 @@ pub fn contradicted(over: Over, points: &[Point], found: &Found) -> Option<Strin
     let runs: Vec<String> = shown.chain(more).collect();
     let first = points.iter().take(against.len());
     let are_first = against.iter().all(|point| !point.holds()) && first.eq(against.iter().copied());
-    let why = match found.starved.words() {
-        _ if are_first => "the target was slower at first; add --warmup, or search for longer (-d)".to_owned(),
-        words if words.is_empty() => "the target, or this machine, was slower in some runs, and why was not observed; \
-                                      repeat the search when its machine has nothing else to do"
-            .to_owned(),
-        words => format!("in these runs, {words}; repeat the search when its machine has nothing else to do"),
+    let gone = gone(found);
+    let advice = match gone.is_empty() {
+        true => "repeat the search when its machine has nothing else to do",
+        false => "find out why, and repeat the search",
+    };
+    let observed: Vec<String> =
+        gone.into_iter().chain(Some(found.starved.words()).filter(|words| !words.is_empty())).collect();
+    let these = if against.len() == 1 { "this run" } else { "these runs" };
+    let why = match () {
+        () if !observed.is_empty() => format!("in {these}, {}; {advice}", observed.join(", and ")),
+        () if are_first => "the target was slower at first; add --warmup, or search for longer (-d)".to_owned(),
+        () => format!("the target, or this machine, was slower in some runs, and why was not observed; {advice}"),
     };
     Some(format!(
         "{} of {} runs {} the others ({}): {why}",
@@ -214,6 +244,15 @@ pub fn contradicted(over: Over, points: &[Point], found: &Found) -> Option<Strin
         if against.len() == 1 { "contradicts" } else { "contradict" },
         runs.join(", ")
     ))
+}
+
+/// What shows that the target was not there in runs that contradict the others.
+fn gone(found: &Found) -> Vec<String> {
+    let silent = (!found.silent.is_zero())
+        .then(|| format!("the target did not respond for {}", units::time_us(found.silent.as_secs_f64() * 1e6)));
+    let unconnected =
+        (found.unconnected > 0).then(|| format!("{} to connect failed", units::counted(found.unconnected, "attempt")));
+    silent.into_iter().chain(unconnected).collect()
 }
 
 /// The note if no load held, and something speaks against that.
@@ -311,8 +350,8 @@ mod tests {
                 &failed,
                 true,
                 Ended::Unconfirmed,
-                "Highest rate with p99<50ms: not confirmed: 2890.0/s held, but 2950.0/s failed in the run of 2 s that was to \
-                 confirm it; the limit is between 2629.8 and 3244.1, with 95 % confidence; give the search more time (-d)",
+                "Highest rate with p99<50ms: not confirmed: 2890.0/s held, but the run of 2 s that was to confirm 2950.0/s \
+                 failed; the limit is between 2629.8 and 3244.1, with 95 % confidence; give the search more time (-d)",
             ),
             (&none, false, Ended::Done, "No rate tried holds p99<50ms, down to 10.0/s"),
             (
@@ -401,11 +440,18 @@ mod tests {
         starved[7].starved = Starved { generator: 0.004, target: 0.31, stolen: 0.02 };
         assert_eq!(
             note(&starved).unwrap(),
-            "1 of 8 runs contradicts the others (50 failed): in these runs, the target waited for a processor 31 % of the \
+            "1 of 8 runs contradicts the others (50 failed): in this run, the target waited for a processor 31 % of the \
              time, the hypervisor gave 2 % of the processor time to others; repeat the search when its machine has nothing \
              else to do"
         );
         let cold = [&[(50, false)][..], &agree].concat();
+        let mut dead = points(&cold);
+        (dead[0].silent, dead[0].unconnected) = (Duration::from_millis(489), 3);
+        assert_eq!(
+            note(&dead).unwrap(),
+            "1 of 8 runs contradicts the others (50 failed): in this run, the target did not respond for 489.00ms, and 3 \
+             attempts to connect failed; find out why, and repeat the search"
+        );
         assert_eq!(
             note(&points(&cold)).unwrap(),
             "1 of 8 runs contradicts the others (50 failed): the target was slower at first; add --warmup, or search for \
@@ -439,6 +485,24 @@ mod tests {
     }
 
     #[test]
+    fn that_no_load_holds_takes_two_runs_and_no_doubt_also_if_a_signal_came() {
+        let look = Some(Look { connections: 10, per_s: 980.0, holds: true });
+        let (once, twice) = (per_s(&[(480, false)], false), per_s(&[(480, false), (480, false)], false));
+        for (runs, look, ended, expected) in [
+            (&once, None, Ended::Signal, (false, false)),
+            (&once, None, Ended::Time, (false, true)),
+            (&once, look, Ended::Signal, (false, true)),
+            (&twice, None, Ended::Signal, (true, false)),
+            (&twice, None, Ended::Time, (true, false)),
+            (&twice, look, Ended::Signal, (false, true)),
+            (&twice, look, Ended::Time, (false, true)),
+        ] {
+            let found = Found::of(Over::Rate, runs, look, ended);
+            assert_eq!((found.is_none(runs), found.is_inconclusive(runs)), expected, "{look:?} {ended:?}");
+        }
+    }
+
+    #[test]
     fn a_run_is_a_line_with_the_reason_why_it_does_not_hold() {
         let judged =
             |was: Option<&str>| Judged { term: "p99<50ms".to_owned(), was: was.map(str::to_owned), holds: false };
@@ -462,14 +526,30 @@ mod tests {
                 Some("9.00ms"),
                 "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, but the mean rises by 1.50ms per second",
             ),
-            (
-                Some(Fault::NoResponse),
-                None,
-                "     500.0/s  fails    493.2/s, p99<50ms: unknown, but there was no response",
-            ),
+            (Some(Fault::NoResponse), None, "     500.0/s  fails    493.2/s, no response"),
         ] {
             let point = Point { fault, terms: vec![judged(was)], ..point.clone() };
             assert_eq!(run(&search(Over::Rate), &point), line);
         }
+        let early =
+            Point { is_early: true, fault: Some(Fault::Objective), terms: vec![judged(Some("60.00ms"))], ..point };
+        assert_eq!(
+            run(&search(Over::Rate), &early),
+            "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms, ended early after 2 s"
+        );
+        assert_eq!(
+            run(&search(Over::Rate), &Point { confirms: true, ..early.clone() }),
+            "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms (confirmation, ended early after 2 s)"
+        );
+        let late = Point { per_s: 0.0, is_early: false, ..early.clone() };
+        assert_eq!(
+            run(&search(Over::Rate), &late),
+            "     500.0/s  fails    0.0/s (every response came after the run), p99<50ms: 60.00ms"
+        );
+        assert_eq!(
+            unconfirmable(Over::Rate, &early),
+            "the long run that was to confirm 500.0/s was ended after 2 s, because it could not hold any more (p99<50ms: \
+             60.00ms)"
+        );
     }
 }

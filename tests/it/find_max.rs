@@ -29,6 +29,9 @@ cases! {
     a_real_search_takes_the_time_that_it_says;
     a_target_without_a_processor_is_not_held_to_what_it_did (Once) needs "taskset";
     an_objective_that_no_load_meets_exits_with_3 (Once);
+    a_target_too_slow_without_any_load_ends_the_search_at_once (Once);
+    a_target_that_was_not_there_in_a_run_is_not_called_cold (Once);
+    a_single_failed_run_before_a_signal_shows_nothing (Once);
     a_rate_at_which_requests_fail_holds_no_percentile (Once);
     failures_that_the_objective_permits_do_not_count_against_a_rate (Once);
     an_objective_that_every_load_meets_is_said_to_be_met (Once);
@@ -266,6 +269,58 @@ a closed loop on 1 connection reached 50.0/s
     assert_eq!(output.stderr, lines);
 }
 
+/// No lower rate and no longer search would help.
+fn a_target_too_slow_without_any_load_ends_the_search_at_once(context: &Context) {
+    let slow = "latency_us = 300000.0";
+    let constant = "latency_us = 1000.0\n[capacity]\nworkers = 2\nservice_us = 4000.0\nqueue = 5000";
+    for (words, scenario, runs, took) in [
+        ("-t1 --find-max p99<50ms", slow, 2, "300.00ms or longer (7 requests)"),
+        ("-t1 --find-max p99<50ms -R 36", slow, 2, "300.00ms or longer (7 requests)"),
+        // A p99 takes 1,000 responses, for which there is no time; nor would it help.
+        ("-t1 --find-max p99<50ms -d 15s", slow, 0, "300.00ms or longer (11 requests)"),
+        ("-t2 --find-max p99<3ms -d 20s", constant, 2, "5.00ms or longer (7 requests)"),
+    ] {
+        let (output, document) = simulated_document(context.onrush().words(words), scenario);
+        assert!(output.code == 3 && output.stdout.starts_with("No rate can hold p99<"), "{output:?}");
+        assert!(output.stdout.ends_with(&format!("even one request at a time took {took}\n")), "{output:?}");
+        let points = document["points"].as_array().unwrap();
+        assert_eq!((points.len(), &document["ended"]), (runs, &Value::from("hopeless")), "{output:?}");
+        // What it reached of its rate is no figure of the target: it was cut short.
+        assert!(points.iter().all(|point| point["ended_early"] == true), "{document}");
+        assert_eq!(output.stderr.matches(", ended early after ").count(), runs, "{output:?}");
+    }
+    // One that is fast without load is searched, and so is one that needs more time only.
+    let output = simulate(context.onrush().words("-t1 --find-max p99<400ms -d 15s"), slow);
+    assert!(output.code == 1 && output.stderr.contains("raise the limit with -d"), "{output:?}");
+}
+
+/// The first of its runs is disturbed, as that of a target that has yet to warm up would be.
+fn a_target_that_was_not_there_in_a_run_is_not_called_cold(context: &Context) {
+    for (scenario, silent_s, refuses) in
+        [("[[outage]]\nfrom_s = 2.0\nfor_s = 3.0", 3.0, true), ("[[stall]]\nfrom_s = 2.0\nfor_s = 0.5", 0.4, false)]
+    {
+        let output = simulate(context.onrush().words("-t1 --find-max p99<50ms -d 20s"), scenario);
+        let note = output.stderr.lines().find(|line| line.starts_with("note: 1 of ")).unwrap_or_default();
+        let (_, rest) = note.split_once("): in this run, the target did not respond for ").expect(note);
+        let text: String = rest.chars().take_while(|it| it.is_ascii_digit() || *it == '.').collect();
+        let unit = if rest[text.len()..].starts_with("ms") { 1e-3 } else { 1.0 };
+        let seconds = text.parse::<f64>().unwrap() * unit;
+        assert!((silent_s..silent_s + 0.6).contains(&seconds), "{output:?}");
+        assert_eq!(note.contains(" attempts to connect failed"), refuses, "{output:?}");
+        assert!(note.ends_with("; find out why, and repeat the search"), "{output:?}");
+    }
+}
+
+/// A gate does not break because of one run, which may have been disturbed.
+fn a_single_failed_run_before_a_signal_shows_nothing(context: &Context) {
+    let words = "-t1 --find-max p99<30ms -R 600";
+    for (signal_s, once, code) in [(3.0, " (one run)", 130), (6.0, "", 3)] {
+        let output = simulate(context.onrush().words(words), &format!("signal_s = {signal_s:.1}\n{EVEN}"));
+        let line = format!("No rate tried holds p99<30ms, down to 600.0/s{once}; the search was interrupted\n");
+        assert_eq!((output.code, output.stdout), (code, line), "{}", output.stderr);
+    }
+}
+
 /// A tenth of the requests is reset, so that nobody knows the 99th percentile of all, at any rate.
 fn a_rate_at_which_requests_fail_holds_no_percentile(context: &Context) {
     let scenario = "latency_us = 1000.0\n[[fault]]\nevery = 10\nwhat = 'reset'";
@@ -307,7 +362,7 @@ fn a_target_that_dies_ends_the_search_with_what_is_known(context: &Context) {
     let output = simulate(context.onrush().words(words), "[[stall]]\nfrom_s = 10.0\nfor_s = 1000000.0");
     let line = "Highest rate with p50<500ms: unknown, at least 625.0/s: the target stopped responding at 937.5/s\n";
     assert_eq!((output.code, &output.stdout[..]), (5, line), "{output:?}");
-    assert!(output.stderr.contains(", but there was no response"), "{output:?}");
+    assert!(output.stderr.contains("  fails    0.0/s, no response\n"), "{output:?}");
 }
 
 /// With more than 20 requests waiting a worker takes three times as long: up to 500/s nothing waits, above it 167/s are
