@@ -17,6 +17,8 @@ const OVERLOADED: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\
 
 /// What ends the head of a request, with the end of the line before it.
 const EMPTY_LINE: &[u8] = b"\r\n\r\n";
+/// How much is searched for it at a time.
+const PIECE_BYTES: usize = 512;
 
 /// What the connections of one thread share.
 pub(super) struct Shared {
@@ -104,11 +106,16 @@ impl HttpPeer {
                 }
                 continue;
             }
+            // Not all that has arrived: the rest may be very many other requests.
+            let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
             let before = self.head.len();
-            self.head.extend_from_slice(bytes);
+            self.head.extend_from_slice(piece);
             // The empty line may have begun in an earlier piece.
             let from = before.saturating_sub(EMPTY_LINE.len() - 1);
-            let Some(at) = memmem::find(&self.head[from..], EMPTY_LINE) else { return };
+            let Some(at) = memmem::find(&self.head[from..], EMPTY_LINE) else {
+                bytes = &bytes[piece.len()..];
+                continue;
+            };
             let end = from + at + EMPTY_LINE.len();
             self.head.truncate(end);
             bytes = &bytes[end - before..];

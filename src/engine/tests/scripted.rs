@@ -147,9 +147,10 @@ fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
     let many = Config { requests: Some(200_000), duration_ns: None, ..config() };
     let ran = run_script(many, INSTANT, Script { wants: writes(), batches: vec![200_000], ..Script::default() });
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (200_000, 1));
-    // It takes a second; it took two minutes when each response moved all requests after it.
+    // It takes a second or two; it took two minutes when each response moved all requests after it, and fifteen seconds
+    // when the simulated server did so with what it had received.
     let spent_s = (thread_cpu_ns() - began_ns) / SECOND;
-    assert!(spent_s < 20, "{spent_s} s of processor time");
+    assert!(spent_s < 10, "{spent_s} s of processor time");
 }
 
 #[test]
