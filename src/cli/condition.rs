@@ -63,15 +63,19 @@ const ALIASES: [(&str, &str); 16] = [
     ("rps", "rate"),
     ("qps", "rate"),
     ("throughput", "rate"),
-    ("http_reqs", "rate"),
-    ("iterations", "rate"),
     ("http_req_failed", "errors"),
     ("error_rate", "errors"),
     ("failed", "errors"),
     ("failures", "errors"),
     ("fail", "errors"),
     ("dropped_iterations", "dropped"),
+    ("timeout", "errors.timeout"),
+    ("timeouts", "errors.timeout"),
 ];
+/// Names of k6 for numbers of requests since the run began.
+const COUNTERS: [&str; 2] = ["http_reqs", "iterations"];
+/// Names that other tools have for all statuses of failures together.
+const NON_2XX: [&str; 3] = ["non2xx", "non_2xx", "non-2xx"];
 /// Names that other tools and people have for the latency, of which a metric is one figure.
 const LATENCIES: [&str; 6] =
     ["latency", "duration", "response_time", "http_req_duration", "iteration_duration", "http_req_waiting"];
@@ -225,19 +229,24 @@ fn metric(name: &str) -> Option<Metric> {
 /// What to write instead of a term with another tool's name for a metric; `None`: that is unknown.
 fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose) -> Option<String> {
     let is_latency = LATENCIES.contains(&name);
-    let percent = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
+    // Nothing but a number, so that what is proposed needs no translation.
+    let percent = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')')).filter(|it| decimal(it).is_some());
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == name);
     let figures = match percent {
         _ if is_latency => vec!["p99".to_owned(), "mean".to_owned()],
+        _ if NON_2XX.contains(&name) => vec!["status.4xx".to_owned(), "status.5xx".to_owned()],
         Some(percent) => vec![format!("p{percent}")],
         None => vec![alias?.1.to_owned()],
     };
     let is_turned = purpose == Purpose::Gate && K6.iter().any(|part| name.contains(part));
     let sign = if is_turned { comparison.opposite() } else { comparison }.sign();
+    // Elsewhere, it may be a share, which 1 would be all of, per cent or a number of requests.
+    let is_number = figures[0] == "errors" && !is_turned && decimal(value).is_some_and(|number| number >= 1.0);
     let mut terms = Vec::new();
     for figure in figures {
         let value = match (metric(&figure), decimal(value)) {
             (Some(Metric::Latency(..)), Some(_)) => format!("{value}ms"),
+            (Some(Metric::Errors), Some(_)) if is_number => format!("{value}%"),
             // A rounding error must not add digits.
             (Some(Metric::Errors), Some(share)) if share <= 1.0 => format!("{}%", (share * 1e8).round() / 1e6),
             _ => value.to_owned(),
@@ -255,6 +264,10 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
     let turned =
         if is_turned { "; --fail-if says what must not hold, where k6's threshold says what must" } else { "" };
     let joint = if is_latency && !is_turned { ": " } else { "; " };
+    if is_number {
+        let count = format!("errors.read{sign}{value}");
+        return Some(format!("{what}; if that is per cent write {}, if it is a number for instance {count}", terms[0]));
+    }
     Some(format!("{what}{turned}{joint}write {}", terms.join(" or ")))
 }
 
@@ -284,6 +297,14 @@ fn unknown(name: &str, purpose: Option<Purpose>) -> String {
     }
     if let Some((_, known)) = ALIASES.into_iter().find(|(alias, _)| *alias == name) {
         return format!("unknown metric {name:?}; onrush calls it {known}");
+    }
+    if COUNTERS.contains(&name) {
+        let sign = if purpose == Some(Purpose::Objective) { '>' } else { '<' };
+        let example = purpose.map_or("rate+-2%".to_owned(), |_| format!("rate{sign}1k"));
+        return format!("{name} is a counter in k6, which is no metric here; per second, write for instance {example}");
+    }
+    if NON_2XX.contains(&name) {
+        return format!("unknown metric {name:?}; onrush has status.4xx and status.5xx");
     }
     if LATENCIES.contains(&name) {
         let example = |figure| purpose.map_or(format!("{figure}+-2%"), |purpose| purpose.example(figure));
@@ -490,6 +511,16 @@ mod tests {
             ("rps<1k", 0, "unknown metric \"rps\"; write rate<1k"),
             ("rate>", 5, "\"\" is not a value"),
             ("é>1", 0, "unknown metric \"é\""),
+            (
+                "failed>1",
+                0,
+                "unknown metric \"failed\"; if that is per cent write errors>1%, if it is a number for instance \
+                 errors.read>1",
+            ),
+            ("error_rate>5", 0, "unknown metric \"error_rate\"; if that is per cent write errors>5%, if it"),
+            ("iterations<1000", 0, "iterations is a counter in k6, which is no metric here; per second, write"),
+            ("non2xx", 0, "unknown metric \"non2xx\"; onrush has status.4xx and status.5xx"),
+            ("latency>\u{1b}[31mX", 0, "latency is no metric, but its figures are: write for instance p99>50ms"),
         ] {
             let flaw = condition(text, Purpose::Gate).unwrap_err();
             assert!(flaw.reason.starts_with(reason), "{text}: {flaw:?}");
@@ -498,6 +529,17 @@ mod tests {
         assert!(stop_terms("latency+-2%").unwrap_err().reason.ends_with("write for instance p99+-2% or mean+-2%"));
         let shown = |at: usize| Flaw { at, reason: "which unit?".to_owned() }.shown("p99<50");
         assert_eq!([0, 4, 6].map(shown), ["which unit?", "at \"50\": which unit?", "at the end: which unit?"]);
+    }
+
+    #[test]
+    fn a_percentile_in_any_number_of_parentheses_is_refused_at_once() {
+        const LAYERS: usize = 20_000;
+        let name = format!("p{}95{}", "(".repeat(LAYERS), ")".repeat(LAYERS));
+        let refused = condition(&format!("{name}>5"), Purpose::Gate).unwrap_err();
+        assert!(refused.reason.starts_with("unknown metric"), "{}", &refused.reason[..80]);
+        assert!(
+            condition("p((95))>5", Purpose::Gate).unwrap_err().reason.starts_with("unknown metric \"p((95))\"; there")
+        );
     }
 
     /// A gate that was copied from k6 with its sign would let pass what it should stop.
@@ -511,7 +553,11 @@ mod tests {
             ("iteration_duration <= 2s", "p99>2s or mean>2s", "p99<=2s or mean<=2s"),
             ("http_req_failed<0.07", "errors>=7%", "errors<7%"),
             ("http_req_failed==0", "errors!=0%", "errors=0%"),
-            ("http_reqs>100", "rate<=100", "rate>100"),
+            ("http_reqs>100", "for instance rate<1k", "for instance rate>1k"),
+            ("iterations<1000", "for instance rate<1k", "for instance rate>1k"),
+            ("timeouts>0", "errors.timeout>0", "errors.timeout>0"),
+            ("non2xx>0", "status.4xx>0 or status.5xx>0", "status.4xx>0 or status.5xx>0"),
+            ("failed>0.01", "errors>1%", "errors>1%"),
             ("dropped_iterations<10", "dropped>=10", "dropped<10"),
             // Names that are not k6's have no direction of their own.
             ("latency>1ms", "p99>1ms or mean>1ms", "p99>1ms or mean>1ms"),
