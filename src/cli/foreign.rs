@@ -4,8 +4,8 @@
 use super::command::quoted;
 use super::flags::Id;
 use super::units;
-use crate::plan::Dialect;
 use crate::plan::limits::CONNECTIONS_MAX;
+use crate::plan::{Dialect, secrets};
 
 /// The hint for another tool's option, from its spelling in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
@@ -71,7 +71,7 @@ pub(super) fn meant(id: Id, value: &str) -> Option<String> {
             Some(format!("not a time; onrush's option for the -D of hey and oha is --body {file}"))
         }
         Id::Method if is_host_and_port(value) => {
-            let proxy = quoted(&format!("http://{value}"));
+            let proxy = quoted(&secrets::misspelt_url(&format!("http://{value}")));
             Some(format!("not the name of a method; onrush's option for the -X of ab is --http-proxy {proxy}"))
         }
         Id::BindIp if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() => {
@@ -101,8 +101,9 @@ fn is_file(value: &str) -> bool {
     is_name && !value.contains(|c: char| c.is_control() || c == ' ')
 }
 
-/// Whether it is the address of a proxy: `proxy:3128`.
+/// Whether it is the address of a proxy, perhaps with a user: `proxy:3128`.
 fn is_host_and_port(value: &str) -> bool {
+    let value = value.rsplit_once('@').map_or(value, |(_, address)| address);
     let is_name = |host: &str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte));
     value.split_once(':').is_some_and(|(host, port)| is_name(host) && port.parse::<u16>().is_ok())
 }

@@ -47,8 +47,9 @@ use std::ffi::{OsStr, OsString};
 
 use crate::backend;
 use crate::compare::Compare;
-use crate::plan::{Dialect, Io, Plan, Search};
+use crate::plan::{Dialect, Io, Plan, Search, secrets};
 use crate::report::merge::Merge;
+use crate::report::printable_lines;
 use crate::report::show::Show;
 use crate::tables::Table;
 use draft::Draft;
@@ -175,7 +176,7 @@ fn subcommand<T>(name: &str, help: &str, parsed: Result<Option<T>, String>, of: 
     match parsed {
         Ok(Some(asked)) => of(asked),
         Ok(None) => print(help.to_owned(), String::new(), 0),
-        Err(reason) => print(String::new(), format!("onrush {name}: {reason}\n"), 1),
+        Err(reason) => print(String::new(), shown(&format!("onrush {name}: {reason}")), 1),
     }
 }
 
@@ -183,16 +184,22 @@ fn subcommand<T>(name: &str, help: &str, parsed: Result<Option<T>, String>, of: 
 /// version if that was asked for.
 fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
+    let said = |line: String| if dialect.is_compat() { line + "\n" } else { shown(&line) };
     match refusal {
         Refusal::Help(_) if dialect.is_compat() => print(usage, String::new(), 1),
         Refusal::Help(Length::Short) => print(help::SHORT.to_owned(), String::new(), 0),
         Refusal::Help(Length::Common) => print(help::help(false), String::new(), 0),
         Refusal::Help(Length::All) => print(help::help(true), String::new(), 0),
         Refusal::Usage => print(usage, String::new(), 1),
-        Refusal::Misused(line) => print(usage, format!("{name}: {line}\n"), 1),
-        Refusal::Wrk(line) => print(usage, format!("{line}\n"), 1),
-        Refusal::Cannot(line) => print(String::new(), format!("{name}: {line}\n"), 1),
+        Refusal::Misused(line) => print(usage, said(format!("{name}: {line}")), 1),
+        Refusal::Wrk(line) => print(usage, said(line), 1),
+        Refusal::Cannot(line) => print(String::new(), said(format!("{name}: {line}")), 1),
     }
+}
+
+/// A line that refuses a command line, which is often quoted in it: without the users of URLs and what moves the cursor.
+fn shown(line: &str) -> String {
+    printable_lines(&secrets::users(line)) + "\n"
 }
 
 fn print(stdout: String, stderr: String, exit: u8) -> Invocation {

@@ -6,6 +6,7 @@ use std::fmt::Display;
 use super::flags::Flag;
 use super::spelling::Spelling;
 use crate::plan::secrets;
+use crate::report::printable;
 
 /// Why a command line has no plan.
 #[derive(Debug)]
@@ -53,5 +54,5 @@ pub(super) fn is_url(value: &OsStr) -> bool {
 pub(super) fn took_url(spelling: &Spelling, url: &OsStr) -> String {
     let url = secrets::url(&url.to_string_lossy());
     let (long, value) = (spelling.long, spelling.value.unwrap_or_default());
-    format!("--{long} lacks its value and took the URL {url:?} instead; write --{long} {value} {url}")
+    format!("--{long} lacks its value and took the URL {url:?} instead; write --{long} {value} {}", printable(&url))
 }

@@ -138,7 +138,9 @@ pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
     let token = value.to_str().filter(|text| request::is_token(text));
     token.map(str::to_owned).ok_or_else(|| {
         let meant = foreign::meant(flag.id, &value.to_string_lossy());
-        wrong(flag, value, meant.as_deref().unwrap_or("not the name of a method; try PUT"))
+        // ab's proxy may have a user.
+        let value = OsString::from(secrets::misspelt_url(&value.to_string_lossy()));
+        wrong(flag, &value, meant.as_deref().unwrap_or("not the name of a method; try PUT"))
     })
 }
 

@@ -122,8 +122,13 @@ impl Folder {
     /// When it is not the folder of an experiment, or another process writes to it.
     pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, Made)> {
         let missing = || anyhow!("{} is not the folder of an experiment: it has no valid {PLAN}", path.display());
+        let kept = path.join(PLAN);
+        // A pipe would be waited for.
+        if fs::metadata(&kept).is_ok_and(|there| !there.is_file()) {
+            bail!("{} is not a regular file, but the plan of an experiment is; choose another folder", kept.display());
+        }
         let begun = || {
-            let plan = read_at_most(&path.join(PLAN), PLAN_MAX_MIB).ok()?;
+            let plan = read_at_most(&kept, PLAN_MAX_MIB).ok()?;
             toml::from_str::<Begun>(str::from_utf8(&plan).ok()?).ok()
         };
         begun().ok_or_else(missing)?;
@@ -397,6 +402,9 @@ mod tests {
             assert!(error.ends_with("/journal is not a regular file; move it away"), "{error}");
             std::process::Command::new("rm").args(["-r", "journal"]).current_dir(scratch.path()).status().unwrap();
         }
+        assert!(std::process::Command::new("mkfifo").arg(scratch.path().join(PLAN)).status().unwrap().success());
+        let error = Folder::resume(scratch.path(), false).unwrap_err().to_string();
+        assert!(error.contains("/plan.toml is not a regular file"), "{error}");
         // A process that another test is just starting may hold the lock for a moment.
         let mut opened = (0..500).map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));

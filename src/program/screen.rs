@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdout, stderr, stdout};
 
-use crate::plan::secrets::Known;
+use crate::plan::secrets::{self, Known};
 use crate::reason::reason;
+use crate::report::printable_lines;
 use crate::script;
 
 /// Where the report goes.
@@ -68,9 +69,11 @@ pub fn hidden(text: &str) -> String {
     HIDDEN.get().map_or_else(|| text.to_owned(), |known| known.hide_in(text))
 }
 
-/// Writes a line to standard error, without secrets; if that is closed, the line is lost. A very long line is cut.
+/// Writes a line to standard error, without secrets, which also stand in misspelt names of files; if that is closed, the
+/// line is lost. A very long line is cut. No byte of a name or message moves the cursor.
 pub fn say(line: &str) {
-    let _ = io::stderr().lock().write_all((cut(&hidden(line)) + "\n").as_bytes());
+    let line = printable_lines(&cut(&secrets::users(&hidden(line))));
+    let _ = io::stderr().lock().write_all((line + "\n").as_bytes());
 }
 
 /// The longest line on standard error in bytes: several screens. Only names and messages of others are longer.

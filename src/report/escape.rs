@@ -34,6 +34,12 @@ pub fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if misleads(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
+/// A text like [`printable`] in which lines and tabs stay, as in what a script's error says.
+pub fn printable_lines(text: &str) -> String {
+    let kept = |c: char| if "\n\t".contains(c) { c.to_string() } else { printable(c.encode_utf8(&mut [0; 4])) };
+    text.chars().map(kept).collect()
+}
+
 /// A text for a cell or a line of Markdown: like [`printable`], and without what ends a cell or begins HTML, or makes a
 /// link or an image: some of it comes from servers, and whoever opens the page must load nothing from them.
 pub fn in_markdown(text: &str) -> String {
@@ -78,6 +84,15 @@ mod tests {
     fn a_server_puts_no_link_into_a_page_of_markdown() {
         let text = r"![i]\(http://h/i.png) [ok]\(http://h) &lt;img> a\|b \u{61c}";
         assert_eq!(in_markdown("![i](http://h/i.png) [ok](http://h) <img> a|b \u{61c}"), text);
+    }
+
+    #[test]
+    fn lines_and_tabs_stay_where_lines_are_shown() {
+        assert_eq!(
+            printable_lines("a\n\tb\u{1b}[31m\u{9b}\r\u{202e}ü"),
+            r"a
+	b\u{1b}[31m\u{9b}\u{d}\u{202e}ü"
+        );
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;
 
-pub use escape::{escape, in_markdown, printable};
+pub use escape::{escape, in_markdown, printable, printable_lines};
 pub use failure::Failure;
 pub use for_script::summary_for_script;
 pub use gate::{Gate, Judged};

@@ -35,6 +35,8 @@ cases! {
     a_folder_belongs_to_one_at_a_time (Once);
     a_damaged_result_is_set_aside_and_its_run_repeated (Once);
     nothing_is_written_to_another_folder_in_the_place_of_the_opened_one (Once);
+    a_plan_that_cannot_be_printed_is_an_error_with_a_reason (Once);
+    what_is_refused_moves_no_cursor (Once);
     what_has_no_end_is_refused (Once);
     a_file_that_is_never_read_to_its_end_is_left_by_one_signal (Once);
     a_result_that_never_ends_is_left_by_one_signal (Once) needs "/proc/kmsg";
@@ -527,6 +529,35 @@ fn a_damaged_result_is_set_aside_and_its_run_repeated(context: &Context) {
     let output = lab.onrush(context, "lab --resume folder").run_plain();
     assert!(output.code == 0 && output.stderr.contains(&format!("{name} is not a regular file")), "{output:?}");
     assert!(lab.path(name).is_file(), "{output:?}");
+    // Nor is one in the place of the plan, by the command and by what opens the folder.
+    fs::remove_file(lab.path("plan.toml")).unwrap();
+    assert!(Command::new("mkfifo").arg(lab.path("plan.toml")).status().unwrap().success());
+    for given in ["", "x.toml "] {
+        let output = lab.onrush(context, &format!("lab {given}--resume folder")).run_plain();
+        let said = &output.stderr;
+        assert!(output.code == 1 && said.contains("plan.toml") && said.contains("not a regular file"), "{output:?}");
+    }
+}
+
+fn what_is_refused_moves_no_cursor(context: &Context) {
+    let lab = Lab::new();
+    let file = lab.file(context, &two_points("http://127.0.0.1:1/", ""));
+    let nowhere = "\u{1b}[31mX\u{9b}/q";
+    for words in
+        [&["lab", nowhere][..], &["lab", "--resume", nowhere], &["lab", "--out", nowhere, &file.display().to_string()]]
+    {
+        let output = words.iter().fold(lab.onrush(context, ""), |program, word| program.word(word)).run_plain();
+        assert!(output.code == 1 && output.stderr.contains("\\u{1b}[31mX\\u{9b}/q"), "{output:?}");
+        assert!(!output.stderr.contains(['\u{1b}', '\u{9b}']), "{output:?}");
+    }
+}
+
+fn a_plan_that_cannot_be_printed_is_an_error_with_a_reason(context: &Context) {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let sweep = context.onrush().words("sweep --plan -c 1,2 http://127.0.0.1:1/");
+    let output = sweep.with(|command| _ = command.stdout(full)).run_plain();
+    let words = "onrush: cannot write the plan to standard output: ";
+    assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
 }
 
 fn nothing_is_written_to_another_folder_in_the_place_of_the_opened_one(context: &Context) {

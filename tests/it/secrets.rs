@@ -257,6 +257,17 @@ fn what_is_typed_wrongly_is_refused_without_its_secrets(context: &Context) {
         &["80?token={}"],
         &["http://h/", "-H", "Authorization Bearer {}"],
         &["http://h/", "--http-proxy", "me:{}@proxy"],
+        &["http://127.0.0.1:1/", "-X", "me:{}@proxy:3128"],
+        &["http://127.0.0.1:1/", "-s", "http://me:{}@h/"],
+        &["http://127.0.0.1:1/", "--body", "@http://me:{}@h/"],
+        &["lab", "http://me:{}@h/"],
+        &["lab", "--resume", "http://me:{}@h/"],
+        &["show", "http://me:{}@h/"],
+        &["merge", "http://me:{}@h/"],
+        &["table", "http://me:{}@h/"],
+        &["compare", "http://me:{}@h/"],
+        &["restore", "http://me:{}@h/"],
+        &["serve", "--addr", "http://me:{}@h/"],
     ] {
         let filled = words.iter().map(|word| word.replace("{}", CANARY));
         let output = filled.fold(context.onrush(), |program, word| program.word(word)).run_plain();

@@ -18,6 +18,7 @@ mod tests;
 mod typed;
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::PathBuf;
 
 use super::arguments::Subcommand;
@@ -63,6 +64,11 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
         Destination::Resumed { path, .. } => Some(path.join(PLAN)),
         Destination::New(_) => None,
     };
+    // A file that was typed may be a pipe, but nobody writes to one in a folder.
+    let is_pipe = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| !there.is_file());
+    if let Some(path) = kept.as_ref().filter(|path| typed.file.is_none() && is_pipe(path)) {
+        return Err(format!("{} cannot be read: it is not a regular file", path.display()));
+    }
     let Some(path) = typed.file.or(kept) else {
         return Err("no file; try onrush lab experiment.toml (onrush lab --help has an example)".to_owned());
     };

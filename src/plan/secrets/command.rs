@@ -8,18 +8,59 @@ use super::{decoded, is_number_or_address, is_secret, is_secret_option};
 
 /// Programs with options that do not say by their names that their value is a secret. Those of other programs have other
 /// meanings.
-const PROGRAMS: [Program; 8] = [
-    Program { names: &[b"curl"], options: &[b"-u", b"-U", b"--user", b"--proxy-user"], value: Value::Login },
-    Program { names: &[b"http", b"https"], options: &[b"-a"], value: Value::Login },
-    Program { names: &[b"ab"], options: &[b"-A", b"-P"], value: Value::Login },
-    Program { names: &[b"redis-cli", b"valkey-cli"], options: &[b"-a"], value: Value::NextPassword },
-    Program { names: &[b"sshpass", b"mongosh"], options: &[b"-p"], value: Value::Password },
-    Program { names: &[b"ldapsearch", b"ldapmodify"], options: &[b"-w"], value: Value::Password },
-    Program { names: &[b"openssl"], options: &[b"-k", b"-pass", b"-passin", b"-passout"], value: Value::NextPassword },
+const PROGRAMS: [Program; 9] = [
     Program {
-        names: &[b"mysql", b"mysqladmin", b"mysqldump", b"mariadb", b"mariadb-admin", b"mariadb-dump"],
+        names: &[b"curl"],
+        options: &[b"-u", b"-U", b"--user", b"--proxy-user", COOKIE],
+        value: Value::Login,
+        flags: FLAGS,
+    },
+    Program { names: &[b"http", b"https"], options: &[b"-a"], value: Value::Login, flags: FLAGS },
+    Program { names: &[b"ab"], options: &[b"-A", b"-P"], value: Value::Login, flags: FLAGS },
+    Program { names: &[b"redis-cli", b"valkey-cli"], options: &[b"-a"], value: Value::NextPassword, flags: FLAGS },
+    Program { names: &[b"sshpass", b"mongosh"], options: &[b"-p"], value: Value::Password, flags: FLAGS },
+    Program {
+        names: &[
+            b"ldapsearch",
+            b"ldapadd",
+            b"ldapcompare",
+            b"ldapdelete",
+            b"ldapexop",
+            b"ldapmodify",
+            b"ldapmodrdn",
+            b"ldapwhoami",
+        ],
+        options: &[b"-w"],
+        value: Value::Password,
+        flags: LDAP_FLAGS,
+    },
+    Program { names: &[b"ldappasswd"], options: &[b"-w", b"-a", b"-s"], value: Value::Password, flags: LDAP_FLAGS },
+    Program {
+        names: &[b"openssl"],
+        options: &[b"-k", b"-pass", b"-passin", b"-passout"],
+        value: Value::NextPassword,
+        flags: FLAGS,
+    },
+    Program {
+        names: &[
+            b"mysql",
+            b"mysqladmin",
+            b"mysqlcheck",
+            b"mysqldump",
+            b"mysqlimport",
+            b"mysqlshow",
+            b"mysqlslap",
+            b"mariadb",
+            b"mariadb-admin",
+            b"mariadb-check",
+            b"mariadb-dump",
+            b"mariadb-import",
+            b"mariadb-show",
+            b"mariadb-slap",
+        ],
         options: &[b"-p"],
         value: Value::AttachedPassword,
+        flags: FLAGS,
     },
 ];
 
@@ -28,12 +69,14 @@ struct Program {
     names: &'static [&'static [u8]],
     options: &'static [&'static [u8]],
     value: Value,
+    /// Letters of their options that have no value.
+    flags: &'static [u8],
 }
 
 /// What the value of their options is.
 #[derive(PartialEq, Eq)]
 enum Value {
-    /// A user and a password, with a colon between them.
+    /// A user and a password, with a colon between them; after [`COOKIE`], a name and a value, with an equals sign.
     Login,
     /// A password, in the same word or the next one.
     Password,
@@ -46,8 +89,14 @@ enum Value {
 /// How OpenSSL marks a password that is one, and not the name of a file or variable that has it.
 const GIVEN: &[u8] = b"pass:";
 
-/// Letters of these programs' options that have no value.
+/// Letters of the options of most of these programs that have no value.
 const FLAGS: &[u8] = b"#0123469BGIJLNOQRSVafghijklnpqsv";
+
+/// Those of the tools for LDAP.
+const LDAP_FLAGS: &[u8] = b"ACILMNQVWZacntuvx";
+
+/// curl's option for cookies, whose value is the name of a file if there is no equals sign in it.
+const COOKIE: &[u8] = b"-b";
 
 /// Options of any program whose value may be a user and a password, but also a user and a group.
 const LONG_LOGINS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
@@ -57,12 +106,18 @@ const LONG_LOGINS: [&[u8]; 2] = [b"--user", b"--proxy-user"];
 pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut logins = Logins { program: None, only_passwords };
+    // The programs whose arguments go on after a parenthesis.
+    let mut outer = Vec::new();
     // What the next words are, because of the words before them.
     let (mut login, mut is_value, mut in_document) = (None, false, false);
     let words = words(command);
     for part in words.chunk_by(|_, next| next.operator.is_none()) {
-        if part[0].operator.is_some_and(|operator| !is_redirection(operator)) {
-            logins.program = None;
+        match part[0].operator {
+            Some(b'(') => outer.push(logins.program.take()),
+            // In `$(which curl) -u a:S`, the program is that in the parentheses.
+            Some(b')') => logins.program = outer.pop().flatten().or(logins.program),
+            Some(operator) if !is_redirection(operator) => logins.program = None,
+            _ => {}
         }
         let header = part.iter().position(|word| is_bare_name(&word.bytes, b':'));
         let (read, value) = part.split_at(header.map_or(part.len(), |at| at + 1));
@@ -83,16 +138,14 @@ pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> 
             places.retain(|place| !place.is_empty() && !is_reference(&bytes[place.clone()]));
             // What stands between two bytes, such as a quote, belongs to neither.
             found.extend(places.into_iter().map(|place| sources[place.start]..sources[place.end - 1] + 1));
-            let is_next = |option: &&[u8]| option_value(bytes, option).is_some_and(<[u8]>::is_empty);
+            let is_next = |option: &&[u8]| logins.value(bytes, option).is_some_and(<[u8]>::is_empty);
             login = logins.options().filter(|_| !logins.have(&Value::AttachedPassword)).find(is_next);
             // The first name of a JSON document that is not quoted as a whole.
             in_document = bytes.strip_prefix(b"{").is_some_and(|name| is_bare_name(name, b':'));
             // In `-p$PASSWORD` the name is that of a variable.
             let is_option = !bytes.contains(&b'$') && is_secret_option(&String::from_utf8_lossy(bytes));
             is_value |= is_bare_name(bytes, b'=') || is_option;
-            let program = bytes.rsplit(|byte| *byte == b'/').next();
-            let program = PROGRAMS.iter().find(|known| program.is_some_and(|name| known.names.contains(&name)));
-            logins.program = program.or(logins.program);
+            logins.program = program(bytes).or(logins.program);
         }
         // The value of a header may be any number of words.
         if let [first, .., last] | [first @ last] = value {
@@ -130,16 +183,29 @@ impl Logins {
             let mark = if value.starts_with(GIVEN) { GIVEN.len() } else { 0 };
             return Some(start + mark..word.len());
         }
-        let colon = memchr::memchr(b':', value)?;
+        let colon = memchr::memchr(if option == COOKIE { b'=' } else { b':' }, value)?;
         let is_login = program.is_some() || !is_number_or_address(value);
         is_login.then(|| if self.only_passwords { start + colon + 1 } else { start }..word.len())
+    }
+
+    /// The value of this option if the word is the option; it is empty where the value is the next word. Before a letter
+    /// there may be others that have no value, as in `-su a:S`.
+    fn value<'a>(&self, word: &'a [u8], option: &[u8]) -> Option<&'a [u8]> {
+        if option.len() > 2 {
+            let rest = word.strip_prefix(option)?;
+            return if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b"=") };
+        }
+        let flags = self.program.map_or(FLAGS, |program| program.flags);
+        let letters = word.strip_prefix(b"-")?;
+        let at = letters.iter().position(|letter| !flags.contains(letter) || *letter == option[1])?;
+        (letters[at] == option[1]).then(|| &letters[at + 1..])
     }
 
     /// The places in a word without its quotes. A word with blanks may be a command itself, as after `sh -c`.
     fn in_word(&self, word: &[u8]) -> Vec<Range<usize>> {
         let mut found = places::places(word, false);
         let login = self.options().filter(|_| !self.have(&Value::NextPassword)).find_map(|option| {
-            let value = option_value(word, option)?;
+            let value = self.value(word, option)?;
             self.place(word, word.len() - value.len(), option)
         });
         found.extend(login);
@@ -150,16 +216,13 @@ impl Logins {
     }
 }
 
-/// The value of this option if the word is the option; it is empty where the value is the next word. Before a letter there
-/// may be others that have no value, as in `-su a:S`.
-fn option_value<'a>(word: &'a [u8], option: &[u8]) -> Option<&'a [u8]> {
-    if option.len() > 2 {
-        let rest = word.strip_prefix(option)?;
-        return if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b"=") };
-    }
-    let letters = word.strip_prefix(b"-")?;
-    let at = letters.iter().position(|letter| !FLAGS.contains(letter) || *letter == option[1])?;
-    (letters[at] == option[1]).then(|| &letters[at + 1..])
+/// The program that a word names, in quotes or as what a variable is by default, too: `"$(which curl)"`, `${CURL:-curl}`.
+fn program(word: &[u8]) -> Option<&'static Program> {
+    let is_expanded = word.starts_with(b"$");
+    let word = word.strip_suffix(b")").or(word.strip_suffix(b"}")).filter(|_| is_expanded).unwrap_or(word);
+    let name = word.rsplit(|byte| *byte == b'/' || (is_expanded && b" :".contains(byte))).next()?;
+    let name = name.strip_prefix(b"-").filter(|_| is_expanded).unwrap_or(name);
+    PROGRAMS.iter().find(|known| known.names.contains(&name))
 }
 
 /// Whether a word is the name of a secret and this mark, so that the value is what follows.
@@ -204,14 +267,15 @@ fn words(command: &[u8]) -> Vec<Word> {
         let byte = command[at];
         let next = command.get(at + 1);
         let escapes = match quote {
-            None => next.is_some(),
+            None | Some(b'$') => next.is_some(),
             Some(b'"') => next.is_some_and(|next| b"\"\\$`\n".contains(next)),
             _ => false,
         };
         if byte == b'\\' && escapes {
             // Before the end of a line, it joins it with the next one.
             if next != Some(&b'\n') {
-                word.bytes.extend(next);
+                let is_blank = quote == Some(b'$') && next.is_some_and(|next| b"nt".contains(next));
+                word.bytes.extend(if is_blank { Some(&b' ') } else { next });
                 word.sources.push(at + 1);
             }
             at += 2;
@@ -219,7 +283,14 @@ fn words(command: &[u8]) -> Vec<Word> {
         }
         let is_operator = b";|&()<>`\n".contains(&byte);
         match quote {
-            Some(open) if byte == open => quote = None,
+            Some(b'$') if byte == b'\'' => quote = None,
+            Some(open) if byte == open && open != b'$' => quote = None,
+            // In `$'…'`, too, a backslash comes before a quote that is part of the text. The `$` of `$"…"` means nothing.
+            None if byte == b'$' && next == Some(&b'\'') => {
+                quote = Some(b'$');
+                at += 1;
+            }
+            None if byte == b'$' && next == Some(&b'"') => {}
             None if b"'\"".contains(&byte) => quote = Some(byte),
             None if is_operator || byte.is_ascii_whitespace() => {
                 if !word.bytes.is_empty() {
@@ -294,6 +365,24 @@ mod tests {
                 "openssl enc -k REDACTED -kdf a; openssl pkcs12 -passin pass:REDACTED -passout 'pass:REDACTED' -pass \
                  pass:REDACTED",
             ),
+            ("ldapsearch -xw S -b dc=h; ldapadd -xwS", "ldapsearch -xw REDACTED -b dc=h; ldapadd -xwREDACTED"),
+            ("ldapadd -w S; ldappasswd -xs S -a S", "ldapadd -w REDACTED; ldappasswd -xs REDACTED -a REDACTED"),
+            (
+                "mysqlimport -pS db; mysqlslap -pS; mysqlcheck -pS",
+                "mysqlimport -pREDACTED db; mysqlslap -pREDACTED; mysqlcheck -pREDACTED",
+            ),
+            ("bash -c $'curl -u a:S h'; curl $'-ua:S' h", "bash -c $'curl -u REDACTED h'; curl $'-uREDACTED' h"),
+            ("bash -c $'echo it\\'s\\ncurl -u a:S\\nls'", "bash -c $'echo it\\'s\\ncurl -u REDACTED\\nls'"),
+            ("curl $\"-ua:S\" h -sb 'theme=S'", "curl $\"-uREDACTED\" h -sb 'REDACTED'"),
+            (
+                "$(which curl) -u a:S h; \"$(which curl)\" -u a:S",
+                "$(which curl) -u REDACTED h; \"$(which curl)\" -u REDACTED",
+            ),
+            (
+                "${CURL:-/bin/curl} -u a:S; ${CURL:-curl} -ua:S",
+                "${CURL:-/bin/curl} -u REDACTED; ${CURL:-curl} -uREDACTED",
+            ),
+            ("curl $(date +%s) -u a:S h", "curl $(date +%s) -u REDACTED h"),
             ("TOKEN='unfinished", "TOKEN='REDACTED"),
             ("TOKEN=a\\ b go", "TOKEN=REDACTED go"),
         ] {
@@ -320,6 +409,8 @@ mod tests {
             "echo Authorization: Bearer $TOKEN | send",
             "mysql -p db; psql -p 5432 -a",
             "redis-cli -a $PASSWORD -n 1",
+            "curl -b cookies.txt h; ldapsearch -xW -b dc=h",
+            "$(which server) -u a:b; (curl h) ; server -u a:b",
             "mysql -uroot -p\"$PASSWORD\" db",
         ] {
             assert_eq!(command(typed), typed);

@@ -33,6 +33,11 @@ pub fn url(url: &str) -> String {
     }
 }
 
+/// A text with only the users of its URLs redacted: for messages, whose words may look like the names of secrets.
+pub fn users(text: &str) -> String {
+    String::from_utf8_lossy(&without(text.as_bytes(), places::users(text.as_bytes()))).into_owned()
+}
+
 /// A text that may not be a valid URL, with everything redacted that may be meant as a user. To a parser, a slash in a
 /// password ends the host.
 pub fn misspelt_url(typed: &str) -> String {
@@ -146,6 +151,15 @@ fn without(bytes: &[u8], places: Vec<Range<usize>>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_message_only_the_users_of_urls_are_redacted() {
+        let said = "--header \"http://a:S@h/\": no; token: x, http://h/@b http://a:S@http://b:S@h";
+        assert_eq!(
+            users(said),
+            "--header \"http://REDACTED@h/\": no; token: x, http://h/@b http://REDACTED@http://REDACTED@h"
+        );
+    }
 
     #[test]
     fn names_that_mean_a_secret_are_known_in_any_case() {

@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::decoded::{decoded, search};
+use super::decoded::{apart, decoded, search};
 use super::names;
+
+/// What comes before the user and host of a URL.
+const AUTHORITY: &[u8] = b"://";
 
 /// What may follow a closing quote.
 const AFTER_QUOTES: &[u8] = b",}]):;/>";
@@ -25,6 +28,15 @@ pub(super) fn places(text: &[u8], blanks_end: bool) -> Vec<Range<usize>> {
     search(text, |bytes| Finder { bytes, blanks_end, hides_values: false }.places())
 }
 
+/// The places of the users of URLs in a text, in order and apart.
+pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
+    let finder = Finder { bytes: text, blanks_end: false, hides_values: false };
+    // One that begins within the last one's authority is part of its user.
+    let found = memmem::find_iter(text, AUTHORITY).filter_map(|at| finder.user(at + AUTHORITY.len()).0);
+    // The one of an example is nobody's.
+    apart(found.filter(|place| &text[place.clone()] != b"USER:PW").collect())
+}
+
 /// Scans bytes from left to right. Takes linear time: what was hidden is not looked at again.
 #[derive(Clone, Copy)]
 struct Finder<'a> {
@@ -40,10 +52,10 @@ impl Finder<'_> {
         let mut names_secrets = false;
         let mut at = 0;
         while at < self.bytes.len() {
-            if self.bytes[at..].starts_with(b"://") {
-                let authority = at + b"://".len();
-                at = self.end(authority, |byte| !b"/?#\"".contains(&byte) && !byte.is_ascii_whitespace());
-                found.extend(memchr::memrchr(b'@', &self.bytes[authority..at]).map(|user| authority..authority + user));
+            if self.bytes[at..].starts_with(AUTHORITY) {
+                let user;
+                (user, at) = self.user(at + AUTHORITY.len());
+                found.extend(user);
                 continue;
             }
             let name_end = self.end(at, is_of_name);
@@ -64,6 +76,12 @@ impl Finder<'_> {
             found.extend(place);
         }
         if names_secrets && !self.hides_values { Self { hides_values: true, ..self }.places() } else { found }
+    }
+
+    /// The user of a URL whose authority begins here, if it has one, and where the authority ends.
+    fn user(&self, start: usize) -> (Option<Range<usize>>, usize) {
+        let end = self.end(start, |byte| !b"/?#\"".contains(&byte) && !byte.is_ascii_whitespace());
+        (memchr::memrchr(b'@', &self.bytes[start..end]).map(|length| start..start + length), end)
     }
 
     /// The end of the bytes from here for which `is_such` is true.

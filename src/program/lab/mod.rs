@@ -44,9 +44,10 @@ pub fn lab(lab: Lab) -> u8 {
         let mut screen = Screen::open(false);
         screen::hide(known(&experiment));
         screen.print(&screen::hidden(&words::plan(&experiment, &turns)));
-        let flaw = check(&mut experiment).err();
-        flaw.iter().for_each(|error| say(&format!("onrush: {error:#}")));
-        return if flaw.is_some() || screen.failure("the plan").is_some() { EXIT_WRONG } else { 0 };
+        let flaw = check(&mut experiment).err().map(|error| format!("{error:#}"));
+        let failures: Vec<String> = flaw.into_iter().chain(screen.failure("the plan")).collect();
+        failures.iter().for_each(|line| say(&format!("onrush: {line}")));
+        return if failures.is_empty() { 0 } else { EXIT_WRONG };
     }
     let space = experiment.points.iter().try_for_each(|point| run::host::check_space(&point.plan, has_script));
     with_stack(has_script, space, move || {
@@ -270,7 +271,7 @@ fn open(experiment: &Experiment, attached: &[Attached], signals: &Signals) -> an
             Ok((folder, made))
         }
         Destination::Resumed { path, is_forced } => {
-            let (folder, before) = Folder::resume(path, is_private)?;
+            let (folder, before) = signals.interrupt.blocking(|| Folder::resume(path, is_private))?;
             let unfinished = folder.unfinished();
             signals.before_quitting(move || unfinished.abandon());
             if before.redacted && !made.redacted {

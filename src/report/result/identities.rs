@@ -45,7 +45,7 @@ impl Document {
         self.rows()?;
         let sources = Sources::of("", self)?;
         if let Some(unavailable) = self.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref()) {
-            unavailable.check(sources.lasted_s())?;
+            unavailable.check(sources.lasted_s(), self.duration_s)?;
         }
         Ok(axis::check(self)?)
     }

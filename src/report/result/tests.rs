@@ -543,6 +543,31 @@ fn what_the_target_was_unavailable_is_in_markdown_and_in_each_row_of_the_time_li
 }
 
 #[test]
+fn the_share_that_the_target_was_unavailable_is_that_of_the_spans() {
+    let mut document = scheduled([100, 300]);
+    let length_s = document.duration_s / 4.0;
+    let spans = vec![Span { start_s: 0.0, length_s }];
+    let honest = Unavailable { share: 0.25, longer_than_s: 0.2, due: None, spans: spans.clone() };
+    let mut is_accepted = |unavailable: Unavailable| {
+        document.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
+        document.check().is_ok()
+    };
+    assert!(is_accepted(honest.clone()));
+    assert!(is_accepted(Unavailable { share: 0.0, spans: Vec::new(), ..honest.clone() }));
+    let negative = Span { start_s: -0.0, length_s };
+    for wrong in [
+        Unavailable { share: 0.9, spans: Vec::new(), ..honest.clone() },
+        Unavailable { share: 0.26, ..honest.clone() },
+        Unavailable { share: 0.0, ..honest.clone() },
+        Unavailable { share: -0.0, spans: Vec::new(), ..honest.clone() },
+        Unavailable { longer_than_s: -0.0, ..honest.clone() },
+        Unavailable { spans: vec![negative], ..honest.clone() },
+    ] {
+        assert!(!is_accepted(wrong.clone()), "{wrong:?}");
+    }
+}
+
+#[test]
 fn in_markdown_the_latency_has_bounds_where_they_differ_and_what_is_merely_in_flight_counts_with_its_age() {
     let mut document = scheduled((1..=98).map(|ms| ms * 1_000));
     let row = |document: &Document| {

@@ -94,19 +94,25 @@ impl Unavailable {
         }))
     }
 
-    /// Checks that the spans are in order and within a run that lasted so many seconds from its beginning to its end.
+    /// Checks that the spans are in order and within a run that lasted so many seconds from its beginning to its end, and
+    /// that the share is theirs of the time that was measured, in seconds.
     ///
     /// # Errors
     ///
-    /// When they are not, or the share is not one.
-    pub(super) fn check(&self, lasted_s: f64) -> Result<(), Corrupt> {
+    /// When they are not, or a figure is negative, zero included.
+    pub(super) fn check(&self, lasted_s: f64, measured_s: f64) -> Result<(), Corrupt> {
         let mut reached_ns = 0;
         let are_in_order = self.spans.iter().all(|span| {
             let Gap { from_ns, until_ns } = span.gap(0);
             from_ns + ROUNDING_NS >= std::mem::replace(&mut reached_ns, until_ns)
         });
         let fit = are_in_order && reached_ns <= nanos(lasted_s).saturating_add(ROUNDING_NS);
-        if fit && (0.0..=1.0).contains(&self.share) { Ok(()) } else { Err(Corrupt::Figures) }
+        let figures = self.spans.iter().flat_map(|span| [span.start_s, span.length_s]);
+        let are_positive = figures.chain([self.share, self.longer_than_s]).all(f64::is_sign_positive);
+        let total_s = self.spans.iter().map(|span| span.length_s).sum::<f64>().min(measured_s);
+        let slack_s = ROUNDING_NS as f64 / 1e9 * (self.spans.len() + 1) as f64;
+        let is_theirs = (self.share * measured_s - total_s).abs() <= slack_s;
+        if fit && are_positive && self.share <= 1.0 && is_theirs { Ok(()) } else { Err(Corrupt::Figures) }
     }
 }
 

@@ -291,8 +291,9 @@ fn with_outages(began_ms: u64, times_ms: &[(u64, u64)]) -> Document {
         start_s: *from_ms as f64 / 1e3,
         length_s: (until_ms - from_ms) as f64 / 1e3,
     };
-    let spans = times_ms.iter().map(span).collect();
-    let unavailable = Unavailable { share: 0.5, longer_than_s: 0.2 + began_ms as f64, due: Some(9), spans };
+    let spans: Vec<Span> = times_ms.iter().map(span).collect();
+    let share = spans.iter().map(|span| span.length_s).sum();
+    let unavailable = Unavailable { share, longer_than_s: 0.2 + began_ms as f64, due: Some(9), spans };
     run.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
     run
 }
@@ -325,7 +326,9 @@ fn a_target_is_unavailable_while_it_is_to_all_runs_that_take_place() {
     unknown.open_loop.as_mut().unwrap().unavailable = None;
     assert_eq!(found(&sum(&[a.clone(), unknown])), None);
     for spans in [[(0, 500), (400, 600)], [(0, 100), (900, 1_001)]] {
-        assert_eq!(found(&with_outages(0, &spans)).unwrap().check(1.0), Err(Corrupt::Figures), "{spans:?}");
+        assert_eq!(found(&with_outages(0, &spans)).unwrap().check(1.0, 1.0), Err(Corrupt::Figures), "{spans:?}");
     }
-    assert_eq!([found(&a), found(&all)].map(|it| it.unwrap().check(1.5)), [Ok(()), Ok(())]);
+    for document in [&a, &all] {
+        assert_eq!(found(document).unwrap().check(1.5, document.duration_s), Ok(()));
+    }
 }
