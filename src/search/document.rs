@@ -27,7 +27,8 @@ pub struct Document {
     pub host: Host,
     /// The command line, quoted for a shell; secrets are redacted.
     pub command: String,
-    /// The plan of the last run; the plans differ only in what was varied. Secrets are redacted.
+    /// The plan of the last run, with the seed of the search, from which each run draws its own; otherwise the plans differ
+    /// only in what was varied. Secrets are redacted.
     pub plan: result::Plan,
     /// When the first run began: RFC 3339, UTC.
     #[cfg_attr(test, schemars(with = "String"))]
@@ -154,7 +155,7 @@ impl Document {
             tool: first.tool.clone(),
             host: first.host.clone(),
             command: first.command.clone(),
-            plan: last.plan.clone(),
+            plan: result::Plan { seed: search.plan.seed, ..last.plan.clone() },
             started_at: first.started_at,
             duration_s,
             objective: search.objective.to_string(),
