@@ -69,8 +69,8 @@ pub fn hidden(text: &str) -> String {
     HIDDEN.get().map_or_else(|| text.to_owned(), |known| known.hide_in(text))
 }
 
-/// Writes a line to standard error, without secrets, which also stand in misspelt names of files; if that is closed, the
-/// line is lost. A very long line is cut. No byte of a name or message moves the cursor.
+/// Writes a line to standard error; if that is closed, the line is lost. Secrets are redacted, also where a misspelt file
+/// name contains one. A very long line is cut. No byte of a name or message moves the cursor.
 pub fn say(line: &str) {
     let line = printable_lines(&cut(&secrets::users(&hidden(line))));
     let _ = io::stderr().lock().write_all((line + "\n").as_bytes());

@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url, wait_until};
+use crate::harness::{Context, Onrush, Output, Scratch, cases, signal, target, url, wait_until};
 use crate::peers::{Reserved, accepts};
 use crate::servers::Server;
 
@@ -28,18 +27,9 @@ cases! {
     a_target_that_cannot_be_started_stops_everything (Once);
     a_target_that_does_not_answer_stops_everything (Once);
     a_target_that_dies_fails_the_runs_after_it (Once);
-    an_interrupted_experiment_goes_on_where_it_was (Once);
-    a_second_signal_quits (Once);
-    what_has_changed_meanwhile_is_refused (Once);
-    what_was_redacted_is_needed_to_go_on (Once);
-    a_folder_belongs_to_one_at_a_time (Once);
-    a_damaged_result_is_set_aside_and_its_run_repeated (Once);
-    nothing_is_written_to_another_folder_in_the_place_of_the_opened_one (Once);
     a_plan_that_cannot_be_printed_is_an_error_with_a_reason (Once);
     what_is_refused_moves_no_cursor (Once);
     what_has_no_end_is_refused (Once);
-    a_file_that_is_never_read_to_its_end_is_left_by_one_signal (Once);
-    a_result_that_never_ends_is_left_by_one_signal (Once) needs "/proc/kmsg";
     the_first_of_a_hooks_output_is_kept (Once);
     a_target_that_accepts_and_never_responds_is_given_up_in_time (Once);
     a_setting_that_cannot_be_is_refused_in_the_plan (Once);
@@ -53,39 +43,39 @@ cases! {
 }
 
 /// A run of an experiment in a scratch directory.
-struct Lab {
-    scratch: Scratch,
+pub struct Lab {
+    pub scratch: Scratch,
 }
 
 impl Lab {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { scratch: Scratch::new("lab") }
     }
 
     /// Writes the file of an experiment.
-    fn file(&self, context: &Context, text: &str) -> PathBuf {
+    pub fn file(&self, context: &Context, text: &str) -> PathBuf {
         self.scratch.file("x.toml", text.replace("\n[run]\n", &format!("\n[run]\nio = \"{}\"\n", context.backend)))
     }
 
     /// `onrush` in the directory, results going into `folder`.
-    fn onrush(&self, context: &Context, words: &str) -> Onrush {
+    pub fn onrush(&self, context: &Context, words: &str) -> Onrush {
         context.onrush().words(words).with(|command| _ = command.current_dir(self.scratch.path()))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.scratch.path().join("folder").join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    fn document(&self, name: &str) -> Value {
+    pub fn document(&self, name: &str) -> Value {
         serde_json::from_str(&self.text(name)).unwrap()
     }
 
     /// The results in the folder, by name.
-    fn results(&self) -> Vec<String> {
+    pub fn results(&self) -> Vec<String> {
         let no_results = ["host.json", "targets.json"];
         let entries =
             fs::read_dir(self.path("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -96,7 +86,7 @@ impl Lab {
     }
 
     /// The points in the order in which they were measured: the lines of the journal about runs.
-    fn runs(&self) -> Vec<String> {
+    pub fn runs(&self) -> Vec<String> {
         let journal = self.text("journal");
         let lines = journal.lines().filter(|line| line.contains(" round "));
         lines.map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
@@ -254,7 +244,7 @@ fn a_plan_is_shown_and_nothing_is_touched(context: &Context) {
 }
 
 /// An experiment of one run of each of two points.
-fn two_points(server: &str, rest: &str) -> String {
+pub fn two_points(server: &str, rest: &str) -> String {
     format!(
         "name = \"x\"\nrounds = 1\n[run]\nrequests = 50\nthreads = 1\nurl = \"{server}\"\n\
          [[factor]]\nname = \"load\"\nlevels = [{{ label = \"small\", connections = 1 }}, {{ label = \"large\", connections = 8 }}]\n{rest}"
@@ -399,146 +389,6 @@ fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
     );
 }
 
-/// Starts an experiment and waits until its first run has ended.
-fn begun(lab: &Lab, context: &Context, server: &str) -> Child {
-    let text = two_points(server, "").replace("requests = 50", "duration = \"1s\"").replace("rounds = 1", "rounds = 2");
-    let file = lab.file(context, &text);
-    let child = lab.onrush(context, "lab --out folder").word(file).spawn();
-    wait_until(|| lab.path("journal").exists() && lab.runs().len() == 1);
-    child
-}
-
-fn an_interrupted_experiment_goes_on_where_it_was(context: &Context) {
-    let (server, lab) = (target(), Lab::new());
-    let child = begun(&lab, context, &url(&server, "/delay/2"));
-    let before = counts(server.address()).requests;
-    wait_until(|| counts(server.address()).requests > before + 20);
-    signal(&child, Signal::INT);
-    let output = finish(child);
-    assert_eq!(output.code, 130, "{output:?}");
-    let first = lab.results();
-    assert_eq!(first.len(), 2, "{first:?} {output:?}");
-    let interrupted = first.iter().find(|name| name.ends_with(".interrupted-1.json")).expect("it is kept");
-    assert_eq!(lab.document(interrupted)["interrupted"], true);
-    assert!(output.stderr.contains("continue with: onrush lab --resume folder"), "{output:?}");
-    let begun_at: Vec<Value> = first.iter().map(|name| lab.document(name)["started_at"].clone()).collect();
-    let output = lab.onrush(context, "lab -v --resume folder").run_plain();
-    assert_eq!(output.code, 0, "{output:?}");
-    assert_eq!(lab.results().len(), 5, "{output:?}");
-    assert_eq!(output.stderr.lines().filter(|line| line.starts_with('[')).count(), 3, "{output:?}");
-    for (name, at) in first.iter().zip(begun_at) {
-        assert_eq!(lab.document(name)["started_at"], at, "{name} was measured before");
-    }
-    let again = lab.onrush(context, "lab -v --resume folder").run_plain();
-    assert!(again.code == 0 && again.stderr.contains("4 of 4 runs measured"), "{again:?}");
-    assert!(!again.stderr.contains("\n["), "{again:?}");
-}
-
-fn a_second_signal_quits(context: &Context) {
-    let (server, lab) = (target(), Lab::new());
-    let rest = "[hooks]\nbefore_run = 'trap \"\" INT; touch begun; sleep 30'\nafter_run = 'touch after; sleep 30'\n";
-    let text = two_points(&url(&server, "/"), rest);
-    let child = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).spawn();
-    wait_until(|| lab.scratch.path().join("begun").exists());
-    signal(&child, Signal::INT);
-    thread::sleep(Duration::from_millis(50));
-    signal(&child, Signal::TERM);
-    let output = finish(child);
-    assert_eq!(output.code, 130, "{output:?}");
-    assert!(output.took < Duration::from_secs(10), "{output:?}");
-}
-
-fn what_has_changed_meanwhile_is_refused(context: &Context) {
-    let (server, lab) = (target(), Lab::new());
-    let text = two_points(&url(&server, "/"), "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ]'\n");
-    let file = lab.file(context, &text);
-    assert_eq!(lab.onrush(context, "lab --out folder").word(&file).run_plain().code, 1);
-    let changed = fs::read_to_string(&file)
-        .unwrap()
-        .replace("before_run = '[ $ONRUSH_LEVEL_LOAD = small ]'", "after_point = 'true'");
-    fs::write(&file, changed).unwrap();
-    let refused = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("the experiment has changed"), "{refused:?}");
-    let forced = lab.onrush(context, "lab --force --resume folder").word(&file).run_plain();
-    assert_eq!((forced.code, lab.results().len()), (0, 2), "{forced:?}");
-    let plan = lab.text("plan.toml");
-    let kernel = plan.lines().find(|line| line.starts_with("kernel")).unwrap();
-    fs::write(lab.path("plan.toml"), plan.replace(kernel, "kernel = \"1.0\"")).unwrap();
-    let refused = lab.onrush(context, "lab --resume folder").run_plain();
-    assert!(
-        refused.stderr.contains("the experiment has changed") || refused.stderr.contains("the kernel was 1.0"),
-        "{refused:?}"
-    );
-    let other = lab.onrush(context, "lab --resume .").run_plain();
-    assert!(other.code == 1 && other.stderr.contains("plan.toml cannot be read"), "{other:?}");
-}
-
-fn what_was_redacted_is_needed_to_go_on(context: &Context) {
-    let (server, lab) = (target(), Lab::new());
-    let text = two_points(&url(&server, "/"), "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ]'\n");
-    let file = lab.file(context, &text.replace("threads = 1", "threads = 1\nheader = \"Cookie: hush\""));
-    let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
-    assert_eq!(output.code, 1, "{output:?}");
-    for entry in fs::read_dir(lab.path("")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
-        assert!(!fs::read_to_string(&entry).unwrap().contains("hush"), "{entry:?}");
-    }
-    let refused = lab.onrush(context, "lab --resume folder").run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("secrets were left out of its plan"), "{refused:?}");
-    let output = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
-    assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
-}
-
-fn a_folder_belongs_to_one_at_a_time(context: &Context) {
-    let (server, lab) = (target(), Lab::new());
-    let child = begun(&lab, context, &url(&server, "/delay/2"));
-    let refused = lab.onrush(context, "lab --resume folder").run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("another onrush is writing to folder"), "{refused:?}");
-    signal(&child, Signal::INT);
-    finish(child);
-    let refused = lab.onrush(context, "lab --out folder x.toml").run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("folder already exists"), "{refused:?}");
-}
-
-fn a_damaged_result_is_set_aside_and_its_run_repeated(context: &Context) {
-    let (server, lab) = (target(), Lab::new());
-    let file = lab.file(context, &two_points(&url(&server, "/"), ""));
-    let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
-    assert_eq!(output.code, 0, "{output:?}");
-    let name = "load-small-1.json";
-    let damages = [
-        ("\"hdr\": \"HIST", "\"hdr\": \"MIST", "its histogram cannot be read"),
-        ("\"completed\": 50", "\"completed\": 40", "its figures contradict each other: "),
-        ("{", "", "is not a result of onrush"),
-    ];
-    for (number, (good, bad, reason)) in (1..).zip(damages) {
-        let damaged = lab.text(name).replacen(good, bad, 1);
-        fs::write(lab.path(name), &damaged).unwrap();
-        let output = lab.onrush(context, "lab --resume folder").run_plain();
-        assert_eq!(output.code, 0, "{output:?}");
-        let aside = format!("{name}.unreadable-{number}");
-        let moved = format!("; it is now called {aside}, and the run is repeated");
-        assert!(output.stderr.contains(reason) && output.stderr.contains(&moved), "{output:?}");
-        assert_eq!(lab.text(&aside), damaged);
-        assert!(output.stderr.contains("1 of 2 runs remain") && output.stderr.contains("2 of 2 runs measured"));
-    }
-    let table = lab.onrush(context, "table --format csv folder").run_plain();
-    assert_eq!((table.stdout.lines().count(), table.stderr.as_str()), (3, ""), "{table:?}");
-    // A pipe that nobody writes to is not waited for.
-    fs::remove_file(lab.path(name)).unwrap();
-    assert!(Command::new("mkfifo").arg(lab.path(name)).status().unwrap().success());
-    let output = lab.onrush(context, "lab --resume folder").run_plain();
-    assert!(output.code == 0 && output.stderr.contains(&format!("{name} is not a regular file")), "{output:?}");
-    assert!(lab.path(name).is_file(), "{output:?}");
-    // Nor is one in the place of the plan, by the command and by what opens the folder.
-    fs::remove_file(lab.path("plan.toml")).unwrap();
-    assert!(Command::new("mkfifo").arg(lab.path("plan.toml")).status().unwrap().success());
-    for given in ["", "x.toml "] {
-        let output = lab.onrush(context, &format!("lab {given}--resume folder")).run_plain();
-        let said = &output.stderr;
-        assert!(output.code == 1 && said.contains("plan.toml") && said.contains("not a regular file"), "{output:?}");
-    }
-}
-
 fn what_is_refused_moves_no_cursor(context: &Context) {
     let lab = Lab::new();
     let file = lab.file(context, &two_points("http://127.0.0.1:1/", ""));
@@ -560,17 +410,6 @@ fn a_plan_that_cannot_be_printed_is_an_error_with_a_reason(context: &Context) {
     assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
 }
 
-fn nothing_is_written_to_another_folder_in_the_place_of_the_opened_one(context: &Context) {
-    let (server, lab) = (target(), Lab::new());
-    let rest = "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ] || { mv folder elsewhere; mkdir folder; }'\n";
-    let text = two_points(&url(&server, "/"), rest).replace("rounds = 1", "rounds = 1\norder = \"sequential\"");
-    let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("folder is no longer the folder that was opened"), "{output:?}");
-    assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0, "{output:?}");
-    assert!(lab.scratch.path().join("elsewhere/load-small-1.json").exists(), "{output:?}");
-}
-
 fn what_has_no_end_is_refused(context: &Context) {
     let output = context.onrush().words("lab --plan /dev/zero").run_plain();
     let words = "onrush lab: /dev/zero cannot be read: it is longer than 1 MiB\n";
@@ -585,45 +424,6 @@ fn what_has_no_end_is_refused(context: &Context) {
     let words = "attach: large cannot be read: it is longer than 64 MiB";
     assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
     assert!(!lab.path("").exists(), "{output:?}");
-}
-
-/// The same holds for a file to be attached that waits for more, as some in `/proc` do.
-fn a_file_that_is_never_read_to_its_end_is_left_by_one_signal(context: &Context) {
-    let lab = Lab::new();
-    let pipe = lab.scratch.path().join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let text = two_points("http://127.0.0.1:1/", "").replace("threads = 1", "threads = 1\nscript = \"pipe\"");
-    let child = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).spawn();
-    // This returns when the other side is opened for reading. It stays open, so that there is no end.
-    let writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
-    signal(&child, Signal::INT);
-    let output = finish(child);
-    drop(writer);
-    assert_eq!(output.code, 130, "{output:?}");
-    assert!(!lab.path("").exists(), "{output:?}");
-}
-
-/// As a result, and as any other file that the tables are made of.
-fn a_result_that_never_ends_is_left_by_one_signal(context: &Context) {
-    // It waits for the kernel to say something more; only root may read it.
-    let endless = Path::new("/proc/kmsg");
-    let (server, lab) = (target(), Lab::new());
-    let file = lab.file(context, &two_points(&url(&server, "/"), ""));
-    assert_eq!(lab.onrush(context, "lab --out folder").word(&file).run_plain().code, 0);
-    let results = lab.results();
-    for name in ["other.json", &results[0]] {
-        let path = lab.path(name);
-        let _ = fs::remove_file(&path);
-        std::os::unix::fs::symlink(endless, &path).unwrap();
-        let child = lab.onrush(context, "lab --resume folder").word(&file).spawn();
-        let is_open = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|path| path == endless);
-        let descriptors = format!("/proc/{}/fd", child.id());
-        wait_until(|| fs::read_dir(&descriptors).is_ok_and(|mut open| open.any(|entry| entry.is_ok_and(is_open))));
-        signal(&child, Signal::INT);
-        let output = finish(child);
-        assert_eq!(output.code, 130, "{name}: {output:?}");
-        fs::remove_file(path).unwrap();
-    }
 }
 
 fn the_first_of_a_hooks_output_is_kept(context: &Context) {

@@ -63,6 +63,8 @@ mod proxies;
 mod rates;
 /// Result files.
 mod results;
+/// Experiments that end early and go on.
+mod resuming;
 /// Samples of sockets, compared with what ss says.
 mod sampling;
 /// Lua scripts: what they are told, what they decide, and the examples.
@@ -139,6 +141,7 @@ fn main() {
         ("proxies", proxies::cases()),
         ("rates", rates::cases()),
         ("results", results::cases()),
+        ("resuming", resuming::cases()),
         ("scripts", scripts::cases()),
         ("secrets", secrets::cases()),
         ("seeds", seeds::cases()),
