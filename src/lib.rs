@@ -1,20 +1,17 @@
 //! onrush: an HTTP load generator for Linux.
 //!
-//! The modules, in the order in which a run passes through them: [`cli`] parses the command line, [`plan`] holds what
-//! was decided, [`program`] shows a test and decides how it ends, [`session`] takes a run from a name to an outcome,
-//! and [`run`] has the threads that carry it out, each with an [`engine`] on a [`backend`] and an optional [`script`].
-//! They record into [`stats`], which [`report`] and [`live`] show. [`lab`] carries out experiments of many runs, and
-//! [`settings`] changes kernel settings temporarily. [`tables`] reads saved results, and [`compare`] tells how much
-//! they differ. [`serve`] is the embedded target. The library exists for the binary and its tests; its interface is not
-//! stable.
+//! The modules, in the order in which a run passes through them: [`cli`] parses the command line into a plan
+//! ([`onrush_plan`]), [`program`] shows a test and decides how it ends, [`session`] takes a run from a name to an
+//! outcome, and [`run`] has the threads that carry it out, each with an engine ([`onrush_engine`]) and an optional
+//! [`script`]. They record into statistics ([`onrush_stats`]), which [`report`] and [`live`] show. [`lab`] carries out
+//! experiments of many runs, and [`settings`] changes kernel settings temporarily. [`tables`] reads saved results, and
+//! [`compare`] tells how much they differ. [`serve`] is the embedded target. The library exists for the binary and its
+//! tests; its interface is not stable.
 
-pub mod backend;
 pub mod cli;
 pub mod compare;
-pub mod engine;
 pub mod lab;
 pub mod live;
-pub mod plan;
 pub mod program;
 pub mod report;
 pub mod run;
@@ -23,11 +20,7 @@ pub mod search;
 pub mod serve;
 pub mod session;
 pub mod settings;
-pub mod stats;
 pub mod tables;
 pub mod verdict;
 
-mod digits;
 mod proc;
-mod random;
-mod reason;

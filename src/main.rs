@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use onrush::backend::memory::Memory;
 use onrush::cli::{self, Invocation};
 use onrush::program::{self, EXIT_WRONG, Screen, memory, say};
 use onrush::report::show::Printed;
 use onrush::{compare, report, serve, tables};
+use onrush_engine::backend::memory::Memory;
 
 /// Memory that is refused ends a run, or the program with a sentence.
 #[global_allocator]

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use crate::engine::Spare;
-use crate::plan::{self, Addresses, Dialect, Plan, proxy};
+use onrush_engine::Spare;
+use onrush_plan::{Addresses, Dialect, Plan, proxy};
+
 use crate::run::{self, Clock, Interrupt, Listener, NotStarted, Observer, Outcome};
 use crate::script::{Script, Setting, Through};
 
@@ -80,7 +81,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
     let (target, way) = (plan.target.clone(), plan.way.clone());
     let ask = move || {
         // The receiver has gone if a signal came first.
-        let _ = sender.send(plan::resolve::resolve(&target, &way));
+        let _ = sender.send(onrush_plan::resolve::resolve(&target, &way));
     };
     run::beside("resolver", ask).map_err(|reason| NotStarted::Helper { job: "the resolver", reason })?;
     loop {
@@ -97,7 +98,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
 
 /// Loads the script, if there is one, and runs the parts of it that come before the run.
 pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<Script>> {
-    let Some(plan::Script { file, args }) = &plan.script else { return Ok(None) };
+    let Some(onrush_plan::Script { file, args }) = &plan.script else { return Ok(None) };
     let (headers, origin) = (plan.own_headers(), proxy::origin(&plan.target));
     let setting = Setting {
         path: Path::new(&file.name),

@@ -28,5 +28,5 @@ pub const TARGETS: &[(&str, Target)] =
     &[("chunked", chunked), ("http1_response", http1_response), ("request", request), ("units", units), ("url", url)];
 
 /// The dialects of other tools, which all read values the same way.
-const COMPAT: [onrush::plan::Dialect; 3] =
-    [onrush::plan::Dialect::Wrk, onrush::plan::Dialect::WrkCmm, onrush::plan::Dialect::Wrk2];
+const COMPAT: [onrush_plan::Dialect; 3] =
+    [onrush_plan::Dialect::Wrk, onrush_plan::Dialect::WrkCmm, onrush_plan::Dialect::Wrk2];

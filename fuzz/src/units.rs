@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onrush::cli::units::{metric, time};
-use onrush::plan::Dialect;
+use onrush_plan::Dialect;
 
 use crate::COMPAT;
 

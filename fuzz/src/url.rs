@@ -1,7 +1,7 @@
 //! URLs: any text, in every dialect.
 
-use onrush::plan::target::Scheme;
-use onrush::plan::{Dialect, Target};
+use onrush_plan::target::Scheme;
+use onrush_plan::{Dialect, Target};
 
 use crate::COMPAT;
 

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 
+use onrush_plan::Plan;
+use onrush_plan::secrets::{self, REDACTED};
+
 use super::flags;
-use crate::plan::Plan;
-use crate::plan::secrets::{self, REDACTED};
 
 /// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced, unless they are to be
 /// kept.
@@ -55,8 +56,9 @@ pub(super) fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::{Dialect, Show};
+
     use super::*;
-    use crate::plan::{Dialect, Show};
     use crate::report::fixtures;
 
     fn command(words: &[&str]) -> String {

@@ -3,9 +3,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use onrush_plan::Dialect;
+
 use super::flags::{Flag, Id};
 use super::front::{Front, Item, Misuse};
-use crate::plan::Dialect;
 
 /// The dialect of a command line: that of `--compat`, at any position, else that of the program's name. An unknown name
 /// after `--compat` is ignored here, and refused when the option is read.

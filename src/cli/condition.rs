@@ -14,10 +14,11 @@
 
 use std::ops::RangeInclusive;
 
+use onrush_plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, StopTerm, Term, Value, View};
+use onrush_plan::{Dialect, Percent};
+
 use super::flaw::{Flaw, nearest};
 use super::units::{self, Unreadable};
-use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, StopTerm, Term, Value, View};
-use crate::plan::{Dialect, Percent};
 use crate::verdict::LimitedBy;
 
 /// What a condition is for. Its grammar is the same, but not what to write instead of a wrong one.

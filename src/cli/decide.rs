@@ -1,10 +1,19 @@
 //! Turns the typed options into a plan: fills in defaults, finds contradictions, and applies the rules in which wrk and
 //! onrush differ.
 //!
-//! It is the border to [`crate::plan`], where nothing depends on how an option was spelled.
+//! It is the border to [`onrush_plan`], where nothing depends on how an option was spelled.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
+
+use onrush_plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
+use onrush_plan::load::Limiter;
+use onrush_plan::secrets;
+use onrush_plan::target::InvalidUrl;
+use onrush_plan::{
+    Condition, Dialect, Format, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target, Way,
+};
+use onrush_text::units::exact;
 
 use super::flags::{self, Flag, Id};
 use super::refusal::{Refusal, took_url, wrong};
@@ -12,14 +21,6 @@ use super::request::{self, Header};
 use super::typed::Typed;
 use super::values::AT_LEAST_ONE;
 use super::{Warned, framing, hints, until};
-use crate::plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
-use crate::plan::load::Limiter;
-use crate::plan::secrets;
-use crate::plan::target::InvalidUrl;
-use crate::plan::{
-    Condition, Dialect, Format, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target, Way,
-};
-use crate::report::units::exact;
 
 /// The default number of connections.
 pub(super) const CONNECTIONS: u64 = 10;

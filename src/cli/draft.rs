@@ -3,16 +3,17 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
+use onrush_plan::condition::{Comparison, Metric, Term};
+use onrush_plan::limits::{CONNECTIONS_MAX, RATE_MAX, THREADS_MAX};
+use onrush_plan::search::{Over, Search};
+use onrush_plan::{Condition, Kind, Plan};
+use onrush_text::units::exact;
+
 use super::decide::CONNECTIONS;
 use super::flags::{self, Id};
 use super::refusal::{Refusal, wrong};
 use super::search::TypedSearch;
 use super::typed::Typed;
-use crate::plan::condition::{Comparison, Metric, Term};
-use crate::plan::limits::{CONNECTIONS_MAX, RATE_MAX, THREADS_MAX};
-use crate::plan::search::{Over, Search};
-use crate::plan::{Condition, Kind, Plan};
-use crate::report::units::exact;
 
 /// A search without its plan.
 pub(super) struct Draft {

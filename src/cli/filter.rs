@@ -15,9 +15,10 @@
 
 use std::net::IpAddr;
 
+use onrush_plan::condition::Comparison;
+use onrush_plan::filter::{End, Filter, Range, States};
+
 use super::flaw::{Flaw, nearest};
-use crate::plan::condition::Comparison;
-use crate::plan::filter::{End, Filter, Range, States};
 
 /// How deeply parentheses and negations may be nested.
 const DEPTH_MAX: usize = 32;

@@ -1,7 +1,8 @@
 //! One option: its spelling, its help and its origin. [`super::flags`] has the table of all options.
 
+use onrush_plan::Dialect;
+
 use super::spelling::Spelling;
-use crate::plan::Dialect;
 
 /// One option.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use Origin::{Wrk, Wrk2, WrkCmm};
 
 use super::flag::flag;
 pub(super) use super::flag::{Flag, Id, Origin};
-use crate::plan::Dialect;
+use onrush_plan::Dialect;
 
 /// All options, in the order of the table.
 pub(super) fn all() -> impl Iterator<Item = &'static Flag> + Clone {

@@ -1,11 +1,12 @@
 //! Options of other load generators that onrush does not have, values that only theirs can have, and the hint that each
 //! gets.
 
+use onrush_plan::limits::CONNECTIONS_MAX;
+use onrush_plan::{Dialect, secrets};
+
 use super::command::quoted;
 use super::flags::Id;
 use super::units;
-use crate::plan::limits::CONNECTIONS_MAX;
-use crate::plan::{Dialect, secrets};
 
 /// The hint for another tool's option, from its spelling in the table and as it was typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {

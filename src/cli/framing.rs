@@ -1,8 +1,8 @@
 //! The warning about headers that contradict the body. They are sent as typed, because the reaction of a server is worth a
 //! test.
 
-use crate::plan::{Material, Request};
-use crate::report::units::counted;
+use onrush_plan::{Material, Request};
+use onrush_text::units::counted;
 
 /// A warning if a typed header gives the body another end than it has.
 ///

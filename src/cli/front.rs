@@ -5,11 +5,11 @@
 use std::ffi::OsString;
 
 use lexopt::Arg;
+use onrush_plan::Dialect;
 
 use super::flags::{self, Flag, Id};
 use super::foreign;
 use super::spelling::Spelling;
-use crate::plan::Dialect;
 
 /// Reads a command line from left to right.
 pub(super) struct Front {

@@ -1,7 +1,8 @@
 //! The texts of `-h`, `--help` and the usage, rendered from the table in [`super::flags`].
 
+use onrush_plan::Dialect;
+
 use super::flags::{self, Flag};
-use crate::plan::Dialect;
 
 /// What `onrush -h` prints: one screen.
 pub(super) const SHORT: &str = "\

@@ -3,13 +3,13 @@
 
 use std::ffi::{OsStr, OsString};
 
+use onrush_plan::secrets;
 use strsim::damerau_levenshtein;
 
 use super::flags::{self, Flag};
 use super::foreign::{by_value, foreign};
 use super::front::Misuse;
 use super::spelling::Spelling;
-use crate::plan::secrets;
 
 /// What lists the options of a run.
 const HELP: &str = "onrush --help all";

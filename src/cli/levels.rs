@@ -1,7 +1,8 @@
 //! The levels that a word of the command line stands for: `1,8,64`, `"1 8 64"`, or `1..64`, which doubles.
 
+use onrush_plan::Dialect;
+
 use super::units;
-use crate::plan::Dialect;
 
 /// The levels of the option with this name, none of them read yet; `None`: the word is a single value.
 ///

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use onrush_plan::{Kind, Output};
+
 use super::arguments::{Subcommand, path, switch};
-use crate::plan::{Kind, Output};
 use crate::report::merge::Merge;
 
 /// What `onrush merge --help` prints.

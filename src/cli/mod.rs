@@ -45,11 +45,12 @@ mod way;
 use std::env;
 use std::ffi::{OsStr, OsString};
 
-use crate::backend;
+use onrush_engine::backend;
+use onrush_plan::{Dialect, Io, Plan, Search, secrets};
+use onrush_text::printable_lines;
+
 use crate::compare::Compare;
-use crate::plan::{Dialect, Io, Plan, Search, secrets};
 use crate::report::merge::Merge;
-use crate::report::printable_lines;
 use crate::report::show::Show;
 use crate::tables::Table;
 use draft::Draft;

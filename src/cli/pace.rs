@@ -6,15 +6,16 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use onrush_plan::levels::Level;
+use onrush_plan::limits::{BURST_MAX, CONNECTIONS_MAX, POISSON_RATE_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
+use onrush_plan::schedule::{Arrivals, CatchUp, Rate, Stage};
+use onrush_plan::{Dialect, Levels, Part, Schedule};
+use onrush_text::units::exact;
+
 use super::flags::{self, Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::units::{self, Unreadable};
 use super::values::{count, several, time};
-use crate::plan::levels::Level;
-use crate::plan::limits::{BURST_MAX, CONNECTIONS_MAX, POISSON_RATE_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
-use crate::plan::schedule::{Arrivals, CatchUp, Rate, Stage};
-use crate::plan::{Dialect, Levels, Part, Schedule};
-use crate::report::units::exact;
 
 /// The options about when requests are sent, as typed.
 #[derive(Debug, Default)]

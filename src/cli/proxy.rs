@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 
+use onrush_plan::secrets;
+use onrush_plan::target::Scheme;
+use onrush_plan::{Dialect, Proxy, Target};
+
 use super::flags::Flag;
 use super::refusal::{Refusal, wrong};
 use super::request::basic;
-use crate::plan::secrets;
-use crate::plan::target::Scheme;
-use crate::plan::{Dialect, Proxy, Target};
 
 /// Reads `http://[user:password@]host:port`; the scheme is optional.
 pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {

@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::fmt::Display;
 
+use onrush_plan::secrets;
+use onrush_text::printable;
+
 use super::flags::Flag;
 use super::spelling::Spelling;
-use crate::plan::secrets;
-use crate::report::printable;
 
 /// Why a command line has no plan.
 #[derive(Debug)]

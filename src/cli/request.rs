@@ -10,9 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::plan::limits::BODY_MAX_MIB;
-use crate::plan::{Dialect, Target};
-use crate::reason::reason;
+use onrush_plan::limits::BODY_MAX_MIB;
+use onrush_plan::{Dialect, Target};
+use onrush_text::reason;
 
 /// Name and value.
 pub(super) type Header = (String, String);

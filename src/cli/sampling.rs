@@ -3,10 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use onrush_plan::{Filter, Io, Kind, SocketSampling, Way};
+
 use super::filter::filter;
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
-use crate::plan::{Filter, Io, Kind, SocketSampling, Way};
 
 /// The options about sockets, as typed.
 #[derive(Debug, Default)]

@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 
+use onrush_plan::Condition;
+use onrush_plan::search::Over;
+
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
 use super::values::condition;
-use crate::plan::Condition;
-use crate::plan::search::Over;
 
 /// The options of a search, as typed.
 #[derive(Debug, Default)]

@@ -11,9 +11,10 @@ mod way;
 
 use std::time::Duration;
 
+use onrush_plan::schedule::{Arrivals, CatchUp, Rate, Stage};
+use onrush_plan::{Breakout, Format, Kind, Percent, Stop};
+
 use super::*;
-use crate::plan::schedule::{Arrivals, CatchUp, Rate, Stage};
-use crate::plan::{Breakout, Format, Kind, Percent, Stop};
 
 /// Splits a line like a shell that has nothing but quotes.
 fn words(line: &str) -> Vec<OsString> {
@@ -581,7 +582,7 @@ fn what_cannot_be_meant_is_refused_with_what_can_be() {
 fn a_script_takes_the_words_behind_the_url() {
     let plan = run("onrush -s x.lua http://h/ -c3 -- -x --foo=1 bar");
     let args = ["-x", "--foo=1", "bar"].map(str::to_owned).to_vec();
-    assert_eq!(plan.script, Some(crate::plan::Script { file: crate::plan::Material::named("x.lua"), args }));
+    assert_eq!(plan.script, Some(onrush_plan::Script { file: onrush_plan::Material::named("x.lua"), args }));
     assert_eq!(plan.load.connections, 3);
     let plan = run("wrk --script=x.lua http://h/ a b");
     assert_eq!(plan.script.map(|script| script.args), Some(vec!["a".to_owned(), "b".to_owned()]));

@@ -2,11 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 
+use onrush_plan::target::Scheme;
+use onrush_plan::tls::{GROUPS, Identity, Named, SUITES, Version};
+use onrush_plan::{Dialect, Io, Material, Target, Tls};
+
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
-use crate::plan::target::Scheme;
-use crate::plan::tls::{GROUPS, Identity, Named, SUITES, Version};
-use crate::plan::{Dialect, Io, Material, Target, Tls};
 
 /// The options about TLS, as typed.
 #[derive(Debug, Default)]

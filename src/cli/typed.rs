@@ -6,6 +6,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use onrush_plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
+use onrush_plan::secrets;
+use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
+
 use super::flags::{self, Flag, Id, Origin};
 use super::front::{Front, Item, Misuse};
 use super::pace::TypedPace;
@@ -19,9 +23,6 @@ use super::values::{
 };
 use super::way::TypedWay;
 use super::{compat, hints};
-use crate::plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
-use crate::plan::secrets;
-use crate::plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
 
 /// Everything on a command line. Of a repeated option the last one counts; headers add up.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::plan::Dialect;
+use onrush_plan::Dialect;
 
 /// Why a text is not a number or not a time. Displayed without the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use onrush_plan::limits::{UNTIL_CAP, UNTIL_MIN};
+use onrush_plan::{Schedule, StopTerm};
+use onrush_stats::BATCHES_MIN;
+use onrush_text::units::{exact, thousands};
+
 use super::refusal::Refusal;
 use super::typed::Typed;
-use crate::plan::limits::{UNTIL_CAP, UNTIL_MIN};
-use crate::plan::{Schedule, StopTerm};
-use crate::report::units::{exact, thousands};
-use crate::stats::BATCHES_MIN;
 
 /// The stop terms without duplicates. They give the run a duration if nothing else ends it.
 pub(super) fn decide(

@@ -5,6 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use onrush_plan::limits::{BUFFER_MAX, THREADS_MAX, TIME_MAX};
+use onrush_plan::secrets;
+use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
+
 use super::command::quoted;
 use super::condition::{self, Purpose};
 use super::flags::{Flag, Id};
@@ -13,9 +17,6 @@ use super::levels;
 use super::refusal::{Refusal, wrong};
 use super::request;
 use super::units::{self, Unreadable};
-use crate::plan::limits::{BUFFER_MAX, THREADS_MAX, TIME_MAX};
-use crate::plan::secrets;
-use crate::plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 use crate::tables::is_column;
 
 /// What a count must be.

@@ -4,14 +4,15 @@ use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use onrush_plan::target::Scheme;
+use onrush_plan::way::{BadSources, Family, Sources, Way};
+use onrush_plan::{Dialect, Io, Target};
+
 use super::flags::{Flag, Id};
 use super::foreign;
 use super::proxy;
 use super::refusal::{Refusal, wrong};
 use super::values::{buffer, congestion};
-use crate::plan::target::Scheme;
-use crate::plan::way::{BadSources, Family, Sources, Way};
-use crate::plan::{Dialect, Io, Target};
 
 /// The longest path of a Unix socket, in bytes, without the terminating zero.
 const UNIX_MAX: usize = 107;

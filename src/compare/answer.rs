@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 
+use onrush_text::units::{counted, per_second, percentage};
+
 use super::checks::REACHED_MIN;
 use super::comparison::Comparison;
 use super::contest::{self, Contest, Levels, Varied, level_of, shown};
 use super::differences;
 use super::outlier::median;
 use super::words::{self, SINGLE_RUNS};
-use crate::report::units::{counted, per_second, percentage};
 use crate::tables::Measured;
 
 /// A gain of less than this share is none: whoever doubles the connections wants more.
@@ -186,9 +187,10 @@ fn versus(contests: &[Contest<'_>]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::PlacedLevel;
+
     use super::super::fixtures::placed;
     use super::*;
-    use crate::plan::PlacedLevel;
 
     /// Runs of an experiment with one factor: its levels, each with the rates of its rounds.
     fn runs(factor: &str, levels: &[(&str, &[f64])]) -> Vec<Measured> {

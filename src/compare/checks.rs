@@ -1,7 +1,8 @@
 //! Checks whether a comparison is fair: what failed, how large the responses were, and what was the limit.
 
-use crate::report::units::{self, PERCENT_MIN};
-use crate::stats::Errors;
+use onrush_stats::Errors;
+use onrush_text::units::{self, PERCENT_MIN};
+
 use crate::tables::Measured;
 use crate::verdict::LimitedBy;
 

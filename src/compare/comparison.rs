@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use onrush_plan::Order;
+use onrush_text::printable;
+use onrush_text::units::per_second;
+
 use super::checks::{Checks, REACHED_MIN};
 use super::contest::Contest;
 use super::metric::{DECISIVE, Metric};
 use super::outlier::outliers;
 use super::rank;
 use super::student::{self, Interval};
-use crate::plan::Order;
-use crate::report::printable;
-use crate::report::units::per_second;
 use crate::tables::Measured;
 
 /// Why a percentile is not compared.

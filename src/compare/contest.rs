@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use onrush_plan::Place;
+use onrush_text::printable;
+
 use super::input::{Side, levels};
-use crate::plan::Place;
-use crate::report::printable;
 use crate::tables::Measured;
 
 /// Two groups of runs that differ in one thing.

@@ -1,7 +1,8 @@
 //! Finds what differs between the plans of two sides that are not from one experiment.
 
+use onrush_text::printable;
+
 use super::contest::Contest;
-use crate::report::printable;
 use crate::tables::Measured;
 
 /// Why these runs are compared only with `--force`: their plans differ in more than one key.

@@ -2,10 +2,11 @@
 
 #![cfg(test)]
 
+use onrush_plan::{Order, Place, PlacedLevel};
+use onrush_stats::Errors;
+
 use super::comparison::Comparison;
 use super::contest::of_experiment;
-use crate::plan::{Order, Place, PlacedLevel};
-use crate::stats::Errors;
 use crate::tables::{Measured, Origin};
 
 /// A run with this rate and no errors.

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use onrush_plan::Kind;
+use onrush_plan::experiment::{PLAN, RESULTS};
+use onrush_text::printable;
+use onrush_text::units::counted;
 use strsim::damerau_levenshtein;
 
-use crate::plan::Kind;
-use crate::plan::experiment::{PLAN, RESULTS};
-use crate::report::printable;
 use crate::report::result::Document;
-use crate::report::units::counted;
 use crate::tables::{self, Measured, Read};
 
 /// Runs that belong together.

@@ -1,9 +1,10 @@
 //! Limits how much worse than the baseline a metric may be (`--fail-if-worse`).
 
+use onrush_text::units::percentage;
+
 use super::comparison::Comparison;
 use super::metric::Metric;
 use super::words::{SINGLE_RUNS, loss, name};
-use crate::report::units::percentage;
 
 /// A limit on how much worse a metric may be.
 #[derive(Clone, Copy, Debug, PartialEq)]

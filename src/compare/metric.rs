@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::plan::Percent;
+use onrush_plan::Percent;
+
 use crate::tables::Measured;
 
 /// With fewer values in the share above it, a percentile of one run is left to chance.

@@ -3,10 +3,11 @@
 
 #![cfg(test)]
 
+use onrush_plan::Random;
+
 use super::comparison::Comparison;
 use super::contest::{Contest, of_experiment};
 use super::fixtures;
-use crate::random::Random;
 use crate::tables::Measured;
 
 /// How many experiments of each kind; docs/statistics.md makes promises about them.

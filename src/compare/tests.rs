@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
+use onrush_plan::{Dialect, Order, Place, Plan};
 use tempfile::TempDir;
 
 use super::fixtures::runs;
 use super::*;
-use crate::plan::{Dialect, Order, Place, Plan};
 use crate::report::fixtures as reported;
 use crate::report::result::{Document, LedgerRow, Named};
 

@@ -1,11 +1,12 @@
 //! Comparisons as text for people.
 
+use onrush_text::printable;
+use onrush_text::units::{counted, per_second, percent_decimals, percentage, time_us};
+
 use super::checks::{self, Checks};
 use super::comparison::{Comparison, Estimate, Pairing};
 use super::contest::shown;
 use super::metric::Metric;
-use crate::report::printable;
-use crate::report::units::{counted, per_second, percent_decimals, percentage, time_us};
 
 /// Why nothing can be said of two single runs.
 pub const SINGLE_RUNS: &str = "one run per side gives no measure of noise";

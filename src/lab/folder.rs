@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail};
+use onrush_plan::experiment::PLAN;
+use onrush_plan::limits::{ATTACHED_MAX_MIB, PLAN_MAX_MIB};
+use onrush_plan::material::read_at_most;
+use onrush_text::printable;
+use onrush_text::reason;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -17,11 +22,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::host::Host;
-use crate::plan::experiment::PLAN;
-use crate::plan::limits::{ATTACHED_MAX_MIB, PLAN_MAX_MIB};
-use crate::plan::material::read_at_most;
-use crate::reason::reason;
-use crate::report::{files, json, printable};
+use crate::report::{files, json};
 
 /// The names of the files in it that are not results.
 const HOST: &str = "host.json";

@@ -6,8 +6,9 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use onrush_text::reason;
+
 use super::group::{Group, Groups, POLL, ending};
-use crate::reason::reason;
 use crate::run::Interrupt;
 
 /// A shell command that must succeed within its timeout.

@@ -1,7 +1,7 @@
 //! The order in which the runs of an experiment are made.
 
-use crate::plan::Order;
-use crate::random::Random;
+use onrush_plan::Order;
+use onrush_plan::Random;
 
 /// One run: a point in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use onrush_plan::limits::OUTPUT_MAX_MIB;
 use rustix::process::{Pid, test_kill_process_group};
 
-use crate::plan::limits::OUTPUT_MAX_MIB;
 use crate::run;
 
 /// Keeps a file from growing without end while a command writes to it. The command writes to the file itself and not to a

@@ -7,12 +7,12 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use onrush_plan::secrets::{self, Known};
+use onrush_text::escape;
+use onrush_text::reason;
 use thiserror::Error;
 
 use super::group::{Group, Groups, ending};
-use crate::plan::secrets::{self, Known};
-use crate::reason::reason;
-use crate::report::escape;
 use crate::run::Interrupt;
 
 /// How the target's command is started.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use onrush_plan::experiment::{Experiment, Point};
+use onrush_plan::{Order, Percent, Stop, secrets};
+use onrush_text::units;
+
 use super::Turn;
-use crate::plan::experiment::{Experiment, Point};
-use crate::plan::{Order, Percent, Stop, secrets};
 use crate::report::result::{Buffer, Document, Extent, SocketSamples, Sockets};
-use crate::report::units;
 
 /// The text of `--plan`: points, order and time.
 pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {

@@ -5,8 +5,9 @@
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
-use crate::plan::{Schedule, Stop};
-use crate::report::units::{exact, thousands, time_us};
+use onrush_plan::{Schedule, Stop};
+use onrush_text::units::{exact, thousands, time_us};
+
 use crate::run::Progress;
 
 /// Moves to the beginning of the line and erases it and all below it: a terminal that became narrower may have wrapped
@@ -103,8 +104,9 @@ fn stderr_width() -> usize {
 mod tests {
     use std::time::Duration;
 
+    use onrush_plan::schedule::{Rate, Stage};
+
     use super::*;
-    use crate::plan::schedule::{Rate, Stage};
 
     const PROGRESS: Progress = Progress {
         elapsed: Duration::from_millis(3_210),

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
+use onrush_plan::load::Load;
+use onrush_plan::{Plan, Stop};
 use thiserror::Error;
 
-use crate::plan::load::Load;
-use crate::plan::{Plan, Stop};
 use crate::report;
 use crate::run::{Ended, Interrupt, Observer, Outcome};
 use crate::session;

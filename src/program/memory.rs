@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use onrush_engine::backend::memory;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::gettid;
 
 use super::exit::EXIT_NOT_STARTED;
 use super::say;
-use crate::backend::memory;
 use crate::settings;
 
 /// The id of the thread that is ending the program; 0: none.

@@ -28,10 +28,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use onrush_plan::secrets::Known;
+use onrush_plan::{Addresses, Format, Plan};
 
 use crate::live::ProgressLine;
-use crate::plan::secrets::Known;
-use crate::plan::{Addresses, Format, Plan};
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
 use crate::report::{Gate, Judgement};

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use onrush_plan::secrets::{self, Known};
+use onrush_text::printable_lines;
+use onrush_text::reason;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdout, stderr, stdout};
 
-use crate::plan::secrets::{self, Known};
-use crate::reason::reason;
-use crate::report::printable_lines;
 use crate::script;
 
 /// Where the report goes.

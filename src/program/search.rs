@@ -5,6 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
+use onrush_engine::Spare;
+use onrush_engine::backend::sim::Scenario;
+use onrush_plan::Random;
+use onrush_plan::search::Over;
+use onrush_plan::secrets::Known;
+use onrush_plan::{Addresses, Format, Io, Load, Plan, Search};
 use thiserror::Error;
 
 use super::ask;
@@ -14,13 +20,7 @@ use super::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin,
     code_of, foremost, guard, print_notes, say, verbose, with_stack,
 };
-use crate::backend::sim::Scenario;
-use crate::engine::Spare;
 use crate::live::ProgressLine;
-use crate::plan::search::Over;
-use crate::plan::secrets::Known;
-use crate::plan::{Addresses, Format, Io, Load, Plan, Search};
-use crate::random::Random;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::report::{Judgement, Note};

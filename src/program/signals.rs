@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use libc::SIGXFSZ;
+use onrush_text::reason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::say;
-use crate::reason::reason;
 use crate::report::files::Fates;
 use crate::run::{self, Interrupt, NotStarted};
 

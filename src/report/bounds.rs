@@ -4,11 +4,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{NS_PER_US, units};
-use crate::plan::schedule::Arrivals;
-use crate::plan::{Plan, Schedule};
+use onrush_plan::schedule::Arrivals;
+use onrush_plan::{Plan, Schedule};
+use onrush_stats::{Distribution, OpenLoop, rank};
+use onrush_text::units;
+
+use super::NS_PER_US;
 use crate::run::Outcome;
-use crate::stats::{Distribution, OpenLoop, rank};
 
 /// Requests in flight at the end are ordinary up to this multiple of the expected number and of the slowest latency:
 /// when a target cannot keep up, they reach twice the number that its mean latency implies.
@@ -214,9 +216,10 @@ pub fn together(plan: &Plan, outcome: &Outcome) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Dialect;
+
     use super::super::fixtures::{flawless, plan, schedule};
     use super::*;
-    use crate::plan::Dialect;
 
     const MS: u64 = 1_000_000;
 

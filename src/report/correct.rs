@@ -11,9 +11,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use onrush_stats::{Distribution, Moments, rank, sample_stdev};
+
 use super::table::Figures;
 use crate::run::nanos;
-use crate::stats::{Distribution, Moments, rank, sample_stdev};
 
 /// Latencies in whole microseconds, rewritten as wrk does.
 #[derive(Clone, Debug)]

@@ -4,14 +4,15 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use onrush_plan::Plan;
 use onrush_proto::Error;
+use onrush_stats::{Cause, Phase, Row, TlsFailure};
+use onrush_text::escape;
+use onrush_text::units::{counted, spaced, thousands};
 use rustix::io::Errno;
 
-use super::units::{counted, spaced, thousands};
-use super::{errno, escape, proxy, tls};
-use crate::plan::Plan;
+use super::{errno, proxy, tls};
 use crate::run::{Outcome, Ports, Shortage, host};
-use crate::stats::{Cause, Phase, Row, TlsFailure};
 
 /// One row of the ledger, with all that its sentence needs.
 #[derive(Clone, Debug, PartialEq)]

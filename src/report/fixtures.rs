@@ -5,59 +5,22 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::plan::schedule::{Arrivals, Rate, Stage};
-use crate::plan::target::Scheme;
-use crate::plan::{Dialect, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
+use onrush_plan::Plan;
+use onrush_stats::{
+    Buffers, Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Spread, Statuses, Timeline, Totals,
+};
+
 use crate::report::Judgement;
 use crate::report::result::Document;
 use crate::run::host::Facts;
 use crate::run::{Ended, Outcome};
-use crate::stats::{
-    Buffers, Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Spread, Statuses, Timeline, Totals,
-};
+
+pub use onrush_plan::fixtures::{plan, schedule};
 
 impl Document {
     /// The document of a run that nobody has judged before.
     pub fn judged(plan: &Plan, outcome: &Outcome) -> Self {
         Self::of(plan, outcome, &Judgement::of(plan, outcome))
-    }
-}
-
-/// A run of `seconds` on `url`.
-pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
-    let target = Target {
-        typed: url.to_owned(),
-        scheme: Scheme::Http,
-        host: "127.0.0.1".to_owned(),
-        port: None,
-        port_text: None,
-        path: "/".to_owned(),
-        userinfo: None,
-    };
-    Plan {
-        target,
-        way: Way::default(),
-        tls: None,
-        request: Request::default(),
-        body: None,
-        load: Load::new(threads, connections),
-        first_connection: 0,
-        schedule: None,
-        levels: None,
-        requests_per_connection: None,
-        stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
-        until: Vec::new(),
-        warmup: Duration::ZERO,
-        timeout: Some(Duration::from_secs(2)),
-        give_up: Some(Duration::from_secs(30)),
-        dialect,
-        io: Io::Auto,
-        phases: false,
-        once: false,
-        spin: Spin::Auto,
-        script: None,
-        seed: 1,
-        show: Show { cmm_layout: dialect == Dialect::WrkCmm, notes: true, ..Show::default() },
     }
 }
 
@@ -88,7 +51,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         buffers: Buffers::default(),
         transcript: None,
         batch: 1,
-        known: crate::plan::secrets::Known::default(),
+        known: onrush_plan::secrets::Known::default(),
         pauses: false,
         seen: None,
         sampled: None,
@@ -96,19 +59,6 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         breakdown: None,
         stuck: Vec::new(),
         spares: Vec::new(),
-    }
-}
-
-/// This many requests per second, evenly.
-pub fn schedule(per_s: u64) -> Schedule {
-    let rate = Rate::from_per_second(per_s).expect("a rate");
-    Schedule {
-        arrivals: Arrivals::Uniform,
-        stages: vec![Stage::open(rate)],
-        part: Part::WHOLE,
-        catch_up: None,
-        max_late: None,
-        send_slice: None,
     }
 }
 

@@ -1,11 +1,12 @@
 //! The arguments of a script's `done`.
 
+use onrush_plan::{Dialect, Plan};
+use onrush_stats::{OpenLoop, Row};
+
 use super::failure::{class, why};
 use super::{NS_PER_US, rewritten};
-use crate::plan::{Dialect, Plan};
 use crate::run::Outcome;
 use crate::script::{LedgerRow, Summary, View};
-use crate::stats::{OpenLoop, Row};
 
 /// The results as a script sees them. Latencies count from when requests were due if there is a schedule; otherwise,
 /// where wrk is imitated, they are those that wrk would have.

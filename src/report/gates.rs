@@ -1,14 +1,16 @@
 //! Decides whether gates are broken, from the figures that the text shows.
 
+use onrush_plan::Plan;
+use onrush_plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
+use onrush_stats::{Distribution, rank};
+use onrush_text::units;
+
 use super::bounds::{Bounds, Missing};
 use super::gate::{Gate, Judged};
 use super::rate::{asked_by_end_per_s, asked_per_s, counted, rate};
 use super::unavailable::Unavailable;
-use super::{Latency, NS_PER_US, units};
-use crate::plan::Plan;
-use crate::plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
+use super::{Latency, NS_PER_US};
 use crate::run::Outcome;
-use crate::stats::{Distribution, rank};
 use crate::verdict::Verdict;
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
@@ -201,11 +203,12 @@ fn latency(view: View, statistic: Statistic, plan: &Plan, outcome: &Outcome) -> 
 mod tests {
     use std::time::Duration;
 
+    use onrush_plan::Dialect;
+    use onrush_plan::condition::View;
+    use onrush_stats::{Cause, Phase};
+
     use super::super::fixtures::{fail, flawless, plan, schedule};
     use super::*;
-    use crate::plan::Dialect;
-    use crate::plan::condition::View;
-    use crate::stats::{Cause, Phase};
     use crate::verdict::LimitedBy;
 
     const URL: &str = "http://127.0.0.1/";

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{anyhow, ensure};
 use flate2::read::MultiGzDecoder;
 
-use crate::plan::limits::RESULT_MAX_MIB;
-use crate::reason::reason;
+use onrush_plan::limits::RESULT_MAX_MIB;
+use onrush_text::reason;
 
 /// Maximum length of a file, or of what is in a compressed one, in bytes.
 const LENGTH_MAX: u64 = RESULT_MAX_MIB << 20;

@@ -3,11 +3,11 @@
 
 use std::io::{self, Write};
 
+use onrush_text::misleads;
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
 
-use super::escape::misleads;
 use super::layout::Layout;
 
 /// A value on one line.

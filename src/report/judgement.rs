@@ -1,11 +1,12 @@
 //! Everything that is decided about a run: once, from the plan and the outcome, for everybody who shows it, writes it
 //! or ends with an exit code.
 
+use onrush_plan::Plan;
+
 use super::gate::Gate;
 use super::gates::gates;
 use super::notes::{Note, notes};
 use super::verdict::verdict;
-use crate::plan::Plan;
 use crate::run::Outcome;
 use crate::verdict::Verdict;
 

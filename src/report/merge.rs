@@ -7,12 +7,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
+use onrush_plan::{Kind, Output};
 
 use super::files::{self, Fates, Files};
 use super::result::{self, Different, Document, Named};
 use super::show::{self, Form, Printed};
 use super::{export, input};
-use crate::plan::{Kind, Output};
 
 /// What to add up, and where the sum goes.
 #[derive(Clone, Debug)]

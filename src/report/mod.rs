@@ -1,7 +1,7 @@
 //! The report: wrk's text to the byte, and the notes below it.
 //!
 //! It turns a plan and an outcome into text. It measures nothing and looks nothing up: everything it prints was decided
-//! in [`crate::plan`] or measured in [`crate::run`].
+//! in [`onrush_plan`] or measured in [`crate::run`].
 
 pub mod export;
 pub mod files;
@@ -11,12 +11,10 @@ pub mod merge;
 pub mod result;
 pub mod show;
 mod table;
-pub mod units;
 
 pub mod bounds;
 mod correct;
 mod errno;
-mod escape;
 mod failure;
 mod for_script;
 mod gate;
@@ -40,7 +38,6 @@ pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;
 
-pub use escape::{escape, in_markdown, printable, printable_lines};
 pub use failure::Failure;
 pub use for_script::summary_for_script;
 pub use gate::{Gate, Judged};
@@ -54,6 +51,9 @@ pub use verdict::VERDICT_MIN;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use onrush_plan::{Breakout, Dialect, Plan, Show, Stop, secrets};
+use onrush_stats::{Cause, Distribution, OpenLoop, Phase, Row, Totals};
+use onrush_text::{escape, units};
 use rustix::io::Errno;
 
 use correct::Rewritten;
@@ -62,10 +62,8 @@ use spectrum::Spectrum;
 use table::{Figures, Layout};
 use text::Text;
 
-use crate::plan::{Breakout, Dialect, Plan, Show, Stop, secrets};
 use crate::run::{Breakdown, Outcome, Shortage, Waiting, host};
 use crate::script::Exit;
-use crate::stats::{Cause, Distribution, OpenLoop, Phase, Row, Totals};
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
 const NS_PER_US: f64 = 1000.0;

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use onrush_proto::Nanos;
+use onrush_stats::Transcript;
+use onrush_stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
+use onrush_text::misleads;
+use onrush_text::units;
 
-use super::escape::misleads;
-use super::{tls, units};
+use super::tls;
 use crate::run::Outcome;
-use crate::stats::Transcript;
-use crate::stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
 
 /// The request after `> `, the response's heads after `< `, the beginning of the body, a line of timings, and with TLS
 /// what was negotiated.

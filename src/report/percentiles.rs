@@ -1,8 +1,9 @@
 //! The percentiles of the latency in a report: which of them there are, and in which form.
 
+use onrush_plan::Percent;
+
 use super::spectrum::{self, Spectrum};
 use super::table::{self, Layout};
-use crate::plan::Percent;
 
 /// The percentiles of a native report that were not asked for.
 const UNASKED: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];

@@ -1,6 +1,6 @@
 //! Text about a proxy's failure, and what to do about it.
 
-use crate::stats::ProxyFailure;
+use onrush_stats::ProxyFailure;
 
 /// What happened.
 pub fn words(failure: ProxyFailure) -> String {

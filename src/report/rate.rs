@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use onrush_plan::Plan;
+use onrush_plan::schedule::Arrivals;
+use onrush_stats::Counters;
+
 use super::bounds;
-use crate::plan::Plan;
-use crate::plan::schedule::Arrivals;
 use crate::run::{Ended, Outcome};
-use crate::stats::Counters;
 
 /// A count per second; zero if no time passed.
 pub fn rate(number: u64, seconds: f64) -> f64 {

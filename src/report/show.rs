@@ -6,14 +6,16 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use onrush_plan::{Breakout, Dialect, Kind, Stop};
+use onrush_stats::{Corrupt, Distribution as Values};
+use onrush_text::printable;
+
 use super::percentiles::Percentiles;
 use super::result::{self, Distribution, Document, Phases};
 use super::spectrum::{Incomplete, Spectrum};
 use super::table::{Figures, Layout};
 use super::text::{Text, Totals};
-use super::{NS_PER_US, VERDICT_MIN, export, printable, rate};
-use crate::plan::{Breakout, Dialect, Kind, Stop};
-use crate::stats::{Corrupt, Distribution as Values};
+use super::{NS_PER_US, VERDICT_MIN, export, rate};
 
 /// What to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,11 +243,12 @@ fn cmm_json(document: &Document) -> Result<String, Corrupt> {
 mod tests {
     use std::time::Duration;
 
+    use onrush_plan::{Plan, Show as Options};
+    use onrush_stats::{Cause, Phase};
+
     use super::super::{Judgement, closing as printed_after, fixtures, opening as printed_before};
     use super::*;
-    use crate::plan::{Plan, Show as Options};
     use crate::run::Outcome;
-    use crate::stats::{Cause, Phase};
 
     /// A run with errors, phases and rates, whose report shows everything.
     fn run(dialect: Dialect, is_open: bool) -> (Plan, Outcome) {

@@ -1,9 +1,10 @@
 //! The silences of a run: times without any response.
 
-use crate::plan::Plan;
+use onrush_plan::Plan;
+use onrush_stats::silences::{GAP_MIN_NS, common};
+use onrush_stats::{Gap, Totals};
+
 use crate::run::Outcome;
-use crate::stats::silences::{GAP_MIN_NS, common};
-use crate::stats::{Gap, Totals};
 
 /// A silence is worth a note when it is at least this many times as long as responses usually took.
 const SILENCE_FACTOR: u64 = 10;

@@ -1,10 +1,11 @@
 //! wrk2's block of latencies: percentiles, their detailed spectrum, and the figures below it.
 
+use onrush_plan::Percent;
+use onrush_stats::{Distribution, Step, has_enough_beyond};
+
 use super::NS_PER_US;
 use super::bounds::{Bounds, Due};
 use super::table::percentile;
-use crate::plan::Percent;
-use crate::stats::{Distribution, Step, has_enough_beyond};
 
 /// The title of the block of scheduled latencies.
 pub const RECORDED: &str = "Recorded Latency";

@@ -1,8 +1,8 @@
 //! The table of wrk and of its centminmod fork: headings, rows, percentiles and cells.
 
-use super::units;
-use crate::plan::{Percent, Plan};
-use crate::stats::{Binned, Distribution};
+use onrush_plan::{Percent, Plan};
+use onrush_stats::{Binned, Distribution};
+use onrush_text::units;
 
 /// The figures in a row of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use onrush_stats::{Cause, Counters, Phase};
+
 use super::fixtures::{fail, outcome, plan, shaped};
 use super::*;
 use crate::run::Ended;
-use crate::stats::{Cause, Counters, Phase};
 
 /// The report of one run.
 fn report(plan: &Plan, outcome: &Outcome) -> String {

@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use onrush_stats::Errors;
+use onrush_text::units;
+
 use super::table::{Figures, Layout};
-use super::units;
-use crate::stats::Errors;
 
 /// The content of the text, line by line.
 pub struct Text {

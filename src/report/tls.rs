@@ -1,7 +1,7 @@
 //! Text about TLS: what was negotiated, what failed, and what to do about it.
 
-use crate::plan::tls::{GROUPS, Named, SUITES, Version};
-use crate::stats::{Handshakes, Negotiated, TlsFailure};
+use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
+use onrush_stats::{Handshakes, Negotiated, TlsFailure};
 
 /// One line for each combination negotiated: version, suite, group.
 pub fn agreed(handshakes: &Handshakes) -> String {

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use onrush_plan::Plan;
+use onrush_stats::Gap;
+use onrush_stats::silences::{GAP_MIN_NS, joined, without};
+
 use super::silences::silences;
-use crate::plan::Plan;
 use crate::run::{DueGap, Outcome, nanos};
-use crate::stats::Gap;
-use crate::stats::silences::{GAP_MIN_NS, joined, without};
 
 /// A target is unavailable once there has been no response for this many times the usual latency.
 const USUAL_FACTOR: u64 = 10;
@@ -88,9 +89,10 @@ fn total_ns(gaps: &[Gap]) -> u64 {
 mod tests {
     use std::time::Duration;
 
+    use onrush_plan::Dialect;
+
     use super::super::fixtures::{flawless, plan, schedule};
     use super::*;
-    use crate::plan::Dialect;
 
     const MS: u64 = 1_000_000;
 

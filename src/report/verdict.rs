@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use onrush_plan::{Io, Plan};
+use onrush_stats::{Cause, OpenLoop, Timeline};
+use onrush_text::escape;
 use rustix::io::Errno;
 
-use super::escape;
 use super::rate::{counted, rate};
 use super::silences::silences;
-use crate::plan::{Io, Plan};
 use crate::run::{Ended, Outcome, nanos};
-use crate::stats::{Cause, OpenLoop, Timeline};
 use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, SLOW, Target, Thirds, Thread, Verdict};
 
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms

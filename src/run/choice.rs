@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use crate::backend::{Backend, Epoll, Sim, Uring};
-use crate::plan::Io;
+use onrush_engine::backend::{Backend, Epoll, Sim, Uring};
+use onrush_plan::Io;
 
 /// A backend that is available, and why it was picked.
 #[derive(Clone, Debug, PartialEq, Eq)]

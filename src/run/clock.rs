@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use onrush_engine::backend;
+use onrush_plan::Io;
 use onrush_proto::Nanos;
 
 use super::nanos;
-use crate::backend;
-use crate::plan::Io;
 
 /// The clock of one run, or of several that follow one another. The virtual one begins with the year 1970, and advances
 /// only in [`Clock::sleep`]: between runs, and while the supervisor of a simulated run waits for its workers.

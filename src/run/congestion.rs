@@ -1,12 +1,12 @@
 //! Checks before the run that the kernel has the congestion control that the plan names.
 
+use onrush_engine::backend::socket;
+use onrush_plan::{Addresses, Io, Plan};
+use onrush_text::reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::host;
-use crate::backend::socket;
-use crate::plan::{Addresses, Io, Plan};
-use crate::reason::reason;
 
 /// The kernel does not accept the congestion control.
 #[derive(Debug, Error)]

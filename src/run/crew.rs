@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use onrush_engine::WorkerEnd;
+
 use super::clock::Clock;
 use super::simulated::Simulated;
 use super::threads::Threads;
-use crate::engine::WorkerEnd;
 
 /// The workers of a run.
 pub(super) enum Crew {

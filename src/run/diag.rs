@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
-use crate::stats::TcpInfo;
+use onrush_stats::TcpInfo;
 
 /// The state of a listening socket, as a bit.
 pub const LISTEN: u32 = 1 << 10;
@@ -230,8 +230,9 @@ mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
+    use onrush_plan::Random;
+
     use super::*;
-    use crate::random::Random;
 
     fn all(v6: bool, states: u32, ports: [u16; 2]) -> Vec<Socket> {
         let mut sockets = Vec::new();

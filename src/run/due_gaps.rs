@@ -5,11 +5,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use onrush_plan::schedule::Arrivals;
+use onrush_plan::{Plan, Schedule, load};
+use onrush_stats::Gap;
+
 use super::dues::dues;
 use super::nanos;
-use crate::plan::schedule::Arrivals;
-use crate::plan::{Plan, Schedule, load};
-use crate::stats::Gap;
 
 /// Due times that were drawn are drawn again for at most this many requests, which takes a second or so.
 const REDRAWN_MAX: f64 = 20e6;

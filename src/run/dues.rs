@@ -1,8 +1,9 @@
 //! When the requests of each worker are due.
 
+use onrush_plan::schedule::{Dues, Span};
+use onrush_plan::{Part, Plan, Schedule};
+
 use super::nanos;
-use crate::plan::schedule::{Dues, Span};
-use crate::plan::{Part, Plan, Schedule};
 
 /// When the requests of worker `index` are due, beyond `-n`, too.
 pub(super) fn dues(plan: &Plan, schedule: &Schedule, index: u32) -> Dues {

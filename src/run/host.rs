@@ -4,12 +4,12 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::thread;
 
+use onrush_engine::backend::PortRing;
+use onrush_engine::backend::ports::{self, Unchosen};
+use onrush_plan::load::Load;
+use onrush_plan::{Addresses, Io, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::backend::PortRing;
-use crate::backend::ports::{self, Unchosen};
-use crate::plan::load::Load;
-use crate::plan::{Addresses, Io, Plan};
 use crate::script;
 
 /// Descriptors that a run needs in addition to those of its connections and threads: standard streams, name service,

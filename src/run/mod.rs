@@ -47,7 +47,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::plan::Addresses;
+use onrush_plan::Addresses;
+
 use crate::script;
 
 /// Is told of a run's progress.

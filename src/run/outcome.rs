@@ -3,18 +3,18 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use onrush_engine::{Spare, WorkerEnd};
+use onrush_plan::secrets::{self, Known};
+use onrush_plan::{Dialect, Plan};
+use onrush_stats::{
+    Activity, Buffers, Cause, Counters, Gap, SocketSamples, Spread, Timeline, Totals, Transcript, silences,
+};
 use rustix::io::Errno;
 
 use super::due_gaps::{DueGap, due_gaps};
 use super::snapshot::Collector;
 use super::until::StopRule;
 use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
-use crate::engine::{self, Spare, WorkerEnd};
-use crate::plan::secrets::{self, Known};
-use crate::plan::{Dialect, Plan};
-use crate::stats::{
-    Activity, Buffers, Cause, Counters, Gap, SocketSamples, Spread, Timeline, Totals, Transcript, silences,
-};
 
 /// What a run measured, and how it went.
 pub struct Outcome {
@@ -313,8 +313,8 @@ impl Outcome {
         self.pauses |= end.pauses;
         self.pauses_unread |= end.pauses_unread;
         let breakdown = end.failure.map(|failure| match failure {
-            engine::ScriptFailure::Raised(words) => Breakdown::Script(words),
-            engine::ScriptFailure::Exit(code) => Breakdown::Exit(code),
+            onrush_engine::ScriptFailure::Raised(words) => Breakdown::Script(words),
+            onrush_engine::ScriptFailure::Exit(code) => Breakdown::Exit(code),
         });
         self.breakdown = self.breakdown.take().or(breakdown);
     }

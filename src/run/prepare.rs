@@ -5,7 +5,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::ensure;
+use onrush_engine::backend::ports::Chooser;
+use onrush_engine::backend::sim::Scenario;
+use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
+use onrush_engine::{Config, Control, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Spare, tls};
+use onrush_plan::load::{self, Load};
+use onrush_plan::way::Sources;
+use onrush_plan::{Addresses, Dialect, Io, Plan};
 use onrush_proto::Parts;
+use onrush_text::reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -20,16 +28,6 @@ use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
 use super::worker::Worker;
 use super::{host, nanos, spin};
-use crate::backend::ports::Chooser;
-use crate::backend::sim::Scenario;
-use crate::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
-use crate::engine::{
-    self, Config, Control, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Spare, tls,
-};
-use crate::plan::load::{self, Load};
-use crate::plan::way::Sources;
-use crate::plan::{Addresses, Dialect, Io, Plan};
-use crate::reason::reason;
 use crate::script::Script;
 
 /// This machine does not have one of the source addresses. Worded as in wrk-cmm.
@@ -70,7 +68,7 @@ pub fn prepare(
     if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
         let (function, length) =
             (if script.wants().request { "request()" } else { "wrk.request()" }, script.depth() as u64);
-        ensure!(length <= limit.most, engine::too_long(function, length, limit));
+        ensure!(length <= limit.most, onrush_engine::too_long(function, length, limit));
     }
     let parts = plan.request.with_body(plan.shared_body()?);
     let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);

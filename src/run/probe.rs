@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use onrush_engine::backend::sim::Scenario;
+use onrush_engine::backend::{Dialer, dialer};
+use onrush_plan::{Addresses, Io, Plan, Way};
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::Interrupt;
-use crate::backend::sim::Scenario;
-use crate::backend::{Dialer, dialer};
-use crate::plan::{Addresses, Io, Plan, Way};
 
 /// How long an address may take to accept. The imitated tools wait as long as the kernel does, about two minutes.
 const PROBE_PATIENCE: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyho
             Ok(()) => accepting.insert(0, address),
             // A peer that resets a connection accepted it before.
             Err(Errno::CONNRESET) => accepting.insert(0, address),
-            Err(errno) => reason = crate::reason::reason(&errno.into()),
+            Err(errno) => reason = onrush_text::reason(&errno.into()),
         }
     }
     if accepting.is_empty() {

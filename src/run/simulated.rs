@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use onrush_engine::backend::Sim;
+use onrush_engine::backend::sim::Scenario;
+use onrush_engine::{WorkerEnd, WorkerLink};
 use onrush_proto::Nanos;
 
 use super::threads::{self, NotStarted};
 use super::worker::Worker;
-use crate::backend::Sim;
-use crate::backend::sim::Scenario;
-use crate::engine::{WorkerEnd, WorkerLink};
 
 /// A worker whose script has not returned for this long, by the machine's clock, is not waited for any longer. It is far
 /// more than any callback takes, so that what is lost does not depend on how busy the machine is.

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use onrush_engine::{Refused, WorkerLink};
+use onrush_stats::timeline::{SECOND_NS, row_of};
+use onrush_stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, Stats, Timeline, Totals};
+
 use super::until::StopRule;
-use crate::engine::{Refused, WorkerLink};
-use crate::stats::timeline::{SECOND_NS, row_of};
-use crate::stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, Stats, Timeline, Totals};
 
 /// Workers that are not idle hand over what they recorded at least this often.
 const HAND_OVER: Duration = Duration::from_millis(200);
@@ -233,9 +234,10 @@ pub fn is_hopeless(cause: Cause) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Random;
+    use onrush_stats::Interval;
+
     use super::*;
-    use crate::random::Random;
-    use crate::stats::Interval;
 
     const TENTH_NS: u64 = SECOND_NS / 10;
 

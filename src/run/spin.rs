@@ -7,7 +7,8 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 
-use crate::plan::{Io, Plan, Spin};
+use onrush_plan::{Io, Plan, Spin};
+
 use crate::proc;
 
 /// What was decided, and why, for `-v`.

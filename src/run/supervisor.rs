@@ -3,6 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use onrush_engine::backend::memory;
+use onrush_engine::{Control, WorkerEnd, WorkerLink};
+use onrush_plan::Plan;
+use onrush_stats::Timeline;
+
 use super::clock::Clock;
 use super::crew::Crew;
 use super::monitor::Monitor;
@@ -11,10 +16,6 @@ use super::snapshot::Collector;
 use super::sockets::SocketSampler;
 use super::until::StopRule;
 use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
-use crate::backend::memory;
-use crate::engine::{Control, WorkerEnd, WorkerLink};
-use crate::plan::Plan;
-use crate::stats::Timeline;
 
 /// How often the supervisor checks for signals and hand-overs.
 const WATCH: Duration = Duration::from_millis(20);
@@ -278,8 +279,9 @@ impl Overdue {
 
 #[cfg(test)]
 mod tests {
+    use onrush_engine::backend::suspended_ns;
+
     use super::*;
-    use crate::backend::suspended_ns;
 
     #[test]
     fn suspended_is_what_the_clock_that_goes_on_has_gained_on_the_one_that_stands_still() {

@@ -9,17 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Instant;
 
+use onrush_engine::backend::sim::Scenario;
+use onrush_engine::backend::{Backend, Sim};
+use onrush_engine::{Callback, Callbacks, Config, MakeCallbacks, OnResponse, Response, WorkerLink};
+use onrush_plan::Random;
+use onrush_plan::{Io, Plan};
+
 use super::crew::Crew;
 use super::prepare::{config, workers};
 use super::threads::Threads;
 use super::worker::Worker;
 use super::*;
-use crate::backend::sim::Scenario;
-use crate::backend::{Backend, Sim};
 use crate::cli::{self, Invocation};
-use crate::engine::{Callback, Callbacks, Config, MakeCallbacks, OnResponse, Response, WorkerLink};
-use crate::plan::{Io, Plan};
-use crate::random::Random;
 
 /// A script that does this with every response.
 fn does(act: fn()) -> MakeCallbacks {

@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+use onrush_engine::backend::{self, Backend};
+use onrush_engine::{Config, Control, Pacer, WorkerEnd};
+use onrush_plan::load::Load;
+use onrush_text::reason as words;
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::host::{self, Cramped};
 use super::worker::Worker;
-use crate::backend::{self, Backend};
-use crate::engine::{Config, Control, Pacer, WorkerEnd};
-use crate::plan::load::Load;
-use crate::reason::reason as words;
 use crate::script;
 
 /// How often a worker that waits for its start checks whether the run was stopped.

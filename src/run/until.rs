@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use crate::plan::Plan;
-use crate::plan::condition::{Metric, Statistic, StopTerm, View};
-use crate::stats::{BATCHES_MIN, Batch, Batches, Count, Estimate, Stats, Unknown};
+use onrush_plan::Plan;
+use onrush_plan::condition::{Metric, Statistic, StopTerm, View};
+use onrush_stats::{BATCHES_MIN, Batch, Batches, Count, Estimate, Stats, Unknown};
 
 /// How precisely the figures of a run were known at its end.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,10 +125,11 @@ fn figure(metric: Metric, batch: &Batch) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Random;
+    use onrush_stats::Interval;
+
     use super::*;
     use crate::cli::{self, Invocation};
-    use crate::random::Random;
-    use crate::stats::Interval;
 
     fn rule(words: &str) -> StopRule {
         let words = format!("onrush {words} http://127.0.0.1/");

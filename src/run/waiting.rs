@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use onrush_plan::Plan;
+use onrush_stats::Cause;
+
 use super::snapshot::{Collector, is_hopeless};
-use crate::plan::Plan;
-use crate::stats::Cause;
 
 /// How long a run waits for its target if the plan sets no limit.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

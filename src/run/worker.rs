@@ -6,8 +6,8 @@ use std::sync::Arc;
 use onrush_proto::http1::{Wire, outline};
 use onrush_proto::{Parts, Request};
 
-use crate::backend::Backend;
-use crate::engine::{self, Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, Spare, WorkerLink};
+use onrush_engine::backend::Backend;
+use onrush_engine::{Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, Spare, WorkerLink};
 
 /// What a worker is given.
 pub(super) struct Worker {
@@ -35,7 +35,7 @@ impl Worker {
             None => vec![Request::new(self.parts.clone())],
         };
         let source = source.unwrap_or_else(|| Box::new(Repeated(repeated())));
-        let job = Job { source, pacer: self.pacer, make_protocol: engine::http1(depth), callbacks };
+        let job = Job { source, pacer: self.pacer, make_protocol: onrush_engine::http1(depth), callbacks };
         Engine::new(self.config, backend, job, self.control, self.link).with_spares(self.spares)
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 use std::time::Duration;
 
-use crate::plan::resolve::{NO_ADDRESS, Unresolvable};
+use onrush_plan::resolve::{NO_ADDRESS, Unresolvable};
 
 /// The timeout of a test connection. wrk waits for the kernel's timeout, which is minutes.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -9,9 +9,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use mlua::ffi::{self, lua_State};
 use mlua::{Lua, Table};
+use onrush_engine::Response;
 
 use super::{fields, message};
-use crate::engine::Response;
 
 /// The positions on the stack of a state.
 const HANDLER: c_int = 1;

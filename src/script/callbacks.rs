@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use onrush_engine::{Callbacks, OnResponse, Source};
+
 use super::thread::ScriptThread;
 use super::written::Written;
-use crate::engine::{Callbacks, OnResponse, Source};
 
 /// The callbacks of a worker, which are used in its thread. The state is given back when all of them are dropped.
 /// Without a `request` function there is no source.

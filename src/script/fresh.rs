@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use mlua::{Function, Lua, Table, ffi};
+use onrush_plan::Random;
 
 use super::decisions::Decisions;
 use super::native::{self, Who};
 use super::state::State;
 use super::{Setting, call};
-use crate::random::Random;
 
 /// A state with all libraries and the table `wrk`, in which no script has run yet.
 pub fn state(setting: &Setting<'_>, who: Who) -> anyhow::Result<State> {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::backend::coarse_ns;
+use onrush_engine::backend::coarse_ns;
 
 /// The number of calls that are timed at the beginning.
 const FIRST: u64 = 64;

@@ -12,6 +12,8 @@
 //! `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
 //! errors. Nothing here sends a request or measures a response.
 
+#![allow(unsafe_code, reason = "Lua's C interface")]
+
 mod address;
 mod call;
 mod callbacks;
@@ -36,7 +38,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use onrush_engine::{MakeCallbacks, Wants};
 use onrush_proto::http1::{self, Outline};
+use onrush_stats::Errors;
 use thiserror::Error;
 
 use self::call::Arity;
@@ -44,8 +48,6 @@ use self::holder::{StateHolder, lock};
 use self::native::Who;
 use self::state::State;
 use self::thread::ScriptThread;
-use crate::engine::{MakeCallbacks, Wants};
-use crate::stats::Errors;
 
 pub use self::stack::STACK_BYTES;
 pub use self::statistics::View;

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use mlua::{Lua, Table, Value};
+use onrush_stats::{Distribution, hdr_rank, rank};
 
 use super::Summary;
-use crate::stats::{Distribution, hdr_rank, rank};
 
 /// A distribution as scripts see it.
 #[derive(Clone, Debug, PartialEq)]

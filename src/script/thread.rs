@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use onrush_engine::{Response, ScriptFailure, Wants};
+
 use super::call::{self, Telling};
 use super::decisions::Decisions;
 use super::holder::{StateHolder, lock};
 use super::meter::Meter;
 use super::state::State;
 use super::{Script, fields};
-use crate::engine::{Response, ScriptFailure, Wants};
 
 /// The script of one worker, shared by the callbacks.
 pub struct ScriptThread {

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
+use onrush_engine::{ScriptFailure, Source};
 use onrush_proto::Request;
 use onrush_proto::http1::Wire;
 
 use super::thread::ScriptThread;
 use super::{outline, refusal};
-use crate::engine::{ScriptFailure, Source};
 
 /// The requests that `request` writes.
 pub struct Written {

@@ -1,8 +1,9 @@
 //! Requests that were sent one at a time, without any load: how fast the target can be at all.
 
+use onrush_plan::Condition;
+use onrush_plan::condition::{Comparison, Metric, Statistic, Term};
+
 use super::point::term_limit_ns;
-use crate::plan::Condition;
-use crate::plan::condition::{Comparison, Metric, Statistic, Term};
 use crate::run::Outcome;
 
 /// The requests that were sent one at a time.
@@ -59,8 +60,9 @@ fn enough(term: &Term) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::search::Over;
+
     use super::*;
-    use crate::plan::search::Over;
     use crate::report::fixtures;
     use crate::search::simulation::search;
 

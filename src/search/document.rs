@@ -3,12 +3,12 @@
 //! These structs define the format; `docs/search.schema.json` is generated from them. A key that does not apply is left
 //! out.
 
+use onrush_plan::Search;
 use serde::{Deserialize, Serialize};
 
 use super::fit::CONFIDENCE;
 use super::found::is_confident;
 use super::{Ended, Fault, Found, Kind, Point};
-use crate::plan::Search;
 use crate::report::Judged;
 use crate::report::json;
 use crate::report::result::{self, Host, Moment, SCHEMA, Tool};
@@ -210,9 +210,10 @@ impl Run {
 mod tests {
     use std::time::Duration;
 
+    use onrush_plan::search::Over;
+
     use super::super::Limit;
     use super::*;
-    use crate::plan::search::Over;
     use crate::report::{fixtures, result::schema};
     use crate::search::simulation::{points, search};
 

@@ -1,8 +1,9 @@
 //! Requests that failed, or got a status of an error, as a reason why an objective cannot hold at any load.
 
+use onrush_plan::Condition;
+use onrush_plan::condition::{Metric, Value};
+
 use super::excess::percentile;
-use crate::plan::Condition;
-use crate::plan::condition::{Metric, Value};
 use crate::run::Outcome;
 
 /// Whether an objective cannot hold, however fast the responses are: more requests failed than may be slower than one of
@@ -19,9 +20,10 @@ pub fn break_it(objective: &Condition, outcome: &Outcome) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::condition::{Comparison, Term};
+    use onrush_plan::search::Over;
+
     use super::*;
-    use crate::plan::condition::{Comparison, Term};
-    use crate::plan::search::Over;
     use crate::report::fixtures;
     use crate::search::simulation::search;
 

@@ -1,10 +1,11 @@
 //! How many requests of a run were slower than a percentile allows.
 
-use crate::plan::condition::{Comparison, Metric, Statistic, Term, Value, View};
-use crate::plan::{Condition, Plan};
+use onrush_plan::condition::{Comparison, Metric, Statistic, Term, Value, View};
+use onrush_plan::{Condition, Plan};
+use onrush_stats::latencies::{bin_of, bin_start_ns};
+use onrush_stats::{Distribution, Latencies, RowFigures};
+
 use crate::run::{Outcome, nanos};
-use crate::stats::latencies::{bin_of, bin_start_ns};
-use crate::stats::{Distribution, Latencies, RowFigures};
 
 /// How many requests of a run were slower than a percentile of the objective allows.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,12 +148,13 @@ fn slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Dialect;
+    use onrush_plan::search::Over;
+    use onrush_stats::{Interval, Timeline};
+
     use super::*;
-    use crate::plan::Dialect;
-    use crate::plan::search::Over;
     use crate::report::fixtures;
     use crate::search::simulation::search;
-    use crate::stats::{Interval, Timeline};
 
     /// A second with so many requests of 10 ms, and so many of 80 ms.
     fn second(index: u64, fast: u64, slow: u64) -> Interval {

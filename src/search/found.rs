@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use onrush_plan::search::{Over, Search};
+
 use super::strategy::is_exact;
 use super::{Alone, Ended, Fault, Fit, Point, Starved, confirmed, needed};
-use crate::plan::search::{Over, Search};
 
 /// The closed loop before the first run.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use onrush_plan::Condition;
+use onrush_plan::condition::{Metric, Statistic};
+use onrush_plan::search::Search;
+
 use super::point::limit_ns;
-use crate::plan::Condition;
-use crate::plan::condition::{Metric, Statistic};
-use crate::plan::search::Search;
 
 /// The shortest time that a run measures, if the search is long enough for that.
 const SHORTEST: Duration = Duration::from_secs(2);

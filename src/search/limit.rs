@@ -1,6 +1,7 @@
 //! What was the limit of a run that does not hold, if it was not the target.
 
-use crate::plan::search::Over;
+use onrush_plan::search::Over;
+
 use crate::run::Outcome;
 use crate::verdict::{LimitedBy, QUEUEING, Verdict};
 

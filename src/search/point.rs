@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use onrush_plan::condition::{Metric, Term, Value};
+use onrush_plan::schedule::Arrivals;
+use onrush_plan::search::{Over, Search};
+use onrush_plan::{Condition, Plan};
+use onrush_stats::{Gap, silences};
+
 use super::{Excess, Limit, Starved, Step, errors};
-use crate::plan::condition::{Metric, Term, Value};
-use crate::plan::schedule::Arrivals;
-use crate::plan::search::{Over, Search};
-use crate::plan::{Condition, Plan};
 use crate::report::{self, Judged, bounds};
 use crate::run::{Outcome, nanos};
-use crate::stats::{Gap, silences};
 use crate::verdict::Verdict;
 
 /// One run of a search.

@@ -6,18 +6,19 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use onrush_plan::Dialect;
+use onrush_plan::Random;
+use onrush_plan::condition::{Comparison, Condition, Metric, Statistic, Term, Value, View};
+use onrush_plan::search::{Over, Search};
+use onrush_stats::latencies::bin_of;
+use onrush_stats::{Latencies, RowFigures};
+
 use super::point::ordinarily_in_flight;
 use super::strategy::Course;
 use super::{
     Ended, Excess, Fault, Found, Hopeless, Kind, Measured, Next, Point, Share, Starved, Step, WINDOWS, Window,
 };
-use crate::plan::Dialect;
-use crate::plan::condition::{Comparison, Condition, Metric, Statistic, Term, Value, View};
-use crate::plan::search::{Over, Search};
-use crate::random::Random;
 use crate::report::{Judged, fixtures};
-use crate::stats::latencies::bin_of;
-use crate::stats::{Latencies, RowFigures};
 
 /// Points of runs that ended like this, without any figures.
 pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {

@@ -19,7 +19,7 @@ const MATTERS: f64 = 0.01;
 impl Starved {
     /// What a run observed.
     pub fn of(outcome: &Outcome) -> Self {
-        let share = |activity: &crate::stats::Activity| {
+        let share = |activity: &onrush_stats::Activity| {
             activity.queued_ns.filter(|_| activity.wall_ns > 0).map(|ns| ns as f64 / activity.wall_ns as f64)
         };
         let threads = outcome.workers.iter().filter_map(|worker| share(worker.activity.as_ref()?));

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use onrush_plan::search::{Over, Search};
+
 use super::{Ended, Fault, Fit, Limit, Point, Step, length};
-use crate::plan::search::{Over, Search};
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,14 @@
 //! The lines of a search: one for each run, and the result.
 
+use onrush_plan::search::{Over, Search};
+use onrush_text::units;
+
 use super::fit::CONFIDENCE;
 use super::found::{is_confident, unconfirmed};
 use super::{Alone, Ended, Fault, Found, Kind, Limit, Look, Point};
 
-use crate::plan::search::{Over, Search};
+use crate::report::Judged;
 use crate::report::result::NO_RESPONSE;
-use crate::report::{Judged, units};
 
 /// The line before the first run.
 pub fn opening(search: &Search) -> String {

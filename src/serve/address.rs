@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
+use onrush_text::reason;
 
 use super::Config;
-use crate::reason::reason;
 
 /// An address as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

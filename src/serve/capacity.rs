@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::random::Random;
+use onrush_plan::Random;
 
 /// A queue that all threads share.
 #[derive(Debug)]

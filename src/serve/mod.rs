@@ -45,8 +45,8 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::reason::reason;
 pub use address::{Address, address};
+use onrush_text::reason;
 pub use routes::help;
 
 use capacity::Capacity;

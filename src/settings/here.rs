@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use crate::backend::socket;
+use onrush_engine::backend::socket;
 
 /// A boot of the kernel and a network namespace in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,13 +10,13 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
+use onrush_text::reason;
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::here::Here;
 use super::name::Name;
 use super::refusal::Refusal;
-use crate::reason::reason;
 
 /// A journal that we have locked.
 #[derive(Debug)]

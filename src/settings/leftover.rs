@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use onrush_text::reason;
+
 use super::change::Fate;
 use super::here::Here;
 use super::journal::Journal;
 use super::refusal::Refusal;
 use super::tree::Tree;
-use crate::reason::reason;
 
 /// What a killed process has left, and what became of it.
 #[derive(Debug, PartialEq, Eq)]

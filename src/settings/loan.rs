@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use onrush_text::reason;
+
 use super::change::{Change, Fate};
 use super::here::Here;
 use super::journal::Journal;
 use super::name::Name;
 use super::refusal::Refusal;
 use super::tree::{Tree, normalised};
-use crate::reason::reason;
 
 /// How many settings this process has changed and not restored.
 pub(super) static CHANGED: AtomicUsize = AtomicUsize::new(0);

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use onrush_text::reason;
 use strsim::damerau_levenshtein;
 
 use super::name::{Name, swapped};
 use super::refusal::Refusal;
-use crate::reason::reason;
 
 /// The directory of the settings: `/proc/sys`, or a directory like it in tests.
 #[derive(Debug)]

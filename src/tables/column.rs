@@ -1,10 +1,11 @@
 //! The columns that tables can have: fields, which distinguish runs, and figures, which were measured.
 
+use onrush_plan::Percent;
+use onrush_stats::Errors;
+
 use super::measured::Measured;
 use super::number::Number;
-use crate::plan::Percent;
 use crate::report::result::Document;
-use crate::stats::Errors;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! A table as data: columns with their names, and rows of cells.
 
+use onrush_text::printable;
+
 use super::column::Column;
 use super::number::Number;
-use crate::report::printable;
 
 /// A table, independent of its format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Percent, Place};
+use onrush_plan::{Percent, Place};
+use onrush_stats::Errors;
+
 use crate::report::result::{Document, NO_RESPONSE};
-use crate::stats::Errors;
 
 /// One run, read from a file. What the file does not say is `None`.
 #[derive(Clone, Debug)]

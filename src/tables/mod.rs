@@ -29,8 +29,9 @@ pub use column::is_column;
 pub use measured::{Figures, Measured, Origin};
 pub use read::{Read, all as read};
 
-use crate::plan::Percent;
-use crate::report::printable;
+use onrush_plan::Percent;
+use onrush_text::printable;
+
 use crate::report::result::Document;
 use column::{Column, FIELDS, Figure};
 

@@ -1,13 +1,14 @@
 //! The short table: a row for each group of runs, in the units in which people speak of them.
 
+use onrush_stats::has_enough_beyond;
+use onrush_text::units;
+
 use super::build::levels;
 use super::column::{Figure, PER_SECOND};
 use super::grid::{Cell, Grid, Head};
 use super::group::Group;
 use super::number::Number;
 use crate::report::result::Document;
-use crate::report::units;
-use crate::stats::has_enough_beyond;
 
 /// The most columns: what fits a terminal, a ticket and the eye.
 const COLUMNS_MAX: usize = 10;

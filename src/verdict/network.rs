@@ -1,7 +1,8 @@
 //! Computes the state of the network from readings of connections.
 
+use onrush_stats::Sockets;
+
 use super::Network;
-use crate::stats::Sockets;
 
 impl Network {
     /// Computes means and shares from sums over readings; `None` without a reading.

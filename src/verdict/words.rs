@@ -1,6 +1,6 @@
 //! Formats figures for the verdict's sentences.
 
-use crate::digits::thousands;
+use onrush_text::units::thousands;
 
 /// A time in microseconds: `23 µs`, `1.30 ms`, `2.0 s`.
 pub fn time(us: f64) -> String {

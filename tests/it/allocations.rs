@@ -5,9 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use onrush::backend::{Backend, Clock, Dialer, Epoll, Uring};
-use onrush::engine::{self, Callbacks, Config, Engine, Job, Pacer, Repeated, Rules, Scale, WorkerLink};
 use onrush::serve::Server;
+use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, Uring};
+use onrush_engine::{Callbacks, Config, Engine, Job, Pacer, Repeated, Rules, Scale, WorkerLink};
 use onrush_proto::{Parts, Request};
 
 use crate::counting;
@@ -21,7 +21,7 @@ cases! {
 fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
     let config = Config {
         max_inflight: 10,
-        demand: engine::Demand::All,
+        demand: onrush_engine::Demand::All,
         depth: 1,
         requests_per_connection: None,
         tunnel: None,
@@ -54,7 +54,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
     let job = Job {
         source: Box::new(Repeated(vec![Request::new(parts)])),
         pacer: Pacer::Closed,
-        make_protocol: engine::http1(1),
+        make_protocol: onrush_engine::http1(1),
         callbacks: Callbacks::default(),
     };
     let engine = Engine::new(config, backend, job, Arc::default(), Arc::<WorkerLink>::default());

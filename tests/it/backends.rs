@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use onrush::backend;
+use onrush_engine::backend;
 
 use crate::harness::{Context, Scratch, Served, cases, target, url};
 

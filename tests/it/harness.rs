@@ -96,7 +96,7 @@ pub fn is_installed(program: &'static str) -> bool {
 
 fn look_for(program: &str) -> bool {
     if program == "io_uring" {
-        return onrush::backend::default_name() == "uring";
+        return onrush_engine::backend::default_name() == "uring";
     }
     if program == "::1" {
         return TcpListener::bind("[::1]:0").is_ok();

@@ -1,5 +1,5 @@
 //! Servers that break the rules in ways that involve the kernel: resets, silence, floods. Everything else is tested at
-//! every split in virtual time, in `src/engine/tests/hostile.rs`; `docs/robustness.md` lists it all.
+//! every split in virtual time, in `engine/src/tests/hostile.rs`; `docs/robustness.md` lists it all.
 
 use std::fs;
 use std::io::{self, BufReader, Write};
@@ -283,7 +283,7 @@ fn every_row_of_the_matrix_names_a_test_and_every_test_is_named(_: &Context) {
     for Case { name, .. } in cases().into_iter().filter(|case| !case.name.starts_with("every_row")) {
         assert!(is_named(name, "tests/it/hostile.rs"), "{name} is not named");
     }
-    let in_virtual_time = "src/engine/tests/hostile.rs";
+    let in_virtual_time = "engine/src/tests/hostile.rs";
     for test in read(in_virtual_time).split("#[test]\nfn ").skip(1) {
         let name = test.split('(').next().unwrap_or_default();
         assert!(is_named(name, in_virtual_time), "{name} is not named");

@@ -173,7 +173,7 @@ fn main() {
         for (topic, cases) in &cases {
             for case in cases.iter().filter(|case| (is_machine || case.how.contains(&How::Alone)) == is_alone) {
                 let is_once = case.how.contains(&How::Once);
-                let backends = if is_once { &[onrush::backend::default_name()][..] } else { &BACKENDS };
+                let backends = if is_once { &[onrush_engine::backend::default_name()][..] } else { &BACKENDS };
                 trials.extend(backends.iter().map(|backend| trial(backend, topic, case)));
             }
         }

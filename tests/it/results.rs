@@ -78,7 +78,7 @@ fn every_file_says_what_the_report_says(context: &Context) {
     let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.iter().map(|row| row["completed"].as_u64().unwrap()).sum::<u64>(), requests, "{lines}");
     assert!(hgrm.contains(&format!("Total count    = {requests:12}]")), "{hgrm}");
-    let row = format!("\n| requests | {} in 1.10s |\n", onrush::report::units::thousands(requests));
+    let row = format!("\n| requests | {} in 1.10s |\n", onrush_text::units::thousands(requests));
     assert!(markdown.contains(&row), "{markdown}");
 }
 

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush::cli::{self, Invocation};
-use onrush::plan::Plan;
 use onrush::run::{Clock, Ended, Interrupt, Listener, Observer};
 use onrush::session::{self, Ran};
+use onrush_plan::Plan;
 
 use crate::counting::live_bytes;
 use crate::harness::{Context, cases, target};

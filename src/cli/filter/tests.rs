@@ -149,7 +149,7 @@ fn no_text_makes_it_panic() {
         "or sport 80",
         "( not dport 80 )",
     ];
-    let mut random = crate::random::Random::new(1);
+    let mut random = onrush_plan::Random::new(1);
     let mut read = 0;
     for _ in 0..20_000 {
         let text: String =

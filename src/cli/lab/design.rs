@@ -3,6 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use onrush_plan::experiment::{self, Destination, Experiment, Factor, Level, Point, Server};
+use onrush_plan::secrets::Known;
+use onrush_plan::{Dialect, Plan, secrets};
+use onrush_text::{printable, units};
+
 use super::super::decide;
 use super::super::draft::Draft as SearchDraft;
 use super::super::front::Front;
@@ -14,10 +19,6 @@ use super::names::{factor_file, files_collide, point_file, slug};
 use super::options::{COMMAND, KEEP_SECRETS, NO_SEARCHES, Options, SYSCTL, URL, near, redacted};
 use super::resolved;
 use crate::compare::{DECISIVE, RESPONSES_NEEDED};
-use crate::plan::experiment::{self, Destination, Experiment, Factor, Level, Point, Server};
-use crate::plan::secrets::Known;
-use crate::plan::{Dialect, Plan, secrets};
-use crate::report::{printable, units};
 
 /// The highest number of points.
 const POINTS_MAX: usize = 10_000;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use onrush_plan::Order;
+use onrush_plan::experiment::Hooks;
+
 use super::options::Options;
-use crate::plan::Order;
-use crate::plan::experiment::Hooks;
 
 /// An experiment as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use onrush_plan::experiment::Hooks;
+use onrush_plan::{Dialect, Order};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::super::units;
 use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer, READY, RETRIES_MAX, ROUNDS_MAX};
 use super::options::{COMMAND, Options, SYSCTL, canonical, near};
-use crate::plan::experiment::Hooks;
-use crate::plan::{Dialect, Order};
 
 /// What is wrong with a file.
 #[derive(Debug, PartialEq, Eq)]

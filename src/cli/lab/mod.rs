@@ -21,11 +21,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
+use onrush_plan::Experiment;
+use onrush_plan::experiment::{Destination, PLAN};
+use onrush_plan::limits::PLAN_MAX_MIB;
+use onrush_plan::material::read_at_most;
+
 use super::arguments::Subcommand;
-use crate::plan::Experiment;
-use crate::plan::experiment::{Destination, PLAN};
-use crate::plan::limits::PLAN_MAX_MIB;
-use crate::plan::material::read_at_most;
 use design::Circumstances;
 use typed::Typed;
 

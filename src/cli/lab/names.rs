@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use aws_lc_rs::digest;
+use onrush_plan::experiment::{Factor, Point};
+use onrush_plan::secrets::Known;
 
 use super::draft::DraftLevel;
 use super::options::{ARGS, COMMAND, URL, redacted};
-use crate::plan::experiment::{Factor, Point};
-use crate::plan::secrets::Known;
 
 /// The longest beginning of a point's file names, in bytes; a longer one is cut and gets a digest.
 const LENGTH_MAX: usize = 100;

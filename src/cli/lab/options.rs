@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use onrush_plan::secrets;
+
 use super::super::command;
 use super::super::flags::{self, Flag, Id};
 use super::super::hints;
-use crate::plan::secrets;
 use crate::settings::Name;
 
 /// Options by name, each with its values: none for a switch, several if it is repeated. [`URL`] and [`ARGS`] are among

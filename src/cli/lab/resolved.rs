@@ -1,11 +1,11 @@
 //! Writes an experiment as a file that reproduces it: everything that was decided, with no default left out.
 
+use onrush_plan::experiment::Hooks;
+use onrush_plan::{Order, secrets};
 use toml::{Table, Value};
 
 use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::options::{ARGS, COMMAND, KEEP_SECRETS, Options, URL, redacted};
-use crate::plan::experiment::Hooks;
-use crate::plan::{Order, secrets};
 
 /// The experiment as TOML, and the same without secrets.
 pub(super) fn texts(draft: &Draft) -> (String, String) {

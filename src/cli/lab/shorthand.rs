@@ -3,6 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
+use onrush_plan::Dialect;
+use onrush_text::units::exact;
+
 use super::super::flags::{self, Id};
 use super::super::front::{Front, Item, Misuse};
 use super::super::hints;
@@ -15,8 +18,6 @@ use super::design::{self, Circumstances};
 use super::draft::{Draft, DraftFactor, DraftLevel};
 use super::options::{ARGS, Options, SYSCTL, URL, redacted};
 use super::typed::{OPTIONS, SHORTHAND, Typed};
-use crate::plan::Dialect;
-use crate::report::units::exact;
 
 /// How often `sweep` and `vs` measure each point.
 const SWEEP_ROUNDS: u32 = 3;

@@ -1,8 +1,9 @@
 //! Tests of experiments from files and command lines, and of everything that can be wrong with them.
 
+use onrush_plan::Order;
+
 use super::file::read;
 use super::*;
-use crate::plan::Order;
 
 /// The experiment that a text describes, or what is wrong with the text.
 fn decided(text: &str) -> Result<Experiment, String> {

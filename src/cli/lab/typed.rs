@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use onrush_plan::Order;
+use onrush_plan::experiment::Destination;
+
 use super::super::arguments::{Setter, path, switch, text};
 use super::super::refusal::took_url;
 use super::super::spelling::Spelling;
 use super::draft::{RETRIES_MAX, ROUNDS_MAX};
 use super::options::{Options, SYSCTL, canonical};
-use crate::plan::Order;
-use crate::plan::experiment::Destination;
 
 /// What was typed.
 #[derive(Debug, Default)]

@@ -1,9 +1,10 @@
 //! Options about the number of connections, other than `-c`.
 
+use onrush_plan::Levels;
+use onrush_plan::Part;
+use onrush_plan::levels::Level;
+
 use super::*;
-use crate::plan::Levels;
-use crate::plan::Part;
-use crate::plan::levels::Level;
 
 #[test]
 fn more_connections_than_at_first_are_allowed_under_a_rate() {

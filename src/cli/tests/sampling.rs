@@ -1,7 +1,8 @@
 //! Which sockets are sampled, and the file for the samples.
 
+use onrush_plan::filter::{Filter, States};
+
 use super::*;
-use crate::plan::filter::{Filter, States};
 
 #[test]
 fn sockets_are_sampled_into_the_file_that_is_named() {

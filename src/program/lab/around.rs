@@ -4,14 +4,14 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
+use onrush_plan::experiment::{Experiment, Hooks};
+use onrush_plan::secrets::Known;
+use onrush_text::reason;
 
 use super::super::ask;
 use super::super::say;
 use super::super::signals::Signals;
 use crate::lab::{Folder, Groups, Hook, HookEnded, Start, Target, ending};
-use crate::plan::experiment::{Experiment, Hooks};
-use crate::plan::secrets::Known;
-use crate::reason::reason;
 use crate::run::Interrupt;
 use crate::settings::{self, Loan, Name};
 

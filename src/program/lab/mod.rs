@@ -9,6 +9,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
+use onrush_plan::Plan;
+use onrush_plan::experiment::{self, Destination, Experiment, RESULTS};
+use onrush_plan::secrets::Known;
+use onrush_text::printable;
 use signal_hook::consts::SIGQUIT;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -22,11 +26,8 @@ use super::{
 use crate::cli::Lab;
 use crate::compare;
 use crate::lab::{self, Attached, Folder, Host, Made, Occupied, words};
-use crate::plan::Plan;
-use crate::plan::experiment::{self, Destination, Experiment, RESULTS};
-use crate::plan::secrets::Known;
+use crate::report::files;
 use crate::report::result::Document;
-use crate::report::{files, printable};
 use crate::run;
 use crate::settings::{self, Name};
 use crate::tables::{self, Columns, Form, Table};
@@ -344,8 +345,8 @@ fn made(experiment: &Experiment, host: &Host) -> anyhow::Result<Made> {
     // More rounds do not make it another experiment.
     let text: Vec<&str> = experiment.text.lines().filter(|line| !line.starts_with("rounds = ")).collect();
     let content = format!("{}{materials:?}", text.join("\n"));
-    let digest = crate::plan::material::digest_of(content.as_bytes());
-    let id = crate::plan::material::digest_of(format!("{digest}{at}{}", std::process::id()).as_bytes());
+    let digest = onrush_plan::material::digest_of(content.as_bytes());
+    let id = onrush_plan::material::digest_of(format!("{digest}{at}{}", std::process::id()).as_bytes());
     Ok(Made {
         id: id[..16].to_owned(),
         at,

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use anyhow::anyhow;
+use onrush_plan::experiment::{Experiment, Point};
+use onrush_plan::secrets::Known;
+use onrush_plan::{Plan, secrets};
 use serde::Serialize;
 
 use super::super::ask::{Refused, ask as request};
 use super::Unasked;
 use super::around::Around;
 use crate::lab::Folder;
-use crate::plan::experiment::{Experiment, Point};
-use crate::plan::secrets::Known;
-use crate::plan::{Plan, secrets};
 use crate::report::result::Document;
 use crate::report::{self, Judgement};
 use crate::run::{Interrupt, NoBackend, NotStarted};

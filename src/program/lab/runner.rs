@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::anyhow;
+use onrush_plan::experiment::{Experiment, Point};
+use onrush_plan::secrets::Known;
+use onrush_plan::{Place, PlacedLevel, Plan};
 
 use super::super::ask::fault;
 use super::super::say;
@@ -13,9 +16,6 @@ use super::around::{Around, When};
 use super::{Sum, preflight};
 use crate::lab::{Folder, TARGETS, Turn, words};
 use crate::live::ProgressLine;
-use crate::plan::experiment::{Experiment, Point};
-use crate::plan::secrets::Known;
-use crate::plan::{Place, PlacedLevel, Plan};
 use crate::report::files::{self, Files};
 use crate::report::json;
 use crate::report::result::Document;
@@ -329,7 +329,7 @@ impl<'a> Runner<'a> {
     /// The place of a run in the experiment.
     fn place(&self, position: usize, turn: Turn) -> Place {
         let Experiment { name, order, rounds, factors, points, .. } = self.experiment;
-        let level = |(factor, &level): (&crate::plan::experiment::Factor, &usize)| PlacedLevel {
+        let level = |(factor, &level): (&onrush_plan::experiment::Factor, &usize)| PlacedLevel {
             factor: factor.name.clone(),
             level: factor.levels[level].shown.clone(),
             index: level as u32 + 1,

@@ -1,7 +1,8 @@
 //! The timeline as comma-separated values: a heading, then one row per second.
 
+use onrush_stats::Latencies;
+
 use super::super::result::{Document, Row, rate};
-use crate::stats::Latencies;
 
 /// The heading and the rows. With a schedule, further columns have the latencies since requests were due, the numbers of
 /// late and dropped requests, and how long the target was unavailable.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use onrush_stats::{Corrupt, Step};
+
 use super::super::result::Document;
-use crate::stats::{Corrupt, Step};
 
 /// Rows between two halvings of the distance to 100 %.
 const TICKS: u32 = 5;

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use onrush_plan::Percent;
+use onrush_stats::{Corrupt, Errors, has_enough_beyond};
+use onrush_text::units::{self, counted, thousands};
+use onrush_text::{in_markdown, printable};
+
 use super::super::VERDICT_MIN;
 use super::super::bounds::Between;
-use super::super::escape::{in_markdown, printable};
 use super::super::result::{Document, rate};
 use super::super::text::counts;
-use super::super::units::{self, counted, thousands};
-use crate::plan::Percent;
-use crate::stats::{Corrupt, Errors, has_enough_beyond};
 
 /// The percentiles that are shown unless others were asked for, as far as enough values lie beyond them.
 const UNASKED: [&str; 2] = ["50", "99"];

@@ -10,9 +10,10 @@ mod sockets;
 pub use lines::line;
 pub use sockets::lines as samples;
 
+use onrush_plan::Kind;
+use onrush_stats::Corrupt;
+
 use super::result::Document;
-use crate::plan::Kind;
-use crate::stats::Corrupt;
 
 /// The content of a file of this kind; empty for kinds that are written line by line.
 ///

@@ -1,9 +1,9 @@
 //! A sample of sockets as lines of JSON: one for each socket, and one with the number left out.
 
+use onrush_text::reason;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::super::result::Moment;
-use crate::reason::reason;
 use crate::run::sockets::{Reading, Sample};
 
 /// The lines, including line ends; none if there was no socket.

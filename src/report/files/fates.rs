@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use crate::plan::Output;
+use onrush_plan::Output;
 
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,8 +190,9 @@ fn account(files: &[Known]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Kind;
+
     use super::*;
-    use crate::plan::Kind;
 
     fn fates_of<const N: usize>(paths: [&str; N]) -> Fates {
         Fates::of(&paths.map(|path| Output { path: path.into(), kind: Kind::Json }))

@@ -19,13 +19,13 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use onrush_plan::output::is_compressed;
+use onrush_plan::{Kind, Output};
+use onrush_text::reason;
 use thiserror::Error;
 
 use super::export;
 use super::result::Document;
-use crate::plan::output::is_compressed;
-use crate::plan::{Kind, Output};
-use crate::reason::reason;
 use crate::run::{self, Sample, TimelineRow};
 use place::{Place, directory};
 

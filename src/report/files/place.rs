@@ -215,8 +215,9 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use onrush_plan::{Kind, Output};
+
     use super::*;
-    use crate::plan::{Kind, Output};
 
     fn fates(path: &Path) -> Fates {
         Fates::of(&[Output { path: path.to_owned(), kind: Kind::Json }])

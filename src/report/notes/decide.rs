@@ -2,6 +2,10 @@
 
 use std::cmp::Reverse;
 
+use onrush_plan::Plan;
+use onrush_stats::buffers::Sizes;
+use onrush_stats::silences::GAP_MIN_NS;
+use onrush_stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 use rustix::io::Errno;
 
 use super::super::failure::Failure;
@@ -11,11 +15,7 @@ use super::super::unavailable::Unavailable;
 use super::fold::in_order;
 use super::open_loop::MoreConnections;
 use super::{Capped, Flight, Hanging, Lost, Note, NothingSent, Places, open_loop};
-use crate::plan::Plan;
 use crate::run::{Breakdown, Ended, Outcome, host, nanos};
-use crate::stats::buffers::Sizes;
-use crate::stats::silences::GAP_MIN_NS;
-use crate::stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 use crate::verdict::{Finding, LimitedBy, Verdict, is_held};
 
 /// A class of statuses other than 2xx is worth a note above this percentage of the responses.

@@ -3,8 +3,9 @@
 //! By Little's law, the rate times the mean latency is the mean number of requests in flight that got a response. In a
 //! closed loop every connection has one in flight all the time; if the numbers differ, the figures miss something.
 
+use onrush_stats::{Count, Distribution};
+
 use super::Note;
-use crate::stats::{Count, Distribution};
 
 /// Connections count as busy enough from this share on.
 const BUSY_SHARE: f64 = 0.95;

@@ -20,9 +20,10 @@ pub use words::EXPECTS_TLS;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use onrush_stats::Gap;
+
 use super::failure::Failure;
 use crate::run::{Shortage, Until};
-use crate::stats::Gap;
 
 /// One thing the user should know about a result.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use onrush_plan::limits::CONNECTIONS_MAX;
+use onrush_plan::schedule::{Arrivals, CatchUp};
+use onrush_plan::{Dialect, Percent, Plan, Schedule};
+use onrush_stats::silences::GAP_MIN_NS;
+use onrush_stats::{OpenLoop, RowFigures, has_enough_beyond, rank};
+
 use super::super::bounds::{Between, Bounds, Missing};
 use super::super::rate::asked_per_s;
 use super::super::verdict::threads;
 use super::Note;
-use crate::plan::limits::CONNECTIONS_MAX;
-use crate::plan::schedule::{Arrivals, CatchUp};
-use crate::plan::{Dialect, Percent, Plan, Schedule};
 use crate::run::{Outcome, nanos};
-use crate::stats::silences::GAP_MIN_NS;
-use crate::stats::{OpenLoop, RowFigures, has_enough_beyond, rank};
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;

@@ -4,17 +4,19 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use onrush_plan::limits::CONNECTIONS_MAX;
+use onrush_stats::{BATCHES_MIN, Gap, Unknown};
+use onrush_text::escape;
+use onrush_text::units::{PERCENT_MIN, counted, exact, share_of, spaced, thousands, time_us};
+
 use super::super::failure::too_few_files;
 use super::super::text::STATUSES_NAMED;
-use super::super::units::{PERCENT_MIN, counted, exact, share_of, spaced, thousands, time_us};
-use super::super::{NS_PER_US, errno, escape};
+use super::super::{NS_PER_US, errno};
 use super::{
     Behind, Bottleneck, Burst, Capped, Crowded, Flight, Hanging, LateReason, Lost, Note, NothingSent, Places, Remedy,
     Uncertain,
 };
-use crate::plan::limits::CONNECTIONS_MAX;
 use crate::run::{Known, Shortage, Until};
-use crate::stats::{BATCHES_MIN, Gap, Unknown};
 
 /// The note on a script whose `delay` returned something other than a pause.
 const PAUSES_UNREAD: &str =

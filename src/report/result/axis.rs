@@ -4,11 +4,12 @@
 //! for a meaningful rate becomes part of its neighbour. Runs one after another keep their rows; rows of overlapping
 //! runs rarely coincide and are divided in proportion to time.
 
+use onrush_stats::latencies::bin_of;
+use onrush_stats::timeline::{ROWS_MAX, RowFigures, SECOND_NS};
+use onrush_stats::{Corrupt, HIGHEST};
+
 use super::sources::{Segment, Sources, nanos};
 use super::{Document, Row};
-use crate::stats::latencies::bin_of;
-use crate::stats::timeline::{ROWS_MAX, RowFigures, SECOND_NS};
-use crate::stats::{Corrupt, HIGHEST};
 
 /// Rounding error of seconds as floating-point numbers in a very long run, in nanoseconds.
 const ROUNDING_NS: u128 = 1_000;

@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
+use onrush_plan::{Plan, secrets};
+use onrush_stats::timeline::{RowFigures, Timeline};
+use onrush_stats::{Count, Counters, Handshakes, Latencies, Negotiated, Occupancy, Stats};
+use onrush_text::escape;
+
 use super::super::failure::why_row;
 use super::super::rate::{counted, rate};
-use super::super::{Judgement, escape, rewritten};
+use super::super::{Judgement, rewritten};
 use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
     Requests, Row, RowLatency, SCHEMA, Script, Shown, Thread, ThreadRates, Tls, Tool, distribution,
 };
-use crate::plan::tls::{GROUPS, Named, SUITES, Version};
-use crate::plan::{Plan, secrets};
 use crate::run::{Ended, Outcome, host, nanos};
-use crate::stats::timeline::{RowFigures, Timeline};
-use crate::stats::{self, Count, Counters, Handshakes, Latencies, Negotiated, Occupancy, Stats};
 
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
@@ -36,7 +38,7 @@ impl Document {
         let Stats { counters, statuses, ledger, latency, batch_latency, open_loop, phases, censored, .. } =
             &outcome.totals;
         let open_loop = open_loop.as_deref();
-        let view = |measured: &stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
+        let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
         let requests = Requests::of(counters, open_loop);
@@ -217,7 +219,7 @@ impl InFlight {
 }
 
 impl Requests {
-    fn of(counters: &Counters, open_loop: Option<&stats::OpenLoop<u64>>) -> Self {
+    fn of(counters: &Counters, open_loop: Option<&onrush_stats::OpenLoop<u64>>) -> Self {
         Self {
             started: counters.started,
             completed: counters.completed,
@@ -241,7 +243,7 @@ impl Requests {
 }
 
 impl LedgerRow {
-    fn of(row: &stats::Row, plan: &Plan) -> Self {
+    fn of(row: &onrush_stats::Row, plan: &Plan) -> Self {
         let example = escape(&row.example);
         Self {
             phase: row.phase.name().to_owned(),
@@ -256,7 +258,10 @@ impl LedgerRow {
 }
 
 impl Phases {
-    fn of<C: Count>(phases: &stats::Phases<C>, view: impl Fn(&stats::Distribution<C>) -> Distribution) -> Self {
+    fn of<C: Count>(
+        phases: &onrush_stats::Phases<C>,
+        view: impl Fn(&onrush_stats::Distribution<C>) -> Distribution,
+    ) -> Self {
         Self {
             connect: view(&phases.connect),
             tls: phases.tls.as_deref().map(&view),

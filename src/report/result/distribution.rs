@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use onrush_plan::Percent;
+use onrush_stats::{Corrupt, Moments};
 use serde::{Deserialize, Serialize};
 
 use super::super::NS_PER_US;
-use crate::plan::Percent;
-use crate::stats::{self, Corrupt, Moments};
 
 /// The distribution of one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Distribution {
 }
 
 /// A measured distribution with these percentiles, or the default ones.
-pub fn distribution(measured: &stats::Distribution<u64>, percents: Option<&[Percent]>) -> Distribution {
+pub fn distribution(measured: &onrush_stats::Distribution<u64>, percents: Option<&[Percent]>) -> Distribution {
     let percents = Percent::asked_or_usual(percents);
     let moments = measured.moments();
     let us = |ns: u64| ns as f64 / NS_PER_US;
@@ -68,7 +68,7 @@ impl Distribution {
     /// # Errors
     ///
     /// When the histogram cannot be read, or the figures do not match it.
-    pub fn values(&self) -> Result<stats::Distribution<u64>, Corrupt> {
+    pub fn values(&self) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
         let bytes = STANDARD.decode(&self.hdr).map_err(|_| Corrupt::Bytes)?;
         let ns = |us: Option<f64>| us.unwrap_or(0.0) * NS_PER_US;
         let moments = Moments {
@@ -78,23 +78,24 @@ impl Distribution {
             min: ns(self.min_us).round() as u64,
             max: ns(self.max_us).round() as u64,
         };
-        stats::Distribution::decode(&bytes, moments)
+        onrush_stats::Distribution::decode(&bytes, moments)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Random;
+
     use super::*;
-    use crate::random::Random;
 
     /// A few values or millions, of any size, equal or different.
-    fn random_distribution(random: &mut Random) -> stats::Distribution<u64> {
+    fn random_distribution(random: &mut Random) -> onrush_stats::Distribution<u64> {
         let mut up_to = |bits| {
             let bits = random.below(bits);
             random.below(1 << bits)
         };
         let (base, spread, times) = (up_to(41), 1 + up_to(41), 1 + up_to(24));
-        let mut measured = stats::Distribution::new();
+        let mut measured = onrush_stats::Distribution::new();
         (0..=random.below(12)).for_each(|_| measured.record_many(base + random.below(spread), times));
         measured
     }
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn a_single_value_is_read_whatever_it_is() {
         for ns in (1..2_000_000).step_by(97) {
-            let mut measured = stats::Distribution::new();
+            let mut measured = onrush_stats::Distribution::new();
             measured.record(ns);
             let (mean, us) = (figure(ns as f64 / NS_PER_US), ns as f64 / NS_PER_US);
             assert_eq!(mean, us);

@@ -4,11 +4,11 @@
 //! docs/output.md promises, so that what an older version wrote stays readable. In a sum of results with different plans,
 //! some parts may cover fewer requests than others.
 
+use onrush_plan::Dialect;
+use onrush_stats::{Corrupt, Errors};
 use thiserror::Error;
 
 use super::{Distribution, Document, Latency, Row, Sources, Thread, axis};
-use crate::plan::Dialect;
-use crate::stats::{Corrupt, Errors};
 
 /// How far a percentile may be from the histogram's, as a share: more than the width of a bin.
 const PERCENTILE_SLACK: f64 = 0.002;

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use onrush_stats::{Corrupt, Distribution as Values};
+
 use super::named::Named;
 use super::open_loop::percentiles_us;
 use super::rate;
@@ -13,7 +15,6 @@ use super::{
     Agreed, Connections, Distribution, Document, Latency, LedgerRow, OpenLoop, Phases, Requests, Script, Sources, Tls,
     Unavailable, axis,
 };
-use crate::stats::{Corrupt, Distribution as Values};
 
 impl Document {
     /// The sum of these documents, which must be in the order of [`in_order`](super::in_order). Runs at the same time

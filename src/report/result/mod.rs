@@ -29,12 +29,12 @@ mod way;
 
 use std::collections::BTreeMap;
 
+use onrush_plan::{Dialect, Percent, Place};
+use onrush_stats::Errors;
 use serde::{Deserialize, Serialize};
 
 use super::gate::Gate;
 use super::json;
-use crate::plan::{Dialect, Percent, Place};
-use crate::stats::Errors;
 use crate::verdict::Verdict;
 
 pub use super::rate::{counted, rate};

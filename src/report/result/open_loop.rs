@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use onrush_plan::{Percent, Plan};
+use onrush_stats::{Corrupt, has_enough_beyond};
 use serde::{Deserialize, Serialize};
 
 use super::super::NS_PER_US;
@@ -9,9 +11,7 @@ use super::super::bounds::{self, Bounds, Due};
 use super::super::spectrum::Incomplete;
 use super::super::unavailable;
 use super::{Distribution, Document, Unavailable, distribution};
-use crate::plan::{Percent, Plan};
 use crate::run::Outcome;
-use crate::stats::{self, Corrupt, has_enough_beyond};
 
 /// What is measured of requests that are due by a schedule, besides their latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,9 +60,10 @@ pub struct Between {
 impl OpenLoop {
     /// The figures of a run with a schedule, at these rates.
     pub fn of(plan: &Plan, outcome: &Outcome, (due_per_s, sent_per_s): (f64, f64)) -> Option<Self> {
-        let &stats::OpenLoop { ref lateness, ref censored, untimestamped, .. } = outcome.totals.open_loop.as_deref()?;
+        let &onrush_stats::OpenLoop { ref lateness, ref censored, untimestamped, .. } =
+            outcome.totals.open_loop.as_deref()?;
         let percents = plan.show.percents.as_deref();
-        let view = |ages: &stats::Distribution<u64>| (ages.count() > 0).then(|| distribution(ages, percents));
+        let view = |ages: &onrush_stats::Distribution<u64>| (ages.count() > 0).then(|| distribution(ages, percents));
         let bounds = Bounds::of(plan, outcome)?;
         Some(Self {
             due_per_s,
@@ -77,13 +78,13 @@ impl OpenLoop {
     }
 
     /// The ages of requests without a complete response, and of those merely in flight.
-    fn ages(&self) -> Result<[stats::Distribution<u64>; 2], Corrupt> {
+    fn ages(&self) -> Result<[onrush_stats::Distribution<u64>; 2], Corrupt> {
         let values = |ages: Option<&Distribution>| ages.map_or_else(|| Ok(Default::default()), Distribution::values);
         Ok([values(self.censored.as_ref())?, values(self.in_flight.as_ref())?])
     }
 
     /// The bounds of these latencies' percentiles if this many more requests failed.
-    pub(super) fn bounds(&self, completed: &stats::Distribution<u64>, failed: u64) -> Result<Bounds, Corrupt> {
+    pub(super) fn bounds(&self, completed: &onrush_stats::Distribution<u64>, failed: u64) -> Result<Bounds, Corrupt> {
         let [censored, in_flight] = self.ages()?;
         Ok(Bounds::new(Due { completed, censored: &censored, in_flight: Some(&in_flight), failed }))
     }
@@ -108,7 +109,7 @@ impl Document {
     /// # Errors
     ///
     /// When a distribution cannot be read.
-    pub fn least(&self) -> Result<stats::Distribution<u64>, Corrupt> {
+    pub fn least(&self) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
         Ok(self.bounds()?.least().clone())
     }
 
@@ -123,7 +124,7 @@ impl Document {
             Some(open_loop) => open_loop.bounds(&latency, self.requests.failed()),
             None => Ok(Bounds::new(Due {
                 completed: &latency,
-                censored: &stats::Distribution::new(),
+                censored: &onrush_stats::Distribution::new(),
                 in_flight: None,
                 failed: 0,
             })),

@@ -1,14 +1,14 @@
 //! What a run was asked to do, as a document has it, and how two plans differ.
 
 use aws_lc_rs::digest;
+use onrush_plan::secrets::{self, Known, REDACTED};
+use onrush_plan::{Io, Percent, Spin};
+use onrush_text::escape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::super::escape;
 use super::{Level, Offer, Schedule, Way};
-use crate::plan::secrets::{self, Known, REDACTED};
-use crate::plan::{self, Io, Percent, Spin};
 
 /// Maximum length of a body that is shown, in bytes.
 const BODY_SHOWN: usize = 4096;
@@ -115,7 +115,7 @@ pub struct Script {
 impl Plan {
     /// A plan as files show it. `known` has all secrets, because a secret may appear in another place where it is not
     /// recognizable.
-    pub fn of(plan: &plan::Plan, known: &Known) -> Self {
+    pub fn of(plan: &onrush_plan::Plan, known: &Known) -> Self {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
         let body = plan.body().unwrap_or_default();
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty() && text.len() <= BODY_SHOWN);
@@ -135,7 +135,7 @@ impl Plan {
             body: text.map(|text| shown(text, secrets::text)),
             way: Way::of(&plan.way, plan.show.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
-            script: plan.script.as_ref().map(|plan::Script { file, args }| Script {
+            script: plan.script.as_ref().map(|onrush_plan::Script { file, args }| Script {
                 path: file.name.clone(),
                 sha256: file.contents().ok().map(digest_without_secrets),
                 args: if plan.show.keeps_secrets {

@@ -4,14 +4,15 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::anyhow;
+use onrush_plan::Kind;
+use onrush_text::printable;
+use onrush_text::units::counted;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
-use super::super::{input, printable};
+use super::super::input;
 use super::{Document, SCHEMA};
-use crate::plan::Kind;
-use crate::report::units::counted;
 
 /// What every version of the format has in common.
 #[derive(Deserialize)]

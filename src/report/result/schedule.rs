@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::schedule::{self, Arrivals};
+use onrush_plan::schedule::{self, Arrivals};
 
 /// When requests are due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! What only the report's text has, kept in the document so that the text can be printed again.
 
+use onrush_plan::{Breakout, Show};
 use serde::{Deserialize, Serialize};
 
 use super::super::table::Figures;
-use crate::plan::{Breakout, Show};
 
 /// What the report of the run showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

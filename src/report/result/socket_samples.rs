@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{self, Distribution};
+use onrush_stats::Distribution;
 
 /// A summary of the socket samples (`--sockets`), without those of the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub struct Extent {
 
 impl SocketSamples {
     /// Those of a run.
-    pub fn of(sampled: &stats::SocketSamples) -> Self {
+    pub fn of(sampled: &onrush_stats::SocketSamples) -> Self {
         Self {
             samples: sampled.samples,
             failed: sampled.failed,

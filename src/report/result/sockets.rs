@@ -1,11 +1,11 @@
 //! The effective socket options and the socket samples, as a document has them.
 
+use onrush_plan::Plan;
+use onrush_stats::buffers::Sizes;
 use serde::{Deserialize, Serialize};
 
 use super::SocketSamples;
-use crate::plan::Plan;
 use crate::run::Outcome;
-use crate::stats::buffers::Sizes;
 
 /// The buffers of connections, where their sizes were requested or settings of the host were varied, and a summary of
 /// socket samples, where they were taken.

@@ -1,11 +1,11 @@
 //! The runs in a sum, and when they took place.
 
+use onrush_stats::Corrupt;
+use onrush_text::printable;
+use onrush_text::units::{counted, thousands, time_us};
 use serde::{Deserialize, Serialize};
 
 use super::{Document, Moment};
-use crate::report::printable;
-use crate::report::units::{counted, thousands, time_us};
-use crate::stats::Corrupt;
 
 /// Longest plausible run, in seconds: a century.
 const DURATION_MAX_S: f64 = 100.0 * 366.0 * 86_400.0;

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use onrush_plan::{Dialect, Material, Percent};
+use onrush_stats::{Activity, Cause, Interval, Phase};
+
 use super::*;
-use crate::plan::{Dialect, Material, Percent};
 use crate::report::fixtures::{flawless, plan as fixture};
 use crate::report::{Judged, export};
 use crate::run::{Outcome, WorkerShare};
-use crate::stats::{Activity, Cause, Interval, Phase};
 
-fn plan(dialect: Dialect) -> crate::plan::Plan {
+fn plan(dialect: Dialect) -> onrush_plan::Plan {
     fixture(dialect, "http://127.0.0.1:8080/", 10, 1, 10)
 }
 
@@ -179,7 +180,7 @@ fn natively_wrks_mean_is_a_number_and_no_sentence() {
 }
 
 /// The first difference between two plans that differ only in this, starting from a common plan. Both directions agree.
-fn difference(common: impl Fn(&mut crate::plan::Plan), change: impl Fn(&mut crate::plan::Plan)) -> String {
+fn difference(common: impl Fn(&mut onrush_plan::Plan), change: impl Fn(&mut onrush_plan::Plan)) -> String {
     let mut plans = [plan(Dialect::Native), plan(Dialect::Native)];
     plans.iter_mut().for_each(common);
     change(&mut plans[1]);
@@ -190,7 +191,7 @@ fn difference(common: impl Fn(&mut crate::plan::Plan), change: impl Fn(&mut crat
 
 #[test]
 fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
-    let of = |change: fn(&mut crate::plan::Plan)| difference(|_| {}, change);
+    let of = |change: fn(&mut onrush_plan::Plan)| difference(|_| {}, change);
     let header = |value: &str| vec![("Cookie".to_owned(), value.to_owned())];
     assert_eq!(of(|plan| plan.seed = 9), "");
     assert_eq!(of(|plan| plan.show.percents = Some(vec!["50".parse().unwrap()])), "");
@@ -199,12 +200,12 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
     assert_eq!(of(|plan| plan.stop.requests = Some(7)), "requests is 7 instead of nothing");
     assert_eq!(of(|plan| plan.timeout = None), "timeout_s is nothing instead of 2.0");
     let rate =
-        |per_s| move |plan: &mut crate::plan::Plan| plan.schedule = Some(crate::report::fixtures::schedule(per_s));
+        |per_s| move |plan: &mut onrush_plan::Plan| plan.schedule = Some(crate::report::fixtures::schedule(per_s));
     assert_eq!(difference(rate(1_000), rate(3_500)), "-R is 3500 instead of 1000");
     assert_eq!(difference(|_| {}, rate(500)), "-R is 500 instead of nothing");
     let at = |port: u16, more: &str| {
         let headers = vec![("Host".to_owned(), format!("h:{port}")), ("X-A".to_owned(), more.to_owned())];
-        move |plan: &mut crate::plan::Plan| {
+        move |plan: &mut onrush_plan::Plan| {
             (plan.target.typed, plan.request.headers) = (format!("http://me:pw@h:{port}/a"), headers.clone());
         }
     };
@@ -233,7 +234,7 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
 fn plans_differ_in_bodies_however_long_they_are_but_not_in_the_secrets_in_them() {
     let long = |text: &str| [&[b'x'; 5_000], text.as_bytes()].concat();
     let of = |was: Vec<u8>, is: Vec<u8>| {
-        let body = |body: Vec<u8>| move |plan: &mut crate::plan::Plan| plan.body = Some(Material::of("", body.clone()));
+        let body = |body: Vec<u8>| move |plan: &mut onrush_plan::Plan| plan.body = Some(Material::of("", body.clone()));
         difference(body(was), body(is))
     };
     assert_eq!(of(b"a=1".to_vec(), b"a=2".to_vec()), "body is \"a=2\" instead of \"a=1\"");
@@ -260,8 +261,8 @@ fn the_digest_is_the_one_that_others_compute() {
 #[test]
 fn plans_differ_in_what_their_script_says() {
     let of = |file: &[u8]| {
-        let script = crate::plan::Script { file: Material::of("a.lua", file.to_vec()), args: Vec::new() };
-        Document::judged(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &outcome([5])).plan
+        let script = onrush_plan::Script { file: Material::of("a.lua", file.to_vec()), args: Vec::new() };
+        Document::judged(&onrush_plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &outcome([5])).plan
     };
     let was = of(b"token = '1'\nx = 1");
     assert_eq!(was.difference(&of(b"token = '2'\nx = 1")), None, "a secret is no difference");
@@ -274,19 +275,19 @@ fn plans_differ_in_what_their_script_says() {
 
 #[test]
 fn plans_differ_in_the_way_to_the_target() {
-    type Change = fn(&mut crate::plan::Way);
-    let sources = |text| Some(crate::plan::way::Sources::parse(text).unwrap());
+    type Change = fn(&mut onrush_plan::Way);
+    let sources = |text| Some(onrush_plan::way::Sources::parse(text).unwrap());
     let table: [(Change, &str); 11] = [
-        (|way| way.sources = crate::plan::way::Sources::parse("10.0.0.5").ok(), r#"["10.0.0.5"] instead of nothing"#),
+        (|way| way.sources = onrush_plan::way::Sources::parse("10.0.0.5").ok(), r#"["10.0.0.5"] instead of nothing"#),
         (
-            |way| way.sources = crate::plan::way::Sources::parse("10.0.0.5/28").ok(),
+            |way| way.sources = onrush_plan::way::Sources::parse("10.0.0.5/28").ok(),
             r#"["10.0.0.1","10.0.0.15"] instead of nothing"#,
         ),
         (|way| way.instead = Some(("h".to_owned(), None)), r#""h" instead of nothing"#),
         (|way| way.instead = Some(("::1".to_owned(), Some(80))), r#""[::1]:80" instead of nothing"#),
         (|way| way.instead = Some(("h".to_owned(), Some(80))), r#""h:80" instead of nothing"#),
         (|way| way.resolved = vec!["10.0.0.5".parse().unwrap()], r#"["10.0.0.5"] instead of nothing"#),
-        (|way| way.family = Some(crate::plan::way::Family::V6), r#""IPv6" instead of "IPv4""#),
+        (|way| way.family = Some(onrush_plan::way::Family::V6), r#""IPv6" instead of "IPv4""#),
         (|way| way.socket.rcvbuf = Some(4096), "4096 instead of nothing"),
         (|way| way.socket.sndbuf = Some(4096), "4096 instead of nothing"),
         (|way| way.socket.congestion = Some("reno".to_owned()), r#""reno" instead of nothing"#),
@@ -294,7 +295,7 @@ fn plans_differ_in_the_way_to_the_target() {
     ];
     for (change, expected) in table {
         let words =
-            difference(|plan| plan.way.family = Some(crate::plan::way::Family::V4), |plan| change(&mut plan.way));
+            difference(|plan| plan.way.family = Some(onrush_plan::way::Family::V4), |plan| change(&mut plan.way));
         assert!(words.starts_with("way.") && words.ends_with(expected), "{words} for {expected}");
     }
     let none = difference(|_| {}, |plan| plan.way.sources = sources("::1"));
@@ -303,7 +304,7 @@ fn plans_differ_in_the_way_to_the_target() {
 
 #[test]
 fn plans_differ_in_how_tls_is_to_be_spoken() {
-    use crate::plan::tls::{Identity, Tls, Version};
+    use onrush_plan::tls::{Identity, Tls, Version};
     type Change<'a> = (&'a dyn Fn(&mut Tls), &'a str);
     let tls = || Tls {
         name: "h".to_owned(),
@@ -332,11 +333,11 @@ fn plans_differ_in_how_tls_is_to_be_spoken() {
         (&|tls| tls.resume = false, "tls.resume is false instead of true"),
     ];
     for (change, expected) in table {
-        let change = |plan: &mut crate::plan::Plan| plan.tls.iter_mut().for_each(change);
+        let change = |plan: &mut onrush_plan::Plan| plan.tls.iter_mut().for_each(change);
         assert_eq!(difference(|plan| plan.tls = Some(tls()), change), expected);
     }
     let key = |key: &'static str| {
-        move |plan: &mut crate::plan::Plan| {
+        move |plan: &mut onrush_plan::Plan| {
             plan.tls = Some(Tls { identity: identity(key), ..tls() });
         }
     };
@@ -362,7 +363,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
     let json = hidden.to_json();
     assert!(!json.contains("HIDE"), "{json}");
     assert!(json.contains("redirect") && json.contains("me&password=REDACTED"), "{json}");
-    for kind in [crate::plan::Kind::Csv, crate::plan::Kind::Markdown, crate::plan::Kind::Hgrm] {
+    for kind in [onrush_plan::Kind::Csv, onrush_plan::Kind::Markdown, onrush_plan::Kind::Hgrm] {
         assert!(!export::render(kind, &hidden).unwrap().contains("HIDE"));
     }
     plan.show.keeps_secrets = true;
@@ -396,10 +397,10 @@ fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
     assert_eq!(unqueued["user_s"], known["user_s"]);
     let late = change(|activity| [1_000, 4_000].into_iter().for_each(|late_ns| activity.submitted(late_ns)));
     assert_eq!(late["lateness"], serde_json::json!({ "mean_us": 2.5, "max_us": 4.0 }));
-    let script = crate::plan::Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() };
+    let script = onrush_plan::Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() };
     let mut scripted = outcome([5]);
     scripted.workers[0].activity.as_mut().unwrap().script_ns = 250_000_000;
-    let scripted = Document::judged(&crate::plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &scripted);
+    let scripted = Document::judged(&onrush_plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &scripted);
     assert_eq!(scripted.threads[0].script_s, Some(0.25));
     let lost = thread(|activity| *activity = None);
     let keys: Vec<&String> = lost.as_object().unwrap().keys().collect();
@@ -432,23 +433,23 @@ fn documents_from_before_a_key_was_added_are_read_and_merged() {
 
 #[test]
 fn the_time_line_is_a_table_of_a_row_a_second() {
-    let text = export::render(crate::plan::Kind::Csv, &document([100, 300])).unwrap();
+    let text = export::render(onrush_plan::Kind::Csv, &document([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 17, 17));
     assert_eq!(rows[1][..9], ["0", "1", "2", "2", "2.00", "0", "0", "0", "1"]);
     assert_eq!((rows[1][12], rows[1][16]), ("200.0", "300.0"));
-    let with_schedule = export::render(crate::plan::Kind::Csv, &scheduled([100, 300])).unwrap();
+    let with_schedule = export::render(onrush_plan::Kind::Csv, &scheduled([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = with_schedule.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!((rows[0].len(), rows[0][17], rows[1].len()), (25, "scheduled_mean_us", 25));
     assert_eq!((rows[1][12], rows[1][17], rows[1][21]), ("200.0", "1200.0", "1300.0"));
     assert_eq!((&rows[0][22..], &rows[1][22..]), (&["late", "dropped", "unavailable_s"][..], &["3", "0", ""][..]));
-    let empty = export::render(crate::plan::Kind::Csv, &document([])).unwrap();
+    let empty = export::render(onrush_plan::Kind::Csv, &document([])).unwrap();
     assert!(empty.ends_with(",,,,,\n"), "{empty}");
 }
 
 #[test]
 fn the_percentile_table_has_the_plotters_columns() {
-    let text = export::render(crate::plan::Kind::Hgrm, &document(1..=1_000)).unwrap();
+    let text = export::render(onrush_plan::Kind::Hgrm, &document(1..=1_000)).unwrap();
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("       Value     Percentile TotalCount 1/(1-Percentile)"));
     assert_eq!(lines.next(), Some(""));
@@ -459,7 +460,7 @@ fn the_percentile_table_has_the_plotters_columns() {
 
 #[test]
 fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
-    use crate::plan::Kind;
+    use onrush_plan::Kind;
     let mut document = scheduled(1..=98);
     let markdown = export::render(Kind::Markdown, &document).unwrap();
     let row = "\n| latency since due | p50 1.05ms, max between 30.00ms and unknown (2 requests without a response) |\n";
@@ -483,7 +484,7 @@ fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
 
 #[test]
 fn the_markdown_says_what_a_ticket_must_say() {
-    use crate::plan::Kind;
+    use onrush_plan::Kind;
     let mut plan = plan(Dialect::Native);
     plan.show.command = "onrush -o sum.md 'http://h/?a|b'".to_owned();
     let mut outcome = outcome(1..=1_000);
@@ -535,10 +536,10 @@ fn what_the_target_was_unavailable_is_in_markdown_and_in_each_row_of_the_time_li
     let spans = vec![Span { start_s: 0.25, length_s: 0.25 }, Span { start_s: 0.75, length_s: 0.5 }];
     let unavailable = Unavailable { share: 0.25, longer_than_s: 0.2, due: Some(9), spans };
     document.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
-    let csv = export::render(crate::plan::Kind::Csv, &document).unwrap();
+    let csv = export::render(onrush_plan::Kind::Csv, &document).unwrap();
     let last: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
     assert_eq!(last, ["unavailable_s", "0.5", "0.25", "0"]);
-    let markdown = export::render(crate::plan::Kind::Markdown, &document).unwrap();
+    let markdown = export::render(onrush_plan::Kind::Markdown, &document).unwrap();
     assert!(markdown.contains("\n| unavailable | 25 % of the time |\n"), "{markdown}");
 }
 
@@ -571,7 +572,7 @@ fn the_share_that_the_target_was_unavailable_is_that_of_the_spans() {
 fn in_markdown_the_latency_has_bounds_where_they_differ_and_what_is_merely_in_flight_counts_with_its_age() {
     let mut document = scheduled((1..=98).map(|ms| ms * 1_000));
     let row = |document: &Document| {
-        let text = export::render(crate::plan::Kind::Markdown, document).unwrap();
+        let text = export::render(onrush_plan::Kind::Markdown, document).unwrap();
         text.lines().find(|line| line.starts_with("| latency since due")).unwrap().to_owned()
     };
     // One request is merely in flight, the other was never sent.

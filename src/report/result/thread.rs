@@ -1,12 +1,12 @@
 //! What each thread of the generator did, and where its own time went.
 
+use onrush_plan::Plan;
+use onrush_stats::Activity;
 use serde::{Deserialize, Serialize};
 
 use super::InFlight;
 use super::distribution::figure;
-use crate::plan::Plan;
 use crate::run::{Outcome, WorkerShare};
-use crate::stats::Activity;
 
 /// One thread of the generator. `user_s` and `system_s` add up to its processor time, and so do `cpu_s` and `busy_polled_s`;
 /// with `queued_s` and `asleep_s` they add up to all of its time.

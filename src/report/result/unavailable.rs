@@ -1,12 +1,12 @@
 //! How much of a run the target was unavailable, as a document has it.
 
+use onrush_stats::silences::{joined, without};
+use onrush_stats::{Corrupt, Gap};
 use serde::{Deserialize, Serialize};
 
 use super::super::unavailable;
 use super::Document;
 use super::sources::{Segment, Sources, nanos};
-use crate::stats::silences::{joined, without};
-use crate::stats::{Corrupt, Gap};
 
 /// Rounding errors of seconds as floating-point numbers, in nanoseconds.
 const ROUNDING_NS: u64 = 1_000;

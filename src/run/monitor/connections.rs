@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
+use onrush_stats::{Sockets, TcpInfo};
 use rustix::io::Errno;
 
 use crate::run::diag::{self, Socket};
-use crate::stats::{Sockets, TcpInfo};
 
 /// How many are watched.
 const WATCHED: usize = 8;

@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use onrush_plan::Addresses;
+
 use super::unseen::Unseen;
-use crate::plan::Addresses;
 use crate::run::diag::{self, Socket};
 use crate::run::spin;
 

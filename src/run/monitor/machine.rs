@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::backend::wall_offset_ns;
+use onrush_engine::backend::wall_offset_ns;
 
 /// The smallest step of the wall clock that is reported: well above the time between two readings.
 const STEP_MIN_S: f64 = 0.05;

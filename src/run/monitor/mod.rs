@@ -29,7 +29,8 @@ use machine::Machine;
 use poller::Poller;
 pub use unseen::Unseen;
 
-use crate::plan::{Addresses, Io, Plan};
+use onrush_plan::{Addresses, Io, Plan};
+
 use crate::verdict;
 
 /// How long a run waits for the first search.

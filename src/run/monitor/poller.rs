@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use onrush_engine::backend::{monotonic_ns, thread_cpu_ns};
+
 use super::connections::Connections;
 use super::groups::Groups;
 use super::holders::Holders;
@@ -12,7 +14,6 @@ use super::listeners::{Listener, Place};
 use super::machine::Machine;
 use super::processes::Processes;
 use super::{Orders, Seen, Unseen};
-use crate::backend::{monotonic_ns, thread_cpu_ns};
 use crate::run::nanos;
 use crate::verdict::{self, Listening, Network, Target};
 
@@ -225,10 +226,10 @@ mod tests {
     use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
     use std::thread;
 
+    use onrush_plan::Addresses;
     use rustix::net::listen;
 
     use super::*;
-    use crate::plan::Addresses;
     use crate::proc;
 
     /// Time for everything.

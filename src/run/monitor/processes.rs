@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::backend::{monotonic_ns, suspended_ns};
+use onrush_engine::backend::{monotonic_ns, suspended_ns};
+
 use crate::proc::{self, Stat, members};
 
 /// How many threads of a process are read when there is no time for all.
@@ -191,8 +192,9 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
+    use onrush_engine::backend::thread_cpu_ns;
+
     use super::*;
-    use crate::backend::thread_cpu_ns;
 
     #[test]
     fn the_busiest_thread_is_found_among_others() {

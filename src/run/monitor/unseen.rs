@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::reason::reason;
+use onrush_text::reason;
 
 /// What could not be seen, and why; shown as `what: why`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,14 +21,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use onrush_plan::{Addresses, Io, Plan};
+use onrush_stats::SocketSamples;
+use onrush_text::reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::Observer;
 use super::diag;
-use crate::plan::{Addresses, Io, Plan};
-use crate::reason::reason;
-use crate::stats::SocketSamples;
 pub use reading::Reading;
 use sampler::Sampler;
 use summary::Summary;

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 
+use onrush_plan::filter::States;
 use rustix::io::Errno;
 
 use super::reading::{EXTENSIONS, inode, subject};
 use super::reservoir::Reservoir;
-use crate::plan::filter::States;
 use crate::run::diag;
 use crate::run::monitor;
 

@@ -1,8 +1,9 @@
 //! A reading of one socket at one moment, under the names that files use.
 
+use onrush_plan::filter::Subject;
+
 use super::keys::{CWND, DELIVERY_RATE, KEYS, MSS, RETRANS_TOTAL, RTT};
 use super::value::Value;
-use crate::plan::filter::Subject;
 use crate::run::diag::{self, u32_at};
 
 /// The numbers of the attributes that are requested, and of those that some congestion controls add.

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use onrush_plan::Random;
+
 use super::reading::Reading;
-use crate::random::Random;
 
 /// The sockets of a sample: those whose addresses and ports hash to the smallest numbers; the hash depends on the seed.
 #[derive(Debug)]

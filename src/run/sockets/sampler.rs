@@ -6,14 +6,14 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use onrush_engine::backend::thread_cpu_ns;
+use onrush_plan::{Addresses, Filter};
 use rustix::io::Errno;
 
 use super::Sample;
 use super::own::Own;
 use super::reading::{EXTENSIONS, subject};
 use super::reservoir::Reservoir;
-use crate::backend::thread_cpu_ns;
-use crate::plan::{Addresses, Filter};
 use crate::run::diag;
 
 /// The time between two samples.

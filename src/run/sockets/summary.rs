@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use onrush_stats::SocketSamples;
+
 use super::Sample;
-use crate::stats::SocketSamples;
 
 /// The sums of the samples of a run, so far.
 #[derive(Debug, Default)]

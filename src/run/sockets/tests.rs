@@ -3,11 +3,12 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
+use onrush_plan::Random;
+
 use super::keys::KEYS;
 use super::own::Own;
 use super::reservoir::Reservoir;
 use super::*;
-use crate::random::Random;
 
 /// Every value of a reading, with its name.
 fn all(reading: &Reading) -> Vec<(&'static str, String)> {

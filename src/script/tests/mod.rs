@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::thread;
 
 use mlua::FromLua;
+use onrush_engine::{Callbacks, Response, ScriptFailure, Source};
 use onrush_proto::Request;
+use onrush_stats::Distribution;
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::{Callbacks, Response, ScriptFailure, Source};
-use crate::stats::Distribution;
 
 const ADDRESSES: [SocketAddr; 2] = [
     SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080)),

@@ -1,7 +1,8 @@
 //! A table as comma-separated values; unknown values are empty.
 
+use onrush_text::printable;
+
 use super::super::grid::{Cell, Grid};
-use crate::report::printable;
 
 /// The line of names, and the rows.
 pub fn csv(grid: &Grid) -> String {

@@ -1,7 +1,8 @@
 //! A table in Markdown, in the layout of centminmod's `generate-table.sh`.
 
+use onrush_text::in_markdown;
+
 use super::super::grid::{Cell, Grid, Head};
-use crate::report::in_markdown;
 
 /// The heading, the rule and the rows.
 pub fn markdown(grid: &Grid) -> String {

@@ -1,7 +1,8 @@
 //! A table for a terminal: columns as wide as necessary, numbers aligned to the right.
 
+use onrush_text::printable;
+
 use super::super::grid::{Cell, Grid};
-use crate::report::printable;
 
 /// The widest column; wider cells are not aligned.
 const WIDTH_MAX: usize = 1_000;

@@ -5,10 +5,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use onrush_plan::experiment::PLAN;
+use onrush_text::reason;
+
 use super::super::order;
 use super::name;
-use crate::plan::experiment::PLAN;
-use crate::reason::reason;
 
 /// The extensions of files that are read in a folder; earlier ones have more of a run than later ones.
 const ENDINGS: [&str; 3] = ["json", "log", "txt"];

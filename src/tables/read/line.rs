@@ -1,6 +1,6 @@
 //! Recognises the lines of wrk's report and of its forks'.
 
-use crate::plan::Percent;
+use onrush_plan::Percent;
 
 /// A line of a report. Cells are as printed.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,11 +17,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
+use onrush_plan::material::digest_of;
 use serde_json::Value;
 
 use super::column::factor_of_experiment;
 use super::measured::{Measured, Origin};
-use crate::plan::material::digest_of;
 use crate::report::input;
 use crate::report::result::{self, Document};
 use files::Source;

@@ -1,9 +1,10 @@
 //! Reads one report of wrk or of a fork, line by line.
 
+use onrush_stats::Errors;
+
 use super::super::measured::Figures;
 use super::line::{Line, Row};
 use super::units::{self, Unprinted};
-use crate::stats::Errors;
 
 /// A report, as far as it was read.
 #[derive(Clone, Debug, Default)]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use onrush_plan::Dialect;
 use tempfile::TempDir;
 
 use super::*;
-use crate::plan::Dialect;
 use crate::report::fixtures;
 
 /// A report as wrk prints it.
@@ -197,7 +197,7 @@ fn what_is_missing_mixed_or_unknown_is_named_with_its_line() {
 fn runs_of_two_programs_that_wrote_at_once_are_never_mixed() {
     let other = WRK.replace("22640 requests", "1 requests").replace("753.86", "1.00").replace("[x VM", "[y VM");
     let (one, other): (Vec<&str>, Vec<&str>) = (WRK.lines().collect(), other.lines().collect());
-    let mut random = crate::random::Random::new(15);
+    let mut random = onrush_plan::Random::new(15);
     for _ in 0..500 {
         let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
         let mut text = String::new();

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 
+use onrush_plan::{Dialect, Order, Place, PlacedLevel, Plan};
+use onrush_stats::{Cause, Distribution, Phase};
 use tempfile::TempDir;
 
 use super::*;
-use crate::plan::{Dialect, Order, Place, PlacedLevel, Plan};
 use crate::report::result::{Document, LedgerRow};
 use crate::report::{self, fixtures};
 use crate::run::Outcome;
-use crate::stats::{Cause, Distribution, Phase};
 
 /// Runs with and without their averages, as a script made them of three runs for each of seven settings.
 const BUFFERS: &str = include_str!("../../../tests/fixtures/buffers.md");
@@ -570,6 +570,6 @@ fn what_programs_without_histograms_measured_is_summed_up_by_medians() {
     let rows: Vec<Vec<String>> = cells(published()).into_iter().filter(|row| row[2] != "avg").take(3).collect();
     let mut p99: Vec<f64> = rows.iter().map(|row| row[11].parse().unwrap()).collect();
     p99.sort_by(f64::total_cmp);
-    let expected = report::units::time_us(p99[1]);
+    let expected = onrush_text::units::time_us(p99[1]);
     assert!(text.lines().nth(1).unwrap().contains(&expected), "{expected}: {text}");
 }

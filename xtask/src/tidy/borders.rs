@@ -31,7 +31,7 @@ const SPAWNING: &[&str] = &["thread::spawn", "thread::scope", "thread::Builder",
 const SYSTEM: &[&str] = &["std::net", "std::fs", "std::os", "std::process", "std::thread", "rustix", "libc"];
 
 /// All of the program's own code: what is neither a test nor a tool.
-const PROGRAM: &[&str] = &["src/", "proto/src/"];
+const PROGRAM: &[&str] = &["src/", "engine/src/", "plan/src/", "proto/src/", "stats/src/", "text/src/"];
 
 /// A border: what the files in some places never name.
 struct Border {
@@ -56,13 +56,6 @@ const BORDERS: &[Border] = &[
         rule: "proto never reads a clock or a socket",
     },
     Border {
-        within: &["src/", "proto/", "xtask/", "fuzz/"],
-        except: &["src/backend/", "src/script/"],
-        names: &[&["unsafe"]],
-        spares_tests: false,
-        rule: "only `src/backend/` and `src/script/` contain `unsafe`",
-    },
-    Border {
         within: PROGRAM,
         except: &["src/run/", "src/serve/"],
         names: &[SPAWNING],
@@ -71,10 +64,10 @@ const BORDERS: &[Border] = &[
     },
     Border {
         within: PROGRAM,
-        except: &["src/engine/tls/"],
+        except: &["engine/src/tls/"],
         names: &[&["rustls"]],
         spares_tests: true,
-        rule: "only `src/engine/tls/` names rustls",
+        rule: "only `engine/src/tls/` names rustls",
     },
     Border {
         within: PROGRAM,
@@ -84,7 +77,7 @@ const BORDERS: &[Border] = &[
         rule: "only `src/script/` names mlua",
     },
     Border {
-        within: &["src/engine/", "src/backend/"],
+        within: &["engine/src/"],
         except: &[],
         names: &[LOCKS, PRINTING, LOGGING],
         spares_tests: true,
@@ -98,21 +91,21 @@ const BORDERS: &[Border] = &[
         rule: "a session prints nothing and ends no process: only the program does",
     },
     Border {
-        within: &["src/run/", "src/engine/", "src/backend/", "src/script/", "src/session.rs", "src/stats/"],
+        within: &["src/run/", "engine/src/", "src/script/", "src/session.rs", "stats/src/"],
         except: &[
             "src/run/host.rs",
             "src/run/monitor/",
             "src/run/spin.rs",
-            "src/backend/ports.rs",
-            "src/backend/uring/probe.rs",
-            "src/backend/sim/scenario.rs",
+            "engine/src/backend/ports.rs",
+            "engine/src/backend/uring/probe.rs",
+            "engine/src/backend/sim/scenario.rs",
         ],
         names: &[FILES],
         spares_tests: true,
         rule: "after the plan no file is read for input: what a run needs of files is in the plan",
     },
     Border {
-        within: &["src/stats/"],
+        within: &["stats/src/"],
         except: &[],
         names: &[CLOCKS, PRINTING, LOGGING],
         spares_tests: true,
@@ -121,7 +114,7 @@ const BORDERS: &[Border] = &[
     Border {
         within: &["src/report/", "src/live/"],
         except: &[],
-        names: &[CLOCKS, &["crate::engine", "crate::backend", "super::engine", "super::backend"]],
+        names: &[CLOCKS, &["onrush_engine"]],
         spares_tests: true,
         rule: "report and live never measure: they see snapshots and results only",
     },
@@ -138,13 +131,6 @@ const BORDERS: &[Border] = &[
         names: &[CLOCKS, PRINTING, &["crate::run"]],
         spares_tests: true,
         rule: "tables and comparisons depend on files alone: they read no clock, and measure and print nothing",
-    },
-    Border {
-        within: &["src/stats/", "proto/src/"],
-        except: &[],
-        names: &[&["crate::run", "crate::report", "crate::cli", "super::run", "super::report", "super::cli"]],
-        spares_tests: true,
-        rule: "statistics and protocols do not depend on what runs or shows them",
     },
 ];
 
@@ -180,35 +166,30 @@ mod tests {
         ("use std::time::{Duration, SystemTime};", "proto/src/a.rs", "src/run/a.rs"),
         ("use std::net::TcpStream;", "proto/src/a.rs", "src/serve/a.rs"),
         ("use std::{fmt, fs};", "proto/src/a.rs", "src/cli/a.rs"),
-        ("use rustix::event;", "proto/src/a.rs", "src/backend/epoll.rs"),
-        ("fn a() { unsafe {} }", "src/engine/a.rs", "src/backend/socket.rs"),
-        ("fn a() { unsafe {} }", "xtask/src/a.rs", "tests/it/counting.rs"),
-        ("#[cfg(test)] mod tests { unsafe impl A for B {} }", "src/cli/a.rs", "src/script/a.rs"),
-        ("fn a() { std::thread::spawn(f); }", "src/engine/a.rs", "src/run/a.rs"),
+        ("use rustix::event;", "proto/src/a.rs", "engine/src/backend/epoll.rs"),
+        ("fn a() { std::thread::spawn(f); }", "engine/src/a.rs", "src/run/a.rs"),
         ("use std::thread; fn a() { thread::Builder::new(); }", "src/live/a.rs", "src/serve/a.rs"),
         ("fn a() { assert!(thread::scope(f)); }", "src/main.rs", "src/run/mod.rs"),
         ("use std::thread::*;", "src/lib.rs", "src/run/mod.rs"),
-        ("use rustls::ClientConfig;", "src/engine/connection.rs", "src/engine/tls/a.rs"),
+        ("use rustls::ClientConfig;", "engine/src/connection.rs", "engine/src/tls/a.rs"),
         ("fn a(lua: &mlua::Lua) {}", "src/run/a.rs", "src/script/a.rs"),
-        ("use std::sync::{Arc, Mutex};", "src/engine/a.rs", "src/run/a.rs"),
-        ("fn a() { let b = sync::RwLock::new(1); }", "src/backend/a.rs", "src/run/a.rs"),
-        ("use std::sync::mpsc;", "src/engine/a.rs", "src/serve/a.rs"),
-        ("fn a() { println!(); }", "src/engine/a.rs", "src/main.rs"),
-        ("fn a() { log::warn!(\"b\"); }", "src/backend/a.rs", "src/run/a.rs"),
-        ("fn a() { dbg!(1); }", "src/stats/a.rs", "src/report/a.rs"),
+        ("use std::sync::{Arc, Mutex};", "engine/src/a.rs", "src/run/a.rs"),
+        ("fn a() { let b = sync::RwLock::new(1); }", "engine/src/backend/a.rs", "src/run/a.rs"),
+        ("use std::sync::mpsc;", "engine/src/a.rs", "src/serve/a.rs"),
+        ("fn a() { println!(); }", "engine/src/a.rs", "src/main.rs"),
+        ("fn a() { log::warn!(\"b\"); }", "engine/src/backend/a.rs", "src/run/a.rs"),
+        ("fn a() { dbg!(1); }", "stats/src/a.rs", "src/report/a.rs"),
         ("fn a() { std::process::exit(1); }", "src/run/a.rs", "src/program/a.rs"),
         ("fn a() { eprintln!(); }", "src/script/a.rs", "src/serve/a.rs"),
-        ("use std::fs;", "src/script/a.rs", "src/plan/material.rs"),
-        ("fn a() { std::fs::File::open(b); }", "src/engine/tls/a.rs", "src/cli/a.rs"),
-        ("use std::time::Instant;", "src/stats/a.rs", "src/run/a.rs"),
+        ("use std::fs;", "src/script/a.rs", "plan/src/material.rs"),
+        ("fn a() { std::fs::File::open(b); }", "engine/src/tls/a.rs", "src/cli/a.rs"),
+        ("use std::time::Instant;", "stats/src/a.rs", "src/run/a.rs"),
         ("use std::time::Instant;", "src/report/a.rs", "src/run/a.rs"),
-        ("use crate::{engine::Engine, stats};", "src/report/a.rs", "src/run/a.rs"),
-        ("fn a(b: crate::backend::Epoll) {}", "src/live/a.rs", "src/run/a.rs"),
-        ("use crate::report::text;", "src/stats/a.rs", "src/main.rs"),
+        ("use onrush_engine::{Engine, Spare};", "src/report/a.rs", "src/run/a.rs"),
+        ("fn a(b: onrush_engine::backend::Epoll) {}", "src/live/a.rs", "src/run/a.rs"),
         ("use std::time::Instant;", "src/search/a.rs", "src/program/search.rs"),
         ("use std::thread; fn a() { thread::sleep(b); }", "src/search/a.rs", "src/program/search.rs"),
         ("use std::time::Instant;", "src/compare/a.rs", "src/program/a.rs"),
-        ("use crate::run::Outcome;", "proto/src/a.rs", "src/report/a.rs"),
     ];
 
     #[test]
@@ -232,21 +213,21 @@ mod tests {
 
     #[test]
     fn tests_comments_and_strings_cross_no_border() {
-        let path = "src/engine/a.rs";
+        let path = "engine/src/a.rs";
         assert!(!crosses(path, "#[cfg(test)]\nmod tests {\n    use std::sync::Mutex;\n}\n"));
         assert!(!crosses(
             path,
             "/// Takes no Mutex; `thread::spawn` is for `run`.\nfn a() -> &'static str { \"println!\" }"
         ));
-        assert!(!crosses("src/engine/tests.rs", "fn a() { println!(); }"));
+        assert!(!crosses("engine/src/tests.rs", "fn a() { println!(); }"));
     }
 
     #[test]
     fn the_message_names_the_thing_and_the_rule() {
-        let source = Source::parse("src/engine/a.rs", "use std::sync::Mutex;").unwrap();
+        let source = Source::parse("engine/src/a.rs", "use std::sync::Mutex;").unwrap();
         assert_eq!(
             check(&source)[0].to_string(),
-            "src/engine/a.rs:1: names `std::sync::Mutex`: after the start the data plane takes no lock and writes nothing"
+            "engine/src/a.rs:1: names `std::sync::Mutex`: after the start the data plane takes no lock and writes nothing"
         );
     }
 }

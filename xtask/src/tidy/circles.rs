@@ -13,7 +13,7 @@ use super::names::Name;
 use super::source::Source;
 
 /// The directories that are checked, each with the sources of one crate.
-const CRATES: &[&str] = &["src/", "proto/src/", "xtask/src/"];
+const CRATES: &[&str] = &["src/", "engine/src/", "plan/src/", "proto/src/", "stats/src/", "text/src/", "xtask/src/"];
 
 /// Finds the names that close a circle.
 pub fn check(sources: &[Source]) -> Vec<Finding> {

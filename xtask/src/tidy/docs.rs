@@ -10,7 +10,8 @@ use super::Finding;
 use super::source::Source;
 
 /// Where public items must be documented and modules must have a heading.
-const PLACES: &[&str] = &["src/", "proto/src/", "xtask/src/", "fuzz/src/"];
+const PLACES: &[&str] =
+    &["src/", "engine/src/", "plan/src/", "proto/src/", "stats/src/", "text/src/", "xtask/src/", "fuzz/src/"];
 
 /// Finds public items without documentation, and modules without a heading.
 pub fn check(source: &Source) -> Vec<Finding> {

@@ -7,15 +7,15 @@ mod order;
 mod silences;
 mod until;
 
+use onrush_plan::{Dialect, Plan};
 use onrush_proto::Error;
+use onrush_stats::buffers::{Buffers, Sizes};
+use onrush_stats::{Cause, Counters, Distribution, Negotiated, Occupancy, Phase, ProxyFailure};
 
 use super::*;
-use crate::plan::{Dialect, Plan};
 use crate::report::Judgement;
 use crate::report::fixtures::{address, fail, flawless, outcome, plan};
 use crate::run::{Breakdown, Ended, Outcome};
-use crate::stats::buffers::{Buffers, Sizes};
-use crate::stats::{Cause, Counters, Distribution, Negotiated, Occupancy, Phase, ProxyFailure};
 
 fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     Judgement::of(plan, outcome).notes
@@ -74,9 +74,9 @@ fn pauses_of_a_script_that_are_no_times_or_too_long_are_said() {
         "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
     assert_eq!(said(&outcome), [words]);
     outcome.pauses_unread = false;
-    outcome.totals = crate::stats::Totals {
+    outcome.totals = onrush_stats::Totals {
         counters: Counters { slots_opened: 10, ..Counters::default() },
-        ..crate::stats::Totals::default()
+        ..onrush_stats::Totals::default()
     };
     let words = "no request was sent: the script's delay() asked for pauses that outlasted the run, or the connections";
     assert_eq!(said(&outcome), [words]);

@@ -2,15 +2,16 @@
 
 use std::num::NonZeroU64;
 
+use onrush_plan::levels::{self, Levels};
+use onrush_plan::schedule::{Arrivals, CatchUp};
+use onrush_plan::{Part, Schedule};
+use onrush_stats::latencies::bin_of;
+use onrush_stats::{Activity, Latencies, OpenLoop, RowFigures};
+
 use super::*;
-use crate::plan::levels::{self, Levels};
-use crate::plan::schedule::{Arrivals, CatchUp};
-use crate::plan::{Part, Schedule};
 use crate::report::fixtures::schedule;
 use crate::report::notes::open_loop::MoreConnections;
 use crate::run::WorkerShare;
-use crate::stats::latencies::bin_of;
-use crate::stats::{Activity, Latencies, OpenLoop, RowFigures};
 
 const MS: u64 = 1_000_000;
 

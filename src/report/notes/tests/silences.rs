@@ -1,8 +1,9 @@
 //! The notes on silences and stalls.
 
+use onrush_plan::Part;
+use onrush_plan::levels::{Level, Levels};
+
 use super::*;
-use crate::plan::Part;
-use crate::plan::levels::{Level, Levels};
 use crate::report::fixtures::schedule;
 use crate::run::DueGap;
 
@@ -19,7 +20,7 @@ fn times_without_answers_are_said_and_the_longest_named() {
 fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
     let mut outcome = silent(&[(1_000, 2_600), (4_000, 4_900)]);
     let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
-    outcome.stalls = crate::stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
+    outcome.stalls = onrush_stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
     let expected = [
         "onrush itself was stalled from 1.0 s to 2.6 s: the process was suspended or got no processor; less \
          than 0.1 % of the latencies are inflated by it, which is not the server's fault",

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use onrush_plan::StopTerm;
+use onrush_plan::condition::{Metric, Statistic, View};
+use onrush_stats::{Estimate, Unknown};
+
 use super::*;
-use crate::plan::StopTerm;
-use crate::plan::condition::{Metric, Statistic, View};
 use crate::run::{Known, Until};
-use crate::stats::{Estimate, Unknown};
 
 fn known(text: &str, estimate: Result<(f64, usize), Unknown>) -> Known {
     let metric = Metric::Latency(View::Shown, Statistic::Percentile("99".parse().unwrap()));

@@ -1,11 +1,12 @@
 //! Sums of hand-made documents, above all of runs that overlap in every way.
 
+use onrush_plan::Random;
+
 use super::super::named::in_order;
 use super::super::sources::nanos;
 use super::super::tests::{document, scheduled};
 use super::super::{Moment, Row, Span};
 use super::*;
-use crate::random::Random;
 
 /// A run of ten connections, with its beginning and its length in milliseconds, that completed `per_ms` requests in each.
 fn run(began_ms: u64, lasted_ms: u64, per_ms: u64) -> Document {

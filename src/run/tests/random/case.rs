@@ -5,10 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
+use onrush_engine::backend::sim::Scenario;
+use onrush_plan::{Addresses, Material, Plan};
+
 use super::pace::{Pace, Stage};
-use crate::backend::sim::Scenario;
 use crate::cli::{self, Invocation};
-use crate::plan::{self, Addresses, Material, Plan};
 
 /// A run that can be typed.
 #[derive(Clone, Debug)]
@@ -127,7 +128,8 @@ impl Case {
         match cli::parse(words.iter().map(Into::into)) {
             Invocation::Run { mut plan, .. } => {
                 if let (Some(script), Some(lua)) = (&mut plan.script, &self.script) {
-                    *script = plan::Script { file: Material::of("script.lua", lua.text().into()), args: Vec::new() };
+                    *script =
+                        onrush_plan::Script { file: Material::of("script.lua", lua.text().into()), args: Vec::new() };
                 }
                 plan.read_materials().expect("there are no other files");
                 plan

@@ -1,10 +1,11 @@
 //! Checks what must be true of every finished run.
 
+use onrush_plan::Plan;
+use onrush_stats::{Phase, RowFigures, Totals};
+
 use super::case::Case;
 use super::drive::{Part, Ran};
 use super::due;
-use crate::plan::Plan;
-use crate::stats::{Phase, RowFigures, Totals};
 
 /// Checks what a run has measured; an error says what is wrong.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {

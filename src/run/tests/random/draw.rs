@@ -1,12 +1,13 @@
 //! Draws a run and a hostile network for it from a seed. Most have few faults, so that each fault meets a run that goes
 //! well otherwise.
 
+use onrush_engine::backend::sim::Scenario;
+use onrush_engine::backend::sim::scenario::{ConnectionFault, Fault, Mischief, Span};
+use onrush_plan::Random;
+use onrush_plan::schedule::Arrivals;
+
 use super::case::{Case, Lua, Options};
 use super::pace::{Pace, Stage};
-use crate::backend::sim::Scenario;
-use crate::backend::sim::scenario::{ConnectionFault, Fault, Mischief, Span};
-use crate::plan::schedule::Arrivals;
-use crate::random::Random;
 
 /// About how many requests a run has at most, with fast servers.
 const REQUESTS: u64 = 1_000;

@@ -5,21 +5,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use onrush_engine::backend::Backend;
+use onrush_engine::{Config, Control, Engine, WorkerEnd, WorkerLink};
+use onrush_plan::schedule::{Dues, Span};
+use onrush_plan::{Addresses, Plan};
 use onrush_proto::Nanos;
+use onrush_stats::{Interval, Timeline, Totals};
 
 use super::case::Case;
 use super::watched::{Journal, Watched};
-use crate::backend::Backend;
-use crate::engine::{Config, Control, Engine, WorkerEnd, WorkerLink};
-use crate::plan::schedule::{Dues, Span};
-use crate::plan::{self, Addresses, Plan};
 use crate::run::TimelineRow;
 use crate::run::prepare::{config, pacer};
 use crate::run::snapshot::Collector;
 use crate::run::worker::Worker;
 use crate::script::Script;
 use crate::session;
-use crate::stats::{Interval, Timeline, Totals};
 
 /// How often the supervisor collects, in nanoseconds.
 const COLLECT_NS: u64 = 20_000_000;
@@ -177,7 +177,7 @@ impl Run {
     /// When the requests of a thread are due.
     fn dues(&self, config: &Config, index: u32) -> Option<Dues> {
         let Config { warmup_ns, duration_ns, seed, .. } = *config;
-        let worker = plan::Part::new(index, self.plan.load.threads);
+        let worker = onrush_plan::Part::new(index, self.plan.load.threads);
         Some(self.plan.schedule.as_ref()?.dues(worker, Span { warmup_ns, duration_ns }, seed))
     }
 
@@ -214,7 +214,7 @@ impl Run {
         }
     }
 
-    fn end(&mut self, mut thread: Running, over: crate::engine::Over) -> Part {
+    fn end(&mut self, mut thread: Running, over: onrush_engine::Over) -> Part {
         let completed = thread.engine.completed_in_all();
         let watched = thread.engine.backend();
         let (received, (last_at, last)) = (watched.received, watched.received_last);

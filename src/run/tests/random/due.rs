@@ -1,11 +1,12 @@
 //! Checks what must be true of every run with a schedule.
 
+use onrush_plan::schedule::Arrivals;
+use onrush_stats::{Distribution, OpenLoop, Totals};
+
 use super::case::Case;
 use super::check::ensure;
 use super::drive::{Part, Ran};
-use crate::plan::schedule::Arrivals;
 use crate::run::nanos;
-use crate::stats::{Distribution, OpenLoop, Totals};
 
 /// Checks what a run with a schedule has measured; an error says what is wrong.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {

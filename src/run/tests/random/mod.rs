@@ -23,8 +23,8 @@ use std::{env, fs};
 use case::{Case, Lua, Options};
 use pace::Pace;
 
-use crate::backend::sim::Scenario;
-use crate::plan::schedule::Arrivals;
+use onrush_engine::backend::sim::Scenario;
+use onrush_plan::schedule::Arrivals;
 
 /// How many seeds every test run tries, from 1 on; `make simulate` tries as many as you like.
 const SEEDS: u64 = 120;

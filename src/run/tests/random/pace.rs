@@ -1,6 +1,6 @@
 //! When the requests of a random run are due, as options.
 
-use crate::plan::schedule::Arrivals;
+use onrush_plan::schedule::Arrivals;
 
 /// When requests are due. Rates are per minute, times in milliseconds.
 #[derive(Clone, Debug)]

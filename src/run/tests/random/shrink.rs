@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use onrush_engine::backend::sim::Scenario;
+use onrush_engine::backend::sim::scenario::Mischief;
+use onrush_plan::schedule::Arrivals;
+
 use super::case::{Case, Lua, Options};
 use super::pace::{Pace, Stage};
-use crate::backend::sim::Scenario;
-use crate::backend::sim::scenario::Mischief;
-use crate::plan::schedule::Arrivals;
 
 /// How long, about, smaller cases are tried.
 const PATIENCE: Duration = Duration::from_secs(20);

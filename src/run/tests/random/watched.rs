@@ -9,10 +9,10 @@ use std::rc::Rc;
 use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 
-use crate::backend::sim::{Act, Action, Network, Peer};
-use crate::backend::{Backend, Completion, ConnId, Sim, What};
-use crate::engine::{Seen, Way};
-use crate::plan::schedule::Dues;
+use onrush_engine::backend::sim::{Act, Action, Network, Peer};
+use onrush_engine::backend::{Backend, Completion, ConnId, Sim, What};
+use onrush_engine::{Seen, Way};
+use onrush_plan::schedule::Dues;
 
 /// How many calls the timers of a turn may cause, in addition to those for each connection.
 const CALLS_OF_TIMERS: usize = 1_000;

@@ -1,0 +1,145 @@
+//! The kernel's accounting of a worker's thread, read only when an interval is handed over.
+
+use std::os::fd::OwnedFd;
+
+use onrush_stats::Activity;
+
+use crate::backend::{monotonic_ns, thread_cpu_ns, thread_system_ns};
+
+/// The kernel's counters for this thread.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// The thread's `schedstat`, if there is one.
+    schedstat: Option<OwnedFd>,
+    last: Reading,
+}
+
+/// The counters at a moment, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    wall_ns: u64,
+    user_ns: u64,
+    system_ns: u64,
+    queued_ns: Option<u64>,
+}
+
+impl Account {
+    /// An account that reads the time in the run queue from this file.
+    pub fn new(schedstat: Option<OwnedFd>) -> Self {
+        Self { schedstat, ..Self::default() }
+    }
+
+    /// Counts from now on.
+    pub fn restart(&mut self) {
+        self.last = self.read();
+    }
+
+    /// What was counted since the last reading.
+    pub fn take(&mut self) -> Activity {
+        let before = self.last;
+        self.restart();
+        let queued = self.last.queued_ns.zip(before.queued_ns);
+        Activity {
+            wall_ns: self.last.wall_ns - before.wall_ns,
+            user_ns: self.last.user_ns - before.user_ns,
+            system_ns: self.last.system_ns - before.system_ns,
+            queued_ns: queued.map(|(now_ns, before_ns)| now_ns.saturating_sub(before_ns)),
+            ..Activity::default()
+        }
+    }
+
+    /// Processor time since the last reading, in nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        thread_cpu_ns() - (self.last.user_ns + self.last.system_ns)
+    }
+
+    fn read(&self) -> Reading {
+        let (wall_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns());
+        let (user_ns, system_ns) = self.last.split(cpu_ns, thread_system_ns());
+        Reading { wall_ns, user_ns, system_ns, queued_ns: self.queued_ns() }
+    }
+
+    fn queued_ns(&self) -> Option<u64> {
+        // Three numbers and their separators.
+        let mut text = [0; 64];
+        let length = rustix::io::pread(self.schedstat.as_ref()?, &mut text, 0).ok()?;
+        queued_ns(&text[..length])
+    }
+}
+
+impl Reading {
+    /// Splits processor time into user and system time, given the kernel's figure for the latter. The sum is exact; the
+    /// split may be a tick late. Neither part ever decreases.
+    fn split(&self, cpu_ns: u64, system_ns: u64) -> (u64, u64) {
+        let user_ns = cpu_ns.saturating_sub(system_ns).max(self.user_ns);
+        (user_ns, cpu_ns - user_ns)
+    }
+}
+
+/// The second number of a `schedstat`: processor time, time in the run queue, number of times on a processor. A kernel
+/// without this accounting writes three zeros, but the thread that reads it has run at least once.
+fn queued_ns(text: &[u8]) -> Option<u64> {
+    let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
+    let [_, queued_ns, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];
+    (turns > 0).then_some(queued_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn the_time_in_the_run_queue_is_known_where_the_kernel_counts_it() {
+        assert_eq!(queued_ns(b"1030788 16229207 2\n"), Some(16_229_207));
+        assert_eq!(queued_ns(b"1030788 0 2\n"), Some(0));
+        for text in ["0 0 0\n", "", "1 2\n", "1 x 2\n", "-1 2 3\n"] {
+            assert_eq!(queued_ns(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_account_adds_up_to_the_time_that_passed() {
+        let mut account = Account::new(File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from));
+        let begin_ns = thread_cpu_ns();
+        account.restart();
+        let mut sum = Activity::default();
+        for round in 0..6 {
+            let began = Instant::now();
+            if round % 2 == 0 {
+                while began.elapsed() < Duration::from_millis(5) {}
+            } else {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            sum += account.take();
+        }
+        let cpu_ns = thread_cpu_ns() - begin_ns;
+        assert!(sum.cpu_ns() <= cpu_ns && cpu_ns < sum.cpu_ns() + 2_000_000, "{sum:?}, {cpu_ns}");
+        let asleep_ns = sum.asleep_ns().expect("this kernel has a schedstat");
+        assert!(asleep_ns >= 59_000_000, "{sum:?}");
+        assert_eq!(sum.wall_ns, sum.cpu_ns() + sum.queued_ns.unwrap() + asleep_ns);
+    }
+
+    #[test]
+    fn no_part_of_the_processor_time_becomes_less_when_the_kernel_catches_up() {
+        let mut last = Reading::default();
+        let table = [(100, 0, (100, 0)), (200, 150, (100, 100)), (300, 160, (140, 160)), (300, 160, (140, 160))];
+        for (cpu_ns, system_ns, expected) in table {
+            let (user_ns, system_ns) = last.split(cpu_ns, system_ns);
+            assert_eq!((user_ns, system_ns), expected);
+            assert!(user_ns >= last.user_ns && system_ns >= last.system_ns && user_ns + system_ns == cpu_ns);
+            last = Reading { user_ns, system_ns, ..last };
+        }
+    }
+
+    #[test]
+    fn without_a_schedstat_only_processor_time_is_known() {
+        let mut account = Account::default();
+        account.restart();
+        let activity = account.take();
+        assert!(activity.wall_ns > 0 && activity.cpu_ns() > 0, "{activity:?}");
+        assert_eq!((activity.queued_ns, activity.asleep_ns()), (None, None));
+    }
+}

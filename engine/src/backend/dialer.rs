@@ -1,0 +1,238 @@
+//! Creates sockets and connects them, from the planned addresses and ports.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, connect, sockopt};
+
+use onrush_plan::way::Sources;
+use onrush_plan::{SocketOptions, Way};
+use onrush_stats::Buffers;
+
+use super::ports::{Advice, Chooser, PairId};
+use super::socket::{come_from, family, is_quiet, open, read_sizes, tell};
+use super::{What, arrival};
+
+/// Makes sockets with the plan's source addresses and options, and connects them.
+#[derive(Clone, Debug, Default)]
+pub struct Dialer {
+    /// The Unix socket that all connections use, instead of an address.
+    unix: Option<SocketAddrUnix>,
+    sources: Option<Sources>,
+    /// The next connection's turn among the sources.
+    next: usize,
+    /// Chooses local ports; `None`: the kernel does.
+    ports: Option<Chooser>,
+    /// Whether the kernel timestamps what connections receive.
+    timestamps: bool,
+    /// The options of every socket.
+    options: SocketOptions,
+    /// The buffer sizes that the kernel made of them.
+    buffers: Buffers,
+}
+
+/// A socket to be connected.
+#[derive(Debug)]
+pub struct Dial {
+    /// The socket.
+    pub fd: OwnedFd,
+    /// The addresses for which its local port was chosen, if we chose it.
+    pub pair: Option<PairId>,
+}
+
+impl From<DialError> for What {
+    fn from(refusal: DialError) -> Self {
+        match refusal {
+            DialError::Failed(errno) => Self::Connected(Err(errno)),
+            DialError::Postponed => Self::Postponed,
+        }
+    }
+}
+
+/// Why a connect did not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DialError {
+    /// It failed.
+    Failed(Errno),
+    /// All local ports that could be tried in this turn of the loop are taken; others may be free.
+    Postponed,
+}
+
+impl Dialer {
+    /// A dialer; `first_connection` is the run-wide number of its first connection.
+    ///
+    /// # Errors
+    ///
+    /// If the path of a Unix socket is too long.
+    pub fn new(way: &Way, first_connection: usize) -> Result<Self, Errno> {
+        let unix = way.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
+        let options = way.socket.clone();
+        Ok(Self { unix, sources: way.sources, next: first_connection, options, ..Self::default() })
+    }
+
+    /// The same, choosing local ports like this.
+    #[must_use]
+    pub fn with_ports(self, ports: Option<Chooser>) -> Self {
+        // A Unix socket has no port.
+        Self { ports: ports.filter(|_| self.unix.is_none()), ..self }
+    }
+
+    /// The same, with or without kernel receive timestamps.
+    #[must_use]
+    pub fn with_timestamps(self, timestamps: bool) -> Self {
+        // The kernel only timestamps what arrives over a network.
+        Self { timestamps: timestamps && self.is_tcp(), ..self }
+    }
+
+    /// Whether the kernel timestamps what connections receive.
+    pub fn has_timestamps(&self) -> bool {
+        self.timestamps
+    }
+
+    /// How large the sockets' buffers were when they were opened, if the plan sets or reads them. If the kernel may let
+    /// them grow, the current sizes of open sockets count as well.
+    pub fn buffers<'a>(&self, open: impl Iterator<Item = &'a OwnedFd>) -> Buffers {
+        let mut buffers = self.buffers;
+        if self.options.reads_sizes {
+            // A socket that reports no size adds nothing.
+            open.for_each(|fd| _ = read_sizes(fd, &self.options, &mut buffers));
+        }
+        buffers
+    }
+
+    /// A new turn of the loop begins, and ports may be tried again.
+    pub fn begin_turn(&mut self) {
+        self.ports.iter_mut().for_each(Chooser::begin_turn);
+    }
+
+    /// Whether connections are TCP: only those can discard received bytes inside the kernel, and only those have receive
+    /// timestamps.
+    pub fn is_tcp(&self) -> bool {
+        self.unix.is_none()
+    }
+
+    /// The real destination of a connection to this address.
+    pub fn destination(&self, address: SocketAddr) -> SocketAddrAny {
+        self.unix.as_ref().map_or_else(|| address.as_any(), SocketAddrArg::as_any)
+    }
+
+    /// A socket for a connection to this address.
+    pub fn create(&mut self, address: SocketAddr) -> Result<Dial, Errno> {
+        if self.unix.is_some() {
+            let fd = open(AddressFamily::UNIX)?;
+            tell(&fd, &self.options, &mut self.buffers)?;
+            return Ok(Dial { fd, pair: None });
+        }
+        let fd = open(family(address.ip()))?;
+        tell(&fd, &self.options, &mut self.buffers)?;
+        if self.timestamps {
+            arrival::timestamp(&fd);
+        }
+        let source = self.sources.map(|sources| sources.of_connection(self.next));
+        if let Some(source) = source {
+            come_from(&fd, source)?;
+            self.next = self.next.wrapping_add(1);
+        }
+        let pair = self.ports.as_mut().map(|ports| {
+            let pair = ports.pair(source, address);
+            ports.assign_next(&fd, pair);
+            pair
+        });
+        Ok(Dial { fd, pair })
+    }
+
+    /// Takes over a connection of another dialer; returns whether it is still open and nothing has arrived.
+    pub fn adopt(&mut self, fd: &OwnedFd) -> bool {
+        if self.timestamps {
+            arrival::timestamp(fd);
+        }
+        is_quiet(fd) && read_sizes(fd, &self.options, &mut self.buffers).is_ok()
+    }
+
+    /// Opens a connection. `Ok`: it is under way, or established already, which the first readiness shows.
+    pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, DialError> {
+        let Dial { fd, pair } = self.create(address).map_err(DialError::Failed)?;
+        self.start(&fd, pair, address)?;
+        Ok(fd)
+    }
+
+    /// Starts to connect a socket; if we choose its local port, from the next one that is free.
+    pub fn start(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), DialError> {
+        let destination = self.destination(address);
+        loop {
+            let started = match connect(fd, &destination) {
+                Err(Errno::INPROGRESS) => Ok(()),
+                outcome => outcome,
+            };
+            if !self.steps_on(fd, pair, started)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Checks the outcome of an attempt to connect. `Ok(true)`: its local port is taken, and the socket has been given
+    /// the next one to try. `Ok(false)`: the attempt has not failed.
+    pub fn steps_on(
+        &mut self,
+        fd: &OwnedFd,
+        pair: Option<PairId>,
+        outcome: Result<(), Errno>,
+    ) -> Result<bool, DialError> {
+        let done = outcome.map(|()| false).map_err(DialError::Failed);
+        let (Some(ports), Some(pair)) = (&mut self.ports, pair) else { return done };
+        if !matches!(outcome, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
+            ports.was_free(pair);
+            return done;
+        }
+        match ports.was_taken(pair) {
+            Advice::StepOn => ports.assign_next(fd, pair),
+            Advice::Later => return Err(DialError::Postponed),
+            Advice::Exhausted => return Err(DialError::Failed(Errno::ADDRNOTAVAIL)),
+        }
+        Ok(true)
+    }
+
+    /// The target of the addresses for which a port was chosen.
+    pub fn target(&self, pair: PairId) -> Option<SocketAddr> {
+        Some(self.ports.as_ref()?.target(pair))
+    }
+}
+
+/// Connects and closes again, within `patience`. Calls `is_asked` ten times a second to find out whether to end early.
+///
+/// # Errors
+///
+/// The system's; [`Errno::TIMEDOUT`] if there was no reply, [`Errno::INTR`] if it ended early.
+pub fn try_connect(
+    dialer: &mut Dialer,
+    address: SocketAddr,
+    patience: Duration,
+    is_asked: &dyn Fn() -> bool,
+) -> Result<(), Errno> {
+    let fd = match dialer.dial(address) {
+        Ok(fd) => fd,
+        Err(DialError::Failed(errno)) => return Err(errno),
+        // Does not happen while the kernel chooses ports.
+        Err(DialError::Postponed) => return Err(Errno::ADDRNOTAVAIL),
+    };
+    let deadline = Instant::now() + patience;
+    let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    loop {
+        let mut fds = [PollFd::new(&fd, PollFlags::OUT)];
+        match poll(&mut fds, Some(&slice)) {
+            Err(Errno::INTR) | Ok(0) => {}
+            Err(errno) => return Err(errno),
+            Ok(_) => return sockopt::socket_error(&fd)?,
+        }
+        if is_asked() {
+            return Err(Errno::INTR);
+        }
+        if Instant::now() >= deadline {
+            return Err(Errno::TIMEDOUT);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The operating system's I/O, as completions.
+//!
+//! A backend opens connections, sends and receives, and reports what happened: one [`Completion`] at a time. It knows
+//! neither HTTP nor statistics, takes no lock, writes no log, and makes no decisions: retries, timeouts and limits are
+//! the engine's.
+//!
+//! # What every backend provides
+//!
+//! * The engine names connections by small numbers ([`ConnId`]) and reuses them. After [`Backend::close`] nothing of
+//!   the closed connection is ever reported, even when its number is in use again.
+//! * Each [`Backend::connect`] ends in exactly one [`What::Connected`] or [`What::Postponed`]. After a successful one
+//!   everything that arrives is reported, without further calls, until the end of the stream or an error.
+//! * At most one send is in flight on a connection; the engine waits until all of it has been accepted.
+//! * [`Backend::wait`] starts the queued operations and blocks until something happened or a moment has come;
+//!   [`Backend::next`] then returns the completions one by one. Received bytes are lent until the next call.
+//! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Among the completions of
+//!   one [`Backend::gather`], a later one may have an earlier time.
+
+#![allow(unsafe_code, reason = "the kernel is spoken to in pointers")]
+
+mod alarm;
+mod arrival;
+mod clock;
+pub mod dialer;
+pub mod epoll;
+pub mod memory;
+pub mod ports;
+pub mod sim;
+pub mod socket;
+pub mod uring;
+
+#[cfg(test)]
+mod tests;
+
+pub use clock::{
+    Clock, coarse_ns, monotonic_ns, precise_timers, suspended_ns, thread_cpu_ns, thread_system_ns, wall_offset_ns,
+};
+pub use dialer::Dialer;
+pub use epoll::Epoll;
+pub use ports::PortRing;
+pub use sim::Sim;
+pub use uring::Uring;
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use onrush_proto::{Nanos, Transmit};
+use rustix::io::Errno;
+
+use onrush_stats::{Buffers, TcpInfo};
+
+/// Names a connection of one backend: a small number, chosen by the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnId(pub u32);
+
+impl ConnId {
+    /// The number as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Something that happened on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The connection.
+    pub conn: ConnId,
+    /// When it was noticed; for gathered bytes, when they arrived.
+    pub at: Nanos,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The connect succeeded, or failed.
+    Connected(Result<(), Errno>),
+    /// No free local port was found within one turn: [`Backend::close`] it and connect again to continue the search.
+    Postponed,
+    /// More bytes were accepted of what [`Backend::send`] could not take at once, or the send failed.
+    Sent(Result<usize, Errno>),
+    /// Bytes arrived, see [`Backend::received`]; zero: the peer will send no more.
+    Received(Result<usize, Errno>),
+    /// Bytes arrived and were discarded, as [`Backend::discard`] allowed.
+    Discarded(usize),
+}
+
+/// Input and output as completions. The module documentation has the contract.
+pub trait Backend {
+    /// The name in reports and for `-v`.
+    const NAME: &'static str;
+
+    /// Whether a send leaves only with the next [`Backend::wait`], and must be stamped then; if not, it leaves at once.
+    const GATHERS: bool;
+
+    /// The time now.
+    fn now(&mut self) -> Nanos;
+
+    /// The time at a moment of the system's monotonic clock; in virtual time, now.
+    fn time_at(&mut self, moment: Instant) -> Nanos {
+        let _ = moment;
+        self.now()
+    }
+
+    /// Opens a connection. `conn` must be closed or never used.
+    fn connect(&mut self, conn: ConnId, address: SocketAddr);
+
+    /// Takes over a connection that another backend [released](Self::release), unless the peer has closed it or sent
+    /// something since. `conn` must be closed or never used.
+    fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
+        let _ = (conn, fd);
+        false
+    }
+
+    /// Sends bytes, and returns how many were accepted at once; the rest, if any, is reported in one or more
+    /// [`What::Sent`].
+    fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize;
+
+    /// Allows the backend to discard the next `n` received bytes of a connection, instead of what was allowed before.
+    /// Those it discards are reported as [`What::Discarded`].
+    fn discard(&mut self, conn: ConnId, n: u64);
+
+    /// Announces that the next `n` received bytes of a connection belong to a large body that must be received: the
+    /// backend may receive them in larger pieces.
+    fn expect(&mut self, conn: ConnId, n: u64) {
+        let _ = (conn, n);
+    }
+
+    /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order.
+    fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
+
+    /// Closes a connection, with everything in flight on it.
+    fn close(&mut self, conn: ConnId);
+
+    /// How many bytes the kernel has taken since this was last called, including closed connections. Bytes that
+    /// [`Backend::send`] accepted but the kernel never saw do not count. What it takes of a send cut off by
+    /// [`Backend::close`] may be counted later.
+    fn taken(&mut self) -> u64;
+
+    /// Ends every send in flight, so that [`Backend::taken`] is final. The run is over: what was not handed over never
+    /// will be, and nothing more is reported.
+    fn stop(&mut self) {}
+
+    /// Gives up connections with nothing in flight, so that another backend can [adopt](Self::adopt) them; those on
+    /// which something arrives meanwhile stay. Called at the end of the run, before [`Self::stop`].
+    fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
+        let _ = conns;
+        Vec::new()
+    }
+
+    /// The kernel's figures for a connection, and a number that its successor does not share; `None` if it is not open
+    /// or not TCP, or the kernel has no figures.
+    fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
+        let _ = conn;
+        None
+    }
+
+    /// How large the kernel made the buffers of all connections so far, if the plan sets them.
+    fn buffers(&self) -> Buffers {
+        Buffers::default()
+    }
+
+    /// How many receives were gathered without a trustworthy timestamp since this was last called: they have the time
+    /// at which they were noticed.
+    fn untimestamped(&mut self) -> u64 {
+        0
+    }
+
+    /// Starts the queued operations, then blocks until there are completions, but not past `until`. Returns whether
+    /// there may be any.
+    fn wait(&mut self, until: Nanos) -> bool;
+
+    /// Sleeps until then, whatever arrives meanwhile, if the kernel timestamps all of it and no peer waits for it to be
+    /// read; the next [`Backend::wait`] brings it. `next` is when the next such sleep will probably end. Returns
+    /// whether it slept; if not, [`Backend::wait`] must be called instead.
+    fn gather(&mut self, until: Nanos, next: Nanos) -> bool;
+
+    /// Collects completions of what was handed over, without handing anything over or waiting. Returns whether there
+    /// may be any.
+    fn reap(&mut self) -> bool {
+        self.wait(Nanos::default())
+    }
+
+    /// The next completion, if there is one.
+    fn next(&mut self) -> Option<Completion>;
+
+    /// The bytes of the last [`What::Received`] that [`Backend::next`] returned. They may be changed in place.
+    fn received(&mut self) -> &mut [u8];
+}
+
+/// The name of the backend that `--io auto` uses on this machine.
+pub fn default_name() -> &'static str {
+    if Uring::probe().is_ok() { Uring::NAME } else { Epoll::NAME }
+}

@@ -1,0 +1,168 @@
+//! What a simulated server can do at a time: places in which it works on requests, and a queue for the others.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use anyhow::ensure;
+use onrush_plan::Random;
+use onrush_proto::Nanos;
+use serde::{Deserialize, Serialize};
+
+use super::nanos;
+
+/// How much work a server does at a time. Requests are worked on in the order in which they arrive.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// How many requests are worked on at a time; the threads of a run have equal shares.
+    pub workers: u32,
+    /// How long a worker has to do with a request on average, in microseconds.
+    pub service_us: f64,
+    /// How much that varies from request to request.
+    #[serde(default)]
+    pub spread: Spread,
+    /// How many requests wait at most, in shares as well; any other is answered with 503 at once. Without it: any
+    /// number.
+    pub queue: Option<u32>,
+    /// For each second the service takes longer or shorter by a random share of up to this, evenly distributed: 0.1 is
+    /// ten per cent.
+    #[serde(default)]
+    pub noise: f64,
+    /// Where the server collapses.
+    pub cliff: Option<Cliff>,
+    /// The seed of the noise, which all threads have in common.
+    #[serde(skip)]
+    seed: u64,
+}
+
+/// How service times are distributed around their mean.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// They are all the same.
+    #[default]
+    Constant,
+    /// Exponentially.
+    Exponential,
+    /// Log-normally, with this standard deviation as a share of the mean.
+    LogNormal(f64),
+}
+
+/// A load beyond which a server does less than before it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cliff {
+    /// With more requests waiting than this, in shares as well, …
+    pub waiting: u32,
+    /// … the service takes this many times as long.
+    pub slower: f64,
+}
+
+impl Capacity {
+    /// Checks that a service takes time.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let Self { service_us, noise, .. } = *self;
+        let slower = self.cliff.map_or(1.0, |cliff| cliff.slower);
+        let spread = if let Spread::LogNormal(spread) = self.spread { spread } else { 0.0 };
+        ensure!(service_us.is_finite() && service_us > 0.0, "service_us = {service_us}: a service takes some time");
+        ensure!((0.0..1.0).contains(&noise), "noise = {noise}: a share of the service time, from 0 to less than 1");
+        ensure!(slower.is_finite() && slower > 0.0, "slower = {slower}: a factor above zero");
+        ensure!(spread.is_finite() && spread >= 0.0, "spread = {spread}: a standard deviation, zero or more");
+        Ok(())
+    }
+
+    /// The share of each of several threads.
+    pub(super) fn share(&self, threads: u32, seed: u64) -> anyhow::Result<Self> {
+        let share = |name, number: u32| {
+            ensure!(
+                number.is_multiple_of(threads),
+                "capacity: {name} = {number} cannot be divided among {threads} threads; change it, or -t"
+            );
+            Ok(number / threads)
+        };
+        ensure!(self.workers > 0, "capacity: workers = 0; change it");
+        let cliff = self.cliff.map(|cliff| anyhow::Ok(Cliff { waiting: share("waiting", cliff.waiting)?, ..cliff }));
+        Ok(Self {
+            workers: share("workers", self.workers)?,
+            queue: self.queue.map(|most| share("queue", most)).transpose()?,
+            cliff: cliff.transpose()?,
+            seed,
+            ..self.clone()
+        })
+    }
+
+    /// How long a service that begins now takes while this many requests wait, in nanoseconds.
+    fn service_ns(&self, now: Nanos, waiting: usize, random: &mut Random) -> u64 {
+        let drawn = match self.spread {
+            Spread::Constant => 1.0,
+            Spread::Exponential => random.exponential(),
+            Spread::LogNormal(spread) => {
+                let variance = (1.0 + spread * spread).ln();
+                (variance.sqrt() * random.normal() - variance / 2.0).exp()
+            }
+        };
+        let second = now.0 / 1_000_000_000;
+        // One chain leads from a seed to its seconds: the factors of a seed are not those of another one, rearranged.
+        let mut random = Random::new(Random::new(self.seed).next().wrapping_add(second));
+        let noise = self.noise * (2.0 * random.uniform() - 1.0);
+        let slower = self.cliff.filter(|cliff| waiting > cliff.waiting as usize).map_or(1.0, |cliff| cliff.slower);
+        nanos(self.service_us * drawn * (1.0 + noise) * slower)
+    }
+}
+
+/// The workers of a server, and its queue.
+pub(super) struct Workers {
+    /// When each has done what it has been given.
+    free_at: BinaryHeap<Reverse<Nanos>>,
+    /// When the requests that wait will be begun.
+    begin_at: VecDeque<Nanos>,
+    random: Random,
+}
+
+impl Workers {
+    /// Workers who have nothing to do.
+    pub fn new(capacity: &Capacity, random: Random) -> Self {
+        let free_at = (0..capacity.workers).map(|_| Reverse(Nanos::default())).collect();
+        Self { free_at, begin_at: VecDeque::new(), random }
+    }
+
+    /// When a request that arrives now is done with; `None`: too many wait.
+    pub fn take(&mut self, capacity: &Capacity, now: Nanos) -> Option<Nanos> {
+        while self.begin_at.front().is_some_and(|at| *at <= now) {
+            self.begin_at.pop_front();
+        }
+        let waiting = self.begin_at.len();
+        let Reverse(free_at) = *self.free_at.peek()?;
+        let begin_at = free_at.max(now);
+        if begin_at > now {
+            if capacity.queue.is_some_and(|most| waiting >= most as usize) {
+                return None;
+            }
+            self.begin_at.push_back(begin_at);
+        }
+        let done_at = begin_at + capacity.service_ns(begin_at, waiting, &mut self.random);
+        self.free_at.pop();
+        self.free_at.push(Reverse(done_at));
+        Some(done_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_noise_of_one_seed_is_not_that_of_another_one_rearranged() {
+        let all = |seed| {
+            let text = "workers = 1\nservice_us = 1000.0\nnoise = 0.2";
+            let capacity = toml::from_str::<Capacity>(text).unwrap().share(1, seed).unwrap();
+            let mut random = Random::new(1);
+            (0..64).map(|s| capacity.service_ns(Nanos(s * 1_000_000_000), 0, &mut random)).collect::<HashSet<_>>()
+        };
+        assert!(all(8).is_disjoint(&all(9)) && all(0).is_disjoint(&all(1)));
+        assert!(all(8).iter().all(|ns| (800_000..=1_200_000).contains(ns)));
+        assert_eq!(all(8), all(8));
+    }
+}

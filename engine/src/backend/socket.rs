@@ -1,0 +1,241 @@
+//! Sockets for a load generator: non-blocking, close-on-exec, and without Nagle's delay once that matters.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, ipproto, recv, send, socket_with, sockopt,
+};
+
+use onrush_plan::SocketOptions;
+use onrush_stats::TcpInfo;
+use onrush_stats::buffers::{Buffers, Sizes};
+
+/// Whether this machine has an address, so that connections can use it as their source.
+pub fn try_source(address: IpAddr) -> Result<(), Errno> {
+    come_from(&open(family(address))?, address)
+}
+
+/// Whether connections to this address can use a congestion control: the kernel has it, and we may use it.
+pub fn try_congestion(address: IpAddr, name: &str) -> Result<(), Errno> {
+    sockopt::set_tcp_congestion(open(family(address))?, name)
+}
+
+/// The family of an address.
+pub fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
+}
+
+/// A socket for connections of this family.
+pub fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let protocol = if family == AddressFamily::UNIX { None } else { Some(ipproto::TCP) };
+    socket_with(family, SocketType::STREAM, flags, protocol)
+}
+
+/// Binds a socket to a source address. The kernel chooses the port when it knows the destination, so that one port can
+/// be used for several targets.
+pub fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
+    // A kernel without the option chooses the port now.
+    set_option(fd, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
+    bind(fd, &SocketAddr::new(address, 0))
+}
+
+/// Sets the plan's options on a socket that is not connected yet, and adds its buffer sizes to `buffers`. The size of
+/// the receive buffer limits the connection's window, and must be set before the connect.
+pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
+    if let Some(bytes) = options.rcvbuf {
+        sockopt::set_socket_recv_buffer_size(fd, bytes as usize)?;
+    }
+    if let Some(bytes) = options.sndbuf {
+        sockopt::set_socket_send_buffer_size(fd, bytes as usize)?;
+    }
+    if let Some(name) = &options.congestion {
+        sockopt::set_tcp_congestion(fd, name)?;
+    }
+    read_sizes(fd, options, buffers)
+}
+
+/// Adds a socket's buffer sizes to `buffers`, if the plan sets or reads them.
+pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
+    if options.rcvbuf.is_some() || options.reads_sizes {
+        *buffers += Buffers { rcvbuf: Some(Sizes::of(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
+    }
+    if options.sndbuf.is_some() || options.reads_sizes {
+        *buffers += Buffers { sndbuf: Some(Sizes::of(sockopt::socket_send_buffer_size(fd)?)), rcvbuf: None };
+    }
+    Ok(())
+}
+
+/// Whether nothing has arrived on a connection, not even its end.
+pub fn is_quiet(fd: &OwnedFd) -> bool {
+    recv(fd, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) == Err(Errno::AGAIN)
+}
+
+/// Whether a connection's sends may wait for acknowledgements of earlier ones (Nagle). The first send has none to wait
+/// for, unless it is longer than a segment: a connection with one short request needs no system call for this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delay {
+    /// Nothing has been sent.
+    #[default]
+    Unknown,
+    /// One short send was made.
+    SentOnce,
+    /// The delay is off.
+    Off,
+}
+
+impl Delay {
+    /// Switches the delay off before a send of `length` bytes, if it could matter.
+    pub fn before_send(&mut self, fd: &OwnedFd, length: usize) {
+        match self {
+            Self::Off => {}
+            Self::Unknown if length <= SEGMENT_MIN => *self = Self::SentOnce,
+            Self::Unknown | Self::SentOnce => {
+                // If this fails, the connection is gone, and the send will report it.
+                let _ = sockopt::set_tcp_nodelay(fd, true);
+                *self = Self::Off;
+            }
+        }
+    }
+}
+
+/// Discards wait for up to this many bytes: more than that saves little.
+pub const DISCARDED_AT_ONCE: u32 = 256 * 1024;
+
+/// How many bytes make a connection readable, if not the first. In the middle of a large body no single piece matters.
+/// Taking each as it arrives costs both sides: we wake up for it, and the server, which finds a little room whenever it
+/// looks, sends in smaller pieces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Threshold(Option<NonZeroU32>);
+
+impl Threshold {
+    /// Sets it, if need be, before a receive of at most `most` bytes when `rest` bytes of a body are still to come.
+    /// Returns whether it is worth waiting for that many.
+    pub fn before_receive(&mut self, fd: &OwnedFd, rest: u64, most: u32) -> bool {
+        match self.0 {
+            None if rest < THRESHOLD_REST => {}
+            None => {
+                // A small part of the kernel's buffer, so that the server can always send more.
+                let room = sockopt::socket_recv_buffer_size(fd).unwrap_or(0) / 8;
+                self.set(fd, NonZeroU32::new(most.min(u32::try_from(room).unwrap_or(u32::MAX))));
+            }
+            Some(bytes) if rest < u64::from(bytes.get()) => self.set(fd, None),
+            Some(_) => {}
+        }
+        self.0.is_some()
+    }
+
+    fn set(&mut self, fd: &OwnedFd, bytes: Option<NonZeroU32>) {
+        // If this fails, every piece is reported, as before.
+        set_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.map_or(1, NonZeroU32::get) as libc::c_int);
+        self.0 = bytes;
+    }
+}
+
+/// Sets a socket option that rustix does not have; returns whether the kernel supports it. If not, the socket does
+/// without.
+pub fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> bool {
+    let size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the value is an integer that lives as long as the call.
+    unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) == 0 }
+}
+
+/// The kernel's figures for a connection; `None` if the socket is not TCP.
+pub fn tcp_info(fd: &OwnedFd) -> Option<TcpInfo> {
+    let mut bytes = [0_u8; TCP_INFO_MAX];
+    let mut size = bytes.len() as libc::socklen_t;
+    let (level, place) = (libc::IPPROTO_TCP, bytes.as_mut_ptr().cast());
+    // SAFETY: the buffer is as large as `size` says, and both live as long as the call.
+    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, libc::TCP_INFO, place, &raw mut size) };
+    let filled = bytes.get(..size as usize).filter(|_| result == 0)?;
+    TcpInfo::decode(filled)
+}
+
+/// The cookie of this process's network namespace, unique until the next boot.
+///
+/// # Errors
+///
+/// Before Linux 5.14.
+pub fn namespace() -> Result<u64, Errno> {
+    let fd = open(AddressFamily::UNIX)?;
+    let (mut cookie, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    let place = (&raw mut cookie).cast();
+    // SAFETY: the buffer is as large as `size` says, and both live as long as the call.
+    let result =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, place, &raw mut size) };
+    if result == 0 { Ok(cookie) } else { Err(Errno::NOPROTOOPT) }
+}
+
+/// Room for the fields that newer kernels add.
+const TCP_INFO_MAX: usize = 512;
+
+/// If less of a body is left, the extra calls do not pay.
+const THRESHOLD_REST: u64 = 256 * 1024;
+
+/// This many bytes fit into one segment on every path (RFC 9293, 3.7.1).
+const SEGMENT_MIN: usize = 536;
+
+/// Sends what the kernel takes now; zero bytes if it takes none.
+pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+    loop {
+        match send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(0),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Discards up to `n` received bytes inside the kernel, without copying them; returns how many. TCP only.
+pub fn discard(fd: &OwnedFd, n: u64) -> Result<usize, Errno> {
+    let most = usize::try_from(n).unwrap_or(usize::MAX).min(DISCARD_MAX);
+    loop {
+        // SAFETY: with `MSG_TRUNC` a TCP socket writes nothing, so that no memory is needed (tcp(7)).
+        let result = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) };
+        match usize::try_from(result) {
+            Ok(n) => return Ok(n),
+            Err(_) => match std::io::Error::last_os_error().raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::INTR) => {}
+                errno => return Err(errno.unwrap_or(Errno::IO)),
+            },
+        }
+    }
+}
+
+/// The most to discard at once: a gigabyte, far more than a socket holds.
+const DISCARD_MAX: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_threshold_never_exceeds_what_is_to_come_or_an_eighth_of_the_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let fd = OwnedFd::from(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let room = sockopt::socket_recv_buffer_size(&fd).unwrap() as u32;
+        let bytes = || {
+            let (mut value, mut size) = (0u32, size_of::<u32>() as libc::socklen_t);
+            let place = (&raw mut value).cast();
+            // SAFETY: both places live as long as the call and have the size that is passed.
+            let result =
+                unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, place, &mut size) };
+            assert_eq!(result, 0);
+            value
+        };
+        let mut threshold = Threshold::default();
+        assert!(!threshold.before_receive(&fd, THRESHOLD_REST - 1, 65_536));
+        assert_eq!(bytes(), 1);
+        assert!(threshold.before_receive(&fd, THRESHOLD_REST, 65_536));
+        let high = bytes();
+        assert!(high > 1 && high <= 65_536.min(room / 8), "{high} of {room}");
+        assert!(threshold.before_receive(&fd, u64::from(high), 65_536));
+        assert!(!threshold.before_receive(&fd, u64::from(high) - 1, 65_536));
+        assert_eq!(bytes(), 1);
+    }
+}

@@ -1,0 +1,411 @@
+//! Completions directly from the kernel, through io_uring.
+//!
+//! Everything queued while completions are handled goes to the kernel in one call, together with the wait. Received
+//! bytes arrive in buffers that belong to the thread. See `sending` and `receiving`.
+//!
+//! # Kernels
+//!
+//! Send and receive 5.6 · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
+//! single issuer 6.0 · deferred work 6.1. On anything less, or if a filter forbids it, [`Uring::new`] fails.
+
+mod buffers;
+mod names;
+mod probe;
+mod receiving;
+mod releasing;
+mod ring;
+mod sending;
+mod socket;
+mod taken;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use io_uring::types::Fd;
+use io_uring::{cqueue, opcode, squeue};
+use onrush_proto::{Nanos, Transmit};
+use onrush_stats::TcpInfo;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, SocketAddrAny, shutdown, sockopt};
+
+use super::arrival::{Arrivals, PREFACE_BYTES};
+use super::dialer::Dial;
+use super::{Backend, Clock, Completion, ConnId, Dialer, What};
+use buffers::Buffers;
+use names::{Operation, name, named};
+use ring::Ring;
+use sending::Sending;
+use socket::{Ended, Socket};
+use taken::Taken;
+
+/// With this many operations or more, handing them over takes long enough to be done before the wait.
+const MANY: usize = 16;
+/// How long to wait for cut-off sends to end, in nanoseconds. They take microseconds.
+const END_NS: u64 = 100_000_000;
+
+/// The io_uring backend of one thread.
+pub struct Uring {
+    /// Declared first, and so dropped before everything that the kernel reads and writes.
+    ring: Ring,
+    dialer: Dialer,
+    buffers: Buffers,
+    /// Addresses for the kernel, which reads them when a connect is handed over.
+    addresses: HashMap<SocketAddr, Box<SocketAddrAny>>,
+    /// What connections were sending when they were closed: the kernel reads it until the send with that name has
+    /// ended.
+    orphans: HashMap<u64, Transmit>,
+    sockets: Vec<Socket>,
+    clock: Clock,
+    /// When the current completions were noticed.
+    reaped_at: Nanos,
+    /// Whether the kernel can keep sockets in a table, indexed by connection. The table cannot be larger than the limit
+    /// of open files.
+    has_table: bool,
+    /// Receive timestamps, if the kernel is asked for them.
+    arrivals: Option<Arrivals>,
+    /// How many operations in flight must be noticed without delay when they end.
+    urgent: u32,
+    taken: Taken,
+    /// Connections that have something to send after a silent send.
+    behind: Vec<ConnId>,
+    /// Closed sockets that queued operations still name, and the bytes those will send.
+    closing: Vec<(OwnedFd, Option<Transmit>)>,
+    /// Counts the waits that handed everything over.
+    turn: u32,
+    /// Outcomes known at once, with the generation of their connection.
+    immediate: Vec<(u32, Completion)>,
+    /// The buffer of the last receive, and the range of its bytes.
+    received: Option<(u16, Range<usize>)>,
+    /// The connection whose receive or discard has ended: it continues when the engine has handled it.
+    resume: Option<(ConnId, Ended)>,
+}
+
+impl Uring {
+    /// A backend for the connections `0..connections`. Only the thread that made it can use it.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel has no io_uring, forbids it, or lacks one of the features listed above.
+    pub fn new(connections: u32, clock: Clock, dialer: Dialer) -> io::Result<Self> {
+        let ring = Ring::new()?;
+        let has_table = ring.submitter().register_files_sparse(connections).is_ok();
+        let buffers = Buffers::register(&ring.submitter())?;
+        // A filter may allow all of that and forbid this.
+        ring.submit()?;
+        let arrivals = dialer.has_timestamps().then(|| Arrivals::new(clock));
+        Ok(Self {
+            ring,
+            dialer,
+            buffers,
+            addresses: HashMap::new(),
+            orphans: HashMap::new(),
+            sockets: (0..connections).map(|_| Socket::default()).collect(),
+            clock,
+            reaped_at: clock.now(),
+            has_table,
+            arrivals,
+            urgent: 0,
+            taken: Taken::default(),
+            behind: Vec::new(),
+            closing: Vec::new(),
+            turn: 0,
+            immediate: Vec::new(),
+            received: None,
+            resume: None,
+        })
+    }
+
+    /// Enters a connection in the kernel's table of sockets, which saves every operation a look-up.
+    fn enter_table(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        if let Some(fd) = socket.fd.as_ref().filter(|_| self.has_table && !socket.in_table) {
+            let update = self.ring.submitter().register_files_update(conn.0, &[fd.as_raw_fd()]);
+            socket.in_table = update.is_ok();
+        }
+    }
+
+    /// The descriptor or table index that names a connection's socket in an operation.
+    fn file(&self, conn: ConnId) -> Fd {
+        let socket = &self.sockets[conn.index()];
+        let fd = socket.fd.as_ref().filter(|_| !socket.in_table);
+        Fd(fd.map_or(conn.0 as i32, |fd| fd.as_raw_fd()))
+    }
+
+    /// Queues an operation for the next wait.
+    fn push(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
+        let socket = &mut self.sockets[conn.index()];
+        socket.queued_in = self.turn;
+        self.urgent += u32::from(operation.is_urgent());
+        let mut entry = entry.user_data(name(conn, socket.generation, operation));
+        if socket.in_table && operation != Operation::Cancel {
+            entry = entry.flags(squeue::Flags::FIXED_FILE);
+        }
+        // SAFETY: what operations point to outlives them: the bytes that sockets send, orphans, addresses, and the
+        // buffers.
+        unsafe { self.ring.push(entry) };
+    }
+
+    /// What a kernel completion means to the engine; `None`: nothing.
+    fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
+        let (conn, operation) = named(entry.user_data());
+        self.urgent -= u32::from(operation.is_urgent());
+        let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
+        let buffer = cqueue::buffer_select(entry.flags());
+        let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
+        self.count(entry);
+        if !is_present {
+            self.orphans.remove(&entry.user_data());
+            buffer.into_iter().for_each(|id| self.buffers.give_back(id));
+            return None;
+        }
+        let mut at = self.reaped_at;
+        let what = match operation {
+            Operation::Connect => self.connected(conn, outcome)?,
+            Operation::Send => self.sent(conn, outcome)?,
+            Operation::SendSilently => self.refused(conn, outcome)?,
+            Operation::Receive => self.took(conn, outcome, buffer.map(|id| (id, 0)), false)?,
+            Operation::Armed => self.took(conn, outcome, buffer.map(|id| (id, 0)), cqueue::more(entry.flags()))?,
+            Operation::Timestamped => {
+                let outcome = outcome.map(|n| n.saturating_sub(PREFACE_BYTES));
+                if let (Ok(n @ 1..), Some(id)) = (outcome, buffer) {
+                    at = self.arrived(id, n);
+                }
+                self.took(conn, outcome, buffer.map(|id| (id, PREFACE_BYTES)), cqueue::more(entry.flags()))?
+            }
+            Operation::Discard => self.discarded(conn, outcome),
+            Operation::Cancel => return None,
+        };
+        Some(Completion { conn, at, what })
+    }
+
+    /// When the `n` bytes in the buffer of an armed receive arrived.
+    fn arrived(&mut self, id: u16, n: usize) -> Nanos {
+        let Some(arrivals) = &mut self.arrivals else { return self.reaped_at };
+        arrivals.received(self.buffers.bytes(id, 0..PREFACE_BYTES));
+        arrivals.at(self.reaped_at, n)
+    }
+
+    /// A connect has ended, or the poll for one, whose result is the readiness.
+    fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
+        let Socket { fd, pair, is_busy, .. } = &mut self.sockets[conn.index()];
+        let (fd, pair) = (fd.as_ref()?, *pair);
+        let has_failed = |ready: usize| ready & (libc::POLLERR | libc::POLLHUP) as usize != 0;
+        let outcome = match outcome {
+            Ok(ready) if has_failed(ready) => sockopt::socket_error(fd).and_then(|outcome| outcome),
+            outcome => outcome.map(drop),
+        };
+        let started = match (self.dialer.steps_on(fd, pair, outcome), pair.and_then(|pair| self.dialer.target(pair))) {
+            (Ok(true), Some(address)) => self.dialer.start(fd, pair, address).map(|()| true),
+            (stepped, _) => stepped,
+        };
+        *is_busy = started == Ok(true);
+        match started {
+            Ok(true) => {
+                let entry = opcode::PollAdd::new(self.file(conn), libc::POLLOUT as u32).build();
+                self.push(entry, conn, Operation::Connect);
+                None
+            }
+            Ok(false) => {
+                self.receive_first(conn);
+                Some(What::Connected(Ok(())))
+            }
+            Err(refusal) => Some(refusal.into()),
+        }
+    }
+}
+
+impl Backend for Uring {
+    const NAME: &'static str = "uring";
+    const GATHERS: bool = true;
+
+    fn now(&mut self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn time_at(&mut self, moment: Instant) -> Nanos {
+        self.clock.at(moment)
+    }
+
+    fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        let created = self.dialer.create(address);
+        let socket = &mut self.sockets[conn.index()];
+        *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
+        match created {
+            Ok(Dial { fd, pair }) => {
+                (socket.fd, socket.pair, socket.is_busy) = (Some(fd), pair, true);
+                let address =
+                    self.addresses.entry(address).or_insert_with(|| Box::new(self.dialer.destination(address)));
+                let (bytes, length) = (address.as_ptr().cast(), address.addr_len());
+                self.push(opcode::Connect::new(self.file(conn), bytes, length).build(), conn, Operation::Connect);
+            }
+            Err(errno) => {
+                let completion = Completion { conn, at: self.clock.now(), what: What::Connected(Err(errno)) };
+                self.immediate.push((socket.generation, completion));
+            }
+        }
+    }
+
+    fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
+        if !self.dialer.adopt(&fd) {
+            return false;
+        }
+        let socket = &mut self.sockets[conn.index()];
+        *socket = Socket { generation: socket.generation.wrapping_add(1), fd: Some(fd), ..Socket::default() };
+        self.receive_first(conn);
+        true
+    }
+
+    fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
+        self.start_send(conn, bytes)
+    }
+
+    fn discard(&mut self, conn: ConnId, n: u64) {
+        self.enlarge(conn, n, !self.dialer.is_tcp());
+    }
+
+    fn expect(&mut self, conn: ConnId, n: u64) {
+        self.enlarge(conn, n, true);
+    }
+
+    fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {
+        self.send_now(conn, bytes);
+    }
+
+    fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
+        let socket = &self.sockets[conn.index()];
+        Some((socket.generation, socket.fd.as_ref().and_then(super::socket::tcp_info)?))
+    }
+
+    fn buffers(&self) -> onrush_stats::Buffers {
+        self.dialer.buffers(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        let is_sending = self.sockets[conn.index()].sending.as_ref().is_some_and(Sending::may_last);
+        let unsent = self.abandon_send(conn);
+        let socket = &mut self.sockets[conn.index()];
+        socket.generation = socket.generation.wrapping_add(1);
+        self.resume.take_if(|(resumed, _)| *resumed == conn);
+        let Some(fd) = socket.fd.take() else { return };
+        if unsent.is_none() && (socket.in_table || socket.is_busy || is_sending) {
+            // The table holds the socket until its entry is reused, and so do operations in flight; this ends it now.
+            let _ = shutdown(&fd, Shutdown::Both);
+        }
+        if socket.queued_in == self.turn {
+            // Its descriptor must not name another socket before the queue is handed over, and its bytes must stay
+            // valid.
+            self.closing.push((fd, unsent));
+        }
+    }
+
+    fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
+        self.release_idle(conns)
+    }
+
+    fn taken(&mut self) -> u64 {
+        self.taken.take()
+    }
+
+    fn untimestamped(&mut self) -> u64 {
+        self.arrivals.as_mut().map_or(0, Arrivals::take_untimestamped)
+    }
+
+    fn stop(&mut self) {
+        let is_sending = |socket: &&Socket| socket.sending.as_ref().is_some_and(Sending::may_last);
+        for fd in self.sockets.iter().filter(is_sending).filter_map(|socket| socket.fd.as_ref()) {
+            let _ = shutdown(fd, Shutdown::Both);
+        }
+        let end_at = self.clock.now() + END_NS;
+        loop {
+            // The kernel reports those that have ended; nothing that is queued is handed over.
+            let _ = self.ring.enter(0);
+            while let Some(entry) = self.ring.take() {
+                self.count(&entry);
+            }
+            if self.taken.is_settled() || self.clock.now() >= end_at {
+                return;
+            }
+            thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    fn reap(&mut self) -> bool {
+        // An error brings nothing new.
+        let _ = self.ring.enter(0);
+        self.ring.has_completion()
+    }
+
+    fn wait(&mut self, until: Nanos) -> bool {
+        let has_seen_all = !self.ring.has_completion();
+        self.dialer.begin_turn();
+        self.give_back();
+        self.follow_up();
+        self.ring.submit_backlog();
+        if until == Nanos::default() && self.immediate.is_empty() && !self.ring.has_work() {
+            return false;
+        }
+        if self.ring.queued() >= MANY {
+            // What cannot be handed over now goes with the wait.
+            let _ = self.ring.submit();
+        }
+        // On a timeout or interruption the engine checks its timers; nothing is lost.
+        let _ = if until == Nanos::default() {
+            let queued = self.ring.queued() as u32;
+            self.ring.enter(queued)
+        } else {
+            let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
+            self.ring.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 })
+        };
+        if !self.ring.has_backlog() && self.ring.queued() == 0 {
+            self.taken.handed_over(self.turn, has_seen_all);
+            self.turn = self.turn.wrapping_add(1);
+            for (fd, unsent) in self.closing.drain(..) {
+                if unsent.is_some() {
+                    // What was queued before the close has left, as it does with epoll.
+                    let _ = shutdown(&fd, Shutdown::Both);
+                }
+            }
+        }
+        self.reaped_at = match &mut self.arrivals {
+            Some(arrivals) => arrivals.reaped(has_seen_all, !self.ring.has_more()),
+            None => self.clock.now(),
+        };
+        !self.immediate.is_empty() || self.ring.has_completion()
+    }
+
+    fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
+        let is_handed_over = !self.ring.has_backlog() && self.ring.queued() == 0 && self.behind.is_empty();
+        if !is_handed_over && self.wait(Nanos::default()) {
+            return false;
+        }
+        let has_seen_all = self.immediate.is_empty() && !self.ring.has_completion();
+        let may_gather = has_seen_all && self.behind.is_empty() && self.urgent == 0;
+        may_gather && self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(until, next))
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        self.give_back();
+        while let Some((generation, completion)) = self.immediate.pop() {
+            if self.sockets[completion.conn.index()].generation == generation {
+                return Some(completion);
+            }
+        }
+        loop {
+            let entry = self.ring.take()?;
+            if let Some(completion) = self.translate(&entry) {
+                return Some(completion);
+            }
+        }
+    }
+
+    fn received(&mut self) -> &mut [u8] {
+        self.received.clone().map_or(&mut [], |(id, place)| self.buffers.bytes(id, place))
+    }
+}

@@ -1,0 +1,124 @@
+//! What a worker has measured: the window that counts, its tally, and the samples taken ten times a second.
+
+use onrush_proto::Nanos;
+use onrush_stats::{Gap, Transcript};
+
+use super::account::Account;
+use super::mailbox::Mailbox;
+use super::rules::{Rules, Scale};
+use super::tally::Tally;
+use super::timers::SAMPLE_NS;
+
+/// What one worker has measured.
+pub(super) struct Books {
+    pub tally: Tally,
+    scale: Scale,
+    /// The start of the window that counts.
+    pub start: Nanos,
+    pub end_at: Nanos,
+    /// When the rate was last sampled, and how many responses there were by then.
+    sampled_at: Nanos,
+    sampled_completed: u64,
+    /// Time spent in the script that has been counted, in nanoseconds.
+    pub script_noted_ns: u64,
+    /// The shortest latency of the warm-up, in nanoseconds.
+    pub least_before_ns: Option<u64>,
+    /// The kernel's account of the thread; `None` in virtual time.
+    pub account: Option<Account>,
+    /// When the worker was stalled.
+    pub stalls: Vec<Gap>,
+}
+
+impl Books {
+    /// Empty books for a worker that may start `requests` requests; `None`: any number.
+    pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
+        Self {
+            tally: Tally::new(rules, requests, transcript),
+            scale: rules.scale,
+            start: Nanos::default(),
+            end_at: Nanos::MAX,
+            sampled_at: Nanos::default(),
+            sampled_completed: 0,
+            script_noted_ns: 0,
+            least_before_ns: None,
+            account: Some(Account::default()),
+            stalls: Vec::new(),
+        }
+    }
+
+    /// Measures from `start` on, for `duration_ns` if the end is known.
+    pub fn begin(&mut self, start: Nanos, duration_ns: Option<u64>) {
+        self.start = start;
+        self.end_at = duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
+        self.sampled_at = start;
+        self.sampled_completed = self.tally.completed;
+        self.tally.start(start);
+        self.restart_account();
+    }
+
+    /// Counts the thread's time from now on.
+    pub fn restart_account(&mut self) {
+        self.account.iter_mut().for_each(Account::restart);
+    }
+
+    /// Counts the thread's time since this was last called.
+    pub fn settle_account(&mut self) {
+        if let Some(account) = &mut self.account {
+            self.tally.interval.activity += account.take();
+        }
+    }
+
+    /// Records the rate since the last sample. Where idle time is left out, the sample waits until a response
+    /// completes.
+    pub fn sample(&mut self, now: Nanos) {
+        let Scale { rate_unit_ns: unit_ns, omits_idle, .. } = self.scale;
+        let elapsed = now.since(self.sampled_at) / unit_ns;
+        let completed = self.tally.completed - self.sampled_completed;
+        if elapsed == 0 || (omits_idle && completed == 0) {
+            return;
+        }
+        self.tally.interval.rates.record(completed * (1_000_000_000 / unit_ns) / elapsed);
+        self.sampled_completed = self.tally.completed;
+        self.sampled_at = now;
+    }
+
+    /// Records the rate, unless the last sample was so late that little has passed since: the next one covers that
+    /// time.
+    pub fn sample_if_due(&mut self, now: Nanos) {
+        if now.since(self.sampled_at) >= SAMPLE_NS / 2 {
+            self.sample(now);
+        }
+    }
+
+    /// Records the rate at the end. A run too short for a sample gets one here. What is left after the last sample
+    /// counts if it is long enough to mean something, unless idle time is left out.
+    pub fn sample_rest(&mut self, now: Nanos) {
+        let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.scale.omits_idle;
+        if is_long || self.sampled_at == self.start {
+            self.sample(now);
+        }
+    }
+
+    /// Counts the time spent in the script since this was last called; `spent_ns` is the total so far.
+    pub fn note_script_time(&mut self, spent_ns: u64) {
+        // The total may be an estimate, and an earlier one too high.
+        self.tally.interval.activity.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
+        self.script_noted_ns = self.script_noted_ns.max(spent_ns);
+    }
+
+    /// Hands the supervisor what was recorded since the last time. An interval ends when it was due to end, so that it
+    /// lies in one row of the timeline; the turn of the loop in which that happens still belongs to it.
+    pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
+        self.settle_account();
+        let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
+        self.tally.interval.until_ns = until_ns;
+        if mailbox.hand_over(&mut self.tally.interval) {
+            self.tally.interval.from_ns = until_ns;
+        }
+    }
+
+    /// When the next sample is due: on a whole multiple of the sampling interval, however late the last one was.
+    pub fn next_sample_at(&self, now: Nanos) -> Nanos {
+        self.start + (now.since(self.start) / SAMPLE_NS + 1) * SAMPLE_NS
+    }
+}

@@ -1,0 +1,43 @@
+//! Which phase an error belongs to, and its cause: from protocol errors and error numbers to rows of the ledger.
+
+use onrush_proto::Part;
+use onrush_stats::{Cause, Phase};
+use rustix::io::Errno;
+
+use super::open_request::OpenRequest;
+
+/// The phase in which a peer's mistake is recorded.
+pub fn phase_of(part: Part) -> Phase {
+    match part {
+        Part::Head => Phase::Head,
+        Part::Body => Phase::Body,
+    }
+}
+
+/// The phase in which a failure of the transport is recorded for a request.
+pub fn phase_of_transport(request: &OpenRequest) -> Phase {
+    if request.status.is_some() { Phase::Body } else { Phase::Head }
+}
+
+/// The cause of an error number. Those of the first kind cannot come from a peer or the network: the kernel refused an
+/// operation.
+pub fn cause_of(errno: Errno) -> Cause {
+    match errno {
+        Errno::AGAIN
+        | Errno::BADF
+        | Errno::FAULT
+        | Errno::INVAL
+        | Errno::NOBUFS
+        | Errno::NOMEM
+        | Errno::NOSYS
+        | Errno::NOTSOCK
+        | Errno::OPNOTSUPP
+        | Errno::OVERFLOW => Cause::Kernel(errno.raw_os_error()),
+        _ => Cause::Errno(errno.raw_os_error()),
+    }
+}
+
+/// Whether an error is this machine's and says nothing about the address.
+pub fn is_local(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL)
+}

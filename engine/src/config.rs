@@ -1,0 +1,49 @@
+//! One worker's part of the plan.
+
+use std::net::SocketAddr;
+
+use onrush_plan::PerConnection;
+use onrush_proto::Parts;
+
+use super::demand::Demand;
+use super::rules::Rules;
+use super::tls;
+
+/// One worker's part of the plan.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The most connections that this worker may have, at least one.
+    pub max_inflight: u32,
+    /// How many of them it keeps open.
+    pub demand: Demand,
+    /// How many connections the workers before it may have: connections use the addresses in turn.
+    pub first_connection: usize,
+    /// The most requests in flight on one connection.
+    pub depth: usize,
+    /// The most requests on one connection, before it is replaced.
+    pub requests_per_connection: Option<PerConnection>,
+    /// The addresses of the target, or of the proxy, in the resolver's order, at least one.
+    pub addresses: Vec<SocketAddr>,
+    /// The request for a tunnel that each new connection sends to a proxy, if there is one.
+    pub tunnel: Option<Parts>,
+    /// The TLS config, if TLS is used.
+    pub tls: Option<tls::Config>,
+    /// What counts, and how.
+    pub rules: Rules,
+    /// How long the target is loaded before measuring begins, in nanoseconds; everything below counts from then.
+    pub warmup_ns: u64,
+    /// The longest the worker runs, in nanoseconds.
+    pub duration_ns: Option<u64>,
+    /// How many requests it starts.
+    pub requests: Option<u64>,
+    /// How long a request may last before it is abandoned, in nanoseconds.
+    pub give_up_ns: Option<u64>,
+    /// How long the target may be unreachable in a run that has no other end, in nanoseconds.
+    pub patience_ns: u64,
+    /// Whether it busy-polls instead of sleeping while few requests are in flight.
+    pub spins: bool,
+    /// The start of the worker's random sequence.
+    pub seed: u64,
+    /// Whether what goes over the wire is recorded.
+    pub transcribe: bool,
+}

@@ -1,0 +1,128 @@
+//! A worker's state of connecting: the queue of slots, the addresses, what is sent before the first request, the
+//! failures.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use onrush_plan::Random;
+use onrush_proto::http1::Wire;
+use onrush_proto::{Nanos, Parts};
+use onrush_stats::Cause;
+use rustix::io::Errno;
+
+use super::cause::is_local;
+use super::control::WorkerLink;
+use super::protocol::MakeProtocol;
+use super::retry::Failures;
+use super::routes::{RouteId, Routes};
+use super::spare::Spare;
+use crate::backend::ConnId;
+
+/// A worker's state of connecting.
+pub(super) struct Connecting {
+    pub routes: Routes,
+    /// Slots to be opened, in order.
+    pub queue: VecDeque<ConnId>,
+    /// How many slots should have a connection: the first ones.
+    pub wanted: u32,
+    /// How many of those have no connection that takes requests: it is being opened, or the server has still to close
+    /// the last one.
+    pub missing: u32,
+    /// How many connects are under way.
+    pub under_way: u64,
+    /// The request to a proxy for a tunnel.
+    pub tunnel: Option<Wire>,
+    /// Makes the protocol of a new connection.
+    pub make_protocol: MakeProtocol,
+    /// Connections left by an earlier session and not used yet; `None` where sessions do not share connections.
+    pub spares: Option<Vec<Spare>>,
+    random: Random,
+    /// When the first connect failed since the last one that succeeded.
+    away_since: Option<Nanos>,
+    /// The last refusal before any address accepted.
+    refusal: Option<(SocketAddr, Cause)>,
+}
+
+impl Connecting {
+    /// The state before the first connect.
+    pub fn new(routes: Routes, tunnel: Option<&Parts>, make_protocol: MakeProtocol, seed: u64) -> Self {
+        Self {
+            routes,
+            queue: VecDeque::new(),
+            wanted: 0,
+            missing: 0,
+            under_way: 0,
+            tunnel: tunnel.map(Wire::of),
+            make_protocol,
+            spares: None,
+            random: Random::new(seed),
+            away_since: None,
+            refusal: None,
+        }
+    }
+
+    /// Whether a slot should have a connection.
+    pub fn wants(&self, conn: ConnId) -> bool {
+        conn.0 < self.wanted
+    }
+
+    /// Takes a connection to this address that an earlier session left.
+    pub fn take_spare(&mut self, address: SocketAddr) -> Option<Spare> {
+        let spares = self.spares.as_mut()?;
+        let index = spares.iter().rposition(|spare| spare.leads_to(address))?;
+        Some(spares.swap_remove(index))
+    }
+
+    /// Notes that a connection is ready for its first request; returns whether it is the first of all.
+    pub fn established(&mut self, route: RouteId, worker_link: &WorkerLink) -> bool {
+        let is_first = !self.routes.found();
+        self.routes.worked(route);
+        self.away_since = None;
+        if is_first {
+            self.refusal = None;
+            worker_link.accept();
+        }
+        is_first
+    }
+
+    /// Notes that there are connections, so that the target is reachable.
+    pub fn is_connected(&mut self) {
+        self.away_since = None;
+    }
+
+    /// An address did not accept a connection. Returns whether another one can be tried at once.
+    pub fn has_other(&mut self, route: RouteId, errno: Errno) -> bool {
+        !is_local(errno) && self.routes.refused(route, errno)
+    }
+
+    /// Notes that an attempt failed, with no other address to try at once.
+    pub fn failed(&mut self, route: RouteId, cause: Cause, at: Nanos, worker_link: &WorkerLink) {
+        self.away_since.get_or_insert(at);
+        if !self.routes.found() {
+            let address = self.routes.address(route);
+            self.routes.start_over();
+            self.refusal = Some((address, cause));
+            worker_link.refuse(address, cause);
+        }
+    }
+
+    /// How long a slot that failed waits before it connects again, in nanoseconds.
+    pub fn wait_ns(&mut self, failures: &mut Failures, longest_ns: u64) -> u64 {
+        failures.wait_ns(longest_ns, &mut self.random)
+    }
+
+    /// When the first connect failed since the last one that succeeded.
+    pub fn away_since(&self) -> Option<Nanos> {
+        self.away_since
+    }
+
+    /// Whether every connect has failed for `patience_ns`.
+    pub fn has_stayed_away(&self, now: Nanos, patience_ns: u64) -> bool {
+        self.away_since.is_some_and(|since| now.since(since) >= patience_ns)
+    }
+
+    /// The last refusal before any address accepted, if none ever did.
+    pub fn refusal(&self) -> Option<(SocketAddr, Cause)> {
+        self.refusal
+    }
+}

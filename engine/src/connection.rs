@@ -1,0 +1,353 @@
+//! An established connection. It records what its protocol reports; opening, closing and waiting are left to the
+//! engine.
+
+use std::collections::VecDeque;
+
+use onrush_proto::{Client, Error, Event, Nanos, StreamId};
+use onrush_stats::{Cause, Phase};
+use rustix::io::Errno;
+
+use super::callbacks::{Caller, Response};
+use super::cause::{cause_of, phase_of, phase_of_transport};
+use super::kept::Shelf;
+use super::open_request::OpenRequest;
+use super::protocol::Protocol;
+use super::tally::Tally;
+
+/// How many bytes from the server are kept as an example of an error.
+const EXAMPLE_BYTES: usize = 120;
+
+/// An established connection.
+pub struct Live {
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Its requests in flight, the oldest first.
+    pub open: VecDeque<OpenRequest>,
+    /// When the connection last became busy: it has had a request in flight ever since.
+    busy_since: Nanos,
+    /// When its last request ended, if it has none in flight.
+    pub idle_since: Nanos,
+    /// Bytes handed over that the kernel has not accepted yet.
+    pub unsent: usize,
+    /// The error of a failed send. What arrives still counts, and the end of the stream shows what was lost.
+    pub send_error: Option<Errno>,
+    /// How many more requests it may have.
+    pub left: u64,
+    /// It takes no more requests.
+    pub draining: bool,
+    /// Since when it has only waited for the server to close it.
+    pub leaving_since: Option<Nanos>,
+    /// It does not wait for the server to close: the server was not told to, or is still busy with an abandoned
+    /// request.
+    pub leaves_at_once: bool,
+    /// It has had a complete response.
+    pub answered: bool,
+    /// Something failed since the last complete response.
+    pub troubled: bool,
+    /// When its protocol wakes next, if a timer is set for that.
+    pub wake_at: Option<Nanos>,
+    /// The memory for the parts of responses that the script reads, if it reads any.
+    shelf: Option<Shelf>,
+    /// The body so far of the response that may say that the port expects TLS, if it came on this connection.
+    refusal: Option<(StreamId, Vec<u8>)>,
+}
+
+impl Live {
+    /// A new connection that speaks `protocol` and may have this many requests; `shelf`: where parts of responses are
+    /// kept, if a script reads them.
+    pub fn new(protocol: Protocol, requests: u64, shelf: Option<Shelf>) -> Self {
+        Self {
+            protocol,
+            // Most connections never have more than one, and the library would start with four.
+            open: VecDeque::with_capacity(1),
+            busy_since: Nanos::default(),
+            idle_since: Nanos::default(),
+            unsent: 0,
+            send_error: None,
+            left: requests,
+            draining: false,
+            leaving_since: None,
+            leaves_at_once: false,
+            answered: false,
+            troubled: false,
+            wake_at: None,
+            shelf,
+            refusal: None,
+        }
+    }
+
+    /// Adds a request that was started.
+    pub fn begin(&mut self, request: OpenRequest) {
+        if self.open.is_empty() {
+            self.busy_since = request.sent_at;
+        }
+        self.open.push_back(request);
+    }
+
+    /// Stamps the gathered requests: they go to the kernel now.
+    pub fn stamp(&mut self, now: Nanos, tally: &mut Tally) {
+        if self.open.front().is_some_and(|request| request.is_gathered) {
+            self.busy_since = now;
+        }
+        for request in self.open.iter_mut().rev().take_while(|request| request.is_gathered) {
+            request.sent_at = now;
+            request.is_gathered = false;
+            tally.submitted(request, now);
+        }
+    }
+
+    /// Allows requests that are late to be counted as late again.
+    pub fn forget_late(&mut self) {
+        self.open.iter_mut().for_each(|request| request.late = false);
+    }
+
+    /// Counts what is still in flight at the end of the run.
+    pub fn leave_open(&mut self, now: Nanos, tally: &mut Tally) {
+        if self.open.front().is_some_and(|request| !request.is_gathered) {
+            tally.was_busy(self.busy_since, now);
+        }
+        self.open.drain(..).for_each(|request| tally.left_open(&request, now));
+    }
+
+    /// Takes received bytes.
+    pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+        let length = bytes.len();
+        while !bytes.is_empty() {
+            if let Some(transcript) = &mut tally.transcript {
+                transcript.first_received.get_or_insert(at);
+            }
+            if tally.wants_phases()
+                && let Some(stream) = self.protocol.reading()
+                && let Some(request) = self.request(stream)
+            {
+                request.first_at.get_or_insert(at);
+            }
+            let taken = self.protocol.handle_bytes(bytes);
+            debug_assert!(taken > 0, "a protocol takes at least one byte");
+            self.take_events(bytes, at, tally, script);
+            bytes = &bytes[taken.clamp(1, bytes.len())..];
+        }
+        tally.received(length, self.troubled);
+    }
+
+    /// Records the protocol's events; `input` is what it was last given.
+    pub fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+        while let Some(event) = self.protocol.poll_event() {
+            match event {
+                Event::Complete { stream } => self.completed(stream, at, tally, script),
+                Event::Head { stream, status } => self.head(stream, status, input, at, tally),
+                Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
+                Event::Trailer { stream, range } => {
+                    if let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut()) {
+                        kept.trailers.extend_from_slice(&input[range]);
+                    }
+                }
+                Event::Lives { stream } => {
+                    if let Some(request) = self.request(stream) {
+                        request.lives = true;
+                    }
+                }
+                Event::Message { .. } => {}
+                Event::Interim { stream, .. } => {
+                    tally.interval.counters.interim += 1;
+                    // The time to first byte is that of the final response.
+                    if let Some(request) = self.request(stream) {
+                        request.first_at = None;
+                    }
+                    if let Some(transcript) = &mut tally.transcript {
+                        transcript.first_received = None;
+                    }
+                    self.transcribe_head(input, tally);
+                }
+                Event::Failed { stream, error, retryable } => self.failed(stream, error, retryable, input, at, tally),
+                Event::Draining { error } => {
+                    self.draining = true;
+                    if let Some(error) = error {
+                        self.troubled = true;
+                        let example = || example(error, input);
+                        tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The transport failed: all requests in flight fail with it, or the connection alone if it had none.
+    pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
+        self.troubled = true;
+        let (cause, is_send) = self.send_error.map_or((cause, false), |errno| (cause_of(errno), true));
+        if self.open.is_empty() {
+            tally.error(if is_send { Phase::Send } else { Phase::Head }, cause, at, || example.to_vec());
+        }
+        if !self.open.is_empty() {
+            tally.was_busy(self.busy_since, at);
+        }
+        for request in self.open.drain(..) {
+            let phase = if is_send { Phase::Send } else { phase_of_transport(&request) };
+            tally.failed(&request, phase, cause, at, || example.to_vec());
+        }
+    }
+
+    /// Abandons the requests that have lasted longer than `limit_ns`, and counts those that are late.
+    pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
+        let mut index = 0;
+        while let Some(request) = self.open.get_mut(index) {
+            let age_ns = now.since(request.sent_at);
+            if request.lives {
+                index += 1;
+                continue;
+            }
+            if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
+                let stream = request.stream;
+                self.give_up(stream, now, tally);
+                continue;
+            }
+            if tally.becomes_late(request, age_ns) {
+                request.late = true;
+                tally.late(now);
+            }
+            index += 1;
+        }
+    }
+
+    /// Abandons a request, and with it those whose responses can only follow its own.
+    fn give_up(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
+        self.protocol.cancel(stream);
+        self.abandon(stream, now, tally);
+        while let Some(event) = self.protocol.poll_event() {
+            match event {
+                Event::Failed { stream, retryable: false, .. } => self.abandon(stream, now, tally),
+                Event::Failed { stream, error, .. } => self.failed(stream, error, true, &[], now, tally),
+                Event::Draining { .. } => self.draining = true,
+                _ => debug_assert!(false, "nothing else follows from giving up: {event:?}"),
+            }
+        }
+        if self.draining {
+            // It has waited long enough: the next connection need not back off as well.
+            self.answered = true;
+            self.troubled = false;
+            self.leaves_at_once = true;
+        }
+    }
+
+    fn abandon(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
+        if let Some(request) = self.end(stream, now, tally) {
+            tally.abandoned(&request, now);
+        }
+    }
+
+    fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
+        let Some(request) = self.end(stream, at, tally) else { return };
+        self.answered = true;
+        self.troubled = false;
+        let latency_ns = tally.complete(&request, at);
+        if let Some(transcript) = &mut tally.transcript {
+            transcript.completed = Some(at);
+        }
+        if script.wants.response {
+            self.tell(request, latency_ns, script);
+        }
+    }
+
+    /// Passes a complete response to the script.
+    fn tell(&mut self, request: OpenRequest, latency_ns: u64, script: &mut Caller) {
+        let (head, trailers, body) = request
+            .kept
+            .as_ref()
+            .map_or_else(Default::default, |kept| (&kept.head[..], &kept.trailers[..], kept.body.bytes()));
+        script.answered(&Response { status: request.status.unwrap_or(0), head, trailers, body, latency_ns });
+        if let (Some(shelf), Some(kept)) = (&mut self.shelf, request.kept) {
+            shelf.put_back(kept);
+        }
+    }
+
+    fn head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
+        if let Some(request) = find(&mut self.open, stream) {
+            request.status = Some(status);
+            if tally.wants_phases() {
+                request.first_at.get_or_insert(at);
+            }
+            if let Some(shelf) = &mut self.shelf {
+                let kept = request.kept.get_or_insert_with(|| shelf.take());
+                kept.head.extend_from_slice(self.protocol.head(input));
+            }
+        }
+        if status >= 300 {
+            if tally.wants_location(status) {
+                tally.locate(self.protocol.head(input));
+            } else if status == 400 && tally.wants_refusal() {
+                self.refusal = Some((stream, Vec::new()));
+            }
+        }
+        self.transcribe_head(input, tally);
+    }
+
+    fn data(&mut self, stream: StreamId, data: &[u8], tally: &mut Tally, script: &Caller) {
+        if let Some(transcript) = &mut tally.transcript {
+            transcript.data(data);
+        }
+        if let Some((of, refusal)) = &mut self.refusal
+            && *of == stream
+        {
+            tally.refused(refusal, data);
+        }
+        if script.wants.body
+            && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())
+            && kept.body.add(data)
+        {
+            tally.interval.counters.cut_bodies += 1;
+        }
+    }
+
+    /// The request in flight on a stream.
+    fn request(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
+        find(&mut self.open, stream)
+    }
+
+    fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {
+        let Some(request) = self.end(stream, at, tally) else { return };
+        self.troubled |= !retryable;
+        if retryable {
+            tally.returned(&request, at);
+        } else {
+            tally.failed(&request, phase_of(error.part()), Cause::Protocol(error), at, || example(error, input));
+        }
+    }
+
+    fn end(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {
+        let index = position(&self.open, stream)?;
+        let request = self.open.remove(index);
+        if self.open.is_empty() {
+            tally.was_busy(self.busy_since, at);
+            self.idle_since = at;
+        }
+        request
+    }
+
+    fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {
+        if let Some(transcript) = &mut tally.transcript {
+            transcript.head(self.protocol.head(input));
+        }
+    }
+}
+
+/// Where the request on a stream is: almost always first, because responses come in order or one at a time.
+fn position(open: &VecDeque<OpenRequest>, stream: StreamId) -> Option<usize> {
+    match open.front() {
+        Some(first) if first.stream == stream => Some(0),
+        _ => open.iter().position(|request| request.stream == stream),
+    }
+}
+
+/// The request on a stream.
+fn find(open: &mut VecDeque<OpenRequest>, stream: StreamId) -> Option<&mut OpenRequest> {
+    open.get_mut(position(open, stream)?)
+}
+
+/// What the server sent when it made a mistake; empty when it only closed the connection.
+fn example(error: Error, input: &[u8]) -> Vec<u8> {
+    match error {
+        Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
+        _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
+    }
+}

@@ -1,0 +1,148 @@
+//! What workers share with each other and with the thread that watches them during a run, without locks.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crossbeam_utils::atomic::AtomicCell;
+use onrush_stats::Cause;
+
+use super::kept::Budget;
+use super::mailbox::Mailbox;
+
+/// What all workers of a run share.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// All workers must end now.
+    stop: AtomicBool,
+    /// The memory for bodies that scripts read.
+    pub bodies: Arc<Budget>,
+}
+
+impl Control {
+    /// Tells every worker to end.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the workers must end.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What one worker shares with the supervisor.
+#[derive(Default)]
+pub struct WorkerLink {
+    /// Where its intervals are handed over.
+    pub mailbox: Mailbox,
+    /// No address accepted its first connection.
+    refused: AtomicBool,
+    /// It has had no connection to open yet.
+    idle: AtomicBool,
+    /// The address that last refused it and why, until the supervisor takes it.
+    refusal: AtomicCell<Option<Box<Refused>>>,
+    /// Responses completed in the warm-up.
+    warm_up: AtomicU64,
+    /// How much later than planned the warm-up ended, in nanoseconds.
+    delay_ns: AtomicU64,
+    /// The [`Callback`] it is in.
+    callback: AtomicU8,
+}
+
+/// The address that refused a first connection, and why.
+pub type Refused = (SocketAddr, Cause);
+
+// A cell larger than a pointer would take a lock.
+const _: () = assert!(AtomicCell::<Option<Box<Refused>>>::is_lock_free());
+
+/// The script function that a worker is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callback {
+    /// None.
+    None,
+    /// In `delay()`.
+    Delay,
+    /// In `request()`.
+    Request,
+    /// In `response()`.
+    Response,
+}
+
+impl Callback {
+    const ALL: [Self; 4] = [Self::None, Self::Delay, Self::Request, Self::Response];
+
+    /// Its name in the script.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Delay => Some("delay"),
+            Self::Request => Some("request"),
+            Self::Response => Some("response"),
+        }
+    }
+}
+
+impl WorkerLink {
+    /// Notes that the first connection was refused.
+    pub fn refuse(&self, address: SocketAddr, cause: Cause) {
+        self.refusal.store(Some(Box::new((address, cause))));
+        self.refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a connection was accepted.
+    pub fn accept(&self) {
+        self.refused.store(false, Ordering::Relaxed);
+    }
+
+    /// Takes the last refusal of the first connection, if there is a new one.
+    pub fn take_refusal(&self) -> Option<Refused> {
+        self.refusal.take().map(|refusal| *refusal)
+    }
+
+    /// Shows how many responses are complete while the warm-up lasts.
+    pub fn show_warm_up(&self, completed: u64) {
+        self.warm_up.store(completed, Ordering::Relaxed);
+    }
+
+    /// Responses completed in the warm-up.
+    pub fn warm_up(&self) -> u64 {
+        self.warm_up.load(Ordering::Relaxed)
+    }
+
+    /// Shows how much later than planned measuring began: the worker was busy, or stalled.
+    pub fn show_delay(&self, delay_ns: u64) {
+        self.delay_ns.store(delay_ns, Ordering::Relaxed);
+    }
+
+    /// How much later than planned measuring began.
+    pub fn delay(&self) -> Duration {
+        Duration::from_nanos(self.delay_ns.load(Ordering::Relaxed))
+    }
+
+    /// Shows whether the worker has had no connection to open yet.
+    pub fn show_idle(&self, idle: bool) {
+        self.idle.store(idle, Ordering::Relaxed);
+    }
+
+    /// Whether the worker has had no connection to open yet.
+    pub fn is_idle(&self) -> bool {
+        self.idle.load(Ordering::Relaxed)
+    }
+
+    /// Whether no address has accepted the worker's first connection.
+    pub fn found_no_address(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Shows which callback the worker is in.
+    pub fn enter(&self, callback: Callback) {
+        self.callback.store(callback as u8, Ordering::Relaxed);
+    }
+
+    /// The callback the worker is in.
+    pub fn callback(&self) -> Callback {
+        Callback::ALL[usize::from(self.callback.load(Ordering::Relaxed))]
+    }
+}

@@ -1,0 +1,140 @@
+//! The end of a worker, and its results.
+
+use std::net::SocketAddr;
+
+use onrush_proto::Nanos;
+use onrush_stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
+
+use super::slot::{Slot, State};
+use super::{Engine, ScriptFailure, Spare, UNANSWERED_NS};
+use crate::backend::Backend;
+
+/// A worker's results.
+pub struct WorkerEnd {
+    /// What it measured since it last handed an interval over.
+    pub interval: Box<Interval>,
+    /// The most connections it might have had.
+    pub connections: u32,
+    /// How long it ran without the warm-up, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Whether it ended because the target could not be reached any more.
+    pub stayed_away: bool,
+    /// The last refusal before any address accepted, if none ever did.
+    pub refusal: Option<(SocketAddr, Cause)>,
+    /// Addresses that refused while another worked, and the error numbers.
+    pub dropped: Vec<(SocketAddr, i32)>,
+    /// Addresses that worked.
+    pub working: Vec<SocketAddr>,
+    /// What went over the wire, if that was recorded.
+    pub transcript: Option<Box<Transcript>>,
+    /// When it completed nothing.
+    pub silences: Vec<Gap>,
+    /// The parts of them in which a response was awaited: all of them, unless a script or a schedule decides when
+    /// requests are sent.
+    pub awaited: Vec<Gap>,
+    /// When it was stalled, for want of a processor or because the process was stopped.
+    pub stalls: Vec<Gap>,
+    /// How its requests were spread over the connections open at the end, where their number per connection is not
+    /// limited.
+    pub spread: Spread,
+    /// The shortest latency of its warm-up, in nanoseconds.
+    pub least_before_ns: Option<u64>,
+    /// How large the kernel made the buffers of its connections.
+    pub buffers: Buffers,
+    /// Whether its script has a `delay()`.
+    pub pauses: bool,
+    /// Whether that ever returned something that is not a time.
+    pub pauses_unread: bool,
+    /// Connections that another session can use.
+    pub spares: Vec<Spare>,
+    /// What went wrong in its script.
+    pub failure: Option<ScriptFailure>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub at: Nanos,
+    /// The target could not be reached any more.
+    pub stayed_away: bool,
+}
+
+impl<B: Backend> Engine<B> {
+    /// Adds everything up at the end.
+    pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> WorkerEnd {
+        self.hear_connects(now);
+        let spares = self.leave_spares();
+        self.backend.stop();
+        self.take_counts();
+        self.settle_spin();
+        self.occupy_to_the_end(now);
+        let spread = self.spread();
+        self.end_slots(now);
+        self.books.tally.end_returned(now);
+        self.books.tally.end_gone(now);
+        self.count_unsent(now);
+        self.books.tally.count_ended();
+        if self.books.tally.is_warming_up() {
+            // It ended before measuring began.
+            self.count_from(now);
+        }
+        // A worker that had nothing to send has no rate.
+        if self.config.requests != Some(0) {
+            self.books.sample_rest(now);
+        }
+        self.books.note_script_time(self.script.spent_ns());
+        self.books.settle_account();
+        let (mut books, wants) = (self.books, self.script.wants);
+        let asks_at_once = !wants.delay && self.config.rules.open_loop.is_none();
+        let (silences, awaited) = books.tally.silences.end(now.since(books.start));
+        books.tally.interval.until_ns = now.since(books.start);
+        WorkerEnd {
+            connections: self.config.max_inflight,
+            interval: books.tally.interval,
+            elapsed_ns: now.since(books.start),
+            stayed_away,
+            refusal: self.connecting.refusal(),
+            dropped: self.connecting.routes.dropped(),
+            working: self.connecting.routes.working(),
+            transcript: books.tally.transcript,
+            silences,
+            awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
+            stalls: books.stalls,
+            spread,
+            least_before_ns: books.least_before_ns,
+            buffers: self.backend.buffers(),
+            pauses: wants.delay,
+            pauses_unread: self.script.pauses_unread,
+            spares,
+            failure: self.script.failure,
+        }
+    }
+
+    /// How requests are spread over the connections, where their number per connection is not limited.
+    fn spread(&mut self) -> Spread {
+        let mut spread = Spread::default();
+        let lives = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.left > u64::MAX / 2);
+        lives.for_each(|live| spread.record(u64::MAX - live.left));
+        spread
+    }
+
+    /// Counts what the slots have under way.
+    fn end_slots(&mut self, now: Nanos) {
+        let tally = &mut self.books.tally;
+        for slot in &mut self.slots {
+            let is_shaking_hands = slot.is_shaking_hands();
+            match &mut slot.state {
+                State::Open(live) => live.leave_open(now, tally),
+                State::Connecting(since) if now.since(*since) >= UNANSWERED_NS => {
+                    let address = self.connecting.routes.address(slot.route);
+                    let phase = if is_shaking_hands { Phase::Tls } else { Phase::Connect };
+                    tally.error(phase, Cause::Unanswered, now, || address.to_string().into_bytes());
+                }
+                State::Tunnelling(tunnel) if now.since(tunnel.since) >= UNANSWERED_NS => {
+                    tally.error(Phase::Connect, Cause::Proxy(ProxyFailure::Silent), now, Vec::new);
+                }
+                State::Connecting(_) | State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
+            }
+        }
+    }
+}

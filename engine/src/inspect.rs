@@ -1,0 +1,201 @@
+//! Inspects an engine between two turns of its loop, for runs that are drawn at random: whether anything waits without
+//! end, and whether anything is kept that is not needed.
+
+use onrush_proto::Nanos;
+
+use super::Engine;
+use super::backend::{Backend, ConnId};
+use super::connection::Live;
+use super::demand::Demand;
+use super::end::{End, WorkerEnd};
+use super::slot::{Pause, Slot, State};
+use super::timers::Timer;
+
+/// The state of a connection for the backend, which made it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Not open.
+    #[default]
+    Closed,
+    /// A connect is under way.
+    Connecting,
+    /// Open.
+    Open,
+    /// Open, and a send has failed.
+    Broken,
+    /// Its end has been reported.
+    Over,
+}
+
+/// A connection as the backend sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Its state.
+    pub way: Way,
+    /// Bytes of a send that have not all been accepted.
+    pub unsent: usize,
+}
+
+impl<B: Backend> Engine<B> {
+    /// Takes one turn; returns how the run ended, if it has.
+    pub fn step(&mut self) -> Option<Over> {
+        self.turn().map(Over)
+    }
+
+    /// Its results.
+    pub fn step_out(self, Over(end): Over) -> WorkerEnd {
+        self.finish(end)
+    }
+
+    /// The backend.
+    pub fn backend(&mut self) -> &mut B {
+        &mut self.backend
+    }
+
+    /// Complete responses since the start, including the warm-up.
+    pub fn completed_in_all(&self) -> u64 {
+        self.books.tally.completed
+    }
+
+    /// Whether a due request waits, another connection may be opened and none is being opened: how many there are, and
+    /// when the request may start. The next turn opens one.
+    pub fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
+        let start_at = self.next_start_at();
+        let is_waiting = start_at <= now && now < self.books.end_at && !self.has_ready();
+        let catches_up = self.dispatch.crowding.is_catching_up();
+        let may_open = self.may_open_more() && !catches_up && self.connecting.missing == 0;
+        (is_waiting && may_open).then_some((self.connecting.wanted, start_at))
+    }
+
+    /// What is wrong with it between two turns, given the backend's view of its connections; each has at most `most`
+    /// requests in flight.
+    pub fn flaw(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
+        if now > self.books.end_at {
+            // What arrives too late is not handled any more.
+            return None;
+        }
+        let mut agenda = vec![Agenda::default(); self.slots.len()];
+        self.connecting.queue.iter().for_each(|conn| agenda[conn.index()].turns += 1);
+        self.dispatch.ready().for_each(|conn| agenda[conn.index()].is_ready = true);
+        let (mut sweeps, mut samples, mut level_at) = (0, 0, Nanos::MAX);
+        for (at, timer) in self.timers.iter() {
+            match timer {
+                Timer::Reopen(conn) => agenda[conn.index()].reopens = true,
+                Timer::Begin(conn) => agenda[conn.index()].begins.push(at),
+                Timer::Wake(_) => {}
+                Timer::Sweep(_) => sweeps += 1,
+                Timer::Start | Timer::Sample => samples += 1,
+                Timer::Level => level_at = level_at.min(at),
+            }
+        }
+        if (sweeps, samples) != (1, 1) {
+            return Some(format!("{sweeps} timers to sweep, {samples} to sample or to start"));
+        }
+        if let Demand::Staged(levels) = &self.config.demand
+            && level_at > now
+            && let (level, _) = levels.at(now.since(self.books.tally.due_from()))
+            && level.min(self.config.max_inflight) != self.connecting.wanted
+        {
+            return Some(format!("{level} connections by the plan, {} wanted", self.connecting.wanted));
+        }
+        let in_flight: usize = self.slots.iter().filter_map(open_requests).sum();
+        if self.books.tally.open() != in_flight as u64 {
+            return Some(format!("{} requests in the books, {in_flight} on connections", self.books.tally.open()));
+        }
+        self.slots.iter().zip(seen).zip(&agenda).enumerate().find_map(|(number, ((slot, seen), agenda))| {
+            let is_needed = self.connecting.wants(ConnId(number as u32));
+            self.flaw_of(slot, *seen, agenda, most, is_needed).map(|flaw| format!("connection {number}: {flaw}"))
+        })
+    }
+
+    /// What is wrong with it if time moved on although a request was due and a connection was ready for it.
+    pub fn held_up(&self, now: Nanos) -> Option<String> {
+        let next_at = self.next_start_at();
+        let is_held_up = self.has_ready() && self.books.tally.may_start() && (Nanos(1)..now).contains(&next_at);
+        is_held_up.then(|| format!("a request might have left at {} ns, and a connection was ready", next_at.0))
+    }
+
+    /// What is wrong with one connection.
+    fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize, is_needed: bool) -> Option<String> {
+        let expected = match &slot.state {
+            State::Parked | State::Queued | State::Waiting => Way::Closed,
+            State::Connecting(_) => Way::Connecting,
+            State::Tunnelling(_) | State::Open(_) => Way::Open,
+        };
+        let is_broken = seen.way == Way::Broken && expected == Way::Open;
+        if seen.way != expected && !is_broken {
+            return Some(format!("{:?} to the backend, {expected:?} to the engine", seen.way));
+        }
+        let is_wanted = self.is_short(most) && self.connecting.routes.found();
+        if slot.is_queued != agenda.is_ready {
+            return Some(format!("ready to the engine: {}, in the list: {}", slot.is_queued, agenda.is_ready));
+        }
+        match &slot.state {
+            State::Open(_) | State::Connecting(_) | State::Tunnelling(_) if agenda.turns > 0 => {
+                Some("it will be opened again".to_owned())
+            }
+            State::Connecting(_) | State::Tunnelling(_) if !is_needed => Some("it is opened without need".to_owned()),
+            State::Open(live) if !is_needed && (!live.draining || live.open.is_empty()) => {
+                Some("it is kept without need".to_owned())
+            }
+            State::Queued if agenda.turns != 1 => Some(format!("it will be opened {} times", agenda.turns)),
+            State::Parked | State::Waiting if agenda.turns > 0 => Some("it will be opened unnoticed".to_owned()),
+            State::Parked if is_wanted && is_needed => Some("it is never opened".to_owned()),
+            State::Waiting if !agenda.reopens => Some("it is never opened again".to_owned()),
+            State::Open(live) => self.flaw_of_live(live, slot.pause, seen, agenda, most),
+            _ => None,
+        }
+    }
+
+    /// Whether no connection may be idle. A request of a batch may be returned when all have been started: the
+    /// connection that had it sends it again, or the next sweep does.
+    fn is_short(&self, most: usize) -> bool {
+        let may_come_back = self.config.requests.is_some() && most > 1;
+        self.books.tally.may_start() && !may_come_back
+    }
+
+    fn flaw_of_live(&self, live: &Live, pause: Pause, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
+        if seen.way == Way::Open && live.unsent != seen.unsent {
+            return Some(format!("{} bytes are unsent to the engine, {} to the backend", live.unsent, seen.unsent));
+        }
+        if live.open.len() > most {
+            return Some(format!("{} requests in flight", live.open.len()));
+        }
+        let waits = match pause {
+            Pause::Until(until) => agenda.begins.contains(&until),
+            Pause::Unasked | Pause::Over => !self.is_short(most) || self.script.has_ended,
+        };
+        let is_idle = live.open.is_empty() && !agenda.is_ready && !live.draining && live.send_error.is_none();
+        (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {pause:?}"))
+    }
+}
+
+/// What is scheduled for a connection.
+#[derive(Clone, Debug, Default)]
+struct Agenda {
+    /// How many times it is in the queue of slots to be opened.
+    turns: usize,
+    /// It is in the list of ready connections.
+    is_ready: bool,
+    /// There is a timer to open it again.
+    reopens: bool,
+    /// When there are timers to begin a batch.
+    begins: Vec<Nanos>,
+}
+
+fn open_requests(slot: &Slot) -> Option<usize> {
+    match &slot.state {
+        State::Open(live) => Some(live.open.len()),
+        State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
+    }
+}
+
+/// The end of a run, as [`Engine::turn`] returns it.
+pub struct Over(End);
+
+impl Over {
+    /// When the run ended.
+    pub fn at(&self) -> Nanos {
+        self.0.at
+    }
+}

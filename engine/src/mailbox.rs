@@ -1,0 +1,91 @@
+//! How a worker hands its intervals to the collector: two boxes and no lock.
+//!
+//! There are two intervals. The worker fills one; the other is in the mailbox, empty or full, or with the collector.
+//! When there is no empty one, the worker keeps filling its own, so that nothing is lost and nothing waits.
+
+use crossbeam_utils::atomic::AtomicCell;
+
+use onrush_stats::Interval;
+
+/// Where one worker's intervals are handed over.
+pub struct Mailbox {
+    full: AtomicCell<Option<Box<Interval>>>,
+    empty: AtomicCell<Option<Box<Interval>>>,
+}
+
+// A cell larger than a pointer would take a lock.
+const _: () = assert!(AtomicCell::<Option<Box<Interval>>>::is_lock_free());
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        Self { full: AtomicCell::new(None), empty: AtomicCell::new(Some(Box::default())) }
+    }
+}
+
+impl Mailbox {
+    /// Swaps the worker's interval for an empty one, if the collector has returned one; returns whether it did.
+    pub fn hand_over(&self, current: &mut Box<Interval>) -> bool {
+        let fresh = self.empty.take();
+        let is_there = fresh.is_some();
+        if let Some(fresh) = fresh {
+            self.full.store(Some(std::mem::replace(current, fresh)));
+        }
+        is_there
+    }
+
+    /// Shows the full interval, if there is one, and returns it empty.
+    pub fn collect(&self, take: impl FnOnce(&Interval)) {
+        if let Some(mut interval) = self.full.take() {
+            take(&interval);
+            interval.clear();
+            self.empty.store(Some(interval));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_stats::Totals;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_when_the_collector_is_late() {
+        let (mailbox, mut totals) = (Mailbox::default(), Totals::default());
+        let mut current = Box::<Interval>::default();
+        for round in 0..10 {
+            current.counters.completed += 1;
+            mailbox.hand_over(&mut current);
+            if round % 3 == 0 {
+                mailbox.collect(|interval| totals += interval);
+            }
+        }
+        mailbox.collect(|interval| totals += interval);
+        totals += &*current;
+        assert_eq!(totals.counters.completed, 10);
+    }
+
+    #[test]
+    fn nothing_is_lost_between_threads() {
+        let mailbox = Mailbox::default();
+        let mut totals = Totals::default();
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let mut current = Box::<Interval>::default();
+                for _ in 0..2_000 {
+                    current.counters.completed += 1;
+                    current.latency.record(1_000);
+                    mailbox.hand_over(&mut current);
+                }
+                current
+            });
+            while !worker.is_finished() {
+                mailbox.collect(|interval| totals += interval);
+            }
+            let last = worker.join().expect("the worker ends well");
+            mailbox.collect(|interval| totals += interval);
+            totals += &*last;
+        });
+        assert_eq!((totals.counters.completed, totals.latency.count()), (2_000, 2_000));
+    }
+}

@@ -1,0 +1,52 @@
+//! The back-off of a connection that failed.
+
+use onrush_plan::Random;
+
+/// The first wait, in nanoseconds: a server that restarts is found at once.
+const FIRST_NS: u64 = 1_000_000;
+/// The longest wait: an unreachable server costs one connect per second and slot.
+pub const LONGEST_NS: u64 = 1_000_000_000;
+
+/// Counts the failures of one connection slot since its last complete response.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Failures(u32);
+
+impl Failures {
+    /// A complete response resets the back-off.
+    pub fn forget(&mut self) {
+        self.0 = 0;
+    }
+
+    /// Counts a failure; returns the wait in nanoseconds, which doubles from 1 ms to the longest, plus or minus a
+    /// quarter.
+    pub fn wait_ns(&mut self, longest_ns: u64, random: &mut Random) -> u64 {
+        let doubled = FIRST_NS << self.0.min(20);
+        self.0 = self.0.saturating_add(1);
+        let wait = doubled.min(longest_ns);
+        wait - wait / 4 + random.below(wait / 2 + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_from_a_millisecond_to_a_second_within_a_quarter() {
+        let (mut failures, mut random) = (Failures::default(), Random::new(1));
+        for expected_ms in [1u64, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1000, 1000] {
+            let wait = failures.wait_ns(LONGEST_NS, &mut random);
+            let expected = expected_ms * 1_000_000;
+            assert!(wait >= expected * 3 / 4 && wait <= expected * 5 / 4, "{wait} for {expected}");
+        }
+        failures.forget();
+        assert!(failures.wait_ns(LONGEST_NS, &mut random) <= 1_250_000);
+    }
+
+    #[test]
+    fn a_shorter_limit_is_kept_to() {
+        let (mut failures, mut random) = (Failures::default(), Random::new(2));
+        assert!((0..20).all(|_| failures.wait_ns(8_000_000, &mut random) <= 10_000_000));
+        assert!(failures.wait_ns(LONGEST_NS, &mut random) > 10_000_000);
+    }
+}

@@ -1,0 +1,68 @@
+//! Reads the sockets of a few connections, ten times a second: what the network does to them.
+
+use onrush_proto::Nanos;
+use onrush_stats::{Sockets, TcpInfo};
+
+use super::Engine;
+use super::connection::Live;
+use super::slot::State;
+use crate::backend::{Backend, ConnId};
+
+/// How many of a worker's connections are read, one at a time.
+const CONNECTIONS: u32 = 4;
+
+/// The connections that are read, and their last readings.
+#[derive(Debug, Default)]
+pub(super) struct SocketReader {
+    next: u32,
+    last: [Option<Reading>; CONNECTIONS as usize],
+}
+
+/// A reading of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    conn: ConnId,
+    generation: u32,
+    at: Nanos,
+    info: TcpInfo,
+}
+
+impl<B: Backend> Engine<B> {
+    /// Reads the next of those connections, if it is open.
+    pub(super) fn read_a_socket(&mut self, now: Nanos) {
+        let turn = self.socket_reader.next % CONNECTIONS;
+        self.socket_reader.next = turn + 1;
+        let Some((conn, live)) = self.nth_open(turn) else { return };
+        let (is_in_flight, is_half_answered) = match live.open.front() {
+            Some(request) => (true, request.status.is_some()),
+            None => (false, false),
+        };
+        let Some((generation, info)) = self.backend.tcp_info(conn) else { return };
+        let reading = Reading { conn, generation, at: now, info };
+        let before = self.socket_reader.last[turn as usize].replace(reading);
+        let before = before.filter(|before| (before.conn, before.generation) == (conn, generation));
+        let before = before.map(|before| (before.info, now.since(before.at) / 1_000));
+        let sockets = &mut self.books.tally.interval.sockets;
+        sockets.read(before, &info);
+        sockets.in_flight += u64::from(is_in_flight);
+        sockets.half_answered += u64::from(is_half_answered);
+    }
+
+    /// The first open connection of a part of the slots. If there may be more connections than there are, the last
+    /// slots are empty; so the parts divide the slots that were used first.
+    fn nth_open(&self, part: u32) -> Option<(ConnId, &Live)> {
+        let first = u64::from(self.config.demand.first(self.config.max_inflight));
+        let from = (u64::from(part) * first / u64::from(CONNECTIONS)) as usize;
+        let until = (u64::from(part + 1) * first / u64::from(CONNECTIONS)) as usize;
+        self.slots.get(from..until)?.iter().zip(from..).find_map(|(slot, number)| match &slot.state {
+            State::Open(live) => Some((ConnId(number as u32), &**live)),
+            _ => None,
+        })
+    }
+
+    /// Reads those connections without counting what is read.
+    pub(super) fn forget_sockets(&mut self, now: Nanos) {
+        (0..CONNECTIONS).for_each(|_| self.read_a_socket(now));
+        self.books.tally.interval.sockets = Sockets::default();
+    }
+}

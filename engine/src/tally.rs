@@ -1,0 +1,490 @@
+//! One worker's requests: which may still be started, and what became of those that were.
+
+mod due;
+
+use std::collections::VecDeque;
+
+use onrush_proto::Nanos;
+use onrush_stats::{Cause, Interval, Phase, Silences, Transcript};
+
+use super::gone::Gone;
+use super::open_request::OpenRequest;
+use super::rules::Rules;
+
+/// What one worker counts.
+pub struct Tally {
+    rules: Rules,
+    /// When the worker started.
+    start: Nanos,
+    /// The interval being recorded.
+    pub interval: Box<Interval>,
+    /// How many more requests may be started for the first time; `None`: any number.
+    left: Option<u64>,
+    /// Whether nothing counts yet.
+    warms_up: bool,
+    /// Requests in flight on all connections.
+    open: u64,
+    /// Requests that were started and leave with the next wait, and encrypted bytes that do.
+    gathered: u64,
+    gathered_bytes: u64,
+    /// Complete responses since the start.
+    pub completed: u64,
+    /// What went over the wire, if that is recorded.
+    pub transcript: Option<Box<Transcript>>,
+    /// When nothing was completed.
+    pub silences: Silences,
+    /// Whether a `Location` has been kept already.
+    located: bool,
+    /// Whether a response with status 400 has come, whose words are looked at.
+    has_seen_400: bool,
+    /// When the requests that are to be sent again were due.
+    returned: VecDeque<Nanos>,
+    /// Whether there is nothing more to send, not even again.
+    is_exhausted: bool,
+    /// What is due from then on counts: since measuring was to begin, even if it began later.
+    due_from: Nanos,
+    /// Scheduled requests that were dropped or abandoned.
+    gone: Gone,
+}
+
+impl Tally {
+    /// An empty tally for a worker that may start this many requests.
+    pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
+        Self {
+            rules,
+            start: Nanos::default(),
+            interval: Box::default(),
+            left: requests,
+            warms_up: false,
+            open: 0,
+            gathered: 0,
+            gathered_bytes: 0,
+            completed: 0,
+            transcript,
+            silences: Silences::new(),
+            located: false,
+            has_seen_400: false,
+            returned: VecDeque::new(),
+            is_exhausted: false,
+            due_from: Nanos::default(),
+            gone: Gone::default(),
+        }
+    }
+
+    /// The worker starts now.
+    pub fn start(&mut self, now: Nanos) {
+        (self.start, self.due_from) = (now, now);
+    }
+
+    /// From now on nothing counts.
+    pub fn warm_up(&mut self) {
+        self.warms_up = true;
+    }
+
+    /// Whether nothing counts yet.
+    pub fn is_warming_up(&self) -> bool {
+        self.warms_up
+    }
+
+    /// Measuring begins: nothing before counts, except the requests in flight; this many slots have a connection.
+    pub fn count_from(&mut self, now: Nanos, planned: Nanos, slots_open: u64) {
+        self.warms_up = false;
+        (self.start, self.due_from) = (now, planned);
+        self.gone.take();
+        (self.located, self.has_seen_400) = (false, false);
+        self.silences.clear();
+        self.clear_but_calm();
+        self.interval.counters.slots_opened = slots_open;
+        self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
+    }
+
+    /// There are no more requests.
+    pub fn start_no_more(&mut self) {
+        (self.left, self.is_exhausted) = (Some(0), true);
+    }
+
+    /// How many more requests may be started, besides those to be sent again, if the next was due at `due`. Requests of
+    /// a warm-up are not counted, even if they are sent after it.
+    pub fn left_of(&self, due: Nanos) -> u64 {
+        let counts = |left: &u64| *left == 0 || !self.warms_up && !self.is_carried(due);
+        self.left.filter(counts).unwrap_or(u64::MAX)
+    }
+
+    /// Whether another request may be started, or one sent again.
+    pub fn may_start(&self) -> bool {
+        !self.is_exhausted && (self.left != Some(0) || self.has_returned())
+    }
+
+    /// Whether all requests have been started and have ended.
+    pub fn is_done(&self) -> bool {
+        !self.may_start() && self.open == 0
+    }
+
+    /// How many requests are in flight.
+    pub fn open(&self) -> u64 {
+        self.open
+    }
+
+    /// A request was started. It counts when it is handed to the kernel, now or with the next wait; and once, however
+    /// often it is sent.
+    pub fn started(&mut self, request: &OpenRequest) {
+        if !self.warms_up && !request.is_again && !self.is_carried(request.due) {
+            self.left = self.left.map(|left| left - 1);
+        }
+        if self.open == 0 {
+            self.asked(request.sent_at);
+        }
+        self.open += 1;
+        if request.is_again {
+            // It has been counted.
+        } else if request.is_gathered {
+            self.gathered += 1;
+        } else {
+            self.interval.counters.started += 1;
+            // In a closed loop what is handed over at once is sent as soon as it is due.
+            if self.rules.open_loop.is_some() {
+                self.submitted(request, request.sent_at);
+            }
+        }
+    }
+
+    /// A response is awaited since this moment, if none was before.
+    pub fn asked(&mut self, since: Nanos) {
+        self.silences.asked(since.since(self.start));
+    }
+
+    /// A request was handed to the kernel.
+    pub fn submitted(&mut self, request: &OpenRequest, at: Nanos) {
+        if request.is_again {
+            return;
+        }
+        self.interval.activity.submitted(at.since(request.due));
+        self.sent(request.due, at);
+    }
+
+    /// This many bytes of requests were accepted by TLS. They count when they are handed to the kernel, like requests.
+    pub fn encrypted(&mut self, n: usize, is_gathered: bool) {
+        *(if is_gathered { &mut self.gathered_bytes } else { &mut self.interval.counters.bytes_sent }) += n as u64;
+    }
+
+    /// What was gathered is handed to the kernel now.
+    pub fn hand_over(&mut self) {
+        self.interval.counters.started += std::mem::take(&mut self.gathered);
+        self.interval.counters.bytes_sent += std::mem::take(&mut self.gathered_bytes);
+    }
+
+    /// The peer announced that it did not process a request: it will be sent again, but counts as started once.
+    pub fn returned(&mut self, request: &OpenRequest, at: Nanos) {
+        self.ended(request, at);
+        self.interval.counters.returned += 1;
+        self.returned.push_back(request.due);
+    }
+
+    /// Whether a request waits to be sent again.
+    pub fn has_returned(&self) -> bool {
+        !self.returned.is_empty()
+    }
+
+    /// How many requests wait to be sent again.
+    pub fn returned_left(&self) -> usize {
+        self.returned.len()
+    }
+
+    /// Takes the requests, at most `most`, that have waited longest to be sent again; returns when they were due.
+    pub fn take_returned(&mut self, most: usize) -> Vec<Nanos> {
+        let count = self.returned.len().min(most);
+        self.returned.drain(..count).collect()
+    }
+
+    /// The worker has ended: requests that were to be sent again got no response.
+    pub fn end_returned(&mut self, at: Nanos) {
+        for due in std::mem::take(&mut self.returned) {
+            self.interval.counters.open_at_end += 1;
+            self.interval.censored.get_or_insert_default().record(at.since(due));
+            self.unanswered(due, at);
+        }
+    }
+
+    /// Whether to look for a `Location` in the head of a response with this status.
+    pub fn wants_location(&self, status: u16) -> bool {
+        (300..400).contains(&status) && !self.located
+    }
+
+    /// Keeps the `Location` of a head, if it has one.
+    pub fn locate(&mut self, head: &[u8]) {
+        self.interval.location = location(head).map(|value| String::from_utf8_lossy(value).into_owned());
+        self.located = true;
+    }
+
+    /// Whether to look for a hint that the port expects TLS in the body of a response with status 400: the first one's.
+    pub fn wants_refusal(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_seen_400, true)
+    }
+
+    /// Looks for the hint in a body of which `before` has arrived, and now this piece; adds the piece.
+    pub fn refused(&mut self, before: &mut Vec<u8>, piece: &[u8]) {
+        let room = REFUSAL_BYTES.saturating_sub(before.len());
+        if room > 0 {
+            before.extend_from_slice(&piece[..piece.len().min(room)]);
+            self.interval.expects_tls |= expects_tls(before);
+        }
+    }
+
+    /// A request has ended in some way: it was in flight until now.
+    fn ended(&mut self, request: &OpenRequest, at: Nanos) {
+        self.open -= 1;
+        if request.is_gathered {
+            // Whatever became of it, it left before that.
+            self.submitted(request, at);
+        }
+        self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
+    }
+
+    /// A connection had at least one request in flight all this time.
+    pub fn was_busy(&mut self, since: Nanos, until: Nanos) {
+        self.interval.counters.occupancy.busy_ns += until.since(since.max(self.start));
+    }
+
+    /// Whether to note when the first byte of each response arrives.
+    pub fn wants_phases(&self) -> bool {
+        self.rules.phases
+    }
+
+    /// A connection was established, this long after the connect began.
+    pub fn connected(&mut self, connect_ns: u64) {
+        if self.rules.phases && self.is_measurable(connect_ns) {
+            let connect_ns = self.measured(connect_ns);
+            self.interval.phases.get_or_insert_default().connect.record(connect_ns);
+        }
+    }
+
+    /// A TLS handshake is complete, and took this long.
+    pub fn shook_hands(&mut self, handshake_ns: u64) {
+        if self.rules.phases && self.is_measurable(handshake_ns) {
+            let handshake_ns = self.measured(handshake_ns);
+            let phases = self.interval.phases.get_or_insert_default();
+            phases.tls.get_or_insert_default().record(handshake_ns);
+        }
+    }
+
+    /// Records when the first and the last byte of a response arrived, before its latency is recorded. Left out until a
+    /// response arrives in more than one piece.
+    fn phases(&mut self, request: &OpenRequest, at: Nanos) {
+        let first_at = request.first_at.unwrap_or(at);
+        let is_left_out = self.interval.phases.as_ref().is_some_and(|phases| phases.is_left_out);
+        if first_at != at || !is_left_out || self.rules.scale.omits_late {
+            self.record_phases(request, first_at, at);
+        }
+    }
+
+    #[inline(never)]
+    fn record_phases(&mut self, request: &OpenRequest, first_at: Nanos, at: Nanos) {
+        let (phases, latency) = (self.interval.phases.get_or_insert_default(), &self.interval.latency);
+        if first_at == at && !self.rules.scale.omits_late && latency.count() == 0 {
+            phases.is_left_out = true;
+            return;
+        }
+        phases.settle(latency);
+        let (ttfb_ns, ttlb_ns) = (first_at.since(request.sent_at), at.since(first_at));
+        if self.is_measurable(ttfb_ns) && self.is_measurable(ttlb_ns) {
+            let (ttfb_ns, ttlb_ns) = (self.measured(ttfb_ns), self.measured(ttlb_ns));
+            let phases = self.interval.phases.get_or_insert_default();
+            phases.ttfb.record(ttfb_ns);
+            phases.ttlb.record(ttlb_ns);
+        }
+    }
+
+    /// Whether a time counts.
+    fn is_measurable(&self, ns: u64) -> bool {
+        !(self.rules.scale.omits_late && self.is_late(ns))
+    }
+
+    /// A time with the precision in which it is recorded.
+    fn measured(&self, ns: u64) -> u64 {
+        let quantum_ns = self.rules.scale.quantum_ns;
+        if quantum_ns == 1 { ns } else { ns / quantum_ns * quantum_ns }
+    }
+
+    /// Bytes arrived; `was_mistaken`: in a read in which the server made a mistake.
+    pub fn received(&mut self, length: usize, was_mistaken: bool) {
+        if !(self.rules.scale.omits_mistakes && was_mistaken) {
+            self.interval.counters.bytes_received += length as u64;
+        }
+    }
+
+    /// A response is complete; returns its latency in nanoseconds.
+    pub fn complete(&mut self, request: &OpenRequest, at: Nanos) -> u64 {
+        let latency_ns = at.since(request.sent_at);
+        self.ended(request, at);
+        self.completed += 1;
+        self.heard(request, latency_ns, at);
+        self.status(request.status, at);
+        let counters = &mut self.interval.counters;
+        counters.completed += 1;
+        counters.batches += u64::from(request.is_last);
+        if self.rules.phases {
+            self.phases(request, at);
+        }
+        if self.rules.scale.omits_late {
+            self.record_unless_late(request, self.measured(latency_ns), at);
+            return latency_ns;
+        }
+        self.interval.latency.record(latency_ns);
+        self.answered(request, at);
+        if self.rules.pipelines && request.is_last {
+            self.interval.batch_latency().record(latency_ns);
+        }
+        if self.is_late_request(request, latency_ns) {
+            self.answered_late(request, at);
+        }
+        latency_ns
+    }
+
+    /// A response was late, which makes the request unsuccessful unless its status already did.
+    fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
+        self.interval.counters.unsuccessful += u64::from(request.status.is_none_or(|status| status < 400));
+        if !request.late && (request.is_last || !self.rules.scale.late_once_a_batch) {
+            self.late(at);
+        }
+    }
+
+    /// Records a latency unless it is late; a batch counts as late once.
+    fn record_unless_late(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+        let is_late = self.is_late(latency_ns);
+        if is_late {
+            return self.answered_late(request, at);
+        }
+        self.interval.latency.record(latency_ns);
+        if request.is_last && self.rules.pipelines {
+            self.interval.batch_latency().record(latency_ns);
+        }
+    }
+
+    fn status(&mut self, status: Option<u16>, at: Nanos) {
+        let Some(status) = status else { return };
+        self.interval.statuses.record(status);
+        if status >= 400 {
+            self.interval.counters.unsuccessful += 1;
+            let tenth = self.tenth(at);
+            self.interval.ledger.record(Phase::Status, Cause::Status(status), tenth, Vec::new);
+        }
+    }
+
+    /// Whether a request in flight must be counted as late now.
+    pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
+        !request.late
+            && self.is_late_request(request, age_ns)
+            && (request.is_last || !self.rules.scale.late_once_a_batch)
+    }
+
+    /// Whether a request of that age is late; a stream that stays open never is.
+    fn is_late_request(&self, request: &OpenRequest, age_ns: u64) -> bool {
+        !request.lives && self.is_late(age_ns)
+    }
+
+    /// Whether a request of that age is late.
+    pub fn is_late(&self, age_ns: u64) -> bool {
+        self.rules.timeout_ns.is_some_and(|timeout_ns| age_ns > timeout_ns)
+    }
+
+    /// A request passed the timeout.
+    pub fn late(&mut self, at: Nanos) {
+        self.interval.counters.late += 1;
+        self.error(Phase::Timeout, Cause::Late, at, Vec::new);
+    }
+
+    /// A request will get no complete response.
+    pub fn failed(
+        &mut self,
+        request: &OpenRequest,
+        phase: Phase,
+        cause: Cause,
+        at: Nanos,
+        example: impl FnOnce() -> Vec<u8>,
+    ) {
+        self.ended(request, at);
+        self.interval.counters.failed += 1;
+        self.error(phase, cause, at, example);
+    }
+
+    /// Something failed that concerns no request.
+    pub fn error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
+        let tenth = self.tenth(at);
+        self.interval.ledger.record(phase, cause, tenth, example);
+    }
+
+    /// A request was abandoned.
+    pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
+        self.ended(request, at);
+        self.interval.counters.abandoned += 1;
+        let age_ns = at.since(request.sent_at);
+        if self.becomes_late(request, age_ns) {
+            self.late(at);
+        }
+        self.interval.censored.get_or_insert_default().record(age_ns);
+        if self.rules.open_loop.is_some() {
+            self.gone.note(request.due, 1);
+        }
+    }
+
+    /// The worker has ended. A request that ended before it was handed to the kernel counts as started.
+    pub fn count_ended(&mut self) {
+        self.interval.counters.started += std::mem::take(&mut self.gathered);
+    }
+
+    /// A request was in flight when the worker ended. One that was never handed to the kernel was never started.
+    pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
+        if request.is_gathered {
+            self.open -= 1;
+            if request.is_again {
+                self.returned.push_back(request.due);
+                return;
+            }
+            self.gathered -= 1;
+            if self.rules.open_loop.is_some() {
+                self.unsent(request.due, at, 1);
+            }
+            return;
+        }
+        self.ended(request, at);
+        let age_ns = at.since(request.sent_at);
+        let late = request.late || self.is_late_request(request, age_ns);
+        if self.becomes_late(request, age_ns) {
+            self.late(at);
+        }
+        self.interval.counters.open_at_end += 1;
+        self.interval.counters.open_late_at_end += u64::from(late);
+        self.interval.censored.get_or_insert_default().record(age_ns);
+        self.unanswered(request.due, at);
+    }
+
+    /// The tenth of a second of the run at this moment.
+    fn tenth(&self, at: Nanos) -> u32 {
+        (at.since(self.start) / 100_000_000) as u32
+    }
+}
+
+/// How many bytes of the body of a response with status 400 are looked at: the pages of servers are shorter.
+const REFUSAL_BYTES: usize = 2048;
+
+/// What servers say to a request without TLS at a port that expects it: nginx, Go, Apache, Tomcat.
+const EXPECTS_TLS: [&[u8]; 4] = [
+    b"plain HTTP request was sent to HTTPS port",
+    b"HTTP request to an HTTPS server",
+    b"plain HTTP to an SSL-enabled server port",
+    b"combination of host and port requires TLS",
+];
+
+/// Whether the body of a response says that.
+fn expects_tls(response: &[u8]) -> bool {
+    EXPECTS_TLS.iter().any(|words| response.windows(words.len()).any(|part| part == *words))
+}
+
+/// The value of the `Location` field of a head.
+fn location(head: &[u8]) -> Option<&[u8]> {
+    let field = |line: &'_ [u8]| line.iter().position(|&byte| byte == b':').map(|colon| colon + 1);
+    head.split(|&byte| byte == b'\n').find_map(|line| {
+        let (name, value) = line.split_at(field(line)?);
+        name.eq_ignore_ascii_case(b"location:").then(|| value.trim_ascii())
+    })
+}

@@ -1,0 +1,106 @@
+//! How long due requests wait because all connections are busy, and what else they may wait for.
+
+use std::time::Duration;
+
+use onrush_plan::Levels;
+use onrush_plan::Part;
+use onrush_plan::levels::Level;
+
+use super::pacing::{every, open_loop};
+use super::*;
+
+/// Runs a second with a request due every `step_ms` milliseconds.
+fn run(config: Config, step_ms: u64, scenario: &str) -> Totals {
+    let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
+    let pacer = every(step_ms * MS, None);
+    let ran = run_job(config, scenario.network(1), Job { pacer, ..job(get(), http1(1)) });
+    assert_conserved(&ran.totals);
+    ran.totals
+}
+
+fn connections(connections: u32) -> Config {
+    Config { max_inflight: connections, ..open_loop(OpenLoop::default()) }
+}
+
+/// How long all connections were busy, and the longest that a request waited meanwhile, in milliseconds.
+fn all_busy_ms(totals: &Totals) -> (u64, u64) {
+    let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
+    (open_loop.all_busy_ns / MS, open_loop.all_busy_max_ns / MS)
+}
+
+#[test]
+fn while_connections_are_too_few_the_time_counts() {
+    let totals = run(connections(1), 5, "connect_us = 0.0\nlatency_us = 10000.0");
+    let (busy_ms, longest_ms) = all_busy_ms(&totals);
+    assert!(busy_ms >= 980 && longest_ms >= 480, "{busy_ms} {longest_ms}");
+}
+
+#[test]
+fn connections_that_are_missing_are_not_busy() {
+    // The request due at 0.2 s breaks the connection, and until 0.4 s there is no other.
+    let scenario = "connect_us = 0.0\nlatency_us = 100.0\nrefuse = [{ from_s = 0.15, for_s = 0.25 }]\n\
+                    [[fault]]\nevery = 100\nwhat = 'reset'";
+    let totals = run(connections(1), 2, scenario);
+    let late_ns = totals.open_loop.as_deref().unwrap().lateness.max().unwrap();
+    assert!(late_ns > 150 * MS, "{late_ns}");
+    let (busy_ms, longest_ms) = all_busy_ms(&totals);
+    assert!(busy_ms < 50 && longest_ms < 50, "{busy_ms} {longest_ms}");
+}
+
+#[test]
+fn connections_that_wait_for_the_server_to_close_them_are_not_busy() {
+    // The server does not close after the third request: for a second no request can be sent.
+    let config = Config { requests_per_connection: Some(per_connection(3)), ..connections(1) };
+    let totals = run(config, 100, "connect_us = 0.0\nlatency_us = 1000.0");
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    assert_eq!((totals.counters.started, open_loop.unsent), (3, 7));
+    assert_eq!(all_busy_ms(&totals), (0, 0));
+}
+
+#[test]
+fn where_there_is_to_be_no_connection_none_is_busy() {
+    let level = |length_ms, count| Level { length: Duration::from_millis(length_ms), from: count, to: count };
+    let stages = vec![level(300, 0), level(300, 2), level(400, 0)];
+    let staged = Demand::Staged(Levels { stages, part: Part::WHOLE });
+    let config = Config { demand: staged, ..connections(2) };
+    let totals = run(config, 10, "connect_us = 0.0\nlatency_us = 1000.0");
+    assert!(totals.open_loop.as_deref().unwrap().unsent >= 39);
+    let (busy_ms, longest_ms) = all_busy_ms(&totals);
+    assert!(busy_ms < 20 && longest_ms < 20, "{busy_ms} {longest_ms}");
+}
+
+#[test]
+fn what_became_due_while_the_worker_was_stalled_does_not_lack_connections() {
+    let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.305\nfor_s = 0.3";
+    let totals = run(connections(40), 1, scenario);
+    assert!(totals.open_loop.as_deref().unwrap().late > 300);
+    assert_eq!(all_busy_ms(&totals), (0, 0));
+    // Nor does it open more connections.
+    let growing = Config { demand: Demand::Growing(40), ..connections(500) };
+    assert_eq!(run(growing, 1, scenario).counters.slots_opened, 40);
+}
+
+#[test]
+fn who_lacked_connections_before_a_stall_lacks_them_after_it() {
+    let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.505\nfor_s = 0.2";
+    let totals = run(connections(1), 2, scenario);
+    let (busy_ms, longest_ms) = all_busy_ms(&totals);
+    assert!((790..900).contains(&busy_ms) && longest_ms < 410, "{busy_ms} {longest_ms}");
+    // Those that are missing are opened at once.
+    let growing = Config { demand: Demand::Growing(1), ..connections(500) };
+    let standing = "connect_us = 0.0\nlatency_us = 300000.0\n[[generator_stall]]\nfrom_s = 0.305\nfor_s = 0.1";
+    assert!(run(growing, 1, standing).counters.slots_opened > 250);
+}
+
+#[test]
+fn connections_that_pause_are_taken_and_how_long_they_pause_is_known() {
+    let callbacks = Callbacks { think_ns: Some(Box::new(|| Ok(Some(100 * MS)))), ..Callbacks::default() };
+    let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
+    let job = Job { pacer: every(MS, None), callbacks, ..job(get(), http1(1)) };
+    let totals = run_job(connections(10), scenario.network(1), job).totals;
+    // Nine times a second each.
+    let open_loop = totals.open_loop.as_deref().unwrap();
+    assert_eq!((totals.counters.started, open_loop.paused_ns), (90, 10 * 10 * 100 * MS));
+    let (busy_ms, _) = all_busy_ms(&totals);
+    assert!(busy_ms > 990, "{busy_ms}");
+}

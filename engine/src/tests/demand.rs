@@ -1,0 +1,227 @@
+//! How many connections there are: at all times, while due requests wait, and over time.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use onrush_plan::Levels;
+use onrush_plan::Part;
+use onrush_plan::levels::Level;
+use rustix::io::Errno;
+
+use super::pacing::{Noting, assert_accounted, every, open_loop};
+use super::*;
+use crate::backend::sim::{Act, Action, Peer};
+
+/// When connections were established and closed: the change in their number.
+type Changes = Rc<RefCell<BTreeMap<u64, i64>>>;
+
+/// Servers that respond after a time, and record how many connections there are.
+struct Counting {
+    latency_ns: u64,
+    connect_ns: u64,
+    changes: Changes,
+}
+
+struct Counted {
+    peer: Noting,
+    changes: Changes,
+    now: u64,
+}
+
+impl Network for Counting {
+    fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        let (at, changes) = (now + self.connect_ns, Rc::clone(&self.changes));
+        *changes.borrow_mut().entry(at.0).or_default() += 1;
+        let peer = Noting { latency_ns: self.latency_ns, not_before: Nanos::default(), asked: Rc::default() };
+        (at, Ok(Box::new(Counted { peer, changes, now: at.0 })))
+    }
+}
+
+impl Peer for Counted {
+    fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
+        self.now = now.0;
+        self.peer.receive(now, bytes, actions);
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // It is closed with the response to its last request.
+        *self.changes.borrow_mut().entry(self.now + self.peer.latency_ns).or_default() -= 1;
+    }
+}
+
+/// The number of connections from each moment on, in milliseconds.
+fn over_time(changes: &Changes) -> Vec<(u64, i64)> {
+    let mut count = 0;
+    let sum = |(at, change): (&u64, &i64)| {
+        count += change;
+        (at / MS, count)
+    };
+    changes.borrow().iter().map(sum).collect()
+}
+
+fn run(config: Config, pacer: Pacer, latency_ns: u64, connect_ns: u64) -> (Ran, Vec<(u64, i64)>) {
+    let changes = Changes::default();
+    let network = Box::new(Counting { latency_ns, connect_ns, changes: Rc::clone(&changes) });
+    let ran = run_job(config, network, Job { pacer, ..job(get(), http1(1)) });
+    assert_conserved(&ran.totals);
+    (ran, over_time(&changes))
+}
+
+fn levels(stages: &[(u64, u32, u32)]) -> Demand {
+    let stage = |&(length_ms, from, to): &(u64, u32, u32)| Level { length: Duration::from_millis(length_ms), from, to };
+    Demand::Staged(Levels { stages: stages.iter().map(stage).collect(), part: Part::WHOLE })
+}
+
+#[test]
+fn connections_are_opened_while_due_requests_wait_and_no_more_than_it_takes() {
+    // One request per millisecond with a response after 20 ms each: that takes 20 connections.
+    for (most, expected) in [(100, 20), (12, 12)] {
+        let config = Config { max_inflight: most, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
+        let (Ran { totals, .. }, there) = run(config, every(MS, None), 20 * MS, 0);
+        assert_accounted(&totals);
+        assert_eq!(totals.counters.slots_opened, expected, "{there:?}");
+        let open_loop = totals.open_loop.as_deref().unwrap();
+        assert_eq!(
+            (open_loop.late > 0, open_loop.unsent > 0, open_loop.all_busy_ns > 0),
+            (most == 12, most == 12, most == 12)
+        );
+    }
+}
+
+#[test]
+fn where_connecting_takes_long_the_number_at_most_doubles_in_that_time() {
+    let config = Config { max_inflight: 100, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
+    let (Ran { totals, .. }, there) = run(config, every(MS, None), 50 * MS, 50 * MS);
+    assert_accounted(&totals);
+    let at = |ms: u64| there.iter().take_while(|(at, _)| *at <= ms).last().map_or(0, |(_, count)| *count);
+    // The first finds a working address, and the second follows.
+    assert_eq!([at(50), at(100)], [1, 2], "{there:?}");
+    for (before, after) in [(100, 150), (150, 200), (200, 250), (250, 300)] {
+        assert!(at(after) > at(before) && at(after) <= 2 * at(before), "{there:?}");
+    }
+    assert!((50..=100).contains(&totals.counters.slots_opened), "{there:?}");
+}
+
+/// A server that responds to one request at a time, whichever connection it comes on.
+struct OneByOne {
+    service_ns: u64,
+    free_at: Rc<Cell<Nanos>>,
+}
+
+impl Network for OneByOne {
+    fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        (now, Ok(Box::new(Self { free_at: Rc::clone(&self.free_at), ..*self })))
+    }
+}
+
+impl Peer for OneByOne {
+    fn receive(&mut self, now: Nanos, _: &[u8], actions: &mut Vec<Action>) {
+        let at = self.free_at.get().max(now) + self.service_ns;
+        self.free_at.set(at);
+        actions.push(Action { at, act: Act::Send(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()) });
+    }
+}
+
+#[test]
+fn a_target_that_slows_down_is_told_from_one_that_takes_more_connections() {
+    let quickness = |network: Box<dyn Network>| {
+        let config = Config { max_inflight: 10, ..open_loop(OpenLoop::default()) };
+        let ran = run_job(config, network, Job { pacer: every(MS / 2, None), ..job(get(), http1(1)) });
+        let open_loop = ran.totals.open_loop.as_deref().unwrap();
+        // The first half of the connections, as long as the other half is free.
+        assert_eq!(open_loop.calm, 5);
+        assert!(open_loop.all_busy_ns > 900 * MS, "{}", open_loop.all_busy_ns);
+        (open_loop.calm_ns / open_loop.calm / MS, (ran.totals.latency.mean().unwrap() / MS as f64).round() as u64)
+    };
+    assert_eq!(quickness(Box::new(OneByOne { service_ns: 4 * MS, free_at: Rc::default() })), (11, 39));
+    let noting = Noting { latency_ns: 40 * MS, not_before: Nanos::default(), asked: Rc::default() };
+    assert_eq!(quickness(Box::new(noting)), (40, 40));
+}
+
+#[test]
+fn a_target_that_refuses_has_no_more_connections_opened() {
+    let refuses = "refuse = [{ from_s = 0.1, for_s = 0.5 }]\nlatency_us = 1000\nclose = true\n\
+                   answer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
+    let config = Config { max_inflight: 1_000, demand: Demand::Growing(3), ..open_loop(OpenLoop::default()) };
+    let scenario: Scenario = toml::from_str(refuses).unwrap();
+    let ran = run_job(config, scenario.network(1), Job { pacer: every(MS, None), ..job(get(), http1(1)) });
+    assert_accounted(&ran.totals);
+    let refused = ran.totals.ledger.totals().connect;
+    assert!((10..200).contains(&refused), "{refused}");
+}
+
+#[test]
+fn stages_open_and_close_connections_evenly() {
+    let stages = levels(&[(200, 2, 2), (400, 2, 6), (400, 4, 0)]);
+    let config = Config { max_inflight: 6, demand: stages, ..config() };
+    let (Ran { totals, end }, there) = run(config, Pacer::Closed, 10 * MS, 0);
+    // Each closes when its response has arrived, up to 10 ms later.
+    let expected = [(0, 2), (250, 3), (350, 4), (450, 5), (550, 6), (600, 4), (650, 3), (750, 2), (850, 1), (950, 0)];
+    for (from, count) in expected {
+        let reached = there.iter().find(|(at, there)| *at >= from && *there == count);
+        assert!(reached.is_some_and(|(at, _)| *at <= from + 10), "{count} at {from} ms: {there:?}");
+    }
+    assert_eq!(there.iter().map(|(_, count)| *count).max(), Some(6));
+    let counters = &totals.counters;
+    assert_eq!((counters.slots_opened, counters.failed, counters.open_at_end), (6, 0, 0));
+    let occupancy = counters.occupancy;
+    let open_s = occupancy.open_ns as f64 / 1e9;
+    assert!((2.8..=2.861).contains(&open_s), "0.4 + 1.6 + 0.8, and up to 10 ms for each of six: {occupancy:?}");
+    let all_ns = occupancy.open_ns + occupancy.connecting_ns + occupancy.absent_ns + occupancy.done_ns;
+    assert_eq!(all_ns, 6 * end.elapsed_ns, "{occupancy:?}");
+}
+
+#[test]
+fn stages_may_have_no_connection_at_first_and_in_between() {
+    let stages = levels(&[(100, 0, 0), (100, 3, 3), (100, 0, 0), (100, 0, 2), (600, 1, 1)]);
+    let config = Config { max_inflight: 3, demand: stages, ..config() };
+    let (Ran { totals, .. }, there) = run(config, Pacer::Closed, 10 * MS, 0);
+    let at = |ms: u64| there.iter().take_while(|(at, _)| *at <= ms).last().map_or(0, |(_, count)| *count);
+    assert_eq!([99, 150, 250, 330, 390, 500].map(at), [0, 3, 0, 1, 2, 1], "{there:?}");
+    assert_eq!(totals.counters.failed, 0);
+}
+
+#[test]
+fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
+    let seen = |stages: &[(u64, u32, u32)]| {
+        let config = Config { demand: levels(stages), ..config() };
+        let noting = Noting { latency_ns: 10 * MS, not_before: Nanos::default(), asked: Rc::default() };
+        let (backend, link) = (Sim::new(1, Box::new(noting)), Arc::new(WorkerLink::default()));
+        let job = job(get(), http1(1));
+        let mut engine = Engine::new(config, backend, job, Arc::default(), Arc::clone(&link));
+        assert!(!link.is_idle(), "unknown before it begins");
+        engine.begin(Instant::now());
+        let mut seen = vec![link.is_idle()];
+        while engine.turn().is_none() {
+            seen.push(link.is_idle());
+        }
+        seen.dedup();
+        seen
+    };
+    assert_eq!(seen(&[(1_000, 1, 1)]), [false]);
+    assert_eq!(seen(&[(1_000, 0, 0)]), [true]);
+    assert_eq!(seen(&[(100, 0, 0), (100, 1, 1), (800, 0, 0)]), [true, false]);
+}
+
+#[test]
+fn a_warm_up_has_the_connections_with_which_the_first_stage_begins() {
+    let stages = levels(&[(200, 2, 2), (200, 5, 5)]);
+    let warm = Config { max_inflight: 5, demand: stages, warmup_ns: 300 * MS, duration_ns: Some(400 * MS), ..config() };
+    let (Ran { totals, .. }, there) = run(warm, Pacer::Closed, 10 * MS, 0);
+    let at = |ms: u64| there.iter().take_while(|(at, _)| *at <= ms).last().map_or(0, |(_, count)| *count);
+    assert_eq!([200, 499, 500].map(at), [2, 2, 5], "{there:?}");
+    assert_eq!(totals.counters.slots_opened, 5);
+}
+
+#[test]
+fn a_thousand_connections_are_closed_some_at_a_time() {
+    let stages = levels(&[(500, 1_000, 1_000), (500, 0, 0)]);
+    let config = Config { max_inflight: 1_000, demand: stages, ..config() };
+    let (Ran { totals, .. }, there) = run(config, Pacer::Closed, 100 * MS, 0);
+    assert_eq!(there.last().map(|(at, count)| (*at < 610, *count)), Some((true, 0)), "{there:?}");
+    assert_eq!((totals.counters.slots_opened, totals.counters.open_at_end, totals.counters.failed), (1_000, 0, 0));
+}

@@ -1,0 +1,36 @@
+//! How the engine handles responses to a request for a tunnel.
+
+use onrush_proto::Error;
+use onrush_proto::http1::Wire;
+use onrush_stats::ProxyFailure;
+
+use super::*;
+use crate::slot::{Slot, State};
+use crate::tunnel::Tunnel;
+
+/// The outcome of a response that arrives when this many bytes of the request have been accepted.
+fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailure> {
+    let connect = Parts { method: "CONNECT".into(), target: "h:443".into(), ..Parts::default() };
+    let tunnel = Tunnel::new(Nanos::default(), &Wire::of(&connect));
+    let mut slot = Slot { state: State::Tunnelling(Box::new(tunnel)), ..Slot::default() };
+    slot.accepted_before(accepted);
+    match &mut slot.state {
+        State::Tunnelling(tunnel) => tunnel.receive(answer),
+        _ => unreachable!("the slot was not changed"),
+    }
+}
+
+const WHOLE: usize = "CONNECT h:443 HTTP/1.1\r\n\r\n".len();
+
+#[test]
+fn only_success_opens_a_tunnel() {
+    assert_eq!(answered(WHOLE, b"HTTP/1.1 200 OK\r\n\r\nbehind"), Ok(Some(19)));
+    assert_eq!(answered(WHOLE, b"HTTP/1.1 200 OK\r\n"), Ok(None));
+    assert_eq!(answered(WHOLE, b"HTTP/1.1 407 Login\r\n\r\n"), Err(ProxyFailure::Status(407)));
+    assert_eq!(answered(WHOLE, b"SSH"), Err(ProxyFailure::Answer(Error::NotHttp)));
+}
+
+#[test]
+fn an_answer_to_half_a_request_opens_nothing() {
+    assert_eq!(answered(WHOLE - 1, b"HTTP/1.1 200 OK\r\n\r\n"), Err(ProxyFailure::Early));
+}

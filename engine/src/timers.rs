@@ -1,0 +1,79 @@
+//! When the engine must act although nothing happened.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use onrush_proto::Nanos;
+
+use crate::backend::ConnId;
+
+/// How often rates are sampled and intervals handed over, in nanoseconds.
+pub const SAMPLE_NS: u64 = 100_000_000;
+
+/// Something to do at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// Open a slot again.
+    Reopen(ConnId),
+    /// Begin the batch before which a connection paused.
+    Begin(ConnId),
+    /// Wake the protocol of a connection.
+    Wake(ConnId),
+    /// Look for requests that are late or to be abandoned, from this connection on.
+    Sweep(ConnId),
+    /// The plan's number of connections changes.
+    Level,
+    /// The warm-up is over.
+    Start,
+    /// Sample the rate and hand the interval over.
+    Sample,
+}
+
+/// The timers of one worker, as a heap.
+#[derive(Debug, Default)]
+pub struct Timers {
+    heap: BinaryHeap<Reverse<(Nanos, Timer)>>,
+}
+
+impl Timers {
+    /// Sets a timer.
+    pub fn set(&mut self, at: Nanos, timer: Timer) {
+        self.heap.push(Reverse((at, timer)));
+    }
+
+    /// When the next one is due; [`Nanos::MAX`] if there is none.
+    pub fn next_at(&self) -> Nanos {
+        self.heap.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
+    }
+
+    /// Takes the next one that is due.
+    pub fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Timer)> {
+        if self.next_at() > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse(due)| due)
+    }
+
+    /// All timers, in no order.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn iter(&self) -> impl Iterator<Item = (Nanos, Timer)> {
+        self.heap.iter().map(|Reverse(set)| *set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_come_in_order_and_not_early() {
+        let mut timers = Timers::default();
+        assert_eq!(timers.next_at(), Nanos::MAX);
+        timers.set(Nanos(30), Timer::Sweep(ConnId(0)));
+        timers.set(Nanos(10), Timer::Reopen(ConnId(7)));
+        assert_eq!(timers.take_due(Nanos(9)), None);
+        assert_eq!(timers.take_due(Nanos(10)), Some((Nanos(10), Timer::Reopen(ConnId(7)))));
+        assert_eq!(timers.take_due(Nanos(29)), None);
+        assert_eq!(timers.next_at(), Nanos(30));
+    }
+}

@@ -1,0 +1,175 @@
+//! The TLS settings that all connections of a run share, made once from the plan.
+
+use std::sync::Arc;
+
+use onrush_plan::tls::{Identity, Version};
+use onrush_plan::{Material, Tls, Unreadable};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{ClientConfig, Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{RootCertStore, SupportedProtocolVersion, version};
+use thiserror::Error;
+
+use super::Link;
+use super::sessions::SlotSession;
+use super::trust::{Checked, Unchecked};
+
+/// The TLS settings that all connections of a run share; clones share them too.
+#[derive(Clone, Debug)]
+pub struct Config {
+    client: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    resume: bool,
+}
+
+/// Why TLS cannot be used as planned. `Display` gives what is wrong with which option or file.
+#[derive(Debug, Error)]
+pub enum Unusable {
+    /// A file's contents did not come with the plan.
+    #[error(transparent)]
+    Missing(#[from] Unreadable),
+    /// A file contains no certificate.
+    #[error("{0}: no certificate found; expected a PEM file, which begins with -----BEGIN CERTIFICATE-----")]
+    NoCertificate(String),
+    /// A file contains no key.
+    #[error("{0}: no private key found; expected a PEM file (--key names it if the key is not in that of --cert)")]
+    NoKey(String),
+    /// A key is encrypted.
+    #[error("{0}: the key is encrypted; 'openssl pkey -in FILE -out PLAIN' removes the password")]
+    EncryptedKey(String),
+    /// Certificate and key do not match, or cannot be used.
+    #[error("{certificates} and {key}: {reason}")]
+    Identity {
+        /// The certificate's file.
+        certificates: String,
+        /// The key's file.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The system has no root certificates.
+    #[error(
+        "this machine has no CA certificates; install them (Debian: apt-get install ca-certificates), name a file of \
+         them with --cacert, or use -k"
+    )]
+    NoRoots,
+    /// The name cannot be a server's.
+    #[error("\"{0}\" is not a valid TLS server name; --sni sets another")]
+    Name(String),
+    /// The versions, suites and groups leave nothing to offer.
+    #[error("the suites, groups and versions asked for leave nothing to offer: {0}")]
+    Nothing(String),
+}
+
+impl Config {
+    /// Builds the settings.
+    pub fn new(tls: &Tls) -> Result<Self, Unusable> {
+        let provider = Arc::new(provider(tls));
+        let versions: Vec<&'static SupportedProtocolVersion> =
+            [(Version::V12, &version::TLS12), (Version::V13, &version::TLS13)]
+                .into_iter()
+                .filter(|(version, _)| (tls.oldest..=tls.newest).contains(version))
+                .filter(|(version, _)| {
+                    tls.suites.is_empty() || tls.suites.iter().any(|suite| Version::of_suite(*suite) == *version)
+                })
+                .map(|(_, version)| version)
+                .collect();
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&versions);
+        let builder = builder.map_err(|error| Unusable::Nothing(error.to_string()))?;
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier(tls, &provider)?);
+        let mut client = match &tls.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (certificates, key) = (certificates(&identity.certificates)?, key(identity.key())?);
+                let client = builder.with_client_auth_cert(certificates, key);
+                client.map_err(|error| unfit(identity, &error))?
+            }
+        };
+        client.resumption = Resumption::disabled();
+        if tls.names_protocol {
+            client.alpn_protocols = vec![b"http/1.1".to_vec()];
+        }
+        let name = ServerName::try_from(tls.name.clone()).map_err(|_| Unusable::Name(tls.name.clone()))?;
+        Ok(Self { client: Arc::new(client), name, resume: tls.resume })
+    }
+
+    /// Seeds the thread's random generator now, because doing so costs as much as many requests.
+    pub fn warm_up(&self) {
+        // If it fails, the first handshake fails too, with a message.
+        let _ = self.client.crypto_provider().secure_random.fill(&mut [0; 32]);
+    }
+
+    /// A link for one slot, which keeps its own session.
+    pub fn link(&self) -> Link {
+        let mut client = Arc::clone(&self.client);
+        if self.resume {
+            Arc::make_mut(&mut client).resumption = Resumption::store(Arc::new(SlotSession::default()));
+        }
+        Link::new(client, self.name.clone())
+    }
+}
+
+/// The suites and groups to offer, in order of preference.
+fn provider(tls: &Tls) -> CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    if !tls.suites.is_empty() {
+        provider.cipher_suites = pick(&tls.suites, aws_lc_rs::ALL_CIPHER_SUITES, |suite| suite.suite().into());
+    }
+    if !tls.groups.is_empty() {
+        provider.kx_groups = pick(&tls.groups, aws_lc_rs::ALL_KX_GROUPS, |group| group.name().into());
+    }
+    provider
+}
+
+/// Those of `all` with these numbers, in the order of the numbers.
+fn pick<T: Copy>(numbers: &[u16], all: &[T], number: impl Fn(T) -> u16) -> Vec<T> {
+    numbers.iter().filter_map(|wanted| all.iter().copied().find(|one| number(*one) == *wanted)).collect()
+}
+
+fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Unusable> {
+    if !tls.check {
+        return Ok(Arc::new(Unchecked(provider.signature_verification_algorithms.supported_schemes())));
+    }
+    let (named, trusted) = match &tls.roots {
+        Some(file) => {
+            let named = certificates(file)?;
+            (named.clone(), named)
+        }
+        None => (Vec::new(), rustls_native_certs::load_native_certs().certs),
+    };
+    let mut roots = RootCertStore::empty();
+    // A certificate that cannot be a root may still be a server's own.
+    roots.add_parsable_certificates(trusted);
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+    let roots = verifier.map_err(|_| match &tls.roots {
+        Some(file) => Unusable::NoCertificate(file.name.clone()),
+        None => Unusable::NoRoots,
+    })?;
+    Ok(Arc::new(Checked { roots, named }))
+}
+
+fn certificates(file: &Material) -> Result<Vec<CertificateDer<'static>>, Unusable> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(file.contents()?).collect();
+    certificates.ok().filter(|found| !found.is_empty()).ok_or_else(|| Unusable::NoCertificate(file.name.clone()))
+}
+
+fn key(file: &Material) -> Result<PrivateKeyDer<'static>, Unusable> {
+    let text = file.contents()?;
+    PrivateKeyDer::from_pem_slice(text).map_err(|_| match memchr::memmem::find(text, b"ENCRYPTED") {
+        Some(_) => Unusable::EncryptedKey(file.name.clone()),
+        None => Unusable::NoKey(file.name.clone()),
+    })
+}
+
+fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
+    let reason = match error {
+        rustls::Error::InconsistentKeys(_) => "the key does not match the certificate".to_owned(),
+        rustls::Error::General(_) => {
+            "the key is damaged or of an unsupported type; use RSA (from 2048 bits), ECDSA or Ed25519".to_owned()
+        }
+        error => error.to_string(),
+    };
+    Unusable::Identity { certificates: identity.certificates.name.clone(), key: identity.key().name.clone(), reason }
+}

@@ -1,0 +1,154 @@
+//! What went wrong in TLS, during the handshake or after it: the kind of failure, and an example in words.
+
+use rustls::pki_types::{ServerName, UnixTime};
+use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
+use time::OffsetDateTime;
+
+use onrush_stats::TlsFailure;
+
+/// How many bytes from a server are kept as an example.
+const EXAMPLE_BYTES: usize = 60;
+/// The most names of a certificate that a message lists.
+const NAMES_MAX: usize = 3;
+/// The record types: the only first byte that every version of TLS allows.
+const RECORDS: std::ops::RangeInclusive<u8> = 20..=23;
+const MAJOR: u8 = 3;
+
+/// A failure of TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkFailure {
+    /// The kind of failure.
+    pub cause: TlsFailure,
+    /// The details of this case, unescaped; empty if there are none.
+    pub example: Vec<u8>,
+}
+
+impl LinkFailure {
+    /// The server has closed the connection.
+    pub fn closed() -> Self {
+        Self { cause: TlsFailure::Closed, example: Vec::new() }
+    }
+
+    /// Translates the library's error.
+    pub(super) fn of(error: &Error) -> Self {
+        let (cause, example) = match error {
+            Error::InvalidCertificate(error) => certificate(error),
+            Error::AlertReceived(alert) => (TlsFailure::Alert((*alert).into()), String::new()),
+            Error::PeerIncompatible(reason) => (TlsFailure::Incompatible, incompatible(reason).to_owned()),
+            Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
+                (TlsFailure::NotTls, String::new())
+            }
+            error => (TlsFailure::Misbehaved, error.to_string()),
+        };
+        Self { cause, example: example.into_bytes() }
+    }
+}
+
+/// Checks that the first bytes from a server can be TLS.
+pub(super) fn look_at(bytes: &[u8]) -> Result<(), LinkFailure> {
+    let is_tls = match bytes {
+        [kind, major, ..] => RECORDS.contains(kind) && *major == MAJOR,
+        [kind] => RECORDS.contains(kind),
+        [] => true,
+    };
+    if is_tls {
+        return Ok(());
+    }
+    let line = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
+    let example = bytes[..line.min(EXAMPLE_BYTES)].to_vec();
+    let is_text = example.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    Err(LinkFailure { cause: if is_text { TlsFailure::PlainText } else { TlsFailure::NotTls }, example })
+}
+
+fn certificate(error: &CertificateError) -> (TlsFailure, String) {
+    match error {
+        CertificateError::ExpiredContext { not_after, .. } => {
+            (TlsFailure::Expired, format!("it was valid until {}", date(*not_after)))
+        }
+        CertificateError::Expired => (TlsFailure::Expired, String::new()),
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            (TlsFailure::NotYetValid, format!("it is valid from {}", date(*not_before)))
+        }
+        CertificateError::NotValidYet => (TlsFailure::NotYetValid, String::new()),
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            (TlsFailure::WrongName, wrong_name(expected, presented))
+        }
+        CertificateError::NotValidForName => (TlsFailure::WrongName, String::new()),
+        CertificateError::UnknownIssuer => (TlsFailure::UnknownIssuer, String::new()),
+        // What `trust` returns for an unknown issuer if the certificate signed itself.
+        CertificateError::ApplicationVerificationFailure => (TlsFailure::SelfSigned, String::new()),
+        error => (TlsFailure::Certificate, error.to_string()),
+    }
+}
+
+/// Which names the certificate is for. The library writes a name as `DnsName("a.example")`.
+fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
+    let plain = |name: &String| {
+        let inside = name.split_once('(').map_or(name.as_str(), |(_, inside)| inside);
+        inside.trim_end_matches(')').trim_matches('"').to_owned()
+    };
+    let names: Vec<String> = presented.iter().take(NAMES_MAX).map(plain).collect();
+    let more = if presented.len() > NAMES_MAX { ", …" } else { "" };
+    let (names, expected) = (names.join(", "), expected.to_str());
+    if names.is_empty() {
+        return format!("it names no host, so it is not valid for {expected}");
+    }
+    format!("it is for {names}{more}, not for {expected}")
+}
+
+/// Why there is no TLS with this server; empty if the reason is of no use to a user.
+fn incompatible(reason: &PeerIncompatible) -> &'static str {
+    match reason {
+        PeerIncompatible::ServerDoesNotSupportTls12Or13
+        | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+        | PeerIncompatible::Tls12NotOfferedOrEnabled => "the server chose a TLS version that was not offered",
+        PeerIncompatible::NoCertificateRequestSignatureSchemesInCommon => {
+            "the server asks for a client certificate, but allows no signature that onrush can make"
+        }
+        _ => "",
+    }
+}
+
+/// A moment as a date in UTC: `2024-02-29 12:00:00 UTC`.
+fn date(time: UnixTime) -> String {
+    let moment =
+        i64::try_from(time.as_secs()).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    let Some(moment) = moment else { return "a year after 9999".to_owned() };
+    let (hour, minute, second) = moment.to_hms();
+    format!("{} {hour:02}:{minute:02}:{second:02} UTC", moment.date())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_date_is_a_date() {
+        let at = |seconds| date(UnixTime::since_unix_epoch(Duration::from_secs(seconds)));
+        assert_eq!(at(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(at(1_709_251_199), "2024-02-29 23:59:59 UTC");
+        assert_eq!(at(4_102_444_800), "2100-01-01 00:00:00 UTC");
+        assert_eq!(at(u64::MAX / 2), "a year after 9999");
+    }
+
+    #[test]
+    fn the_first_bytes_tell_text_from_tls_and_from_anything_else() {
+        let cause = |bytes: &[u8]| look_at(bytes).map_err(|failure| failure.cause);
+        assert_eq!(cause(b"\x16\x03\x03\x00\x7a"), Ok(()));
+        assert_eq!(cause(b"\x15"), Ok(()));
+        assert_eq!(cause(b"HTTP/1.1 400 Bad Request\r\n"), Err(TlsFailure::PlainText));
+        assert_eq!(cause(b"\x16\x02\x00"), Err(TlsFailure::NotTls));
+        assert_eq!(cause(b"\x00\xff"), Err(TlsFailure::NotTls));
+    }
+
+    #[test]
+    fn a_name_is_shown_without_the_librarys_words() {
+        let expected = ServerName::try_from("www.example").unwrap();
+        let presented = ["DnsName(\"a.example\")", "DnsName(\"b.example\")"].map(str::to_owned);
+        assert_eq!(wrong_name(&expected, &presented), "it is for a.example, b.example, not for www.example");
+        assert_eq!(wrong_name(&expected, &[]), "it names no host, so it is not valid for www.example");
+    }
+}

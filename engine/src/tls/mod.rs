@@ -1,0 +1,347 @@
+//! TLS between the transport and the protocol, without I/O; the only module that uses the TLS library.
+//!
+//! A [`Config`] is made once per run and shared by all threads. It makes a [`Link`] for every slot, which outlives the
+//! slot's connections and keeps their session, so that the next one can resume it. Received bytes are decrypted in
+//! place; only the beginning of an incomplete record is kept.
+
+mod config;
+mod failure;
+mod sessions;
+mod trust;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, Unusable};
+pub use failure::LinkFailure;
+
+use std::sync::Arc;
+
+use onrush_proto::Transmit;
+use rustls::client::{ClientConfig, UnbufferedClientConnection};
+use rustls::pki_types::ServerName;
+use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic};
+use rustls::{HandshakeKind, client::ClientConnectionData};
+
+use onrush_stats::Negotiated;
+
+/// The header of a record: type, version and length.
+const HEADER: usize = 5;
+/// The longest record that the standards allow, without the header.
+const RECORD_MAX: usize = 16 * 1024 + 2048;
+/// The most that is encrypted at once, so that a large body is not in memory twice.
+const SEALED_MAX: usize = 64 * 1024;
+/// More than encrypting adds to [`SEALED_MAX`] bytes.
+const OVERHEAD_MAX: usize = 512;
+
+/// One slot's TLS.
+pub struct Link {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    connection: Option<UnbufferedClientConnection>,
+    /// Received records that are incomplete.
+    incoming: Vec<u8>,
+    /// What the handshake has to send, encrypted if need be.
+    outgoing: Vec<u8>,
+    /// What the protocol sends, and how much of it has been encrypted.
+    plain: Option<(Transmit, usize)>,
+    /// Encrypted bytes handed over that the transport has not accepted yet.
+    unsent: usize,
+    /// How many plain bytes they contain.
+    unsent_plain: usize,
+    is_established: bool,
+    is_closed: bool,
+    /// Whether close_notify or an alert has been sent.
+    has_taken_leave: bool,
+}
+
+/// An established connection on which nothing is in flight, without its link.
+pub struct Session(UnbufferedClientConnection);
+
+impl Link {
+    /// A link that is not connected.
+    fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
+        Self {
+            config,
+            name,
+            connection: None,
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            plain: None,
+            unsent: 0,
+            unsent_plain: 0,
+            is_established: false,
+            is_closed: false,
+            has_taken_leave: false,
+        }
+    }
+
+    /// Begins the handshake of a new connection.
+    pub fn begin(&mut self) -> Result<(), LinkFailure> {
+        self.end();
+        let (config, name) = (Arc::clone(&self.config), self.name.clone());
+        self.connection = Some(UnbufferedClientConnection::new(config, name).map_err(|error| LinkFailure::of(&error))?);
+        self.process(&mut [], &mut |_| {}).map(drop)
+    }
+
+    /// Forgets the connection, but keeps its session.
+    pub fn end(&mut self) {
+        *self = Self::new(Arc::clone(&self.config), self.name.clone());
+    }
+
+    /// Whether the connection is established and nothing is in flight on it.
+    pub fn is_quiet(&self) -> bool {
+        let has_nothing = self.incoming.is_empty() && self.outgoing.is_empty() && self.plain.is_none();
+        self.is_established && !self.is_closed && has_nothing && self.unsent == 0
+    }
+
+    /// Gives away an established connection on which nothing is in flight, for another link to resume.
+    pub fn suspend(&mut self) -> Option<Session> {
+        self.connection.take().map(Session)
+    }
+
+    /// Continues with a connection that another link gave away.
+    pub fn resume(&mut self, session: Session) {
+        self.end();
+        (self.connection, self.is_established) = (Some(session.0), true);
+    }
+
+    /// Whether the handshake has begun.
+    pub fn has_begun(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Whether the handshake is complete.
+    pub fn is_established(&self) -> bool {
+        self.is_established
+    }
+
+    /// Whether the server has announced that it will send nothing more.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// How many received bytes belong to an incomplete record.
+    pub fn pending(&self) -> u64 {
+        self.incoming.len() as u64
+    }
+
+    /// Takes received bytes, which it overwrites, and passes the decrypted ones to `take`, piece by piece.
+    pub fn receive(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<(), LinkFailure> {
+        if self.connection.is_none() || self.is_closed {
+            return Ok(());
+        }
+        if !self.is_established {
+            failure::look_at(if self.incoming.is_empty() { bytes } else { &self.incoming })?;
+        }
+        let mut rest = bytes;
+        while !self.incoming.is_empty() && !rest.is_empty() {
+            // Completing one record leaves the others in place; a handshake message may need several.
+            let missing = if self.is_established { missing(&self.incoming) } else { 0 };
+            let (piece, behind) = rest.split_at_mut(if missing > 0 { missing.min(rest.len()) } else { rest.len() });
+            self.incoming.extend_from_slice(piece);
+            rest = behind;
+            if missing <= piece.len() && has_record(&self.incoming) {
+                let mut incoming = std::mem::take(&mut self.incoming);
+                let used = self.process(&mut incoming, take)?;
+                if used < incoming.len() {
+                    incoming.drain(..used);
+                    self.incoming = incoming;
+                }
+            }
+        }
+        let used = if has_record(rest) { self.process(rest, take)? } else { 0 };
+        self.incoming.extend_from_slice(&rest[used..]);
+        Ok(())
+    }
+
+    /// Hands over what the protocol sends; all of the previous bytes must have been accepted.
+    pub fn send(&mut self, plain: Transmit) {
+        debug_assert!(self.plain.is_none(), "one send at a time");
+        self.plain = Some((plain, 0));
+    }
+
+    /// The next bytes for the transport, unless some are in flight or there are none. After handing them over, report
+    /// how many were accepted with [`Self::accepted`].
+    pub fn seal(&mut self) -> Result<Option<Transmit>, LinkFailure> {
+        if self.unsent > 0 || (self.outgoing.is_empty() && (self.plain.is_none() || !self.is_established)) {
+            return Ok(None);
+        }
+        let mut records = std::mem::take(&mut self.outgoing);
+        if self.is_established
+            && let Some((plain, before)) = self.plain.take()
+        {
+            let rest = &plain.bytes()[before..];
+            let piece = &rest[..rest.len().min(SEALED_MAX)];
+            self.encrypt(piece, &mut records)?;
+            self.unsent_plain = piece.len();
+            if piece.len() < rest.len() {
+                self.plain = Some((plain, before + SEALED_MAX));
+            }
+        }
+        self.unsent = records.len();
+        Ok(Some(Transmit::Owned(records)))
+    }
+
+    /// The alert or close_notify to send before the connection is closed. Empty if it cannot follow what was sent, or
+    /// was sent before.
+    pub fn last_words(&mut self) -> Vec<u8> {
+        if self.unsent > 0 || std::mem::replace(&mut self.has_taken_leave, true) {
+            return Vec::new();
+        }
+        let mut words = std::mem::take(&mut self.outgoing);
+        if self.is_established && words.is_empty() {
+            // If it cannot be sent, the peer does without.
+            let _ = self.write(&mut words, say_goodbye);
+        }
+        words
+    }
+
+    /// Notes that the transport accepted `n` more bytes; returns how many plain bytes those are.
+    pub fn accepted(&mut self, n: usize) -> usize {
+        self.unsent = self.unsent.saturating_sub(n);
+        if self.unsent == 0 { std::mem::take(&mut self.unsent_plain) } else { 0 }
+    }
+
+    /// What was negotiated, and whether a session was resumed.
+    pub fn negotiated(&self) -> (Negotiated, bool) {
+        let Some(connection) = &self.connection else { return (Negotiated::default(), false) };
+        let negotiated = Negotiated {
+            version: connection.protocol_version().map_or(0, u16::from),
+            suite: connection.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),
+            group: connection.negotiated_key_exchange_group().map_or(0, |group| group.name().into()),
+        };
+        (negotiated, connection.handshake_kind() == Some(HandshakeKind::Resumed))
+    }
+
+    /// The protocol that was negotiated (ALPN), if any.
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.connection.as_ref().and_then(|connection| connection.alpn_protocol())
+    }
+
+    /// Lets the library process complete records; returns how many bytes it used up.
+    fn process(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<usize, LinkFailure> {
+        let Some(connection) = &mut self.connection else { return Ok(bytes.len()) };
+        let mut used = 0;
+        loop {
+            let UnbufferedStatus { mut discard, state } = connection.process_tls_records(&mut bytes[used..]);
+            let state = match state {
+                Ok(state) => state,
+                Err(error) => {
+                    // Next comes the alert for the server. After that the connection is dropped: the library may expect
+                    // to find the bytes of half a message again, and they are gone.
+                    let next = connection.process_tls_records(&mut bytes[used + discard..]);
+                    if let Ok(ConnectionState::EncodeTlsData(data)) = next.state {
+                        encode(data, &mut self.outgoing);
+                    }
+                    self.connection = None;
+                    return Err(LinkFailure::of(&error));
+                }
+            };
+            let is_waiting = match state {
+                ConnectionState::ReadTraffic(mut records) => {
+                    while let Some(record) = records.next_record() {
+                        let record = record.map_err(|error| LinkFailure::of(&error))?;
+                        discard += record.discard;
+                        take(record.payload);
+                    }
+                    // If nothing follows, there is no need to call the library again.
+                    self.is_established && used + discard == bytes.len()
+                }
+                ConnectionState::EncodeTlsData(data) => {
+                    encode(data, &mut self.outgoing);
+                    false
+                }
+                ConnectionState::TransmitTlsData(data) => {
+                    data.done();
+                    false
+                }
+                ConnectionState::WriteTraffic(_) => {
+                    self.is_established = true;
+                    true
+                }
+                ConnectionState::PeerClosed | ConnectionState::Closed => {
+                    self.is_closed = true;
+                    true
+                }
+                _ => true,
+            };
+            used += discard;
+            if is_waiting {
+                return Ok(used);
+            }
+        }
+    }
+
+    /// Appends `plain` to `records`, encrypted.
+    fn encrypt(&mut self, plain: &[u8], records: &mut Vec<u8>) -> Result<(), LinkFailure> {
+        self.write(records, |traffic, records| encrypt(traffic, plain, records))
+    }
+
+    /// Calls `act` to append something to `records`, after what the library has to send.
+    fn write(
+        &mut self,
+        records: &mut Vec<u8>,
+        act: impl FnOnce(WriteTraffic<'_, ClientConnectionData>, &mut Vec<u8>) -> Result<(), LinkFailure>,
+    ) -> Result<(), LinkFailure> {
+        let Some(connection) = &mut self.connection else { return Err(LinkFailure::closed()) };
+        loop {
+            // The library remembers where in them an incomplete message begins.
+            match connection.process_tls_records(&mut self.incoming).state.map_err(|error| LinkFailure::of(&error))? {
+                ConnectionState::WriteTraffic(traffic) => return act(traffic, records),
+                ConnectionState::EncodeTlsData(data) => encode(data, records),
+                ConnectionState::TransmitTlsData(data) => data.done(),
+                _ => return Err(LinkFailure::closed()),
+            }
+        }
+    }
+}
+
+/// Appends what the handshake has to send.
+fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, out: &mut Vec<u8>) {
+    let start = out.len();
+    if let Err(EncodeError::InsufficientSize(size)) = data.encode(&mut []) {
+        out.resize(start + size.required_size, 0);
+        let encoded = data.encode(&mut out[start..]);
+        debug_assert!(encoded.is_ok(), "it has the size that was asked for");
+    }
+}
+
+/// Appends a close_notify.
+fn say_goodbye(mut traffic: WriteTraffic<'_, ClientConnectionData>, out: &mut Vec<u8>) -> Result<(), LinkFailure> {
+    let start = out.len();
+    out.resize(start + OVERHEAD_MAX, 0);
+    let length = traffic.queue_close_notify(&mut out[start..]).unwrap_or(0);
+    out.truncate(start + length);
+    Ok(())
+}
+
+fn encrypt(
+    mut traffic: WriteTraffic<'_, ClientConnectionData>,
+    plain: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), LinkFailure> {
+    let start = out.len();
+    out.resize(start + plain.len() + OVERHEAD_MAX, 0);
+    match traffic.encrypt(plain, &mut out[start..]) {
+        Ok(length) => {
+            out.truncate(start + length);
+            Ok(())
+        }
+        Err(EncryptError::InsufficientSize(_) | EncryptError::EncryptExhausted) => Err(LinkFailure::closed()),
+    }
+}
+
+/// How many bytes are missing from the first record, or from its header if that is incomplete. Zero if the record is
+/// too long to be valid.
+fn missing(bytes: &[u8]) -> usize {
+    let whole = bytes
+        .first_chunk()
+        .map_or(HEADER, |[_, _, _, high, low]: &[u8; HEADER]| HEADER + usize::from(u16::from_be_bytes([*high, *low])));
+    if whole > HEADER + RECORD_MAX { 0 } else { whole.saturating_sub(bytes.len()) }
+}
+
+/// Whether the first record is complete.
+fn has_record(bytes: &[u8]) -> bool {
+    bytes.len() >= HEADER && missing(bytes) == 0
+}

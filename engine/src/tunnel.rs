@@ -1,0 +1,41 @@
+//! The tunnel through a proxy: a new connection asks the proxy for it before anything else. What the proxy sends after
+//! its response comes from the target.
+
+use onrush_proto::http1::Wire;
+use onrush_proto::{Nanos, Transmit, http1};
+
+use onrush_stats::ProxyFailure;
+
+/// One connection's tunnel, until it is open.
+pub struct Tunnel {
+    /// When the connect began.
+    pub since: Nanos,
+    http: http1::Tunnel,
+}
+
+impl Tunnel {
+    /// The tunnel of a connection whose connect began at `since`; `connect` is the request for it.
+    pub fn new(since: Nanos, connect: &Wire) -> Self {
+        Self { since, http: http1::Tunnel::new(connect) }
+    }
+
+    /// The request to the proxy, once.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.http.poll_transmit()
+    }
+
+    /// The transport accepted `n` more bytes of the request.
+    pub fn handle_sent(&mut self, n: usize) {
+        self.http.handle_sent(n);
+    }
+
+    /// Takes received bytes. When the tunnel is open, returns how many of them are the proxy's response.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<Option<usize>, ProxyFailure> {
+        match self.http.handle_bytes(bytes).map_err(ProxyFailure::Answer)? {
+            None => Ok(None),
+            Some(_) if !self.http.is_sent() => Err(ProxyFailure::Early),
+            Some((200..=299, used)) => Ok(Some(used)),
+            Some((status, _)) => Err(ProxyFailure::Status(status)),
+        }
+    }
+}

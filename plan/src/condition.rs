@@ -1,0 +1,220 @@
+//! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`, at which a gate fails; and stop terms, such as
+//! `p99+-2%`, which set how precise a figure must be before the run ends.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Percent;
+use crate::LimitedBy;
+
+/// Terms that must all hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The terms, at least one.
+    pub terms: Vec<Term>,
+}
+
+/// A figure, and what it is compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// The term as typed.
+    pub text: String,
+    /// The figure.
+    pub metric: Metric,
+    /// How the figure must compare with the value.
+    pub comparison: Comparison,
+    /// What the figure is compared with.
+    pub value: Value,
+}
+
+/// How precise a figure must be for the run to end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StopTerm {
+    /// The term as typed.
+    pub text: String,
+    /// The figure: a percentile between the minimum and the maximum, the mean, or the rate.
+    pub metric: Metric,
+    /// The largest half-width of its 95 % confidence interval, as a share of the figure.
+    pub half_width: f64,
+}
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Metric {
+    /// A latency.
+    Latency(View, Statistic),
+    /// Complete responses per second.
+    Rate,
+    /// Requests that failed, were abandoned, late, dropped or unsent, or got a status of 400 or higher, each counted
+    /// once, as a share of those that were due.
+    Errors,
+    /// The time in which requests were due and no response came for far longer than usual, as a share of the time.
+    Unavailable,
+    /// Errors of one of wrk's kinds.
+    ErrorsOf(ErrorKind),
+    /// Responses with one status.
+    Status(u16),
+    /// Responses with a status of one class: 5 means 500 to 599.
+    StatusClass(u16),
+    /// Requests that left more than a millisecond after they were due.
+    Late,
+    /// Requests that were never sent because it was too late.
+    Dropped,
+    /// What limited the run.
+    Verdict,
+}
+
+/// The moment a latency is measured from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum View {
+    /// The one that the text report shows.
+    Shown,
+    /// When the request was due.
+    Scheduled,
+    /// When the request was sent.
+    Service,
+}
+
+/// A statistic of the latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Statistic {
+    /// The minimum.
+    Least,
+    /// A percentile.
+    Percentile(Percent),
+    /// The mean.
+    Mean,
+    /// The maximum.
+    Max,
+}
+
+/// wrk's kinds of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ErrorKind {
+    /// A connection could not be opened.
+    Connect,
+    /// A response could not be read.
+    Read,
+    /// A request could not be written.
+    Write,
+    /// A request lasted longer than the timeout.
+    Timeout,
+}
+
+/// The fewest responses that a batch needs beyond a percentile, or in all for any other figure.
+const BEYOND_MIN: f64 = 10.0;
+
+/// How a figure must compare with its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    More,
+    /// `>=`
+    AtLeast,
+    /// `=`
+    Equal,
+    /// `!=`
+    Unequal,
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A time.
+    Time(Duration),
+    /// A number.
+    Number(f64),
+    /// A share (0 to 1) of the requests that were due, or, without a rate, of those that were sent; of the time where the
+    /// figure is one.
+    Share(f64),
+    /// A multiple of the rate that was asked for.
+    OfAsked(f64),
+    /// A limit of the run.
+    LimitedBy(LimitedBy),
+}
+
+/// As typed, without blanks around its terms.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let terms: Vec<&str> = self.terms.iter().map(|term| term.text.as_str()).collect();
+        f.write_str(&terms.join(","))
+    }
+}
+
+impl Comparison {
+    /// All comparisons with their signs, each before any that is a prefix of it.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::AtMost, "<="),
+        (Self::Less, "<"),
+        (Self::AtLeast, ">="),
+        (Self::More, ">"),
+        (Self::Unequal, "!="),
+        (Self::Equal, "="),
+    ];
+
+    /// How it is written.
+    pub fn sign(self) -> &'static str {
+        Self::ALL.into_iter().find(|(comparison, _)| *comparison == self).map_or("", |(_, sign)| sign)
+    }
+
+    /// The comparison that holds where this one does not.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Less => Self::AtLeast,
+            Self::AtMost => Self::More,
+            Self::More => Self::AtMost,
+            Self::AtLeast => Self::Less,
+            Self::Equal => Self::Unequal,
+            Self::Unequal => Self::Equal,
+        }
+    }
+
+    /// Whether the comparison holds between a figure and a value.
+    pub fn holds(self, figure: f64, value: f64) -> bool {
+        match self {
+            Self::Less => figure < value,
+            Self::AtMost => figure <= value,
+            Self::More => figure > value,
+            Self::AtLeast => figure >= value,
+            Self::Equal => figure == value,
+            Self::Unequal => figure != value,
+        }
+    }
+}
+
+impl Condition {
+    /// The first term that only makes sense for a run with a rate.
+    pub fn needs_rate(&self) -> Option<&Term> {
+        self.terms.iter().find(|term| term.metric.needs_rate() || matches!(term.value, Value::OfAsked(_)))
+    }
+}
+
+impl StopTerm {
+    /// The fewest responses that each batch of a run needs for the figure to mean anything.
+    pub fn completed_min(&self) -> u64 {
+        let beyond = match self.metric {
+            Metric::Latency(_, Statistic::Percentile(percent)) => percent.value().min(100.0 - percent.value()) / 100.0,
+            _ => 1.0,
+        };
+        // A rounding error must not add one.
+        (BEYOND_MIN / beyond - 1e-6).ceil() as u64
+    }
+
+    /// The figure as it was typed.
+    pub fn name(&self) -> &str {
+        self.text.split(['+', '±']).next().unwrap_or_default().trim_end()
+    }
+}
+
+impl Metric {
+    /// Whether only a run with a rate has this figure.
+    pub fn needs_rate(self) -> bool {
+        matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(View::Scheduled, _))
+    }
+}

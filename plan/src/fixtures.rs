@@ -1,0 +1,58 @@
+//! Hand-made plans, for tests.
+
+use std::time::Duration;
+
+use crate::schedule::{Arrivals, Rate, Stage};
+use crate::target::Scheme;
+use crate::{Dialect, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
+
+/// A run of `seconds` on `url`.
+pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
+    let target = Target {
+        typed: url.to_owned(),
+        scheme: Scheme::Http,
+        host: "127.0.0.1".to_owned(),
+        port: None,
+        port_text: None,
+        path: "/".to_owned(),
+        userinfo: None,
+    };
+    Plan {
+        target,
+        way: Way::default(),
+        tls: None,
+        request: Request::default(),
+        body: None,
+        load: Load::new(threads, connections),
+        first_connection: 0,
+        schedule: None,
+        levels: None,
+        requests_per_connection: None,
+        stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
+        until: Vec::new(),
+        warmup: Duration::ZERO,
+        timeout: Some(Duration::from_secs(2)),
+        give_up: Some(Duration::from_secs(30)),
+        dialect,
+        io: Io::Auto,
+        phases: false,
+        once: false,
+        spin: Spin::Auto,
+        script: None,
+        seed: 1,
+        show: Show { cmm_layout: dialect == Dialect::WrkCmm, notes: true, ..Show::default() },
+    }
+}
+
+/// This many requests per second, evenly.
+pub fn schedule(per_s: u64) -> Schedule {
+    let rate = Rate::from_per_second(per_s).expect("a rate");
+    Schedule {
+        arrivals: Arrivals::Uniform,
+        stages: vec![Stage::open(rate)],
+        part: Part::WHOLE,
+        catch_up: None,
+        max_late: None,
+        send_slice: None,
+    }
+}

@@ -1,0 +1,237 @@
+//! The plan of a run: plain data that can be stored, sent to another machine and split between threads.
+//!
+//! What was typed is turned into a plan before anything is measured.
+
+pub mod condition;
+pub mod experiment;
+pub mod filter;
+#[cfg(any(test, feature = "testing"))]
+pub mod fixtures;
+pub mod levels;
+mod limited_by;
+pub mod limits;
+pub mod load;
+pub mod material;
+pub mod output;
+pub mod part;
+pub mod percent;
+pub mod place;
+pub mod proxy;
+mod random;
+pub mod request;
+pub mod resolve;
+pub mod sampling;
+pub mod schedule;
+pub mod search;
+pub mod secrets;
+pub mod socket;
+pub mod stop;
+pub mod target;
+pub mod tls;
+pub mod transport;
+pub mod way;
+
+pub use condition::{Condition, StopTerm};
+pub use experiment::Experiment;
+pub use filter::Filter;
+pub use levels::Levels;
+pub use limited_by::LimitedBy;
+pub use load::{Load, PerConnection};
+pub use material::{Material, Unreadable};
+pub use output::{Breakout, Format, Kind, Output, Show};
+pub use part::Part;
+pub use percent::Percent;
+pub use place::{Order, Place, PlacedLevel};
+pub use proxy::Proxy;
+pub use random::Random;
+pub use request::Request;
+pub use resolve::Addresses;
+pub use sampling::SocketSampling;
+pub use schedule::Schedule;
+pub use search::Search;
+pub use socket::SocketOptions;
+pub use stop::Stop;
+pub use target::Target;
+pub use tls::Tls;
+pub use way::Way;
+
+use serde::{Deserialize, Serialize};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use limits::SCRIPT_MAX_MIB;
+
+/// One run with everything decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Where the load goes.
+    pub target: Target,
+    /// How connections reach the target.
+    pub way: Way,
+    /// The TLS settings; `None`: no TLS.
+    pub tls: Option<Tls>,
+    /// The content of every request, except for its body.
+    pub request: Request,
+    /// The body of every request, if there is one.
+    pub body: Option<Material>,
+    /// The Lua script that shapes requests and their timing.
+    pub script: Option<Script>,
+    /// The number of threads and connections.
+    pub load: Load,
+    /// When requests are due; `None`: whenever a connection is free.
+    pub schedule: Option<Schedule>,
+    /// The number of connections over time; `None`: the number in `load`.
+    pub levels: Option<Levels>,
+    /// The number of connections that come before the first of these on other machines. Connections take turns with the
+    /// source addresses, so their numbers must continue across machines.
+    pub first_connection: u32,
+    /// The most requests that a connection carries before it is replaced; `None`: any number.
+    pub requests_per_connection: Option<PerConnection>,
+    /// When the run ends.
+    pub stop: Stop,
+    /// The run ends earlier once all these figures are precise enough; empty: it does not.
+    pub until: Vec<StopTerm>,
+    /// The length of the warm-up, under load but not measured; the end of the run is counted from its end.
+    pub warmup: Duration,
+    /// A request that takes longer is counted as a timeout; `None`: never.
+    pub timeout: Option<Duration>,
+    /// A request that takes longer is abandoned and its connection replaced; `None`: never.
+    pub give_up: Option<Duration>,
+    /// The tool whose rules and report text apply.
+    pub dialect: Dialect,
+    /// The backend that was asked for.
+    pub io: Io,
+    /// Whether the phases of every request are measured.
+    pub phases: bool,
+    /// Whether, instead of a load test, one request is sent and shown in full.
+    pub once: bool,
+    /// Whether idle waits busy-poll instead of blocking.
+    pub spin: Spin,
+    /// The seed of every random sequence of the run.
+    pub seed: u64,
+    /// What is done with the result on this machine.
+    #[serde(skip)]
+    pub show: Show,
+}
+
+impl Plan {
+    /// Reads the files that the run needs; they are not opened later.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be read.
+    pub fn read_materials(&mut self) -> Result<(), Unreadable> {
+        self.script.iter_mut().try_for_each(|script| script.file.read("--script", SCRIPT_MAX_MIB))?;
+        self.tls.iter_mut().try_for_each(Tls::read_materials)
+    }
+
+    /// The body of every request, which may be empty.
+    ///
+    /// # Errors
+    ///
+    /// When its contents did not come with the plan.
+    pub fn body(&self) -> Result<&[u8], Unreadable> {
+        self.body.as_ref().map_or(Ok(&[]), Material::contents)
+    }
+
+    /// The body, shared with callers that keep it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Plan::body`].
+    pub fn shared_body(&self) -> Result<Arc<[u8]>, Unreadable> {
+        self.body.as_ref().map_or_else(|| Ok(Arc::default()), Material::shared)
+    }
+
+    /// Whether stages set the length of the run.
+    pub fn is_staged(&self) -> bool {
+        let stages = self.schedule.iter().flat_map(|schedule| &schedule.stages);
+        self.levels.is_some() || stages.into_iter().any(|stage| stage.length.is_some())
+    }
+
+    /// The proxy login that every request carries.
+    pub fn request_login(&self) -> Option<&str> {
+        let proxy = self.way.proxy.as_ref()?;
+        let login = self.request.headers.iter().find(|header| proxy.is_login(header));
+        login.map(|(_, value)| value.as_str())
+    }
+
+    /// The header fields that the user gave: without the proxy login, and without the default `Host`.
+    pub fn own_headers(&self) -> Vec<(String, String)> {
+        let authority = self.target.authority();
+        let is_own = |header: &&(String, String)| {
+            let is_login = self.way.proxy.as_ref().is_some_and(|proxy| proxy.is_login(header));
+            !is_login && (header.0 != "Host" || header.1 != authority)
+        };
+        self.request.headers.iter().filter(is_own).cloned().collect()
+    }
+}
+
+/// A Lua script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Script {
+    /// The file of the script.
+    pub file: Material,
+    /// The arguments after the URL.
+    pub args: Vec<String>,
+}
+
+/// The tool whose options, rules and report are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dialect {
+    /// onrush: wrk's text with the latency as measured.
+    #[default]
+    Native,
+    /// wrk 4.2.
+    Wrk,
+    /// The centminmod fork of wrk.
+    WrkCmm,
+    /// The constant-rate fork of wrk.
+    Wrk2,
+}
+
+impl Dialect {
+    /// Whether the rules of another tool are followed.
+    pub fn is_compat(self) -> bool {
+        self != Self::Native
+    }
+
+    /// The name of the tool whose rules are followed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native => "onrush",
+            Self::Wrk => "wrk",
+            Self::WrkCmm => "wrk-cmm",
+            Self::Wrk2 => "wrk2",
+        }
+    }
+}
+
+/// Whether a worker with few requests in flight busy-polls instead of blocking: a wakeup takes time that would count as
+/// the server's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Spin {
+    /// If there are processors to spare.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// The backend for input and output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Io {
+    /// The best that this machine supports.
+    #[default]
+    Auto,
+    /// io_uring; an error if it is not available.
+    Uring,
+    /// epoll.
+    Epoll,
+    /// In-memory peers and virtual time, described by a file.
+    Sim(PathBuf),
+}

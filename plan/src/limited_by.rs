@@ -1,0 +1,73 @@
+//! The names of what can limit a run, for conditions and verdicts.
+
+use serde::{Deserialize, Serialize};
+
+/// What kept a run from more requests per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedBy {
+    /// The target was as busy as it can be, or requests queued there.
+    Target,
+    /// The generator's threads had no time left.
+    GeneratorCpu,
+    /// They had no time left because of the script.
+    GeneratorScript,
+    /// The rate that was asked for was reached.
+    Schedule,
+    /// There were too few connections to keep the target busy.
+    Connections,
+    /// Segments were lost or queued, or the round trip is long.
+    Network,
+    /// There were too few local ports.
+    Ports,
+    /// The evidence fits more than one of the others, or none.
+    Unclear,
+}
+
+impl LimitedBy {
+    /// All limits.
+    pub const ALL: [Self; 8] = [
+        Self::Target,
+        Self::GeneratorCpu,
+        Self::GeneratorScript,
+        Self::Schedule,
+        Self::Connections,
+        Self::Network,
+        Self::Ports,
+        Self::Unclear,
+    ];
+
+    /// Its name in results and expressions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::GeneratorCpu => "generator_cpu",
+            Self::GeneratorScript => "generator_script",
+            Self::Schedule => "schedule",
+            Self::Connections => "connections",
+            Self::Network => "network",
+            Self::Ports => "ports",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    /// Its words for the middle of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Target => "the target",
+            Self::GeneratorCpu => "onrush itself",
+            Self::GeneratorScript => "the script",
+            Self::Schedule => "the rate asked for",
+            Self::Connections => "the number of connections",
+            Self::Network => "the network",
+            Self::Ports => "the number of local ports",
+            Self::Unclear => "unclear",
+        }
+    }
+
+    /// Whether the figures describe the generator and not the target (`--strict`).
+    pub fn is_our_fault(self) -> bool {
+        matches!(self, Self::GeneratorCpu | Self::GeneratorScript | Self::Ports)
+    }
+}

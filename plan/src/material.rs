@@ -1,0 +1,191 @@
+//! The contents of the files that a run needs: bodies, scripts, certificates.
+//!
+//! A plan that is sent to another machine names each file by its digest, and the contents travel separately. The name
+//! of the file is kept for messages only; the file is never opened again.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aws_lc_rs::digest;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use onrush_text::reason;
+
+/// The contents of a file. Two materials are equal if their names and contents are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "Reference", from = "Reference")]
+pub struct Material {
+    /// The file's name as typed; empty if there was no file.
+    pub name: String,
+    path: PathBuf,
+    /// The digest that the contents must match when they do not come from the file.
+    sha256: Option<String>,
+    contents: Option<Arc<[u8]>>,
+}
+
+/// A material in a plan that is sent to another machine.
+#[derive(Serialize, Deserialize)]
+struct Reference {
+    name: String,
+    /// The SHA-256 of the contents, in hexadecimal.
+    sha256: String,
+}
+
+/// A file that a run needs cannot be read. Its message names the file and the reason.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{role} {name:?}: {reason}")]
+pub struct Unreadable {
+    /// The option that names the file.
+    pub role: &'static str,
+    /// The file's name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Material {
+    /// A file that has not been read.
+    pub fn named(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self { name: path.display().to_string(), path, ..Self::default() }
+    }
+
+    /// These bytes, under the name of a file.
+    pub fn of(name: &str, contents: Vec<u8>) -> Self {
+        Self { contents: Some(contents.into()), ..Self::named(name) }
+    }
+
+    /// Reads the file, unless it has been read already; `role` is the option that names it, for messages.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is longer than `most_mib`.
+    pub fn read(&mut self, role: &'static str, most_mib: u64) -> Result<(), Unreadable> {
+        if self.sha256.is_some() {
+            return self.contents().map(drop);
+        }
+        if self.contents.is_none() {
+            let unreadable = |reason| Unreadable { role, name: self.name.clone(), reason };
+            self.contents = Some(read_at_most(&self.path, most_mib).map_err(unreadable)?.into());
+        }
+        Ok(())
+    }
+
+    /// Attaches the contents to a material of a received plan; returns whether they match its digest.
+    pub fn attach(&mut self, contents: Arc<[u8]>) -> bool {
+        let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == digest_of(&contents));
+        self.contents = Some(contents).filter(|_| fits).or(self.contents.take());
+        fits
+    }
+
+    /// The SHA-256 of the contents, in hexadecimal, which identifies them on other machines; empty while unknown.
+    /// Computing it takes about as long as reading the file.
+    pub fn sha256(&self) -> String {
+        self.sha256.clone().or(self.contents.as_deref().map(digest_of)).unwrap_or_default()
+    }
+
+    /// The contents.
+    ///
+    /// # Errors
+    ///
+    /// When they were neither read nor attached.
+    pub fn contents(&self) -> Result<&[u8], Unreadable> {
+        self.held().map(|contents| &**contents)
+    }
+
+    /// The contents, shared with callers that keep them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Material::contents`].
+    pub fn shared(&self) -> Result<Arc<[u8]>, Unreadable> {
+        self.held().cloned()
+    }
+
+    fn held(&self) -> Result<&Arc<[u8]>, Unreadable> {
+        let missing = || Unreadable {
+            role: "the file",
+            name: self.name.clone(),
+            reason: "its contents did not come with the plan".to_owned(),
+        };
+        self.contents.as_ref().ok_or_else(missing)
+    }
+}
+
+impl PartialEq for Material {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.sha256() == other.sha256()
+    }
+}
+
+impl Eq for Material {}
+
+impl From<Material> for Reference {
+    fn from(material: Material) -> Self {
+        Self { sha256: material.sha256(), name: material.name }
+    }
+}
+
+impl From<Reference> for Material {
+    fn from(Reference { name, sha256 }: Reference) -> Self {
+        Self { name, sha256: Some(sha256), ..Self::default() }
+    }
+}
+
+/// The bytes of a file, of at most so many MiB. At most one byte more is read, because a file may be endless.
+///
+/// # Errors
+///
+/// Why it cannot be read, in words.
+pub fn read_at_most(path: &Path, most_mib: u64) -> Result<Vec<u8>, String> {
+    let most = most_mib << 20;
+    let mut contents = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut contents));
+    match read {
+        Err(error) => Err(reason(&error)),
+        Ok(_) if contents.len() as u64 > most => Err(format!("it is longer than {most_mib} MiB")),
+        Ok(_) => Ok(contents),
+    }
+}
+
+/// The SHA-256 of bytes, in hexadecimal.
+pub fn digest_of(bytes: &[u8]) -> String {
+    let digest = digest::digest(&digest::SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_read_once_and_known_by_their_digest() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("body");
+        std::fs::write(&path, "abc").unwrap();
+        let mut material = Material::named(&path);
+        assert!(material.contents().is_err());
+        material.read("the file", 1).unwrap();
+        std::fs::write(&path, "changed").unwrap();
+        material.read("the file", 1).unwrap();
+        assert_eq!(material.contents(), Ok(&b"abc"[..]));
+        assert_eq!(material.sha256(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        let mut elsewhere: Material = serde_json::from_str(&serde_json::to_string(&material).unwrap()).unwrap();
+        assert_eq!(elsewhere, material);
+        assert!(elsewhere.read("the file", 1).is_err(), "a file of that name here is another one");
+        assert!(!elsewhere.attach(Arc::from(*b"changed")) && elsewhere.contents().is_err());
+        assert!(elsewhere.attach(Arc::from(*b"abc")));
+        assert_eq!(elsewhere.contents(), Ok(&b"abc"[..]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_has_no_end_is_refused_by_name() {
+        let refused = |path: &str, most_mib| Material::named(path).read("--key", most_mib).unwrap_err().to_string();
+        assert_eq!(refused("/nonexistent", 9), "--key \"/nonexistent\": No such file or directory");
+        assert_eq!(refused("/", 9), "--key \"/\": Is a directory");
+        assert!(refused("/dev/zero", 1).ends_with("\"/dev/zero\": it is longer than 1 MiB"));
+    }
+}

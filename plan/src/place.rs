@@ -1,0 +1,57 @@
+//! The place of a run in its experiment.
+
+use serde::{Deserialize, Serialize};
+
+/// The place of a run in its experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
+pub struct Place {
+    /// The experiment's name.
+    pub name: String,
+    /// Shared by all results of one experiment, and by no others.
+    pub id: String,
+    /// The order of its runs.
+    pub order: Order,
+    /// The number of planned rounds.
+    pub rounds: u32,
+    /// The round, from 1.
+    pub round: u32,
+    /// The number of runs that were planned before this one.
+    pub position: u32,
+    /// The number of the point, from 1, in the order of the plan.
+    pub point: u32,
+    /// What was varied, in the plan's order, with the level of this run.
+    pub levels: Vec<PlacedLevel>,
+    /// Why the run does not count, if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// One thing that was varied, and its level in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
+pub struct PlacedLevel {
+    /// What was varied.
+    pub factor: String,
+    /// Its level in this run, in words.
+    pub level: String,
+    /// The number of the level, from 1, in the order of the plan.
+    pub index: u32,
+    /// Whether all other levels are compared with this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub baseline: bool,
+}
+
+/// The order of the runs of an experiment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Each round has every point once, in a balanced order: the only order in which the runs of a round are paired.
+    #[default]
+    Interleaved,
+    /// All runs in one random order.
+    Random,
+    /// All rounds of a point, then those of the next.
+    Sequential,
+}

@@ -1,0 +1,108 @@
+//! An HTTP proxy, and how requests must be written for it.
+
+use onrush_proto::Parts;
+use serde::{Deserialize, Serialize};
+
+use super::target::Scheme;
+use super::{Request, Target};
+
+/// A proxy through which all connections go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proxy {
+    /// Its URL as typed.
+    pub typed: String,
+    /// Its name, or its address without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The value of `Proxy-Authorization`, made from the user in its URL.
+    pub login: Option<String>,
+}
+
+/// The name of the header that logs in.
+const LOGIN: &str = "Proxy-Authorization";
+
+impl Proxy {
+    /// Prepares a request for the proxy by adding the whole URL and the login. A request that goes through a tunnel is
+    /// left unchanged.
+    pub fn address(&self, target: &Target, request: &mut Request) {
+        let Some(origin) = origin(target) else { return };
+        request.target = origin + &request.target;
+        if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(LOGIN)) {
+            request.headers.extend(self.login());
+        }
+    }
+
+    /// The request for a tunnel, which a target that speaks TLS needs.
+    pub fn tunnel(&self, target: &Target) -> Option<Parts> {
+        let is_needed = target.scheme == Scheme::Https;
+        let mut authority = target.authority();
+        if target.port.is_none() {
+            authority += ":443";
+        }
+        let headers = [("Host".to_owned(), authority.clone())].into_iter().chain(self.login()).collect();
+        is_needed.then(|| Parts { method: "CONNECT".to_owned(), target: authority, headers, ..Parts::default() })
+    }
+
+    /// Whether a header is the login from the proxy's URL.
+    pub fn is_login(&self, (name, value): &(String, String)) -> bool {
+        name == LOGIN && Some(value) == self.login.as_ref()
+    }
+
+    fn login(&self) -> Option<(String, String)> {
+        self.login.clone().map(|login| (LOGIN.to_owned(), login))
+    }
+}
+
+/// The scheme and authority that precede the path in a request to a proxy; `None`: the target is reached through a
+/// tunnel.
+pub fn origin(target: &Target) -> Option<String> {
+    (target.scheme != Scheme::Https).then(|| format!("http://{}", target.authority()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Dialect;
+
+    fn proxy() -> Proxy {
+        let login = Some("Basic dTpw".to_owned());
+        Proxy { typed: "u:p@proxy:3128".to_owned(), host: "proxy".to_owned(), port: 3128, login }
+    }
+
+    fn target(url: &str) -> Target {
+        Target::parse(url, Dialect::Native).unwrap()
+    }
+
+    #[test]
+    fn a_plain_request_carries_the_whole_url_and_the_login() {
+        let addressed = |url: &str, own: &[(&str, &str)]| {
+            let headers = own.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            let mut request = Request { target: target(url).path, headers, ..Request::default() };
+            proxy().address(&target(url), &mut request);
+            let headers: String = request.headers.iter().map(|(name, value)| format!("; {name}: {value}")).collect();
+            request.target + &headers
+        };
+        assert_eq!(addressed("h?q#f", &[]), "http://h/?q; Proxy-Authorization: Basic dTpw");
+        assert_eq!(
+            addressed("http://u:p@[::1%eth0]:080/a", &[]),
+            "http://[::1]:080/a; Proxy-Authorization: Basic dTpw"
+        );
+        let own = ("proxy-authorization", "x");
+        assert_eq!(addressed("http://h/", &[own]), "http://h/; proxy-authorization: x");
+        assert_eq!(addressed("https://h/a", &[]), "/a");
+    }
+
+    #[test]
+    fn a_tunnel_names_host_and_port() {
+        let asked = |url: &str| {
+            let parts = proxy().tunnel(&target(url))?;
+            let headers: String = parts.headers.iter().map(|(name, value)| format!("; {name}: {value}")).collect();
+            Some(format!("{} {}{headers}", parts.method, parts.target))
+        };
+        assert_eq!(asked("http://h/"), None);
+        let login = "Proxy-Authorization: Basic dTpw";
+        assert_eq!(asked("https://h/a"), Some(format!("CONNECT h:443; Host: h:443; {login}")));
+        assert_eq!(asked("https://[::1]:8443"), Some(format!("CONNECT [::1]:8443; Host: [::1]:8443; {login}")));
+    }
+}

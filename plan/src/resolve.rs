@@ -1,0 +1,139 @@
+//! Name resolution with the system's resolver. It opens no connection.
+
+use std::collections::HashSet;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+
+use super::target::Scheme;
+use super::way::Family;
+use super::{Target, Way};
+
+/// The addresses of a target in the resolver's order, none twice and at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses(pub Vec<SocketAddr>);
+
+/// The target's name or service cannot be resolved. Displayed in wrk's words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unable to resolve {host}:{service} {reason}")]
+pub struct Unresolvable {
+    /// The host that was asked for, without brackets.
+    pub host: String,
+    /// The port as typed, or the scheme.
+    pub service: String,
+    /// The reason the resolver gave.
+    pub reason: String,
+}
+
+impl Unresolvable {
+    /// The message that is onrush's own.
+    pub fn native(&self) -> String {
+        format!("cannot resolve {}: {}", self.host, self.reason)
+    }
+}
+
+/// The reason for a name without any address.
+pub const NO_ADDRESS: &str = "the name has no address";
+
+/// Resolves the target's name, which may take as long as the resolver's own timeouts allow. It fails if the name is
+/// unknown, has no address of the chosen family, or if there is neither a port nor a scheme with a default port. A Unix
+/// socket gets one placeholder address.
+pub fn resolve(target: &Target, way: &Way) -> Result<Addresses, Unresolvable> {
+    if way.unix.is_some() {
+        return Ok(Addresses(vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]));
+    }
+    let (host, port) = match (&way.proxy, &way.instead) {
+        (Some(proxy), _) => (&proxy.host, Some(proxy.port)),
+        (None, Some((host, port))) => (host, *port),
+        (None, None) => (&target.host, None),
+    };
+    let service = port.map_or_else(|| target.service(), |port| port.to_string());
+    addresses(target, way, host, port).map_err(|reason| Unresolvable { host: host.clone(), service, reason })
+}
+
+fn addresses(target: &Target, way: &Way, host: &str, port: Option<u16>) -> Result<Addresses, String> {
+    let usual = match target.scheme {
+        Scheme::Http => Some(80),
+        Scheme::Https => Some(443),
+        Scheme::Other(_) => None,
+    };
+    let port = port.or(target.port).or(usual).ok_or("the scheme has no default port and the URL has none")?;
+    let mut found: Vec<SocketAddr> = if way.resolved.is_empty() {
+        (host, port).to_socket_addrs().map_err(|error| reason(&error))?.collect()
+    } else {
+        way.resolved.iter().map(|address| SocketAddr::new(*address, port)).collect()
+    };
+    let mut seen = HashSet::new();
+    found.retain(|address| seen.insert(*address));
+    let family = way.family.or(way.sources.map(|sources| sources.family()));
+    found.retain(|address| family.is_none_or(|family| Family::of(address.ip()) == family));
+    match (found.is_empty(), family) {
+        (false, _) => Ok(Addresses(found)),
+        (true, None) => Err(NO_ADDRESS.to_owned()),
+        (true, Some(family)) => Err(format!("the name has no {} address", family.name())),
+    }
+}
+
+/// The resolver's message, without the standard library's prefix.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dialect, Proxy};
+
+    fn resolved(url: &str) -> Result<Addresses, String> {
+        resolved_by(url, &Way::default())
+    }
+
+    fn resolved_by(url: &str, way: &Way) -> Result<Addresses, String> {
+        resolve(&Target::parse(url, Dialect::Wrk).unwrap(), way).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn another_way_is_taken_where_there_is_one() {
+        let found = |way: Way| resolved_by("http://nosuch.invalid:81/", &way);
+        let expected = |text: &str| Ok(Addresses(vec![text.parse().unwrap()]));
+        let proxy = Proxy { typed: String::new(), host: "127.0.0.1".to_owned(), port: 3128, login: None };
+        assert_eq!(found(Way { proxy: Some(proxy), ..Way::default() }), expected("127.0.0.1:3128"));
+        let instead = |host: &str, port| Way { instead: Some((host.to_owned(), port)), ..Way::default() };
+        assert_eq!(found(instead("127.0.0.1", Some(9))), expected("127.0.0.1:9"));
+        assert_eq!(found(instead("127.0.0.1", None)), expected("127.0.0.1:81"));
+        let addresses: Vec<std::net::IpAddr> = vec!["127.0.0.2".parse().unwrap(), "::1".parse().unwrap()];
+        let of = |family| Way { resolved: addresses.clone(), family, ..Way::default() };
+        assert_eq!(found(of(Some(Family::V4))), expected("127.0.0.2:81"));
+        assert_eq!(found(of(Some(Family::V6))), expected("[::1]:81"));
+        assert_eq!(found(of(None)).unwrap().0.len(), 2);
+        let only_v4 = Way { resolved: addresses[..1].to_vec(), family: Some(Family::V6), ..Way::default() };
+        assert_eq!(found(only_v4).unwrap_err(), "unable to resolve nosuch.invalid:81 the name has no IPv6 address");
+        assert!(found(Way { unix: Some("/s".into()), ..Way::default() }).is_ok());
+    }
+
+    #[test]
+    fn an_address_resolves_to_itself_once() {
+        let expected = |text: &str| Ok(Addresses(vec![text.parse().unwrap()]));
+        assert_eq!(resolved("http://127.0.0.1/"), expected("127.0.0.1:80"));
+        assert_eq!(resolved("https://127.0.0.1/"), expected("127.0.0.1:443"));
+        assert_eq!(resolved("http://127.0.0.1:0081/"), expected("127.0.0.1:81"));
+        assert_eq!(resolved("http://[::1]:8080/"), expected("[::1]:8080"));
+        assert_eq!(resolved("xyz://127.0.0.1:8080/"), expected("127.0.0.1:8080"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_said_in_wrks_words() {
+        let message = resolved("http://nosuch.invalid/").unwrap_err();
+        assert!(message.starts_with("unable to resolve nosuch.invalid:http "), "{message}");
+        assert!(!message.contains("failed to lookup"), "{message}");
+    }
+
+    #[test]
+    fn a_scheme_without_a_usual_port_is_said_in_wrks_words() {
+        let message = resolved("xyz://127.0.0.1/").unwrap_err();
+        assert_eq!(message, "unable to resolve 127.0.0.1:xyz the scheme has no default port and the URL has none");
+        let unresolvable =
+            Unresolvable { host: "h".to_owned(), service: "http".to_owned(), reason: NO_ADDRESS.to_owned() };
+        assert_eq!(unresolvable.native(), "cannot resolve h: the name has no address");
+    }
+}

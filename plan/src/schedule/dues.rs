@@ -1,0 +1,218 @@
+//! The due times of one part of a schedule, one after the other.
+
+use std::time::Duration;
+
+use super::arrivals::Arrivals;
+use super::stage::Stage;
+use crate::Random;
+use crate::part::Part;
+
+/// How many requests that need not be sent are drawn to count them.
+const DRAWN_MAX: u64 = 1_000_000;
+
+/// The part of a schedule that is carried out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Span {
+    /// The length of the warm-up before it, in nanoseconds. The requests of the warm-up do not count.
+    pub warmup_ns: u64,
+    /// The length after the warm-up, in nanoseconds; `None`: the length of the schedule.
+    pub duration_ns: Option<u64>,
+}
+
+/// The due times of one part of a schedule, in nanoseconds since the start of the run, in ascending order. All of them
+/// are before the end.
+#[derive(Clone, Debug)]
+pub struct Dues {
+    /// The warm-up, if there is one, and the stages.
+    stages: Vec<Stage>,
+    /// Whether the first stage is the warm-up and is not over yet.
+    is_warm_up: bool,
+    /// The index of the next request's stage.
+    stage: usize,
+    /// When that stage begins, in nanoseconds.
+    stage_ns: u64,
+    /// The grains of all stages before it.
+    stage_grains: u128,
+    part: Part,
+    stream: Stream,
+    /// When the due times end, in nanoseconds.
+    end_ns: u64,
+    next_ns: u64,
+}
+
+/// The position of the next request in the schedule.
+#[derive(Clone, Debug)]
+enum Stream {
+    /// Its number, or the number of the first request in its burst.
+    Counted { number: u64, burst: u64 },
+    /// The sum of random distances, in grains of the whole schedule.
+    Drawn { grains: u128, random: Random },
+}
+
+impl Dues {
+    pub(super) fn new(arrivals: Arrivals, stages: &[Stage], part: Part, span: Span, seed: u64) -> Self {
+        let warm_up = stages.first().filter(|_| span.warmup_ns > 0).map(|first| Stage {
+            length: Some(Duration::from_nanos(span.warmup_ns)),
+            from: first.from,
+            to: first.from,
+        });
+        let stream = match arrivals {
+            Arrivals::Uniform => Stream::Counted { number: part.index, burst: 1 },
+            Arrivals::Burst(burst) => Stream::Counted { number: part.index, burst: burst.get() },
+            Arrivals::Poisson => Stream::Drawn { grains: 0, random: Random::new(seed) },
+        };
+        let mut dues = Self {
+            is_warm_up: warm_up.is_some(),
+            stages: warm_up.iter().chain(stages).copied().collect(),
+            stage: 0,
+            stage_ns: 0,
+            stage_grains: 0,
+            part,
+            stream,
+            end_ns: span.duration_ns.map_or(u64::MAX, |duration_ns| span.warmup_ns.saturating_add(duration_ns)),
+            next_ns: u64::MAX,
+        };
+        dues.stream.begin(part);
+        dues.find();
+        dues
+    }
+
+    /// When the next request is due; [`u64::MAX`]: never.
+    pub fn next_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// When the due times end, in nanoseconds; [`u64::MAX`]: not known yet.
+    pub fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
+    /// Whether skipping many requests at once, up to this moment, gives the same result as skipping them one by one. It
+    /// does not where due times are drawn one after the other, nor across the end of a warm-up, where numbering
+    /// restarts.
+    pub fn can_leap(&self, until_ns: u64) -> bool {
+        let is_within = || self.stages.first().is_some_and(|warm_up| until_ns <= warm_up.length_ns());
+        !matches!(self.stream, Stream::Drawn { .. }) && (!self.is_warm_up || is_within())
+    }
+
+    /// Skips this many requests: a batch has the due time of its first request.
+    pub fn take(&mut self, requests: u64) {
+        self.stream.pass(requests, self.part);
+        self.find();
+    }
+
+    /// How many of the next requests, at most `most`, are due before this time, in nanoseconds.
+    pub fn count_before(&self, until_ns: u64, most: u64) -> u64 {
+        let is_before = |requests: u64| {
+            let mut probe = self.clone();
+            probe.take(requests);
+            probe.next_ns < until_ns
+        };
+        if most == 0 || !is_before(0) {
+            return 0;
+        }
+        if !self.can_leap(until_ns) {
+            let mut probe = self.clone();
+            let is_next_before = |_: &u64| {
+                probe.take(1);
+                probe.next_ns < until_ns
+            };
+            return (1..most).take_while(is_next_before).count() as u64 + 1;
+        }
+        // Finds the last one before that time: doubling steps, then bisection.
+        let (mut before, mut step) = (0, 1);
+        while step < most - before && is_before(before + step) {
+            before += step;
+            step *= 2;
+        }
+        let mut beyond = (before + step).min(most);
+        while beyond - before > 1 {
+            let middle = before + (beyond - before) / 2;
+            *(if is_before(middle) { &mut before } else { &mut beyond }) = middle;
+        }
+        before + 1
+    }
+
+    /// How many of the next requests are due before this time, in nanoseconds. Where due times are drawn, beyond a million
+    /// of them it is the mean number: that is off by a thousandth at most, and takes no time.
+    pub fn count_about_before(&self, until_ns: u64) -> u64 {
+        let most = if matches!(self.stream, Stream::Drawn { .. }) { DRAWN_MAX } else { u64::MAX };
+        let drawn = self.count_before(until_ns, most);
+        if drawn < most {
+            return drawn;
+        }
+        let mut rest = self.clone();
+        rest.take(drawn);
+        let number = u64::try_from(rest.stream.grains() / u128::from(Stage::GRAINS)).unwrap_or(u64::MAX);
+        rest.stream = Stream::Counted { number, burst: 1 };
+        rest.find();
+        drawn + rest.count_before(until_ns, u64::MAX)
+    }
+
+    /// Skips the requests, at most `most`, that are due before this time, in nanoseconds; returns how many those were.
+    pub fn pass_before(&mut self, until_ns: u64, most: u64) -> u64 {
+        let mut passed = 0;
+        while passed < most && !self.can_leap(until_ns) && self.next_ns < until_ns {
+            self.take(1);
+            passed += 1;
+        }
+        // Now many can be skipped at once, or there are no more.
+        let rest = self.count_before(until_ns, most - passed);
+        self.take(rest);
+        passed + rest
+    }
+
+    /// Finds out when the next request is due, in this stage or a later one.
+    fn find(&mut self) {
+        self.next_ns = u64::MAX;
+        while let Some(stage) = self.stages.get(self.stage) {
+            let (rest, all) = (self.stream.grains() - self.stage_grains, stage.grains());
+            if rest < all {
+                let due_ns = self.stage_ns.saturating_add(stage.at_ns(rest));
+                self.next_ns = if due_ns < self.end_ns { due_ns } else { u64::MAX };
+                return;
+            }
+            self.stage_ns = self.stage_ns.saturating_add(stage.length_ns());
+            self.stage_grains += all;
+            self.stage += 1;
+            if std::mem::take(&mut self.is_warm_up) {
+                self.stage_grains = 0;
+                self.stream.begin(self.part);
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// Goes to the first request of all.
+    fn begin(&mut self, part: Part) {
+        match self {
+            Self::Counted { number, .. } => *number = part.index,
+            Self::Drawn { grains, .. } => {
+                *grains = 0;
+                self.pass(1, part);
+            }
+        }
+    }
+
+    /// Skips this many requests of this part.
+    fn pass(&mut self, requests: u64, part: Part) {
+        match self {
+            Self::Counted { number, .. } => *number = number.saturating_add(requests.saturating_mul(part.of)),
+            Self::Drawn { grains, random } => {
+                // The grains of one request of this part, whose rate is that of the whole divided by the number of
+                // parts.
+                let scale = part.of as f64 * Stage::GRAINS as f64;
+                *grains += (0..requests).map(|_| (random.exponential() * scale) as u128).sum::<u128>();
+            }
+        }
+    }
+
+    /// The grains of the schedule before the next request.
+    fn grains(&self) -> u128 {
+        match self {
+            Self::Counted { number, burst } => u128::from(number - number % burst) * u128::from(Stage::GRAINS),
+            Self::Drawn { grains, .. } => *grains,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A search for the highest load under which a condition holds: what is varied, from which start, and for how long.
+
+use std::time::Duration;
+
+use super::schedule::{Rate, Stage};
+use super::{Condition, Load, Plan, Stop};
+
+/// A search: a series of runs of one plan under different loads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// The plan that all runs share.
+    pub plan: Plan,
+    /// The condition that must hold.
+    pub objective: Condition,
+    /// What is varied.
+    pub over: Over,
+    /// The longest the whole search may last.
+    pub budget: Duration,
+    /// The first load, in the unit of [`Over`]; `None`: what a short closed loop reaches.
+    pub first: Option<u64>,
+    /// The highest load to try, in the same unit.
+    pub most: u64,
+}
+
+/// What a search varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// The rate. A load is the number of requests per minute.
+    Rate,
+    /// The connections of a closed loop. A load is their number.
+    Connections,
+    /// The threads of a closed loop. A load is their number.
+    Threads,
+}
+
+/// Above this rate, in requests per second, sends are gathered ...
+const GATHERED_ABOVE: f64 = 10_000.0;
+/// ... in slices of this length: sent one by one, they would use enough processor time for onrush to be the limit.
+const SLICE: Duration = Duration::from_micros(200);
+
+impl Search {
+    /// The run under a load: measured for `length`, then up to `drain` longer until nothing is in flight.
+    pub fn run(&self, load: u64, length: Duration, drain: Duration) -> Plan {
+        let mut plan = self.plan.clone();
+        let threads = plan.load.threads;
+        plan.stop = Stop { duration: Some(length), requests: None };
+        match self.over {
+            Over::Rate => {
+                // The run ends with its last request: nothing that is due later is sent, and responses to requests in
+                // flight are awaited.
+                let requests = u128::from(load) * length.as_millis() / (1_000 * u128::from(PER_SECOND));
+                plan.stop = Stop { duration: Some(length + drain), requests: u64::try_from(requests).ok() };
+                if let Some(schedule) = &mut plan.schedule {
+                    schedule.stages = vec![Stage::open(Rate::from_per_minute(load).unwrap_or_default())];
+                    schedule.send_slice = schedule.send_slice.or(self.is_gathered(load).then_some(SLICE));
+                }
+            }
+            Over::Connections => plan.load = Load::new(threads.min(load as u32), load as u32),
+            Over::Threads => plan.load = Load::new(load as u32, plan.load.connections),
+        }
+        plan
+    }
+
+    /// A closed loop of this length, with the threads and connections that the search begins with.
+    pub fn closed_loop(&self, length: Duration) -> Plan {
+        let Load { threads, connections, .. } = self.plan.load;
+        let load = match (self.over, self.first) {
+            (Over::Threads, Some(threads)) => Load::new(threads as u32, connections),
+            _ => Load::new(threads, connections),
+        };
+        let stop = Stop { duration: Some(length), requests: None };
+        Plan { load, schedule: None, stop, warmup: Duration::ZERO, ..self.plan.clone() }
+    }
+
+    /// Whether the search, and not the user, gathers the sends of this load in slices.
+    pub fn is_gathered(&self, load: u64) -> bool {
+        let typed = self.plan.schedule.as_ref().is_some_and(|schedule| schedule.send_slice.is_some());
+        self.over == Over::Rate && self.over.number(load) > GATHERED_ABOVE && !typed
+    }
+}
+
+impl Over {
+    /// All choices with their names.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Rate, "rate"), (Self::Connections, "connections"), (Self::Threads, "threads")];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Connections => "connections",
+            Self::Threads => "threads",
+        }
+    }
+
+    /// The lowest load.
+    pub fn least(self) -> u64 {
+        match self {
+            Self::Rate => PER_SECOND,
+            Self::Connections | Self::Threads => 1,
+        }
+    }
+
+    /// A load in the unit that users see: requests per second, connections, threads.
+    pub fn number(self, load: u64) -> f64 {
+        match self {
+            Self::Rate => load as f64 / PER_SECOND as f64,
+            Self::Connections | Self::Threads => load as f64,
+        }
+    }
+
+    /// The nearest load to such a number that is worth trying: rates are rounded to three or four digits.
+    pub fn load(self, number: f64) -> u64 {
+        match self {
+            Self::Rate => {
+                let digit = 10f64.powi((number.max(1.0).log10().floor() as i32 - 3).max(-1));
+                ((number / digit).round() * digit * PER_SECOND as f64).round() as u64
+            }
+            Self::Connections | Self::Threads => number.round() as u64,
+        }
+    }
+}
+
+/// Units of load in one request per second: rates are whole numbers per minute.
+const PER_SECOND: u64 = 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Dialect;
+    use crate::fixtures;
+
+    fn search(over: Over) -> Search {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 10, 2, 10);
+        plan.schedule = (over == Over::Rate).then(|| fixtures::schedule(1));
+        let objective = Condition { terms: Vec::new() };
+        Search { plan, objective, over, budget: Duration::from_secs(60), first: Some(4), most: 10 }
+    }
+
+    #[test]
+    fn a_run_sends_what_is_due_in_its_length_and_waits_for_it_and_gathers_high_rates() {
+        let (search, length, drain) = (search(Over::Rate), Duration::from_millis(2_500), Duration::from_secs(6));
+        for (per_s, requests, slice) in [(500, 1_250, None), (10_000, 25_000, None), (50_000, 125_000, Some(SLICE))] {
+            let plan = search.run(per_s * PER_SECOND, length, drain);
+            let schedule = plan.schedule.unwrap();
+            assert_eq!(schedule.stages, [Stage::open(Rate::from_per_second(per_s).unwrap())]);
+            assert_eq!(plan.stop, Stop { duration: Some(length + drain), requests: Some(requests) });
+            assert_eq!(schedule.send_slice, slice, "{per_s}/s");
+        }
+        let mut typed = search;
+        let slice = Some(Duration::from_millis(1));
+        typed.plan.schedule.as_mut().unwrap().send_slice = slice;
+        let plan = typed.run(50_000 * PER_SECOND, length, drain);
+        assert_eq!((plan.schedule.unwrap().send_slice, typed.is_gathered(50_000 * PER_SECOND)), (slice, false));
+    }
+
+    #[test]
+    fn a_closed_loop_has_the_connections_or_threads_of_its_load() {
+        let second = Duration::from_secs(1);
+        let run = |over, load| search(over).run(load, second, second);
+        assert_eq!(run(Over::Connections, 1).load, Load::new(1, 1));
+        assert_eq!(run(Over::Connections, 7).load, Load::new(2, 7));
+        assert_eq!(run(Over::Threads, 3).load, Load::new(3, 10));
+        assert_eq!(run(Over::Threads, 3).stop, Stop { duration: Some(second), requests: None });
+        assert_eq!(search(Over::Threads).closed_loop(second).load, Load::new(4, 10));
+        let first = search(Over::Rate).closed_loop(second);
+        assert_eq!((first.load, first.schedule), (Load::new(2, 10), None));
+    }
+
+    #[test]
+    fn a_rate_has_four_digits_and_is_whole_per_minute() {
+        for (number, load) in
+            [(1.0, 1.0), (1.26, 1.3), (99.96, 100.0), (512.34, 512.3), (2_951.4, 2_951.0), (49_876.0, 49_880.0)]
+        {
+            let got = Over::Rate.load(number);
+            assert_eq!(Over::Rate.number(got), load, "{number}");
+        }
+        assert_eq!((Over::Connections.load(7.6), Over::Threads.number(3)), (8, 3.0));
+    }
+}

@@ -1,0 +1,272 @@
+//! The secrets that a run was given, which are hidden wherever they appear again.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use memchr::memmem;
+
+use super::decoded::{decoded, search};
+use super::names::is_scheme;
+use super::places::places;
+use super::{is_number_or_address, without};
+use crate::Plan;
+
+/// The minimum length of a secret that is searched for, in bytes: shorter ones appear in too many texts by chance.
+const LENGTH_MIN: usize = 4;
+
+/// The minimum length of a piece of a secret, in bytes.
+const PIECE_MIN: usize = 6;
+
+/// The most secrets that are searched for, including pieces. A body may have any number.
+const MOST: usize = 500;
+
+/// The length to which a body or script is searched for secrets, in bytes.
+const LOOKED_THROUGH: usize = 1 << 20;
+
+/// The secrets of a run in every spelling. Empty if secrets may be shown.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Folded.
+    spellings: BTreeSet<Vec<u8>>,
+}
+
+impl Known {
+    /// The secrets of a plan, and of its body and script if these have been read.
+    pub fn of(plan: &Plan) -> Self {
+        Self::of_all([plan], [])
+    }
+
+    /// The secrets of several plans and of commands for a shell.
+    pub fn of_all<'a>(plans: impl IntoIterator<Item = &'a Plan>, commands: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut secrets: BTreeSet<Vec<u8>> = BTreeSet::new();
+        for command in commands {
+            let command = command.as_bytes();
+            secrets.extend(super::command::places(command, true).into_iter().map(|place| command[place].to_vec()));
+        }
+        // The plans of an experiment often have the same script and body.
+        let (mut scripts, mut bodies): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
+        for plan in plans {
+            secrets.extend(typed(plan));
+            let script = plan.script.as_ref().and_then(|script| script.file.contents().ok());
+            scripts.extend(script.map(start).filter(|script| scripts.last() != Some(script)));
+            let body = plan.body().ok().map(start);
+            bodies.extend(body.filter(|body| bodies.last() != Some(body)));
+        }
+        // In a script, what is not in quotes is the name of a variable.
+        let of_scripts = scripts.into_iter().flat_map(|script| values(script, |place| is_quoted(script, place)));
+        // The last, because a body may have any number of them.
+        let of_bodies = bodies.into_iter().flat_map(|body| values(body, |_| true));
+        let secrets = secrets.into_iter().chain(of_scripts).chain(of_bodies);
+        let pieces: Vec<Vec<u8>> = secrets.flat_map(|secret| pieces(&secret)).take(MOST).collect();
+        Self { spellings: pieces.iter().flat_map(|piece| spellings(piece)).collect() }
+    }
+
+    /// The bytes without any secret. If they end in the middle of a secret, its beginning is hidden as well.
+    pub fn hide(&self, bytes: &[u8]) -> Vec<u8> {
+        without(bytes, search(bytes, |bytes| self.places(bytes)))
+    }
+
+    /// The text without any secret.
+    pub fn hide_in(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.hide(text.as_bytes())).into_owned()
+    }
+
+    fn places(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let folded = folded(bytes);
+        let mut places = Vec::new();
+        for spelling in &self.spellings {
+            places.extend(memmem::find_iter(&folded, spelling).map(|start| start..start + spelling.len()));
+            let cut_off = (LENGTH_MIN..spelling.len()).rfind(|&length| folded.ends_with(&spelling[..length]));
+            places.extend(cut_off.map(|length| folded.len() - length..folded.len()));
+        }
+        places
+    }
+}
+
+/// The secrets that were typed: in URLs, headers, logins, labels and the arguments of a script.
+fn typed(plan: &Plan) -> Vec<Vec<u8>> {
+    let args = plan.script.iter().flat_map(|script| &script.args);
+    let proxy = plan.way.proxy.as_ref();
+    let urls = proxy.map(|proxy| &proxy.typed).into_iter().chain([&plan.target.typed]);
+    let mut texts: Vec<Vec<u8>> = urls.map(|url| format!("://{url}").into_bytes()).collect();
+    texts.extend(plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}").into_bytes()));
+    texts.extend(args.map(|arg| arg.clone().into_bytes()));
+    let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref())).cloned();
+    let labels = plan.show.labels.iter().filter(|(key, _)| super::is_secret(key)).map(|(_, value)| value.clone());
+    let mut secrets: Vec<Vec<u8>> = logins.chain(labels).chain(hidden_args(plan)).map(String::into_bytes).collect();
+    secrets.extend(texts.iter().flat_map(|text| values(text, |_| true)));
+    secrets
+}
+
+/// The part of a body or script that is searched.
+fn start(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(LOOKED_THROUGH)]
+}
+
+/// The bytes for comparison: lower case, and a plus sign becomes a blank, as in forms.
+fn folded(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().map(|byte| if *byte == b'+' { b' ' } else { byte.to_ascii_lowercase() }).collect()
+}
+
+/// The values of the secret names in a text whose places are such.
+fn values(text: &[u8], is_such: impl Fn(&Range<usize>) -> bool) -> Vec<Vec<u8>> {
+    places(text, false).into_iter().filter(is_such).map(|place| text[place].to_vec()).collect()
+}
+
+fn is_quoted(script: &[u8], place: &Range<usize>) -> bool {
+    let is_quote = |at: usize| script.get(at).is_some_and(|byte| b"\"'".contains(byte));
+    is_quote(place.start.wrapping_sub(1)) || is_quote(place.end)
+}
+
+/// The words that follow an option with a secret name in the script's arguments.
+fn hidden_args(plan: &Plan) -> impl Iterator<Item = String> {
+    let args = plan.script.iter().flat_map(|script| script.args.windows(2));
+    args.filter(|pair| super::is_secret_option(&pair[0])).map(|pair| pair[1].clone())
+}
+
+/// A secret and its pieces, unless they may appear by chance, as written and with percent-encoding undone: the cookies of a header, the token after
+/// `Bearer`, the password after a user.
+fn pieces(secret: &[u8]) -> Vec<Vec<u8>> {
+    let is_border = |byte: &u8| byte.is_ascii_whitespace() || b";,=:\"'{}[]&<>()/?#".contains(byte);
+    let is_piece = |piece: &&[u8]| piece.len() >= PIECE_MIN && !is_scheme(piece);
+    let mut all = Vec::new();
+    // A typed `Basic` header has the login in base64.
+    let login = secret.split_at_checked(6).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"basic "));
+    let login = login.and_then(|(_, digits)| STANDARD_NO_PAD.decode(without_padding(digits.trim_ascii())).ok());
+    let login = login.unwrap_or_default();
+    for whole in [secret.trim_ascii(), &decoded(secret).0, &login] {
+        if is_number_or_address(whole) {
+            continue;
+        }
+        let password = memchr::memchr(b':', whole).map(|colon| whole[colon + 1..].trim_ascii());
+        all.extend(
+            [whole].into_iter().chain(password).chain(whole.split(is_border).filter(is_piece)).map(<[u8]>::to_vec),
+        );
+    }
+    all.retain(|piece| piece.len() >= LENGTH_MIN && !is_number_or_address(piece));
+    all
+}
+
+fn without_padding(digits: &[u8]) -> &[u8] {
+    let padding = digits.iter().rev().take_while(|digit| **digit == b'=').count();
+    &digits[..digits.len() - padding]
+}
+
+/// The spellings of a secret in which a server may send it back: as it is, in hexadecimal and in base64, folded.
+fn spellings(secret: &[u8]) -> Vec<Vec<u8>> {
+    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut spellings = vec![folded(secret), hex.into_bytes()];
+    for ahead in 0..3 {
+        // The bytes before and after the secret affect the base64 digits at its borders, so those are left out.
+        let padded = [&vec![0; ahead], secret].concat();
+        let (first, last) = ((ahead * 8).div_ceil(6), padded.len() * 8 / 6);
+        let digits = [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)];
+        spellings.extend(digits.map(|text| folded(&text.as_bytes()[first..last])));
+    }
+    spellings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::REDACTED;
+    use super::*;
+    use crate::fixtures;
+    use crate::{Dialect, Material, Script};
+
+    fn known() -> Known {
+        let mut plan = fixtures::plan(Dialect::Native, "http://me:pa%2Fss@h/?token=tok+en%21", 1, 1, 1);
+        plan.target.userinfo = Some("me:pa/ss".to_owned());
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        plan.request.headers = vec![
+            header("Authorization", "Bearer abcd.efgh"),
+            header("Cookie", "a=cookie-1; b=cookie-2"),
+            header("Accept", "text/html"),
+        ];
+        plan.body = Some(Material::of("", br#"{"user":"alice","password":"a secret, 1"}"#.to_vec()));
+        let args = ["--password", "an-argument", "harmless"].map(str::to_owned).to_vec();
+        let file = Material::of("x.lua", b"wrk.headers['X-Api-Key'] = 'in-a-script'".to_vec());
+        plan.script = Some(Script { file, args });
+        Known::of(&plan)
+    }
+
+    #[test]
+    fn what_was_given_is_found_again_wherever_it_stood() {
+        let known = known();
+        for (text, expected) in [
+            ("no pa/ss here", "no REDACTED here"),
+            ("no PA%2fSS here", "no REDACTED here"),
+            ("tok+en! and tok en!", "tok+en! and REDACTED"),
+            ("got abcd.efgh.", "got REDACTED."),
+            ("cookie-2 is old", "REDACTED is old"),
+            ("not a secret, 1", "not REDACTED"),
+            ("an-argument in-a-script", "REDACTED REDACTED"),
+            ("alice text/html harmless", "alice text/html harmless"),
+        ] {
+            let expected = expected.replace("tok+en!", "REDACTED");
+            assert_eq!(known.hide_in(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn it_is_found_in_every_spelling_and_cut_off() {
+        let known = known();
+        let base64 = |text: &str| STANDARD_NO_PAD.encode(text);
+        for text in ["616263642e65666768", "616263642E65666768", "abcd%2Eefgh", "abcd%2eefg%6"] {
+            assert_eq!(known.hide_in(text), REDACTED, "{text}");
+        }
+        for ahead in ["", "1", "12", "123"] {
+            let shown = known.hide_in(&base64(&format!("{ahead}in-a-script---")));
+            assert!(shown.contains(REDACTED) && shown.len() < 8 + REDACTED.len() + 6, "{shown}");
+        }
+        assert_eq!(known.hide_in("this is in-a-scr"), "this is REDACTED");
+        assert_eq!(known.hide_in("this is in-"), "this is in-");
+    }
+
+    #[test]
+    fn the_login_of_a_typed_basic_header_is_known() {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        for login in ["me:hunter-2", "someone:hunter-2"] {
+            let value = format!("basic {}", base64::engine::general_purpose::STANDARD.encode(login));
+            plan.request.headers = vec![("Authorization".to_owned(), value)];
+            assert_eq!(Known::of(&plan).hide_in("as hunter-2 you may"), "as REDACTED you may", "{login}");
+        }
+    }
+
+    #[test]
+    fn of_a_command_only_passwords_are_known_and_no_numbers_or_addresses() {
+        let commands = [
+            "curl -u admin1:hunter-2 http://h/",
+            "curl -u admin1:1000 http://h/; PASSWORD=500.25 AUTH=localhost:8000 TOKEN=127.0.0.1 SID=::1 ./server",
+            "docker run -u 1000:1000 img; ./server -a 127.0.0.1:8000",
+            "curl -H 'Cookie: id=12345678901' http://h/; say Authorization: Negotiate one-token two-token",
+        ];
+        let known = Known::of_all([], commands);
+        let text = "Negotiate admin1 1000 500.25 localhost:8000 localhost 127.0.0.1:8000 127.0.0.1 ::1";
+        assert_eq!(known.hide_in(text), text);
+        for secret in ["hunter-2", "12345678901", "one-token", "two-token"] {
+            assert_eq!(known.hide_in(secret), REDACTED, "{secret}");
+        }
+    }
+
+    #[test]
+    fn of_a_script_only_texts_in_quotes_are_secrets() {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        let script = b"wrk.headers['X-Auth'] = token\nlocal password = user_name\n\
+                       wrk.headers[\"Cookie\"] = \"id=hunter1\"\nwrk.body = 'user=ada&password=hunter2'\n";
+        plan.script = Some(Script { file: Material::of("x.lua", script.to_vec()), args: Vec::new() });
+        let known = Known::of(&plan);
+        assert_eq!(known.hide_in("token user_name hunter1 hunter2"), "token user_name REDACTED REDACTED");
+    }
+
+    #[test]
+    fn a_body_of_any_number_of_secrets_is_known_by_some_of_them() {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        let fields: Vec<String> = (0..45_000).map(|n| format!("\"token\":\"secret-{n}\"")).collect();
+        plan.body = Some(Material::of("", format!("{{{}}}", fields.join(",")).into_bytes()));
+        let known = Known::of(&plan);
+        assert_eq!(known.hide_in("it was secret-7"), "it was REDACTED");
+        assert!(known.spellings.len() <= 8 * MOST, "{}", known.spellings.len());
+    }
+}

@@ -1,0 +1,126 @@
+//! Plans as JSON, to be sent to another machine or stored in a file, and plans divided into parts.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::load::share;
+use super::{Levels, Load, Material, Plan, Schedule, Stop, Tls};
+
+/// The version that is written. A reader rejects any other, because it would ignore fields that it does not know.
+const VERSION: u32 = 1;
+
+/// A plan as text.
+#[derive(Serialize, Deserialize)]
+struct Envelope<P> {
+    onrush_plan: u32,
+    plan: P,
+}
+
+/// A text that is not a plan that can be carried out here. The message gives the reason.
+#[derive(Debug, Error)]
+pub enum Unfit {
+    /// The text is not a plan.
+    #[error("this is not a plan: {0}")]
+    Text(#[from] serde_json::Error),
+    /// The plan has another version.
+    #[error("this is a plan of version {0}, and this onrush supports version {VERSION}")]
+    Version(u32),
+    /// Its numbers contradict each other.
+    #[error("this is not a plan: {0}")]
+    Contradiction(&'static str),
+}
+
+impl Plan {
+    /// The plan as JSON. It has the digests of materials, not their contents, and nothing about how the result is
+    /// shown.
+    ///
+    /// # Errors
+    ///
+    /// When the path of a Unix socket or of a scenario is not UTF-8.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&Envelope { onrush_plan: VERSION, plan: self })
+    }
+
+    /// Reads what [`Self::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not a valid plan of this version.
+    pub fn from_json(text: &str) -> Result<Self, Unfit> {
+        let Envelope { onrush_plan, plan } = serde_json::from_str::<Envelope<serde_json::Value>>(text)?;
+        if onrush_plan != VERSION {
+            return Err(Unfit::Version(onrush_plan));
+        }
+        let plan: Self = serde_json::from_value(plan)?;
+        let Load { threads, connections, max_inflight } = plan.load;
+        if threads == 0 || connections < threads {
+            return Err(Unfit::Contradiction("every thread needs a connection, and at least one thread is needed"));
+        }
+        if max_inflight < connections {
+            return Err(Unfit::Contradiction("fewer connections are allowed than there are at first"));
+        }
+        if plan.stop == (Stop { duration: None, requests: None }) {
+            return Err(Unfit::Contradiction("nothing ends the run"));
+        }
+        let levels = plan.levels.as_ref().and_then(Levels::contradiction);
+        let of_stages = plan.schedule.as_ref().and_then(Schedule::contradiction).or(levels);
+        match plan.way.contradiction().or(of_stages).or_else(|| plan.contradiction()) {
+            Some(contradiction) => Err(Unfit::Contradiction(contradiction)),
+            None => Ok(plan),
+        }
+    }
+
+    /// How stages that are valid in themselves contradict the rest of the plan.
+    fn contradiction(&self) -> Option<&'static str> {
+        let lengths = [self.levels.as_ref().map(Levels::length), self.schedule.as_ref().and_then(Schedule::length)];
+        if lengths.into_iter().flatten().any(|length| self.stop.duration != Some(length)) {
+            return Some("the run does not last as long as its stages");
+        }
+        let Load { connections, max_inflight, .. } = self.load;
+        let is_other = |most| most != connections || most != max_inflight;
+        let is_contradiction = self.levels.as_ref().map(Levels::most_here).is_some_and(is_other);
+        is_contradiction.then_some("the stages have a different number of connections")
+    }
+
+    /// The contents of all files that the run needs.
+    pub fn materials(&self) -> impl Iterator<Item = &Material> {
+        let script = self.script.iter().map(|script| &script.file);
+        self.body.iter().chain(script).chain(self.tls.iter().flat_map(Tls::materials))
+    }
+
+    /// Attaches the contents to every material with their digest; returns whether there is one.
+    pub fn attach(&mut self, contents: &Arc<[u8]>) -> bool {
+        let script = self.script.iter_mut().map(|script| &mut script.file);
+        let materials = self.body.iter_mut().chain(script).chain(self.tls.iter_mut().flat_map(Tls::materials_mut));
+        materials.filter_map(|material| material.attach(Arc::clone(contents)).then_some(())).count() > 0
+    }
+
+    /// Part `index` (from 0) of `parts`, one per machine: connections and requests are divided, with the first parts
+    /// taking the remainder, and the requests of a schedule are dealt out in turn. `None` if there are not enough for
+    /// that number of parts.
+    pub fn share(&self, index: u32, parts: u32) -> Option<Self> {
+        let requests = self.stop.requests.unwrap_or(u64::MAX);
+        let parts = u64::from(parts.min(self.load.connections)).min(requests) as u32;
+        if index >= parts {
+            return None;
+        }
+        let share_of = |total: u32, index| share(u64::from(total), parts, index) as u32;
+        let connections = share_of(self.load.connections, index);
+        let most_of = |index| share_of(self.load.max_inflight, index);
+        let before: u32 = (0..index).map(most_of).sum();
+        Some(Self {
+            load: Load { threads: self.load.threads.min(connections), connections, max_inflight: most_of(index) },
+            first_connection: self.first_connection + before,
+            schedule: self.schedule.as_ref().map(|schedule| schedule.share(index, parts)),
+            levels: self.levels.as_ref().map(|levels| levels.share(index, parts)),
+            stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
+            // One part says little about the whole, so the caller that adds up the parts decides when to end.
+            until: if parts == 1 { self.until.clone() } else { Vec::new() },
+            // Parts must not repeat each other's random numbers.
+            seed: self.seed.wrapping_add(u64::from(index) << 32),
+            ..self.clone()
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! The bins of a histogram: HdrHistogram's, at most a thousandth as wide as the values in them.
+//!
+//! Recording finds the highest bit and adds once. Adding up and clearing touch only the range that was used: both
+//! happen ten times a second for every thread.
+//!
+//! The layout is that of <https://github.com/HdrHistogram/HdrHistogram> for values from 1 and three digits: below 2,048
+//! every value has its own bin, and each doubling of the value above that is split into 1,024 bins.
+
+use std::ops::RangeInclusive;
+
+/// The largest value: one hour in nanoseconds. Larger values are recorded as this and counted.
+pub const HIGHEST: u64 = 3_600_000_000_000;
+
+/// The number of bins per doubling, as a power of two.
+const STEP_BITS: u32 = 10;
+
+/// The number of bins per doubling.
+const STEP: usize = 1 << STEP_BITS;
+
+/// The number of bins.
+const COUNT: usize = place(HIGHEST) + 1;
+
+/// The counter of a bin: `u32` for 100 ms of one thread, `u64` for a whole run.
+pub trait Count: Copy + Default + Into<u64> + std::fmt::Debug {
+    /// Adds `times`, up to the largest number of the type.
+    fn add(&mut self, times: u64);
+}
+
+impl Count for u32 {
+    fn add(&mut self, times: u64) {
+        *self = self.saturating_add(Self::try_from(times).unwrap_or(Self::MAX));
+    }
+}
+
+impl Count for u64 {
+    fn add(&mut self, times: u64) {
+        *self = self.saturating_add(times);
+    }
+}
+
+/// How many values each bin has.
+#[derive(Clone, Debug)]
+pub struct Bins<C> {
+    counts: Box<[C]>,
+    /// The first and the last bin that was used; as long as there is none, the first is after the last.
+    first: usize,
+    last: usize,
+    total: u64,
+}
+
+impl<C: Count> Bins<C> {
+    /// Empty bins. All memory that they will ever need is allocated now; the kernel provides it where it is used.
+    pub fn new() -> Self {
+        Self { counts: vec![C::default(); COUNT].into(), first: COUNT, last: 0, total: 0 }
+    }
+
+    /// Counts a value, of at most [`HIGHEST`], `times` times.
+    #[inline]
+    pub fn record(&mut self, value: u64, times: u64) {
+        let place = place(value);
+        self.counts[place].add(times);
+        self.first = self.first.min(place);
+        self.last = self.last.max(place);
+        self.total = self.total.saturating_add(times);
+    }
+
+    /// The number of values.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.counts[self.first.min(self.last)..=self.last].fill(C::default());
+        (self.first, self.last, self.total) = (COUNT, 0, 0);
+    }
+
+    /// Adds the counts of other bins.
+    pub fn add<D: Count>(&mut self, others: &Bins<D>) {
+        if others.total == 0 {
+            return;
+        }
+        let range = others.first..=others.last;
+        for (count, other) in self.counts[range.clone()].iter_mut().zip(&others.counts[range]) {
+            count.add((*other).into());
+        }
+        self.first = self.first.min(others.first);
+        self.last = self.last.max(others.last);
+        self.total = self.total.saturating_add(others.total);
+    }
+
+    /// The bins that were used, ascending: the values of each, and their number.
+    pub fn used(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
+        let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
+        range.map(|place| (values(place), self.counts[place].into())).filter(|&(_, count)| count > 0)
+    }
+}
+
+/// The bin of a value.
+#[inline]
+const fn place(value: u64) -> usize {
+    // Below 2,048, the shift is zero.
+    let shift = u64::BITS - STEP_BITS - 1 - (value | (2 * STEP as u64 - 1)).leading_zeros();
+    ((shift as usize) << STEP_BITS) + (value >> shift) as usize
+}
+
+/// The values of a bin.
+fn values(place: usize) -> RangeInclusive<u64> {
+    let shift = (place >> STEP_BITS).saturating_sub(1);
+    let first = ((place - (shift << STEP_BITS)) as u64) << shift;
+    first..=first + (1 << shift) - 1
+}
+
+/// The values that share a bin with this one.
+pub fn neighbours(value: u64) -> RangeInclusive<u64> {
+    values(place(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::Histogram;
+    use onrush_plan::Random;
+
+    use super::*;
+
+    #[test]
+    fn the_bins_are_those_of_hdrhistogram() {
+        let theirs = Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
+        let mut random = Random::new(1);
+        let drawn = (0..100_000).map(|round| random.next() >> (23 + round % 41)).filter(|&value| value <= HIGHEST);
+        for value in (0..5_000).chain([HIGHEST - 1, HIGHEST]).chain(drawn) {
+            let range = neighbours(value);
+            assert!(range.contains(&value) && place(value) < COUNT);
+            assert_eq!(*range.start(), theirs.lowest_equivalent(value), "{value}");
+            assert_eq!(*range.end(), theirs.highest_equivalent(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn every_value_is_in_one_bin_and_bins_follow_one_another() {
+        for place in 1..COUNT {
+            assert_eq!(values(place - 1).end() + 1, *values(place).start());
+            assert_eq!(super::place(*values(place).start()), place);
+            assert_eq!(super::place(*values(place).end()), place);
+        }
+    }
+
+    #[test]
+    fn what_is_cleared_is_empty_wherever_it_was_used() {
+        let mut bins = Bins::<u32>::new();
+        bins.clear();
+        for value in [0, 7, 123_456, HIGHEST] {
+            bins.record(value, 3);
+        }
+        assert_eq!(bins.used().map(|(_, count)| count).collect::<Vec<_>>(), [3; 4]);
+        bins.clear();
+        assert!(bins.counts.iter().all(|&count| count == 0) && bins.used().next().is_none());
+        let mut sum = Bins::<u64>::new();
+        sum.add(&bins);
+        assert_eq!((sum.total(), sum.used().count()), (0, 0));
+    }
+
+    #[test]
+    fn counts_stay_at_the_largest_there_is() {
+        let mut bins = Bins::<u32>::new();
+        bins.record(5, u64::MAX);
+        bins.record(5, 1);
+        assert_eq!((bins.used().collect::<Vec<_>>(), bins.total()), (vec![(5..=5, u64::from(u32::MAX))], u64::MAX));
+    }
+}

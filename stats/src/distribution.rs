@@ -1,0 +1,363 @@
+//! A distribution of values: the bins of an HDR histogram, with the exact count, mean, deviation and extremes.
+//!
+//! It has no units and reads no clock; latencies are recorded in nanoseconds, rates in requests per second.
+
+use std::ops::AddAssign;
+
+use super::bins::{Bins, Count, HIGHEST, neighbours};
+use super::corrupt::Corrupt;
+use super::moments::{Moments, sample_stdev};
+use super::rank;
+
+/// The distribution of the values of one quantity.
+#[derive(Clone, Debug)]
+pub struct Distribution<C: Count> {
+    /// The bins, and the exact count.
+    pub(super) bins: Bins<C>,
+    sum: u128,
+    sum_of_squares: u128,
+    /// `u64::MAX` while empty.
+    min: u64,
+    /// Zero while empty.
+    max: u64,
+    /// The number of values larger than [`HIGHEST`], which were recorded as [`HIGHEST`].
+    pub clamped: u64,
+}
+
+impl<C: Count> Distribution<C> {
+    /// An empty distribution. All memory that it will ever need is allocated now (about 130 KB for `u32`, 260 KB for
+    /// `u64`).
+    pub fn new() -> Self {
+        Self { bins: Bins::new(), sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0, clamped: 0 }
+    }
+
+    /// Records one value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        let known = value.min(HIGHEST);
+        self.clamped += u64::from(known != value);
+        self.bins.record(known, 1);
+        self.sum += u128::from(known);
+        self.sum_of_squares += u128::from(known) * u128::from(known);
+        self.min = self.min.min(known);
+        self.max = self.max.max(known);
+    }
+
+    /// Records the same value `times` times.
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        let known = value.min(HIGHEST);
+        self.clamped += if known == value { 0 } else { times };
+        self.bins.record(known, times);
+        self.sum += u128::from(known) * u128::from(times);
+        self.sum_of_squares += u128::from(known) * u128::from(known) * u128::from(times);
+        self.min = self.min.min(known);
+        self.max = self.max.max(known);
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        if self.count() == 0 {
+            return;
+        }
+        self.bins.clear();
+        (self.sum, self.sum_of_squares) = (0, 0);
+        (self.min, self.max) = (u64::MAX, 0);
+        self.clamped = 0;
+    }
+
+    /// The number of values.
+    pub fn count(&self) -> u64 {
+        self.bins.total()
+    }
+
+    /// The smallest value, exactly.
+    pub fn min(&self) -> Option<u64> {
+        (self.count() > 0).then_some(self.min)
+    }
+
+    /// The largest value, exactly (up to [`HIGHEST`]).
+    pub fn max(&self) -> Option<u64> {
+        (self.count() > 0).then_some(self.max)
+    }
+
+    /// The arithmetic mean, from the values and not from the bins.
+    pub fn mean(&self) -> Option<f64> {
+        // Rounding may carry the mean of equal values past them.
+        (self.count() > 0).then(|| (self.sum as f64 / self.count() as f64).clamp(self.min as f64, self.max as f64))
+    }
+
+    /// The sum of all values.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The sample standard deviation (divided by n − 1), from the values and not from the bins; zero below two values.
+    pub fn stdev(&self) -> f64 {
+        sample_stdev(self.count(), self.sum, self.sum_of_squares)
+    }
+
+    /// The value at rank floor(`p` / 100 · count) + 1, at most count: wrk's definition, except that 100 gives the
+    /// maximum. Zero if there is no value.
+    pub fn percentile(&self, p: f64) -> u64 {
+        self.at_rank(rank(p, self.count()))
+    }
+
+    /// The values that are not among those of a part, as precisely as the bins have them.
+    pub fn without(&self, part: &Self) -> Self {
+        let mut left = Self::new();
+        let mut parts = part.bins.used().peekable();
+        for ((middle, count), (values, _)) in self.values().zip(self.bins.used()) {
+            let taken = parts.next_if(|(others, _)| *others == values).map_or(0, |(_, taken)| taken);
+            left.record_many(middle, count.saturating_sub(taken));
+        }
+        left
+    }
+
+    /// The value at a rank in ascending order, from 1; past the last rank, the largest. Zero if there is no value.
+    pub fn at_rank(&self, rank: u64) -> u64 {
+        if rank >= self.count() {
+            return self.max;
+        }
+        let mut seen = 0;
+        let reached = self.values().find(|&(_, count)| {
+            seen += count;
+            seen >= rank
+        });
+        reached.map_or(self.max, |(value, _)| value)
+    }
+
+    /// The share (0 to 1) of values at most one standard deviation away from the mean. A bin that contains one of these
+    /// bounds counts as inside, because its values cannot be distinguished.
+    pub fn share_within_stdev(&self) -> Option<f64> {
+        let (mean, stdev) = (self.mean()?, self.stdev());
+        let lowest = self.bin_start((mean - stdev).max(0.0).ceil() as u64);
+        let highest = (mean + stdev) as u64;
+        let inside = self.bins.used().filter(|(values, _)| (lowest..=highest).contains(values.start()));
+        let inside: u64 = inside.map(|(_, count)| count).sum();
+        Some(inside as f64 / self.count() as f64)
+    }
+
+    /// The smallest value in the same bin as this one.
+    pub fn bin_start(&self, value: u64) -> u64 {
+        *neighbours(value.min(HIGHEST)).start()
+    }
+
+    /// The bins that are not empty, ascending: the middle of the bin, moved into min to max, and its count.
+    pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.bins.used().map(|(values, count)| {
+            let middle = values.start() + (values.end() - values.start()).div_ceil(2);
+            (middle.clamp(self.min, self.max), count)
+        })
+    }
+}
+
+impl Distribution<u64> {
+    /// Replaces the figures computed from the recorded values with exact ones.
+    ///
+    /// # Errors
+    ///
+    /// If no values can have these figures, or if they have another number of values.
+    pub fn set_moments(&mut self, moments: Moments) -> Result<(), Corrupt> {
+        if self.count() != moments.count {
+            return Err(Corrupt::Count);
+        }
+        if moments.count > 0 {
+            (self.sum, self.sum_of_squares) = moments.sums()?;
+            (self.min, self.max) = (moments.min, moments.max);
+        }
+        Ok(())
+    }
+
+    /// The exact figures; `None` without a value.
+    pub fn moments(&self) -> Option<Moments> {
+        let (count, stdev) = (self.count(), self.stdev());
+        Some(Moments { count, mean: self.mean()?, stdev, min: self.min()?, max: self.max()? })
+    }
+}
+
+impl<C: Count> Default for Distribution<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<A: Count, B: Count> AddAssign<&Distribution<B>> for Distribution<A> {
+    fn add_assign(&mut self, other: &Distribution<B>) {
+        if other.count() == 0 {
+            return;
+        }
+        self.bins.add(&other.bins);
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.clamped += other.clamped;
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The distribution of these values.
+    pub fn of(values: &[u64]) -> Distribution<u64> {
+        let mut distribution = Distribution::new();
+        values.iter().for_each(|&value| distribution.record(value));
+        distribution
+    }
+
+    /// Values over the whole range, the same ones every time.
+    pub fn scattered(number: u64) -> Vec<u64> {
+        (0..number).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (23 + i % 41)).collect()
+    }
+
+    #[test]
+    fn mean_and_deviation_are_exact() {
+        let table: [(&[u64], f64, f64); 6] = [
+            (&[7], 7.0, 0.0),
+            (&[5, 5, 5], 5.0, 0.0),
+            (&[1, 2], 1.5, 0.5_f64.sqrt()),
+            (&[2, 4, 4, 4, 5, 5, 7, 9], 5.0, (32.0_f64 / 7.0).sqrt()),
+            (&[0, 10], 5.0, 50.0_f64.sqrt()),
+            // The bins are 2 ms wide here, so neither figure may come from them.
+            (&[3_000_000_000_001, 3_000_000_000_003], 3_000_000_000_002.0, 2.0_f64.sqrt()),
+        ];
+        for (values, mean, stdev) in table {
+            let distribution = of(values);
+            assert_eq!(distribution.mean(), Some(mean), "{values:?}");
+            assert!((distribution.stdev() - stdev).abs() < 1e-9, "{values:?}: {}", distribution.stdev());
+        }
+    }
+
+    #[test]
+    fn a_billion_of_the_largest_values_do_not_overflow() {
+        let mut distribution = Distribution::<u64>::new();
+        distribution.record_many(HIGHEST, 1_000_000_000);
+        distribution.record_many(0, 1_000_000_000);
+        assert_eq!(distribution.mean(), Some(HIGHEST as f64 / 2.0));
+        assert!((distribution.stdev() / (HIGHEST as f64 / 2.0) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_recorded_means_no_figures() {
+        let empty = Distribution::<u32>::new();
+        assert_eq!((empty.count(), empty.min(), empty.max(), empty.mean()), (0, None, None, None));
+        assert_eq!((empty.stdev(), empty.percentile(50.0), empty.share_within_stdev()), (0.0, 0, None));
+        assert_eq!(empty.values().count(), 0);
+    }
+
+    #[test]
+    fn a_percentile_is_the_value_at_rank_floor_of_its_share_plus_one() {
+        let ten = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let table =
+            [(0.0, 1), (9.9, 1), (10.0, 2), (50.0, 6), (75.0, 8), (89.9, 9), (90.0, 10), (99.0, 10), (100.0, 10)];
+        for (p, value) in table {
+            assert_eq!(ten.percentile(p), value, "{p} %");
+        }
+    }
+
+    #[test]
+    fn percentiles_stay_within_a_thousandth_and_the_last_is_exact() {
+        let values = scattered(1_000);
+        let distribution = of(&values);
+        let mut sorted = values;
+        sorted.sort_unstable();
+        for (tenths, &expected) in sorted.iter().enumerate() {
+            let (p, expected) = (tenths as f64 / 10.0, expected as f64);
+            let got = distribution.percentile(p) as f64;
+            assert!((got - expected).abs() <= expected / 1000.0, "{p} %: {got} instead of {expected}");
+        }
+        assert_eq!(distribution.percentile(100.0), sorted[999]);
+    }
+
+    #[test]
+    fn the_share_within_one_deviation_includes_its_bounds() {
+        // Mean 5, deviation 5 · √(10/9): the values 0 and 10 lie just inside.
+        assert_eq!(of(&[0, 0, 0, 0, 0, 10, 10, 10, 10, 10]).share_within_stdev(), Some(1.0));
+        assert_eq!(of(&[4, 4, 4, 4, 4, 4, 4, 4, 4, 100]).share_within_stdev(), Some(0.9));
+        assert_eq!(of(&[3]).share_within_stdev(), Some(1.0));
+    }
+
+    #[test]
+    fn the_share_within_one_deviation_is_exact_up_to_the_bins_that_its_bounds_lie_in() {
+        // Eight latencies of about 100 µs, closer to each other than the width of a bin.
+        assert_eq!(
+            of(&[100_000, 100_003, 100_005, 100_007, 100_009, 100_011, 100_013, 100_020]).share_within_stdev(),
+            Some(1.0)
+        );
+        let mut random = onrush_plan::Random::new(25);
+        for round in 0..2_000 {
+            let (base, spread) = (random.below(1 << (round % 40)), 1 + random.below(1 << (round % 37)));
+            let values: Vec<u64> = (0..=random.below(20)).map(|_| base + random.below(spread)).collect();
+            let distribution = of(&values);
+            let (mean, stdev) = (distribution.mean().unwrap(), distribution.stdev());
+            // A bin is at most a thousandth wide.
+            let share = |slack: f64| {
+                let (least, most) = ((mean - stdev) * (1.0 - slack), (mean + stdev) * (1.0 + slack));
+                let inside = values.iter().filter(|&&value| (least..=most).contains(&(value as f64))).count();
+                inside as f64 / values.len() as f64
+            };
+            let got = distribution.share_within_stdev().unwrap();
+            assert!((share(-1e-12)..=share(1e-3)).contains(&got), "{got} for {values:?}");
+            assert!(got > 0.0, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn merging_gives_what_recording_everything_in_one_gives() {
+        let values = scattered(5_000);
+        let mut merged = Distribution::<u64>::new();
+        for part in values.chunks(700) {
+            let mut interval = Distribution::<u32>::new();
+            part.iter().for_each(|&value| interval.record(value));
+            merged += &interval;
+        }
+        let whole = of(&values);
+        assert_eq!(merged.values().collect::<Vec<_>>(), whole.values().collect::<Vec<_>>());
+        assert_eq!((merged.count(), merged.min(), merged.max()), (whole.count(), whole.min(), whole.max()));
+        assert_eq!((merged.mean(), merged.stdev()), (whole.mean(), whole.stdev()));
+    }
+
+    #[test]
+    fn merging_an_empty_one_changes_nothing() {
+        let mut distribution = of(&[3, 9]);
+        distribution += &Distribution::<u32>::new();
+        assert_eq!((distribution.count(), distribution.min(), distribution.max()), (2, Some(3), Some(9)));
+    }
+
+    #[test]
+    fn recording_many_is_recording_often() {
+        let mut many = Distribution::<u32>::new();
+        many.record_many(12_345, 3);
+        many.record_many(1, 0);
+        let often = of(&[12_345, 12_345, 12_345]);
+        assert_eq!((many.count(), many.min(), many.mean(), many.stdev()), (3, Some(12_345), often.mean(), 0.0));
+    }
+
+    #[test]
+    fn what_exceeds_an_hour_is_clamped_and_counted() {
+        let mut distribution = of(&[HIGHEST, HIGHEST + 1, u64::MAX]);
+        distribution.record_many(u64::MAX, 2);
+        assert_eq!((distribution.clamped, distribution.count()), (4, 5));
+        assert_eq!((distribution.min(), distribution.max()), (Some(HIGHEST), Some(HIGHEST)));
+        let mut merged = Distribution::<u64>::new();
+        merged += &distribution;
+        assert_eq!(merged.clamped, 4);
+    }
+
+    #[test]
+    fn clearing_keeps_nothing() {
+        let mut distribution = of(&[5, u64::MAX]);
+        distribution.clear();
+        assert_eq!(
+            (distribution.count(), distribution.min(), distribution.mean(), distribution.clamped),
+            (0, None, None, 0)
+        );
+        distribution.record(8);
+        assert_eq!((distribution.min(), distribution.max(), distribution.mean()), (Some(8), Some(8), Some(8.0)));
+        assert_eq!(distribution.values().collect::<Vec<_>>(), [(8, 1)]);
+    }
+}

@@ -1,0 +1,305 @@
+//! The ledger of failures: in which phase and why, how often, when, and one example.
+//!
+//! It keeps causes as data; their words are in the report.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// The part of a request's life in which something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Resolving the host's name.
+    Resolve,
+    /// Opening a connection.
+    Connect,
+    /// The TLS handshake.
+    Tls,
+    /// Sending the request.
+    Send,
+    /// Waiting for the response or reading its head.
+    Head,
+    /// Reading the body.
+    Body,
+    /// Waiting longer than `--timeout`.
+    Timeout,
+    /// None: the response is complete and has a status of 400 or more.
+    Status,
+}
+
+impl Phase {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Send => "send",
+            Self::Head => "head",
+            Self::Body => "body",
+            Self::Timeout => "timeout",
+            Self::Status => "status",
+        }
+    }
+}
+
+/// Why it went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The operating system reports a failure of the peer or the network, or a lack of resources; its error number.
+    Errno(i32),
+    /// The kernel of this machine refused an operation; its error number.
+    Kernel(i32),
+    /// The response broke the protocol or ended too soon.
+    Protocol(onrush_proto::Error),
+    /// An attempt to connect was neither accepted nor refused.
+    Unanswered,
+    /// The TLS handshake failed, or TLS failed later.
+    Tls(TlsFailure),
+    /// The proxy did not open a tunnel to the target.
+    Proxy(ProxyFailure),
+    /// The request exceeded `--timeout`.
+    Late,
+    /// The status of the response.
+    Status(u16),
+}
+
+/// Why TLS failed, certificates first. The example of a row is the certificate, the message or the response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TlsFailure {
+    /// The certificate has expired.
+    Expired,
+    /// The certificate is not valid yet.
+    NotYetValid,
+    /// The certificate is for other names.
+    WrongName,
+    /// The certificate is self-signed.
+    SelfSigned,
+    /// The certificate is not signed by a trusted CA.
+    UnknownIssuer,
+    /// Something else is wrong with the certificate.
+    Certificate,
+    /// The server ended the handshake with this alert.
+    Alert(u8),
+    /// Client and server have no version, suite or group in common.
+    Incompatible,
+    /// The server answered in plain text.
+    PlainText,
+    /// What the server sent is neither TLS nor text.
+    NotTls,
+    /// The server violated the TLS protocol.
+    Misbehaved,
+    /// The server closed the connection in the middle of the handshake.
+    Closed,
+}
+
+/// Why a proxy did not open a tunnel to the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProxyFailure {
+    /// It responded with this status instead of success.
+    Status(u16),
+    /// Its response cannot be parsed.
+    Answer(onrush_proto::Error),
+    /// It responded before the request was sent.
+    Early,
+    /// It closed the connection before it responded.
+    Closed,
+    /// It did not respond in time.
+    Silent,
+}
+
+impl TlsFailure {
+    /// Whether the client rejected the server's certificate.
+    pub fn is_about_certificate(self) -> bool {
+        self <= Self::Certificate
+    }
+}
+
+/// The failures of one phase and cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The phase in which it happened.
+    pub phase: Phase,
+    /// Why.
+    pub cause: Cause,
+    /// How often.
+    pub count: u64,
+    /// The tenth of a second of the run, from zero, in which it first happened.
+    pub first_tenth: u32,
+    /// The tenth of a second in which it last happened.
+    pub last_tenth: u32,
+    /// One example: the address, or what the server sent. Unescaped; empty if there is nothing to show.
+    pub example: Vec<u8>,
+}
+
+impl Row {
+    /// When it first happened, in seconds since the start, rounded down to a tenth.
+    pub fn first_s(&self) -> f64 {
+        f64::from(self.first_tenth) / 10.0
+    }
+
+    /// When it last happened, likewise.
+    pub fn last_s(&self) -> f64 {
+        f64::from(self.last_tenth) / 10.0
+    }
+}
+
+/// All failures, one row per phase and cause, in the order in which they were recorded or added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    rows: Vec<Row>,
+}
+
+impl Ledger {
+    /// Records one failure in this tenth of a second of the run. The example is made only for a new row.
+    pub fn record(&mut self, phase: Phase, cause: Cause, tenth: u32, example: impl FnOnce() -> Vec<u8>) {
+        match self.find(phase, cause) {
+            Some(row) => {
+                row.count += 1;
+                row.first_tenth = row.first_tenth.min(tenth);
+                row.last_tenth = row.last_tenth.max(tenth);
+            }
+            None => {
+                self.rows.push(Row {
+                    phase,
+                    cause,
+                    count: 1,
+                    first_tenth: tenth,
+                    last_tenth: tenth,
+                    example: example(),
+                });
+            }
+        }
+    }
+
+    /// The rows, in the order in which they were recorded or added.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Rewrites every example.
+    pub fn rewrite_examples(&mut self, shown: impl Fn(&[u8]) -> Vec<u8>) {
+        self.rows.iter_mut().for_each(|row| row.example = shown(&row.example));
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    /// The five totals that wrk prints.
+    pub fn totals(&self) -> Errors {
+        let mut errors = Errors::default();
+        for row in &self.rows {
+            let total = match row.phase {
+                Phase::Resolve | Phase::Connect | Phase::Tls => &mut errors.connect,
+                Phase::Send => &mut errors.write,
+                Phase::Head | Phase::Body => &mut errors.read,
+                Phase::Timeout => &mut errors.timeout,
+                Phase::Status => &mut errors.status,
+            };
+            *total += row.count;
+        }
+        errors
+    }
+
+    fn find(&mut self, phase: Phase, cause: Cause) -> Option<&mut Row> {
+        self.rows.iter_mut().find(|row| row.phase == phase && row.cause == cause)
+    }
+}
+
+impl AddAssign<&Self> for Ledger {
+    fn add_assign(&mut self, other: &Self) {
+        for new in &other.rows {
+            match self.find(new.phase, new.cause) {
+                Some(row) => {
+                    row.count += new.count;
+                    row.first_tenth = row.first_tenth.min(new.first_tenth);
+                    row.last_tenth = row.last_tenth.max(new.last_tenth);
+                }
+                None => self.rows.push(new.clone()),
+            }
+        }
+    }
+}
+
+/// wrk's five error totals.
+#[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
+pub struct Errors {
+    /// Failures to resolve a name, to connect, or to complete a TLS handshake.
+    pub connect: u64,
+    /// Failures while a response was awaited or read, TLS alerts included.
+    pub read: u64,
+    /// Failures while a request was sent.
+    pub write: u64,
+    /// Requests that exceeded `--timeout`.
+    pub timeout: u64,
+    /// Responses with a status of 400 or more.
+    pub status: u64,
+}
+
+impl Errors {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.connect + self.read + self.write + self.timeout + self.status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: Cause = Cause::Errno(111);
+
+    #[test]
+    fn the_same_phase_and_cause_share_a_row() {
+        let mut ledger = Ledger::default();
+        ledger.record(Phase::Connect, REFUSED, 5, || b"127.0.0.1:9".to_vec());
+        ledger.record(Phase::Connect, REFUSED, 3, || unreachable!("the row has its example"));
+        ledger.record(Phase::Send, REFUSED, 9, Vec::new);
+        let example = b"127.0.0.1:9".to_vec();
+        let rows = [
+            Row { phase: Phase::Connect, cause: REFUSED, count: 2, first_tenth: 3, last_tenth: 5, example },
+            Row { phase: Phase::Send, cause: REFUSED, count: 1, first_tenth: 9, last_tenth: 9, example: Vec::new() },
+        ];
+        assert_eq!(ledger.rows(), rows);
+    }
+
+    #[test]
+    fn added_ledgers_keep_the_first_and_the_last_time() {
+        let mut early = Ledger::default();
+        early.record(Phase::Head, REFUSED, 1, || b"early".to_vec());
+        let mut late = Ledger::default();
+        late.record(Phase::Head, REFUSED, 8, || b"late".to_vec());
+        late.record(Phase::Timeout, Cause::Late, 8, Vec::new);
+        early += &late;
+        let first = &early.rows()[0];
+        assert_eq!(
+            (first.count, first.first_tenth, first.last_tenth, first.example.as_slice()),
+            (2, 1, 8, b"early".as_slice())
+        );
+        assert_eq!(early.rows()[1], late.rows()[1]);
+        early.clear();
+        assert!(early.rows().is_empty());
+    }
+
+    #[test]
+    fn every_phase_belongs_to_one_of_the_five_totals() {
+        let mut ledger = Ledger::default();
+        let often = [
+            (Phase::Resolve, 1),
+            (Phase::Connect, 2),
+            (Phase::Tls, 4),
+            (Phase::Send, 8),
+            (Phase::Head, 16),
+            (Phase::Body, 32),
+            (Phase::Timeout, 64),
+            (Phase::Status, 128),
+        ];
+        for (phase, times) in often {
+            (0..times).for_each(|_| ledger.record(phase, REFUSED, 0, Vec::new));
+        }
+        assert_eq!(ledger.totals(), Errors { connect: 7, read: 48, write: 8, timeout: 64, status: 128 });
+    }
+}

@@ -1,0 +1,314 @@
+//! Finds silences: times of a run without a response, exact to the completion.
+//!
+//! Each worker keeps the long gaps between its own completions. The intersection of all workers' gaps is a time in
+//! which no worker completed anything; it begins and ends with a completion of one of them. If a schedule or a script
+//! decides when requests are sent, none may have been in flight then. So each worker also keeps the part of its gaps in
+//! which it had a request in flight.
+
+/// Shorter gaps, in nanoseconds, are not kept.
+pub const GAP_MIN_NS: u64 = 200_000_000;
+
+/// The most gaps that one worker keeps; if there are more, the longest ones.
+const GAPS_MAX: usize = 1024;
+
+/// A time without any completion, in nanoseconds since measuring began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The completion before it, or the beginning of the run.
+    pub from_ns: u64,
+    /// The completion after it, or the end of the run.
+    pub until_ns: u64,
+}
+
+/// The gaps of one worker.
+#[derive(Clone, Debug, Default)]
+pub struct Silences {
+    last_ns: u64,
+    /// Since when a request has been in flight.
+    asked_ns: Option<u64>,
+    gaps: Vec<Gap>,
+    awaited: Vec<Gap>,
+    /// Whether what was in flight at a gap, or became due in it, may still hold responses up.
+    is_behind: bool,
+}
+
+impl Gap {
+    /// The whole of a run of any length.
+    pub const ALL: Self = Self { from_ns: 0, until_ns: u64::MAX };
+
+    /// Its length, in nanoseconds.
+    pub fn length_ns(self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
+}
+
+impl Silences {
+    /// Without gaps, but with room for all, so that recording allocates nothing.
+    pub fn new() -> Self {
+        Self { gaps: Vec::with_capacity(GAPS_MAX + 1), awaited: Vec::with_capacity(GAPS_MAX + 1), ..Self::default() }
+    }
+
+    /// Forgets everything except that requests are in flight, and keeps the memory: measuring begins.
+    pub fn clear(&mut self) {
+        (self.last_ns, self.is_behind) = (0, false);
+        self.asked_ns = self.asked_ns.map(|_| 0);
+        self.gaps.clear();
+        self.awaited.clear();
+    }
+
+    /// Records that a request was sent, this long after measuring began. Earlier requests without a response, even
+    /// failed ones, still count as awaited.
+    #[inline]
+    pub fn asked(&mut self, at_ns: u64) {
+        self.asked_ns.get_or_insert(at_ns);
+    }
+
+    /// Whether a response may have been held up by a gap that another response ended, or by the queue that it left.
+    #[inline]
+    pub fn is_held(&self, at_ns: u64) -> bool {
+        self.is_behind && at_ns.saturating_sub(self.last_ns) < GAP_MIN_NS
+    }
+
+    /// Records that nothing is in flight, and nothing waits to be sent: the queue that a gap left is gone.
+    #[inline]
+    pub fn caught_up(&mut self) {
+        self.is_behind = false;
+    }
+
+    /// Records a completion, this long after measuring began; `is_last`: no other request is in flight then.
+    #[inline]
+    pub fn completed(&mut self, at_ns: u64, is_last: bool) {
+        if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
+            self.keep(at_ns);
+            self.is_behind = true;
+        }
+        self.last_ns = at_ns;
+        if is_last {
+            self.asked_ns = None;
+        }
+    }
+
+    /// All gaps, in order, and the parts of them in which a request was awaited. The last gap has no end, because other
+    /// workers may have continued when this one had nothing left to do. Requests sent after the end are not awaited.
+    pub fn end(mut self, ended_ns: u64) -> (Vec<Gap>, Vec<Gap>) {
+        self.asked_ns = self.asked_ns.filter(|asked_ns| *asked_ns < ended_ns);
+        self.keep(u64::MAX);
+        (self.gaps, self.awaited)
+    }
+
+    #[cold]
+    fn keep(&mut self, until_ns: u64) {
+        push(&mut self.gaps, Gap { from_ns: self.last_ns, until_ns });
+        let awaited = self.asked_ns.map(|asked_ns| Gap { from_ns: self.last_ns.max(asked_ns), until_ns });
+        if let Some(awaited) = awaited.filter(|awaited| awaited.length_ns() >= GAP_MIN_NS) {
+            push(&mut self.awaited, awaited);
+        }
+    }
+}
+
+/// Adds the last gap; if there are too many, the longer half is kept.
+fn push(gaps: &mut Vec<Gap>, gap: Gap) {
+    if gaps.len() == GAPS_MAX {
+        gaps.select_nth_unstable_by_key(GAPS_MAX / 2, |gap| std::cmp::Reverse(gap.length_ns()));
+        gaps.truncate(GAPS_MAX / 2);
+        gaps.sort_unstable_by_key(|gap| gap.from_ns);
+    }
+    gaps.push(gap);
+}
+
+/// The intersection of two lists, each in order and without overlaps, without gaps that are too short to be kept.
+pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
+    let (mut left, mut right, mut gaps) = (some, others, Vec::new());
+    while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
+        let gap = Gap { from_ns: first.from_ns.max(second.from_ns), until_ns: first.until_ns.min(second.until_ns) };
+        if gap.length_ns() >= GAP_MIN_NS {
+            gaps.push(gap);
+        }
+        // The gap that ends first has nothing in common with the rest of the other list.
+        if first.until_ns <= second.until_ns {
+            left = left_rest;
+        } else {
+            right = right_rest;
+        }
+    }
+    gaps
+}
+
+/// The parts of a gap that are in none of the others, which are in order and do not overlap.
+pub fn without(gap: Gap, others: &[Gap]) -> Vec<Gap> {
+    let mut left = gap;
+    let mut parts = Vec::new();
+    let first = others.partition_point(|other| other.until_ns <= gap.from_ns);
+    for other in others[first..].iter().take_while(|other| other.from_ns < gap.until_ns) {
+        parts.push(Gap { until_ns: other.from_ns, ..left });
+        left.from_ns = left.from_ns.max(other.until_ns);
+    }
+    parts.push(left);
+    parts.retain(|part| part.length_ns() > 0);
+    parts
+}
+
+/// The union of two lists, in order and without overlaps.
+pub fn joined(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
+    let mut all = [some, others].concat();
+    all.sort_unstable_by_key(|gap| gap.from_ns);
+    let mut joined: Vec<Gap> = Vec::new();
+    for gap in all {
+        match joined.last_mut().filter(|last| gap.from_ns <= last.until_ns) {
+            Some(last) => last.until_ns = last.until_ns.max(gap.until_ns),
+            None => joined.push(gap),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// The gaps of a worker that completed something at these milliseconds, in milliseconds.
+    fn of(completions_ms: &[u64]) -> Vec<Gap> {
+        let mut silences = Silences::new();
+        completions_ms.iter().for_each(|ms| silences.completed(ms * MS, true));
+        silences.end(u64::MAX).0
+    }
+
+    fn in_ms(gaps: &[Gap]) -> Vec<(u64, u64)> {
+        gaps.iter().map(|gap| (gap.from_ns / MS, gap.until_ns / MS)).collect()
+    }
+
+    #[test]
+    fn gaps_are_exact_to_the_completion_and_the_last_one_has_no_end() {
+        let end = u64::MAX / MS;
+        assert_eq!(in_ms(&of(&[])), [(0, end)]);
+        assert_eq!(in_ms(&of(&[199, 398, 597])), [(597, end)], "too short");
+        assert_eq!(in_ms(&of(&[250, 300, 301, 1_300, 1_299, 1_498])), [(0, 250), (301, 1_300), (1_498, end)]);
+    }
+
+    #[test]
+    fn a_gap_is_awaited_from_when_something_was_asked_for() {
+        let mut silences = Silences::new();
+        silences.asked(1_000 * MS);
+        silences.completed(1_001 * MS, true);
+        // Two requests, the second answered a second later, and then a third.
+        silences.asked(2_000 * MS);
+        silences.completed(2_001 * MS, false);
+        silences.completed(3_001 * MS, true);
+        silences.asked(4_000 * MS);
+        silences.completed(4_500 * MS, true);
+        // One that fails, and one after it.
+        silences.asked(5_000 * MS);
+        silences.asked(5_600 * MS);
+        silences.completed(5_700 * MS, true);
+        silences.asked(9_000 * MS);
+        let awaited_until = |ms: u64| in_ms(&silences.clone().end(ms * MS).1).len();
+        assert_eq!([9_000, 9_001].map(awaited_until), [3, 4], "requests sent after the end are not awaited");
+        let (gaps, awaited) = silences.end(u64::MAX);
+        let end = u64::MAX / MS;
+        let expected = [(0, 1_001), (1_001, 2_001), (2_001, 3_001), (3_001, 4_500), (4_500, 5_700), (5_700, end)];
+        assert_eq!(in_ms(&gaps), expected);
+        assert_eq!(in_ms(&awaited), [(2_001, 3_001), (4_000, 4_500), (5_000, 5_700), (9_000, end)]);
+    }
+
+    #[test]
+    fn what_is_under_way_when_measuring_begins_is_awaited_from_then_on() {
+        let mut silences = Silences::new();
+        silences.asked(1_000 * MS);
+        silences.clear();
+        silences.completed(300 * MS, true);
+        silences.clear();
+        assert_eq!(in_ms(&silences.clone().end(u64::MAX).1), []);
+        silences.asked(50 * MS);
+        silences.completed(300 * MS, true);
+        assert_eq!(in_ms(&silences.end(u64::MAX).1), [(50, 300)]);
+    }
+
+    #[test]
+    fn responses_are_held_by_a_gap_that_another_one_ended_until_its_queue_is_gone() {
+        let mut silences = Silences::new();
+        let mut held = |completions_ms: &[u64]| {
+            let mut is_held = |ms: &u64| {
+                let is_held = silences.is_held(ms * MS);
+                silences.completed(ms * MS, false);
+                is_held
+            };
+            let held: Vec<bool> = completions_ms.iter().map(&mut is_held).collect();
+            silences.caught_up();
+            held
+        };
+        assert_eq!(held(&[1, 501, 502, 700, 900, 901]), [false, false, true, true, false, true]);
+        assert_eq!(held(&[902, 903, 1_203]), [false; 3]);
+        assert_eq!(held(&[1_204, 1_500, 1_501]), [false, false, true]);
+        silences.completed(2_000 * MS, false);
+        silences.clear();
+        assert!(!silences.is_held(1));
+    }
+
+    #[test]
+    fn only_the_others_that_may_overlap_are_looked_at() {
+        // Looking at each of the others for each gap would take many minutes.
+        let gaps =
+            |from_ns: u64| (0..300_000).map(move |n| Gap { from_ns: 10 * n + from_ns, until_ns: 10 * n + from_ns + 5 });
+        let others: Vec<Gap> = gaps(2).collect();
+        let left: u64 = gaps(0).flat_map(|gap| without(gap, &others)).map(Gap::length_ns).sum();
+        assert_eq!(left, 600_000);
+    }
+
+    #[test]
+    fn what_others_cover_is_cut_out() {
+        let gap = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * MS, until_ns: until_ms * MS };
+        for (others, left) in [
+            (vec![], vec![(100, 900)]),
+            (vec![gap(0, 100), gap(900, 950)], vec![(100, 900)]),
+            (vec![gap(0, 200), gap(300, 400), gap(850, 950)], vec![(200, 300), (400, 850)]),
+            (vec![gap(50, 950)], vec![]),
+        ] {
+            assert_eq!(in_ms(&without(gap(100, 900), &others)), left);
+        }
+    }
+
+    #[test]
+    fn only_what_all_workers_have_in_common_is_a_silence() {
+        let some = of(&[100, 1_300, 1_400, 2_500, 2_600]);
+        let others = of(&[50, 200, 1_350, 2_450, 2_700]);
+        let both = common(&some, &others);
+        assert_eq!(in_ms(&both[..2]), [(200, 1_300), (1_400, 2_450)], "between the last before and the first after");
+        assert_eq!(in_ms(&both[2..]), [(2_700, u64::MAX / MS)]);
+        assert_eq!(common(&others, &some), both, "in any order");
+        assert_eq!(common(&[Gap::ALL], &some), some);
+        let busy: Vec<u64> = (0..30).map(|tenth| tenth * 100).collect();
+        assert_eq!(in_ms(&common(&some, &of(&busy))), [(2_900, u64::MAX / MS)]);
+    }
+
+    /// The common gaps equal those of one worker that completed everything, no matter which worker completed what.
+    #[test]
+    fn dealt_to_several_workers_the_silences_are_the_same() {
+        let mut random = onrush_plan::Random::new(7);
+        for _ in 0..200 {
+            let mut at_ms = 0;
+            let (mut all, mut dealt) = (Vec::new(), [Vec::new(), Vec::new(), Vec::new()]);
+            for _ in 0..30 {
+                at_ms += 1 + random.next() % 400;
+                all.push(at_ms);
+                dealt[(random.next() % 3) as usize].push(at_ms);
+            }
+            let merged = dealt.iter().fold(vec![Gap::ALL], |gaps, worker| common(&gaps, &of(worker)));
+            assert_eq!(merged, of(&all));
+        }
+    }
+
+    #[test]
+    fn of_too_many_gaps_the_longest_are_kept_in_order() {
+        let mut silences = Silences::new();
+        let mut at_ns = 0;
+        for index in 0..10 * GAPS_MAX as u64 {
+            at_ns += if index % 1_000 == 999 { 5_000 * MS } else { 250 * MS };
+            silences.completed(at_ns, true);
+        }
+        let (gaps, _) = silences.end(u64::MAX);
+        assert!(gaps.len() <= GAPS_MAX && gaps.is_sorted_by_key(|gap| gap.from_ns), "{}", gaps.len());
+        assert_eq!(gaps.iter().filter(|gap| gap.length_ns() == 5_000 * MS).count(), 10);
+    }
+}

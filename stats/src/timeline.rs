@@ -1,0 +1,296 @@
+//! The timeline of a run, row by row: how much was done, and with which latencies.
+//!
+//! There are never more than [`ROWS_MAX`] rows: in a longer run, pairs of neighbours are joined.
+
+use std::ops::AddAssign;
+
+use super::latencies::share;
+use super::{Count, Errors, Latencies, Stats};
+
+/// The largest number of rows: 20 minutes at a second each, and more than a screen has columns.
+pub const ROWS_MAX: usize = 1200;
+
+/// The length of a row before any were joined, in nanoseconds.
+pub const SECOND_NS: u64 = 1_000_000_000;
+
+/// The rows of a run, all of the same length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timeline {
+    /// The length of each row, in nanoseconds: the initial length times a power of two. The last row ends with the run.
+    pub length_ns: u64,
+    /// The rows from the start of the run, without gaps.
+    pub rows: Vec<RowFigures>,
+}
+
+/// The index of an interval's row, if rows are `length_ns` long: the row in which it began. Workers end their intervals
+/// where rows end; only an interval that is handed over late, because a thread was stalled, extends past its row.
+pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
+    // What is recorded after the run has ended counts in the row that ends with it.
+    interval.from_ns.min(interval.until_ns.saturating_sub(1)) / length_ns
+}
+
+/// What was done in one row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowFigures {
+    /// Requests started; a request that was returned and sent again counts once.
+    pub started: u64,
+    /// Complete responses.
+    pub completed: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// The failures.
+    pub errors: Errors,
+    /// The service latencies.
+    pub latency: Latencies,
+    /// The latencies since requests were due; none in a closed loop.
+    pub scheduled: Latencies,
+    /// Requests that were sent more than a millisecond after they were due.
+    pub late: u64,
+    /// Requests that were never sent because it was too late.
+    pub dropped: u64,
+}
+
+impl Timeline {
+    /// Without rows; each will be `length_ns` long until there are too many.
+    pub fn new(length_ns: u64) -> Self {
+        Self { length_ns, rows: Vec::new() }
+    }
+
+    /// Adds what was recorded in an interval to its row.
+    pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
+        while row_of(interval, self.length_ns) >= ROWS_MAX as u64 {
+            self.coarsen();
+        }
+        let index = row_of(interval, self.length_ns) as usize;
+        if self.rows.len() <= index {
+            self.rows.resize_with(index + 1, RowFigures::default);
+        }
+        self.rows[index].record(interval);
+    }
+
+    /// Ends the timeline of a run that took `elapsed_ns`: there are rows for all of it now.
+    pub fn end(&mut self, elapsed_ns: u64) {
+        while elapsed_ns.div_ceil(self.length_ns) > ROWS_MAX as u64 {
+            self.coarsen();
+        }
+        let rows = elapsed_ns.div_ceil(self.length_ns) as usize;
+        // Even a run of no length may have something recorded.
+        let recorded = self.rows.iter().rposition(|row| *row != RowFigures::default()).map_or(0, |last| last + 1);
+        debug_assert!(recorded <= rows.max(1), "nothing is recorded after the end");
+        self.rows.resize_with(rows.max(recorded), RowFigures::default);
+    }
+
+    /// The sum of all rows.
+    pub fn sum(&self) -> RowFigures {
+        let mut sum = RowFigures::default();
+        self.rows.iter().for_each(|row| sum += row);
+        sum
+    }
+
+    /// Whether the rows add up to these totals.
+    pub fn is_all_of<C: Count>(&self, totals: &Stats<C>) -> bool {
+        let mut whole = RowFigures::default();
+        whole.record(totals);
+        self.sum().is_as_much_as(&whole)
+    }
+
+    /// Joins neighbours.
+    fn coarsen(&mut self) {
+        self.length_ns *= 2;
+        let joined = self.rows.chunks(2).map(|pair| {
+            let mut sum = pair[0].clone();
+            pair[1..].iter().for_each(|second| sum += second);
+            sum
+        });
+        self.rows = joined.collect();
+    }
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self::new(SECOND_NS)
+    }
+}
+
+impl RowFigures {
+    /// Adds what was recorded in an interval.
+    pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
+        let Stats { counters, latency, open_loop, ledger, .. } = interval;
+        self.started += counters.started;
+        self.completed += counters.completed;
+        self.bytes_sent += counters.bytes_sent;
+        self.bytes_received += counters.bytes_received;
+        self.errors += ledger.totals();
+        self.latency.record(latency);
+        if let Some(open_loop) = open_loop.as_deref() {
+            self.scheduled.record(&open_loop.scheduled);
+            self.late += open_loop.late;
+            self.dropped += open_loop.dropped;
+        }
+    }
+
+    /// Whether the same was done in both, judged by the exact figures.
+    pub fn is_as_much_as(&self, other: &Self) -> bool {
+        let (latency, scheduled) = (other.latency.clone(), other.scheduled.clone());
+        self.latency.is_as_much_as(&latency)
+            && self.scheduled.is_as_much_as(&scheduled)
+            && *other == Self { latency, scheduled, ..self.clone() }
+    }
+
+    /// Takes the share `part` / `whole` of everything out, as whole numbers, so that nothing is lost or taken twice.
+    pub fn take(&mut self, part: u64, whole: u64) -> Self {
+        let take = |count: &mut u64| {
+            let taken = share(*count, part, whole);
+            *count -= taken;
+            taken
+        };
+        Self {
+            started: take(&mut self.started),
+            completed: take(&mut self.completed),
+            bytes_sent: take(&mut self.bytes_sent),
+            bytes_received: take(&mut self.bytes_received),
+            errors: Errors {
+                connect: take(&mut self.errors.connect),
+                read: take(&mut self.errors.read),
+                write: take(&mut self.errors.write),
+                timeout: take(&mut self.errors.timeout),
+                status: take(&mut self.errors.status),
+            },
+            latency: self.latency.take(part, whole),
+            scheduled: self.scheduled.take(part, whole),
+            late: take(&mut self.late),
+            dropped: take(&mut self.dropped),
+        }
+    }
+}
+
+impl AddAssign<&Self> for RowFigures {
+    fn add_assign(&mut self, other: &Self) {
+        self.started += other.started;
+        self.completed += other.completed;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.errors += other.errors;
+        self.latency += &other.latency;
+        self.scheduled += &other.scheduled;
+        self.late += other.late;
+        self.dropped += other.dropped;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cause, Interval, Phase};
+
+    /// An interval of 100 ms that ends `tenths` tenths of a second after the start, with one latency.
+    fn interval(tenths: u64, latency_ns: u64) -> Interval {
+        let mut interval = Interval::default();
+        (interval.from_ns, interval.until_ns) = ((tenths - 1) * SECOND_NS / 10, tenths * SECOND_NS / 10);
+        interval.latency.record(latency_ns);
+        let open_loop = interval.open_loop.get_or_insert_default();
+        open_loop.scheduled.record(latency_ns * 2);
+        (open_loop.late, open_loop.dropped) = (3, 4);
+        interval.counters.started = 2;
+        interval.counters.completed = 1;
+        interval.counters.bytes_sent = 5;
+        interval.counters.bytes_received = 7;
+        interval.ledger.record(Phase::Head, Cause::Late, 0, Vec::new);
+        interval
+    }
+
+    fn completed(timeline: &Timeline) -> Vec<u64> {
+        timeline.rows.iter().map(|row| row.completed).collect()
+    }
+
+    #[test]
+    fn an_interval_belongs_to_the_row_in_which_it_began() {
+        let mut timeline = Timeline::default();
+        for tenths in [1, 9, 10, 11, 35] {
+            timeline.record(&interval(tenths, 1_000));
+        }
+        assert_eq!(completed(&timeline), [3, 1, 0, 1]);
+        let errors = Errors { read: 3, ..Errors::default() };
+        let expected = RowFigures {
+            started: 6,
+            completed: 3,
+            bytes_sent: 15,
+            bytes_received: 21,
+            errors,
+            latency: Latencies { sum_ns: 3_000, max_ns: 1_000, bins: vec![(79, 3)] },
+            scheduled: Latencies { sum_ns: 6_000, max_ns: 2_000, bins: vec![(87, 3)] },
+            late: 9,
+            dropped: 12,
+        };
+        assert_eq!(timeline.rows[0], expected);
+    }
+
+    #[test]
+    fn a_run_that_lasts_longer_has_longer_rows_and_loses_nothing() {
+        let mut timeline = Timeline::default();
+        for second in 0..2_500 {
+            timeline.record(&interval(second * 10 + 1, 1_000 + second));
+        }
+        assert_eq!((timeline.length_ns, timeline.rows.len()), (4 * SECOND_NS, 625));
+        assert!(timeline.rows.iter().all(|row| row.completed == 4 && row.latency.count() == 4));
+    }
+
+    #[test]
+    fn an_end_after_a_year_fits_at_once() {
+        let mut timeline = Timeline::default();
+        timeline.record(&interval(366 * 24 * 3600 * 10, 1));
+        assert!(timeline.rows.len() <= ROWS_MAX);
+        assert_eq!(completed(&timeline).iter().sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn rows_cover_the_run_and_nothing_else_whatever_its_length() {
+        for (elapsed_ns, rows) in [
+            (1, 1),
+            (SECOND_NS - 1, 1),
+            (SECOND_NS, 1),
+            (SECOND_NS + 1, 2),
+            (10 * SECOND_NS, 10),
+            (1_200 * SECOND_NS, 1_200),
+            (1_200 * SECOND_NS + 1, 601),
+        ] {
+            let mut timeline = Timeline::default();
+            // The last interval may begin where the run ends: requests in flight then are late.
+            for (from_ns, until_ns) in [(0, elapsed_ns), (elapsed_ns, elapsed_ns)] {
+                timeline.record(&Interval { from_ns, until_ns, ..interval(1, 1_000) });
+            }
+            timeline.end(elapsed_ns);
+            assert_eq!((timeline.rows.len(), timeline.sum().completed), (rows, 2), "{elapsed_ns}");
+        }
+        let mut timeline = Timeline::default();
+        timeline.record(&Interval::default());
+        timeline.end(0);
+        assert_eq!(timeline.rows, []);
+    }
+
+    #[test]
+    fn an_interval_that_goes_beyond_its_row_stays_in_it() {
+        let mut timeline = Timeline::default();
+        timeline.record(&Interval { until_ns: 3 * SECOND_NS, ..interval(10, 1_000) });
+        timeline.end(3 * SECOND_NS);
+        assert_eq!(completed(&timeline), [1, 0, 0]);
+    }
+
+    #[test]
+    fn a_row_is_divided_without_loss() {
+        let mut whole = RowFigures::default();
+        (1..=1_000).for_each(|us| whole.record(&interval(1, us * 1_000)));
+        let (mut left, mut sum) = (whole.clone(), RowFigures::default());
+        let first = left.take(1, 4);
+        assert_eq!((first.completed, first.latency.count(), left.completed), (250, 250, 750));
+        assert_eq!((first.late, first.dropped), (750, 1_000));
+        assert_eq!(first.latency.mean_ns(), whole.latency.mean_ns());
+        assert_eq!((first.scheduled.count(), first.scheduled.mean_ns()), (250, whole.scheduled.mean_ns()));
+        sum += &first;
+        sum += &left.take(1, 3);
+        sum += &left.take(5, 5);
+        assert_eq!((sum, left.completed, left.latency.count()), (whole, 0, 0));
+    }
+}

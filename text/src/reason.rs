@@ -1,0 +1,20 @@
+//! The operating system's error messages.
+
+use std::io;
+
+/// The operating system's message for an error, without the number that the standard library appends.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_is_left_out() {
+        assert_eq!(reason(&io::Error::from_raw_os_error(28)), "No space left on device");
+        assert_eq!(reason(&io::Error::other("no number here")), "no number here");
+    }
+}
