@@ -133,6 +133,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// Of two rows that are added, the smaller one gives the example: the least that shows anything.
+    fn shown_by(&self) -> (bool, &[u8]) {
+        (self.example.is_empty(), &self.example)
+    }
+
     /// When it first happened, in seconds since the start, rounded down to a tenth.
     pub fn first_s(&self) -> f64 {
         f64::from(self.first_tenth) / 10.0
@@ -144,7 +149,7 @@ impl Row {
     }
 }
 
-/// All failures, one row per phase and cause, in the order in which they were recorded or added.
+/// All failures, one row per phase and cause, in the order in which they first happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     rows: Vec<Row>,
@@ -172,7 +177,7 @@ impl Ledger {
         }
     }
 
-    /// The rows, in the order in which they were recorded or added.
+    /// The rows, in the order in which they first happened.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -213,6 +218,9 @@ impl AddAssign<&Self> for Ledger {
         for new in &other.rows {
             match self.find(new.phase, new.cause) {
                 Some(row) => {
+                    if new.shown_by() < row.shown_by() {
+                        row.example.clone_from(&new.example);
+                    }
                     row.count += new.count;
                     row.first_tenth = row.first_tenth.min(new.first_tenth);
                     row.last_tenth = row.last_tenth.max(new.last_tenth);
@@ -220,6 +228,8 @@ impl AddAssign<&Self> for Ledger {
                 None => self.rows.push(new.clone()),
             }
         }
+        // The order, like the examples, does not depend on what is added first.
+        self.rows.sort_unstable_by_key(|row| (row.first_tenth, row.phase, row.cause));
     }
 }
 

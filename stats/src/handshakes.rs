@@ -20,7 +20,7 @@ pub struct Handshakes {
     pub total: u64,
     /// The number of them that resumed an earlier session.
     pub resumed: u64,
-    /// What connections use, with their number.
+    /// What connections use, ascending, with their number.
     in_use: Vec<(Negotiated, u64)>,
 }
 
@@ -34,9 +34,9 @@ impl Handshakes {
 
     /// Records what connections that exist already use.
     pub fn found(&mut self, negotiated: Negotiated, connections: u64) {
-        match self.in_use.iter_mut().find(|(known, _)| *known == negotiated) {
-            Some((_, count)) => *count += connections,
-            None => self.in_use.push((negotiated, connections)),
+        match self.in_use.binary_search_by_key(&negotiated, |&(known, _)| known) {
+            Ok(index) => self.in_use[index].1 += connections,
+            Err(index) => self.in_use.insert(index, (negotiated, connections)),
         }
     }
 

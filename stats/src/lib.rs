@@ -98,7 +98,7 @@ pub struct Stats<C: Count> {
     pub handshakes: Handshakes,
     /// Readings of some connections' `TCP_INFO`.
     pub sockets: Sockets,
-    /// The `Location` of one of the redirects, as the server sent it.
+    /// The `Location` of one of the redirects, as the server sent it: the least, as a text, of those that are added up.
     pub location: Option<String>,
     /// Whether a response with status 400 said that the port expects TLS.
     pub expects_tls: bool,
@@ -168,7 +168,7 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
         self.ledger += &other.ledger;
         self.handshakes += &other.handshakes;
         self.sockets += other.sockets;
-        if self.location.is_none() {
+        if other.location.is_some() && (self.location.is_none() || other.location < self.location) {
             self.location.clone_from(&other.location);
         }
         self.expects_tls |= other.expects_tls;
@@ -177,6 +177,8 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Random;
+
     use super::*;
 
     /// An interval in which one request of each kind happened.
@@ -235,6 +237,57 @@ mod tests {
         assert_eq!((totals.handshakes.total, totals.handshakes.resumed), (2, 2));
         assert_eq!((totals.sockets.readings, totals.sockets.retransmits), (2, 6));
         assert_eq!(totals.location.as_deref(), Some("/10"));
+    }
+
+    /// An interval of a run, with anything in it.
+    fn drawn(random: &mut Random) -> Interval {
+        let mut interval = interval(1 + random.below(2_000_000_000));
+        interval.from_ns = random.below(3_000) * 1_000_000_000;
+        interval.until_ns = interval.from_ns + 100_000_000;
+        let (cause, example) = (Cause::Errno(random.below(3) as i32), random.below(3));
+        let tenth = (interval.from_ns / 100_000_000) as u32;
+        interval.ledger.record(Phase::Connect, cause, tenth, || vec![b'a'; example as usize]);
+        interval.handshakes.record(Negotiated { suite: random.below(3) as u16, ..Negotiated::default() }, false);
+        interval.counters.started = random.below(9);
+        interval.expects_tls = random.below(50) == 0;
+        interval.activity.wall_ns = random.below(2);
+        interval.activity.queued_ns = Some(0).filter(|_| interval.activity.wall_ns == 0 || random.below(50) > 0);
+        if random.below(3) == 0 {
+            interval.phases.as_mut().unwrap().is_left_out = true;
+            interval.phases.as_mut().unwrap().ttfb.clear();
+            interval.phases.as_mut().unwrap().ttlb.clear();
+        }
+        match random.below(3) {
+            0 => interval.open_loop = None,
+            1 => interval.location = None,
+            _ => interval.censored = None,
+        }
+        interval
+    }
+
+    #[test]
+    fn a_sum_does_not_depend_on_how_it_was_added() {
+        let mut random = Random::new(1);
+        for _ in 0..3 {
+            let mut sum = (Totals::default(), Timeline::default());
+            let mut parts = vec![sum.clone(); 5];
+            for _ in 0..40 {
+                let interval = drawn(&mut random);
+                for part in [&mut sum, &mut parts[random.below(5) as usize]] {
+                    part.0 += &interval;
+                    part.1.record(&interval);
+                }
+            }
+            while parts.len() > 1 {
+                let other = parts.swap_remove(random.below(parts.len() as u64) as usize);
+                let part = random.below(parts.len() as u64) as usize;
+                parts[part].0 += &other.0;
+                parts[part].1 += &other.1;
+            }
+            sum.0.settle();
+            parts[0].0.settle();
+            assert!(format!("{:?}", parts[0]) == format!("{sum:?}"), "{:?}", (&parts[0].0.ledger, &sum.0.ledger));
+        }
     }
 
     #[test]

@@ -96,6 +96,13 @@ impl Timeline {
         self.sum().is_as_much_as(&whole)
     }
 
+    /// Joins neighbours until each row is `length_ns` long, a multiple by a power of two.
+    fn coarsen_to(&mut self, length_ns: u64) {
+        while self.length_ns < length_ns {
+            self.coarsen();
+        }
+    }
+
     /// Joins neighbours.
     fn coarsen(&mut self) {
         self.length_ns *= 2;
@@ -105,6 +112,19 @@ impl Timeline {
             sum
         });
         self.rows = joined.collect();
+    }
+}
+
+/// Adds what was done at the same times, of two timelines whose rows were equally long at first.
+impl AddAssign<&Self> for Timeline {
+    fn add_assign(&mut self, other: &Self) {
+        let mut other = other.clone();
+        self.coarsen_to(other.length_ns);
+        other.coarsen_to(self.length_ns);
+        if self.rows.len() < other.rows.len() {
+            self.rows.resize_with(other.rows.len(), RowFigures::default);
+        }
+        self.rows.iter_mut().zip(&other.rows).for_each(|(mine, theirs)| *mine += theirs);
     }
 }
 
