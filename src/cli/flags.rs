@@ -183,7 +183,7 @@ const OUTPUT: &[Flag] = &[
     flag(Id::SocketsOutput, "--sockets-output FILE").help("write the samples of sockets to this .ndjson file"),
     flag(Id::FailIf, "--fail-if COND")
         .common()
-        .help("exit with code 3 if COND holds; 'p99>50ms,rate>1k'\nmeans both; may be repeated"),
+        .help("fail the run (exit code 3) if COND is met;\n'p99>50ms,rate>1k' means both; may be repeated"),
     flag(Id::Strict, "--strict")
         .common()
         .help("exit with code 4 if onrush itself limited the run:\nits threads, its script or local ports"),

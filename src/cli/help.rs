@@ -127,8 +127,7 @@ Exit codes
   1  bad option, URL or file, a host that cannot be resolved, or a result
      file that could not be written
   2  the run could not start: every first connection or TLS handshake failed
-  3  a --fail-if condition holds, or --find-max found no load that meets its
-     condition
+  3  a --fail-if condition is met, or that of --find-max holds at no load
   4  with --strict: onrush itself limited the run
   5  no request completed; or with -n the target stayed unreachable; or the
      target of --find-max stopped responding

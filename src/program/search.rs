@@ -153,7 +153,7 @@ impl Finished {
         let found = Found::of(search.over, &self.points, self.look, self.ended);
         let document = Document::of(search, &self.points, &found, [first, last], self.elapsed.as_secs_f64());
         let line = words::result(search, &self.points, &found);
-        if let Some(note) = words::contradicted(search.over, &self.points, &found).filter(|_| search.plan.show.notes) {
+        if let Some(note) = words::contradicted(search, &self.points, &found).filter(|_| search.plan.show.notes) {
             say(&format!("note: {note}"));
         }
         files.write_texts(|_| Ok(document.to_json()));

@@ -107,23 +107,25 @@ impl Between {
         self.upper_ns.is_some_and(|upper_ns| upper_ns as f64 <= self.lower_ns as f64 * (1.0 + KNOWN))
     }
 
-    /// The bounds, and why there are two of them: `between 1.20ms and unknown: of those due, 10 % failed`.
+    /// The bounds, and why there are two of them: `at least 1.20ms, with no upper bound, because 10 % of the requests due
+    /// failed`.
     pub fn because(&self, missing: Missing) -> String {
         let (bounds, why) = (self.to_string(), missing.to_string());
+        let bounds = if self.upper_ns.is_none() { bounds + ", with no upper bound" } else { bounds };
         let is_one = bounds == Self { upper_ns: Some(self.lower_ns), ..*self }.to_string();
-        if is_one || why.is_empty() { bounds } else { format!("{bounds}: {why}") }
+        if is_one || why.is_empty() { bounds } else { format!("{bounds}, because {why}") }
     }
 }
 
 impl fmt::Display for Between {
-    /// `1.20ms`, `between 1.20ms and 3.00ms`, `between 1.20ms and unknown`.
+    /// `1.20ms`, `between 1.20ms and 3.00ms`, `at least 1.20ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |ns: u64| units::time_us(ns as f64 / NS_PER_US);
         let lower = text(self.lower_ns);
         match self.upper_ns.map(text) {
             Some(upper) if upper == lower => f.write_str(&lower),
             Some(upper) => write!(f, "between {lower} and {upper}"),
-            None => write!(f, "between {lower} and unknown"),
+            None => write!(f, "at least {lower}"),
         }
     }
 }
@@ -164,18 +166,25 @@ impl Missing {
 }
 
 impl fmt::Display for Missing {
-    /// `of those due, 10 % failed, 2.5 % unsent`.
+    /// `10 % of the requests due failed and 2.5 % were not sent by the end`, `5 of 14 requests due were dropped`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fates = [
             (self.failed, "failed"),
-            (self.abandoned, "abandoned"),
-            (self.dropped, "dropped"),
-            (self.unsent, "unsent"),
-            (self.hanging, "still without a response at the end"),
+            (self.abandoned, "were abandoned"),
+            (self.dropped, "were dropped"),
+            (self.unsent, "were not sent by the end"),
+            (self.hanging, "had no response by the end"),
         ];
-        let words = |&(count, fate): &(u64, &str)| format!("{} {fate}", units::share(count, self.due));
-        let words: Vec<String> = fates.iter().filter(|(count, _)| *count > 0).map(words).collect();
-        if words.is_empty() { Ok(()) } else { write!(f, "of those due, {}", words.join(", ")) }
+        let fates = fates.into_iter().filter(|(count, _)| *count > 0).enumerate();
+        let words = fates.map(|(index, (count, fate))| {
+            let share = units::share(count, self.due);
+            match index {
+                0 if share.ends_with('%') => format!("{share} of the requests due {fate}"),
+                0 => format!("{share} requests due {fate}"),
+                _ => format!("{share} {fate}"),
+            }
+        });
+        f.write_str(&units::listed(&words.collect::<Vec<_>>()))
     }
 }
 
@@ -317,16 +326,23 @@ mod tests {
     #[test]
     fn bounds_are_said_with_what_they_are_for() {
         let words = |lower_ns, upper_ns| Between { lower_ns, upper_ns }.to_string();
-        assert_eq!(words(514_000, None), "between 514.00us and unknown");
+        assert_eq!(words(514_000, None), "at least 514.00us");
         assert_eq!(words(2 * MS, Some(3 * MS)), "between 2.00ms and 3.00ms");
         assert_eq!(words(2 * MS, Some(2 * MS + 1)), "2.00ms");
         let missing = Missing { due: 1_000, failed: 100, ..Missing::default() };
-        assert_eq!(missing.to_string(), "of those due, 10 % failed");
+        assert_eq!(missing.to_string(), "10 % of the requests due failed");
+        let between = |upper_ns| Between { lower_ns: MS, upper_ns }.because(missing);
+        assert_eq!(between(None), "at least 1.00ms, with no upper bound, because 10 % of the requests due failed");
+        assert_eq!(between(Some(2 * MS)), "between 1.00ms and 2.00ms, because 10 % of the requests due failed");
+        assert_eq!(between(Some(MS)), "1.00ms");
         let missing = Missing { due: 400, failed: 1, unsent: 10, hanging: 3, ..Missing::default() };
         assert_eq!(
             missing.to_string(),
-            "of those due, 0.25 % failed, 2.5 % unsent, 0.75 % still without a response at the end"
+            "0.25 % of the requests due failed, 2.5 % were not sent by the end and 0.75 % had no response by the end"
         );
-        assert_eq!(Missing { due: 14, dropped: 5, ..Missing::default() }.to_string(), "of those due, 5 of 14 dropped");
+        assert_eq!(
+            Missing { due: 14, dropped: 5, ..Missing::default() }.to_string(),
+            "5 of 14 requests due were dropped"
+        );
     }
 }

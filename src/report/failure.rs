@@ -39,20 +39,7 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row { phase, count, .. } = self.row;
-        let seconds = self.seconds();
-        let why = why_row(&self.row, self.timeout);
-        if self.is_refusal() {
-            let example = escape(&self.row.example);
-            let by = if example.is_empty() { String::new() } else { format!(" by {example}") };
-            let listens = if self.throughout { "listens" } else { "listened" };
-            return write!(f, "{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
-        }
-        match self.once {
-            true => write!(f, "{}: {why}", class(phase))?,
-            false => write!(f, "{}: {} × {why}{seconds}", class(phase), thousands(count))?,
-        }
-        self.way_out().map_or(Ok(()), |way_out| write!(f, "; {way_out}"))
+        f.write_str(&self.sentence(None))
     }
 }
 
@@ -77,16 +64,44 @@ impl Failure {
         }
     }
 
+    /// The sentence with the example, before what to do about it.
+    pub fn in_full(&self) -> String {
+        self.sentence(self.example())
+    }
+
+    fn sentence(&self, example: Option<String>) -> String {
+        let Row { phase, count, .. } = self.row;
+        let seconds = self.seconds();
+        let why = why_row(&self.row, self.timeout);
+        if self.is_refusal() {
+            let example = escape(&self.row.example);
+            let by = if example.is_empty() { String::new() } else { format!(" by {example}") };
+            let listens = if self.throughout { "listens" } else { "listened" };
+            return format!("{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
+        }
+        let what = match self.once {
+            true => format!("{}: {why}", class(phase)),
+            false => format!("{}: {} × {why}{seconds}", class(phase), thousands(count)),
+        };
+        let example = match (example, self.row.cause) {
+            (None, _) => String::new(),
+            (Some(words), Cause::Tls(_)) => format!(" ({words})"),
+            (Some(words), _) => format!(", {words}"),
+        };
+        let way_out = self.way_out().map_or_else(String::new, |way_out| format!("; {way_out}"));
+        what + &example + &way_out
+    }
+
     /// An example, unless the sentence names it already or the place does not matter.
     pub fn example(&self) -> Option<String> {
         let example = escape(&self.row.example);
         match self.row.cause {
             _ if example.is_empty() || self.is_refusal() || self.is_ours() => None,
             Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
-                Some(format!("for instance \"{example}\""))
+                Some(format!("received: \"{example}\""))
             }
             Cause::Tls(_) => Some(example),
-            _ => Some(format!("for instance {example}")),
+            _ => Some(format!("seen with {example}")),
         }
     }
 

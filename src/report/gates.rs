@@ -272,7 +272,8 @@ mod tests {
             (
                 Metric::Latency(View::Scheduled, p("100")),
                 zero,
-                "between 40.00ms and unknown: of those due, 6 % dropped, 4 % unsent",
+                "at least 40.00ms, with no upper bound, because 6 % of the requests due were dropped and 4 % were not sent by \
+                 the end",
             ),
             (Metric::Latency(View::Shown, Statistic::Max), zero, "5.00ms"),
             (Metric::Latency(View::Service, p("99")), zero, "1.00ms"),
@@ -291,6 +292,10 @@ mod tests {
         let words = "60.00 of 100.00, 10.00 of which were merely in flight at the end";
         assert_eq!(of_asked(60.0, 100.0, 90.0), words);
     }
+
+    /// What a gate says if this many of the requests failed.
+    const ONE_PERCENT: &str = "at least 2.00ms, with no upper bound, because 1 % of the requests due failed";
+    const TEN_PERCENT: &str = "at least 2.00ms, with no upper bound, because 10 % of the requests due failed";
 
     #[test]
     fn a_percentile_breaks_its_gate_unless_the_upper_bound_over_all_that_were_due_keeps_it() {
@@ -314,9 +319,9 @@ mod tests {
             (0, View::Shown, "99", "2.00ms", false),
             (0, View::Shown, "99.99", "2.00ms (the largest of 1,000 values)", false),
             (9, View::Shown, "99", "2.00ms", false),
-            (10, View::Shown, "99", "between 2.00ms and unknown: of those due, 1 % failed", true),
-            (100, View::Shown, "99", "between 2.00ms and unknown: of those due, 10 % failed", true),
-            (100, View::Scheduled, "95", "between 2.00ms and unknown: of those due, 10 % failed", true),
+            (10, View::Shown, "99", ONE_PERCENT, true),
+            (100, View::Shown, "99", TEN_PERCENT, true),
+            (100, View::Scheduled, "95", TEN_PERCENT, true),
             (100, View::Scheduled, "89", "2.00ms", false),
             // Of requests that were sent and answered.
             (100, View::Service, "99", "1.00ms", false),
@@ -330,7 +335,7 @@ mod tests {
         }
         plan.dialect = Dialect::Wrk2;
         let judged = asked(&plan, &outcome(100), metric(View::Shown, "99"), limit);
-        assert_eq!(judged, (Some("between 2.00ms and unknown: of those due, 10 % failed".to_owned()), true));
+        assert_eq!(judged, (Some(TEN_PERCENT.to_owned()), true));
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub struct Run {
     /// Whether the run was to confirm that its load holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirms: bool,
-    /// Whether the run ended early, because it could not hold any more: it has fewer requests than planned, and
+    /// Whether the run was stopped early, because it could no longer pass: it has fewer requests than planned, and
     /// `rate_per_s` leaves out those that were still in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_early: bool,

@@ -55,13 +55,14 @@ impl Limit {
         }
     }
 
-    /// Its words for the middle of a sentence.
-    pub fn words(self) -> &'static str {
+    /// What happened, for the end of a sentence.
+    pub fn clause(self) -> String {
         match self {
-            Self::Verdict(limited_by) => limited_by.words(),
-            Self::OpenFiles => "the number of open files (ulimit -n)",
-            Self::Stalled => "onrush itself, which was stalled,",
-            Self::Recovering => "an overload that the target is still recovering from",
+            Self::Verdict(LimitedBy::Ports) => "onrush ran out of local ports".to_owned(),
+            Self::Verdict(limited_by) => format!("{} was the limit", limited_by.words()),
+            Self::OpenFiles => "the limit on open files was too low (ulimit -n)".to_owned(),
+            Self::Stalled => "onrush itself was stalled".to_owned(),
+            Self::Recovering => "the target was still recovering from an overload".to_owned(),
         }
     }
 }

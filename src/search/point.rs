@@ -40,7 +40,7 @@ pub struct Point {
     pub unconnected: u64,
     /// Whether the run was to confirm that the load holds.
     pub confirms: bool,
-    /// Whether it ended early, because it could not hold any more.
+    /// Whether it was stopped early, because it could no longer pass.
     pub is_early: bool,
     /// Whether its errors alone break the objective, which no processor time would have changed.
     pub is_broken_by_errors: bool,

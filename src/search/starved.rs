@@ -45,14 +45,14 @@ impl Starved {
         self.generator.max(self.target).max(self.stolen) >= MATTERS
     }
 
-    /// Its words, for the middle of a sentence; empty if nobody waited long enough to matter.
-    pub fn words(&self) -> String {
+    /// Who waited long enough to matter, each in a clause for the middle of a sentence.
+    pub fn clauses(&self) -> Vec<String> {
         let waited = |who: &str, share: f64| {
             (share >= MATTERS).then(|| format!("{who} waited for a processor {:.0} % of the time", share * 100.0))
         };
         let stolen = (self.stolen >= MATTERS)
             .then(|| format!("the hypervisor gave {:.0} % of the processor time to others", self.stolen * 100.0));
         let all = [waited("onrush", self.generator), waited("the target", self.target), stolen];
-        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        all.into_iter().flatten().collect()
     }
 }

@@ -1,5 +1,6 @@
 //! The lines of a search: one for each run, and the result.
 
+use onrush_plan::Condition;
 use onrush_plan::search::{Over, Search};
 use onrush_text::units;
 
@@ -22,10 +23,10 @@ pub fn first(connections: u32, per_s: f64) -> String {
     format!("a closed loop on {connections} connection{plural} reached {per_s:.1}/s")
 }
 
-/// The line if that closed loop had no response.
+/// The line if the single request before that had no response.
 pub fn silent(over: Over) -> String {
-    let first_rate = if over == Over::Rate { ", or set the first rate with -R" } else { "" };
-    format!("the target did not respond; check it with onrush --once{first_rate}")
+    let first_rate = if over == Over::Rate { ", or if it is just slow, start the search at a rate (-R)" } else { "" };
+    format!("no response to the first request; check the target with onrush --once{first_rate}")
 }
 
 /// The line if a signal came before anything was found out.
@@ -56,7 +57,7 @@ pub fn run(search: &Search, point: &Point) -> String {
     let terms: Vec<String> = point.terms.iter().map(was).collect();
     let holds = match point.fault {
         None => "holds",
-        Some(Fault::Limited(_)) => "limited",
+        Some(Fault::Limited(_)) => "void",
         Some(_) => "fails",
     };
     let why = why(point).map(|why| format!("but {why}"));
@@ -66,14 +67,15 @@ pub fn run(search: &Search, point: &Point) -> String {
         _ => terms.into_iter().chain(why).collect::<Vec<_>>().join(", "),
     };
     let length = units::spaced(point.length);
+    let stopped = format!("stopped after {length}: already too many slow requests");
     let kind = match (point.confirms, point.is_early) {
-        (true, true) => format!(" (confirmation, ended early after {length})"),
+        (true, true) => format!(" (confirmation, {stopped})"),
         (true, false) => format!(" (confirmation, {length})"),
-        (false, true) => format!(", ended early after {length}"),
+        (false, true) => format!(", {stopped}"),
         (false, false) => String::new(),
     };
     let is_late = point.per_s == 0.0 && point.completed > 0;
-    let late = if is_late { " (every response came after the run)" } else { "" };
+    let late = if is_late { " (all responses arrived after the time was up)" } else { "" };
     format!("{load:>12}  {holds:<7}  {:.1}/s{late}, {measured}{kind}", point.per_s)
 }
 
@@ -84,12 +86,12 @@ fn why(point: &Point) -> Option<String> {
         Fault::Limited(Limit::Stalled) => {
             format!("onrush was stalled for {}", units::time_us(point.stalled.as_secs_f64() * 1e6))
         }
-        Fault::Limited(limit) => format!("{} was the limit", limit.words()),
+        Fault::Limited(limit) => limit.clause(),
         Fault::NoResponse => format!("there was {NO_RESPONSE}"),
         Fault::Unreached => "the load was not reached".to_owned(),
         Fault::Rising => {
             let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
-            format!("the mean rises by {slope} per second")
+            format!("the mean latency rose by {slope} each second")
         }
     })
 }
@@ -134,7 +136,7 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
             Some(format!("the target stopped responding at {}", show(silent_at(points))))
         }
         Ended::Died => Some(format!("the target did not respond at {last}")),
-        Ended::Limited(limit) => Some(format!("{} was the limit at {last}, not the target", limit.words())),
+        Ended::Limited(limit) => Some(format!("at {last}, {}", limit.clause())),
         Ended::Done | Ended::Time | Ended::Unconfirmed | Ended::Signal | Ended::Hopeless(_) => None,
     };
     let early = match ended {
@@ -144,7 +146,7 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
     };
     let highest = format!("Highest {noun} with {objective}");
     let beyond =
-        || found.beyond.map_or_else(String::new, |point| format!("; {} fails{}", show(point.load), wrong(point)));
+        || found.beyond.map_or_else(String::new, |point| format!("; {} failed{}", show(point.load), wrong(point)));
     let within = || {
         found.interval.filter(|_| spoilt.is_none()).map(|ends| sure(*over, ends, is_confident(search, points, ended)))
     };
@@ -152,7 +154,7 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
         (Kind::Highest(load), _) => {
             let sure = within().map_or_else(String::new, |sure| format!(" ({sure})"));
             let early = if ended == Ended::Signal { early } else { "" };
-            format!("{highest}: {}{sure}{}{early}", show(load), beyond())
+            format!("Highest confirmed {noun} with {objective}: {}{sure}{}{early}", show(load), beyond())
         }
         (Kind::AtLeast(load), Some(spoilt)) => format!("{highest}: unknown, at least {}: {spoilt}", show(load)),
         (_, Some(spoilt)) => format!("{highest}: unknown: {spoilt}"),
@@ -164,18 +166,19 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
             let sure = within().map_or_else(String::new, |sure| format!("; {sure}"));
             format!("{highest}: not confirmed: {} held, but {why}{sure}{early}", show(load))
         }
-        (Kind::All(load), None) => format!("Every {noun} tried holds {objective}, up to {}{early}", show(load)),
+        (Kind::All(load), None) => format!("{objective} held at every {noun} tried, up to {}{early}", show(load)),
         (Kind::Never(Alone { responses, least_ns }), _) => format!(
-            "No {noun} can hold {objective}: even one request at a time took {} or longer ({})",
+            "{objective} cannot hold at any {noun}: even one request at a time took {} or longer ({})",
             units::time_us(least_ns as f64 / 1e3),
             units::counted(responses, "request")
         ),
         (Kind::Unknown, None) => format!("{highest}: unknown: no run was conclusive{early}"),
         (Kind::None(load), None) => {
-            let lower = if ended == Ended::Time { ", or begin lower" } else { "" };
+            let lower =
+                if ended == Ended::Time { format!(", or start lower ({})", flag(*over)) } else { String::new() };
             let runs = points.iter().filter(|point| point.load == load && point.is_clean()).count();
-            let once = if runs == 1 { " (one run)" } else { "" };
-            format!("No {noun} tried holds {objective}, down to {}{once}{early}{lower}", show(load))
+            let once = if runs == 1 { " (tried once)" } else { "" };
+            format!("{objective} held at no {noun} tried, down to {}{once}{early}{lower}", show(load))
         }
     }
 }
@@ -185,7 +188,7 @@ fn unconfirmable(over: Over, point: &Point) -> String {
     let (load, length, wrong) = (load(over, point.load), units::spaced(point.length), wrong(point));
     if point.is_early {
         format!(
-            "the long run that was to confirm {load} was ended after {length}, because it could not hold any more{wrong}"
+            "the long run that was to confirm {load} was stopped after {length}, because it could no longer pass{wrong}"
         )
     } else {
         format!("the run of {length} that was to confirm {load} failed{wrong}")
@@ -206,21 +209,26 @@ fn sure(over: Over, (low, high): (f64, f64), is_confident: bool) -> String {
     };
     let (low, high) = (plain(low), plain(high));
     if is_confident {
-        format!("the limit is between {low} and {high}, with {:.0} % confidence", CONFIDENCE * 100.0)
+        format!("the estimated limit is between {low} and {high}, with {:.0} % confidence", CONFIDENCE * 100.0)
     } else {
-        format!("the limit is roughly between {low} and {high}")
+        format!("the estimated limit is roughly between {low} and {high}")
     }
 }
 
 /// The note on runs that contradict the result, or one another; `None`: there are none.
-pub fn contradicted(over: Over, points: &[Point], found: &Found) -> Option<String> {
+pub fn contradicted(search: &Search, points: &[Point], found: &Found) -> Option<String> {
     let against = &found.contradicting;
     if against.is_empty() {
-        return none_held(found);
+        return none_held(&search.objective, found);
     }
     let shown = against.iter().take(SHOWN_MAX).map(|point| {
+        let load = match search.over {
+            Over::Rate => load(search.over, point.load),
+            Over::Connections => units::counted(point.load, "connection"),
+            Over::Threads => units::counted(point.load, "thread"),
+        };
         let ended = if point.holds() { "held" } else { "failed" };
-        format!("{} {ended}", load(over, point.load))
+        format!("the run at {load} {ended}")
     });
     let more = (against.len() > SHOWN_MAX).then(|| "…".to_owned());
     let runs: Vec<String> = shown.chain(more).collect();
@@ -231,11 +239,10 @@ pub fn contradicted(over: Over, points: &[Point], found: &Found) -> Option<Strin
         true => "repeat the search when its machine has nothing else to do",
         false => "find out why, and repeat the search",
     };
-    let observed: Vec<String> =
-        gone.into_iter().chain(Some(found.starved.words()).filter(|words| !words.is_empty())).collect();
+    let observed: Vec<String> = gone.into_iter().chain(found.starved.clauses()).collect();
     let these = if against.len() == 1 { "this run" } else { "these runs" };
     let why = match () {
-        () if !observed.is_empty() => format!("in {these}, {}; {advice}", observed.join(", and ")),
+        () if !observed.is_empty() => format!("in {these}, {}; {advice}", units::listed(&observed)),
         () if are_first => "the target was slower at first; add --warmup, or search for longer (-d)".to_owned(),
         () => format!("the target, or this machine, was slower in some runs, and why was not observed; {advice}"),
     };
@@ -258,19 +265,21 @@ fn gone(found: &Found) -> Vec<String> {
 }
 
 /// The note if no load held, and something speaks against that.
-fn none_held(found: &Found) -> Option<String> {
+fn none_held(objective: &Condition, found: &Found) -> Option<String> {
     let look = found.look.map(|Look { connections, per_s, .. }| {
         format!(
-            "the objective held in the closed loop on {} at {per_s:.1}/s",
+            "{objective} held at {per_s:.1}/s in the closed loop on {}",
             units::counted(connections.into(), "connection")
         )
     });
-    let starved = Some(found.starved.words()).filter(|words| !words.is_empty() && matches!(found.kind, Kind::None(_)));
-    let starved = starved.map(|words| format!("in the runs that failed, {words}"));
+    let starved = found.starved.clauses();
+    let starved = (!starved.is_empty() && matches!(found.kind, Kind::None(_)))
+        .then(|| format!("in the runs that failed, {}", units::listed(&starved)));
     let doubts: Vec<String> = look.into_iter().chain(starved).collect();
     (!doubts.is_empty()).then(|| {
         format!(
-            "the target may hold more than this search has shown: {}; repeat the search when its machine has nothing else to do",
+            "the target may sustain more than this search has shown: {}; repeat the search when its machine has nothing \
+             else to do",
             doubts.join(", and ")
         )
     })
@@ -284,6 +293,15 @@ pub fn load(over: Over, load: u64) -> String {
     match over {
         Over::Rate => format!("{:.1}/s", over.number(load)),
         Over::Connections | Over::Threads => load.to_string(),
+    }
+}
+
+/// The option that sets the first load.
+fn flag(over: Over) -> &'static str {
+    match over {
+        Over::Rate => "-R",
+        Over::Connections => "-c",
+        Over::Threads => "-t",
     }
 }
 
@@ -331,36 +349,39 @@ mod tests {
                 &narrow[..],
                 true,
                 Ended::Done,
-                "Highest rate with p99<50ms: 2950.0/s (the limit is between 2756.8 and 3261.3, with 95 % confidence); \
-                 3010.0/s fails",
+                "Highest confirmed rate with p99<50ms: 2950.0/s (the estimated limit is between 2756.8 and 3261.3, with \
+                 95 % confidence); 3010.0/s failed",
             ),
             (
                 &narrow,
                 true,
                 Ended::Signal,
-                "Highest rate with p99<50ms: 2950.0/s (the limit is roughly between 2756.8 and 3261.3); \
-                 3010.0/s fails; the search was interrupted",
+                "Highest confirmed rate with p99<50ms: 2950.0/s (the estimated limit is roughly between 2756.8 and \
+                 3261.3); 3010.0/s failed; the search was interrupted",
             ),
             (
                 &narrow,
                 false,
                 Ended::Time,
                 "Highest rate with p99<50ms: not confirmed: 2950.0/s held, but there was no time for the run that confirms \
-                 it; the limit is between 2756.8 and 3261.3, with 95 % confidence; give the search more time (-d)",
+                 it; the estimated limit is between 2756.8 and 3261.3, with 95 % confidence; give the search more time \
+                 (-d)",
             ),
             (
                 &failed,
                 true,
                 Ended::Unconfirmed,
                 "Highest rate with p99<50ms: not confirmed: 2890.0/s held, but the run of 2 s that was to confirm 2950.0/s \
-                 failed; the limit is between 2629.8 and 3244.1, with 95 % confidence; give the search more time (-d)",
+                 failed; the estimated limit is between 2629.8 and 3244.1, with 95 % confidence; give the search more \
+                 time (-d)",
             ),
-            (&none, false, Ended::Done, "No rate tried holds p99<50ms, down to 10.0/s"),
+            (&none, false, Ended::Done, "p99<50ms held at no rate tried, down to 10.0/s"),
             (
                 &once,
                 false,
                 Ended::Time,
-                "No rate tried holds p99<50ms, down to 10.0/s (one run); give the search more time (-d), or begin lower",
+                "p99<50ms held at no rate tried, down to 10.0/s (tried once); give the search more time (-d), or start \
+                 lower (-R)",
             ),
             (
                 &[],
@@ -368,13 +389,13 @@ mod tests {
                 Ended::Time,
                 "Highest rate with p99<50ms: unknown: no run was conclusive; give the search more time (-d)",
             ),
-            (&all, false, Ended::Done, "Every rate tried holds p99<50ms, up to 20.0/s"),
+            (&all, false, Ended::Done, "p99<50ms held at every rate tried, up to 20.0/s"),
             (
                 &narrow,
                 false,
                 limited(),
-                "Highest rate with p99<50ms: unknown, at least 2950.0/s: the number of connections was the limit at 2950.0/s, \
-                 not the target",
+                "Highest rate with p99<50ms: unknown, at least 2950.0/s: at 2950.0/s, the number of connections was the \
+                 limit",
             ),
         ] {
             assert_eq!(line(&rate, &per_s(runs, confirms), ended), expected);
@@ -382,7 +403,8 @@ mod tests {
         let short = Search { budget: Duration::from_secs(59), ..rate };
         assert_eq!(
             line(&short, &per_s(&narrow, true), Ended::Done),
-            "Highest rate with p99<50ms: 2950.0/s (the limit is roughly between 2756.8 and 3261.3); 3010.0/s fails"
+            "Highest confirmed rate with p99<50ms: 2950.0/s (the estimated limit is roughly between 2756.8 and 3261.3); \
+             3010.0/s failed"
         );
     }
 
@@ -406,9 +428,10 @@ mod tests {
         let (connections, threads) = (search(Over::Connections), search(Over::Threads));
         let mut runs = points(&[(65, false), (65, false), (64, true)]);
         runs[2].confirms = true;
-        assert_eq!(line(&connections, &runs, Ended::Done), "Highest number of connections with p99<50ms: 64; 65 fails");
+        let exact = "Highest confirmed number of connections with p99<50ms: 64; 65 failed";
+        assert_eq!(line(&connections, &runs, Ended::Done), exact);
         runs[2].confirms = false;
-        assert_eq!(line(&threads, &runs[2..], Ended::Done), "Every number of threads tried holds p99<50ms, up to 64");
+        assert_eq!(line(&threads, &runs[2..], Ended::Done), "p99<50ms held at every number of threads tried, up to 64");
     }
 
     #[test]
@@ -423,41 +446,41 @@ mod tests {
         point.fault = Some(Fault::NoResponse);
         assert_eq!(wrong(&point), " (there was no response)");
         (point.fault, point.slope_ns_per_s) = (Some(Fault::Rising), Some(9.3e6));
-        assert_eq!(wrong(&point), " (the mean rises by 9.30ms per second)");
+        assert_eq!(wrong(&point), " (the mean latency rose by 9.30ms each second)");
     }
 
     #[test]
     fn runs_that_contradict_the_others_are_named_with_their_cause() {
-        let over = Over::Connections;
-        let note = |points: &[Point]| contradicted(over, points, &Found::of(over, points, None, Ended::Done));
+        let search = search(Over::Connections);
+        let note = |points: &[Point]| contradicted(&search, points, &Found::of(search.over, points, None, Ended::Done));
         let agree = [(90, true), (95, true), (100, true), (100, true), (103, false), (103, false), (105, false)];
         assert_eq!(note(&points(&agree)), None);
         let disturbed = [&agree[..], &[(50, false)]].concat();
         assert_eq!(
             note(&points(&disturbed)).unwrap(),
-            "1 of 8 runs contradicts the others (50 failed): the target, or this machine, was slower in some runs, and why \
-             was not observed; repeat the search when its machine has nothing else to do"
+            "1 of 8 runs contradicts the others (the run at 50 connections failed): the target, or this machine, was slower \
+             in some runs, and why was not observed; repeat the search when its machine has nothing else to do"
         );
         let mut starved = points(&disturbed);
         starved[7].starved = Starved { generator: 0.004, target: 0.31, stolen: 0.02 };
         assert_eq!(
             note(&starved).unwrap(),
-            "1 of 8 runs contradicts the others (50 failed): in this run, the target waited for a processor 31 % of the \
-             time, the hypervisor gave 2 % of the processor time to others; repeat the search when its machine has nothing \
-             else to do"
+            "1 of 8 runs contradicts the others (the run at 50 connections failed): in this run, the target waited for a \
+             processor 31 % of the time and the hypervisor gave 2 % of the processor time to others; repeat the search when \
+             its machine has nothing else to do"
         );
         let cold = [&[(50, false)][..], &agree].concat();
         let mut dead = points(&cold);
         (dead[0].silent, dead[0].unconnected) = (Duration::from_millis(489), 3);
         assert_eq!(
             note(&dead).unwrap(),
-            "1 of 8 runs contradicts the others (50 failed): in this run, the target did not respond for 489.00ms, and 3 \
-             attempts to connect failed; find out why, and repeat the search"
+            "1 of 8 runs contradicts the others (the run at 50 connections failed): in this run, the target did not respond \
+             for 489.00ms and 3 attempts to connect failed; find out why, and repeat the search"
         );
         assert_eq!(
             note(&points(&cold)).unwrap(),
-            "1 of 8 runs contradicts the others (50 failed): the target was slower at first; add --warmup, or search for \
-             longer (-d)"
+            "1 of 8 runs contradicts the others (the run at 50 connections failed): the target was slower at first; add \
+             --warmup, or search for longer (-d)"
         );
     }
 
@@ -467,7 +490,7 @@ mod tests {
         let mut runs = per_s(&[(480, false), (480, false)], false);
         let of = |runs: &[Point], look| {
             let found = Found::of(Over::Rate, runs, look, Ended::Time);
-            (found.is_inconclusive(runs), contradicted(Over::Rate, runs, &found))
+            (found.is_inconclusive(runs), contradicted(&search(Over::Rate), runs, &found))
         };
         assert_eq!(of(&runs, None), (false, None));
         assert_eq!(of(&runs, look(980.0, false)), (false, None));
@@ -480,9 +503,9 @@ mod tests {
         assert_eq!(of(&broken, look(980.0, false)), (false, None), "processor time is no cure for errors");
         assert_eq!(
             note.unwrap(),
-            "the target may hold more than this search has shown: the objective held in the closed loop on 10 connections at \
-             980.0/s, and in the runs that failed, onrush waited for a processor 20 % of the time; repeat the search when its \
-             machine has nothing else to do"
+            "the target may sustain more than this search has shown: p99<50ms held at 980.0/s in the closed loop on 10 \
+             connections, and in the runs that failed, onrush waited for a processor 20 % of the time; repeat the search \
+             when its machine has nothing else to do"
         );
     }
 
@@ -521,12 +544,12 @@ mod tests {
             (
                 Some(Fault::Limited(Limit::Verdict(LimitedBy::Ports))),
                 Some("9.00ms"),
-                "     500.0/s  limited  493.2/s, p99<50ms: 9.00ms, but the number of local ports was the limit",
+                "     500.0/s  void     493.2/s, p99<50ms: 9.00ms, but onrush ran out of local ports",
             ),
             (
                 Some(Fault::Rising),
                 Some("9.00ms"),
-                "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, but the mean rises by 1.50ms per second",
+                "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, but the mean latency rose by 1.50ms each second",
             ),
             (Some(Fault::NoResponse), None, "     500.0/s  fails    493.2/s, no response"),
         ] {
@@ -537,20 +560,21 @@ mod tests {
             Point { is_early: true, fault: Some(Fault::Objective), terms: vec![judged(Some("60.00ms"))], ..point };
         assert_eq!(
             run(&search(Over::Rate), &early),
-            "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms, ended early after 2 s"
+            "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms, stopped after 2 s: already too many slow requests"
         );
         assert_eq!(
             run(&search(Over::Rate), &Point { confirms: true, ..early.clone() }),
-            "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms (confirmation, ended early after 2 s)"
+            "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms (confirmation, stopped after 2 s: already too many slow \
+             requests)"
         );
         let late = Point { per_s: 0.0, is_early: false, ..early.clone() };
         assert_eq!(
             run(&search(Over::Rate), &late),
-            "     500.0/s  fails    0.0/s (every response came after the run), p99<50ms: 60.00ms"
+            "     500.0/s  fails    0.0/s (all responses arrived after the time was up), p99<50ms: 60.00ms"
         );
         assert_eq!(
             unconfirmable(Over::Rate, &early),
-            "the long run that was to confirm 500.0/s was ended after 2 s, because it could not hold any more (p99<50ms: \
+            "the long run that was to confirm 500.0/s was stopped after 2 s, because it could no longer pass (p99<50ms: \
              60.00ms)"
         );
     }

@@ -426,7 +426,8 @@ fn unclear(evidence: &Evidence) -> Ruling {
         None
     } else {
         Some(format!(
-            "run it again on {} ({}): if it gets no more than about {} responses/s, the target is the limit",
+            "run it again on {} ({}): if it gets no more than about {} responses/s, and onrush's threads still have time to \
+             spare, the target is the limit",
             count(2 * load.connections, "connection"),
             option_of(load),
             number(load.rate_per_s)

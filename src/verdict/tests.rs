@@ -116,7 +116,8 @@ fn each_situation_has_its_verdict() {
     assert_eq!(
         unclear.advice.as_deref(),
         Some(
-            "run it again on 20 connections (-c): if it gets no more than about 500 responses/s, the target is the limit"
+            "run it again on 20 connections (-c): if it gets no more than about 500 responses/s, and onrush's threads still \
+             have time to spare, the target is the limit"
         )
     );
 }

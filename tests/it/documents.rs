@@ -429,10 +429,10 @@ fn first_line_of(program: Onrush) -> (String, i32) {
 
 /// What notes say, besides what the harness lists, that depend on how fast and how busy the machine is.
 const OF_THE_MACHINE: [&str; 6] = [
-    " were still in flight when measuring began ",
+    " still in flight when measuring began",
     "latency as measured; wrk would print ",
     " while requests were due",
-    " requests/s were sent",
+    " due requests were sent",
     " are uncertain; ",
     " times the mean number of requests: ",
 ];

@@ -103,7 +103,7 @@ fn requests_without_an_answer_are_timed_out_once_each(context: &Context) {
     let native = context.onrush().words("-t1 -c3 -d1s --timeout 100ms").word(url(&server, "/hang")).run();
     assert_eq!((native.code, native.requests(), native.socket_errors("timeout")), (5, 0, 3), "{native:?}");
     native.note("timeout: 3 × no complete response within 100 ms");
-    native.note("none of the 3 requests got a complete response: all still in flight at the end");
+    native.note("none of the 3 requests got a complete response: all were still in flight at the end");
 }
 
 fn requests_without_an_answer_are_timed_out_by_wrks_rules(context: &Context) {
@@ -155,7 +155,7 @@ fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
     // On every connection the first request is answered and the second is not.
     assert_eq!((output.code, output.requests()), (0, 2), "{output:?}");
     assert!(output.socket_errors("timeout") >= 2, "{output:?}");
-    output.note("2 of 4 requests got no complete response: 2 abandoned");
+    output.note("2 of 4 requests got no complete response: 2 were abandoned");
     let counts = counts(server.address());
     assert_eq!((counts.connections, counts.requests), (2, 4));
 }
@@ -198,7 +198,7 @@ fn bytes_behind_an_answer_are_named_and_the_answer_counts(context: &Context) {
     let output = context.onrush().words("-c2 -n10").word(url(&server, "/extra")).run();
     assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
     output.note("× bytes after a complete response");
-    assert!(output.note("      for instance ").contains("stray"), "the bytes are shown: {output:?}");
+    assert!(output.note("      received: ").contains("stray"), "the bytes are shown: {output:?}");
     assert!((1..=10).contains(&output.socket_errors("read")), "{output:?}");
 }
 
@@ -236,7 +236,7 @@ fn hostile_garbage_is_escaped_and_cut(context: &Context) {
     let output = run_against_answer(context, garbage);
     assert_eq!(output.code, 5, "{output:?}");
     output.note("not an HTTP response");
-    assert!(output.note("      for instance ").contains(r"\x1b]0;mine\x07\x1b[2J\x0d\x0anote"), "{output:?}");
+    assert!(output.note("      received: ").contains(r"\x1b]0;mine\x07\x1b[2J\x0d\x0anote"), "{output:?}");
     assert_is_fit_for_a_terminal(&output);
     let escapes = vec![0x1b; 5_000];
     assert_is_fit_for_a_terminal(&run_against_answer(context, escapes));

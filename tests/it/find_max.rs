@@ -55,7 +55,10 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
     // 100 requests, at 533/s. That the latency rises is found out much earlier.
     let highest = number(&document, "/highest/load");
     assert!((490.0..=505.0).contains(&highest), "{highest}: {output:?}");
-    assert!(output.stdout.starts_with(&format!("Highest rate with p90<200ms,errors<1%: {highest:.1}/s")), "{output:?}");
+    assert!(
+        output.stdout.starts_with(&format!("Highest confirmed rate with p90<200ms,errors<1%: {highest:.1}/s")),
+        "{output:?}"
+    );
     assert_eq!(output.stdout.lines().count(), 1, "{output:?}");
     let points = document["points"].as_array().unwrap();
     let lines: Vec<&str> = output.stderr.lines().filter(|line| line.contains("/s  ")).collect();
@@ -155,14 +158,16 @@ fn a_search_of_fifteen_seconds_has_a_result(context: &Context) {
     let (output, document) = simulated_document(context.onrush().words("-t1 --find-max p95<50ms -d 15s"), &slow);
     let highest = number(&document, "/highest/load");
     assert!(output.code == 0 && (112.0..=126.0).contains(&highest), "125/s: {output:?}");
-    assert!(output.stdout.contains("/s (the limit is roughly between 1"), "{output:?}");
+    assert!(output.stdout.contains("/s (the estimated limit is roughly between 1"), "{output:?}");
     assert!(number(&document, "/duration_s") <= 17.0, "{document}");
     // No run of a third of it has the 1,000 responses that a p99 needs.
     let (output, document) = simulated_document(context.onrush().words("-t1 --find-max p99<50ms -d 15s"), &slow);
     let [low, high] = ["low", "high"].map(|end| number(&document, &format!("/interval/{end}")));
     assert!(output.code == 6 && low <= 125.0 && high >= 125.0, "{output:?}");
     assert!(
-        output.stdout.contains(" held, but there was no time for the run that confirms it; the limit is roughly"),
+        output
+            .stdout
+            .contains(" held, but there was no time for the run that confirms it; the estimated limit is roughly"),
         "{output:?}"
     );
 }
@@ -184,7 +189,7 @@ fn a_search_goes_on_when_the_target_has_recovered(context: &Context) {
     // It goes on upwards although a lower rate has failed.
     assert!(number(&document, "/highest/load") >= 450.0, "{output:?}");
     assert!(output.stderr.contains("1 of "), "{output:?}");
-    assert!(output.stderr.contains(" runs contradicts the others (375.0/s failed)"), "{output:?}");
+    assert!(output.stderr.contains(" runs contradicts the others (the run at 375.0/s failed)"), "{output:?}");
 }
 
 /// Nobody accepts a connection after the first second.
@@ -235,7 +240,7 @@ fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
         5 => assert!(failed.iter().any(|point| point["fault"] == "unanswered"), "{document:#}"),
         6 => {
             let is_unknown =
-                ["not confirmed: ", "unknown", "Every rate tried"].iter().any(|it| output.stdout.contains(it));
+                ["not confirmed: ", "unknown", " held at every rate tried"].iter().any(|it| output.stdout.contains(it));
             let causes = ["the target waited for a processor ", "the target was slower at first"];
             let has_cause = causes.iter().any(|cause| output.stderr.contains(cause));
             assert!(is_unknown || has_cause, "{output:?}");
@@ -258,7 +263,7 @@ impl Drop for Looping {
 fn an_objective_that_no_load_meets_exits_with_3(context: &Context) {
     let words = "-t1 -c1 --find-max p50<5ms --over connections -d 8s";
     let output = simulate(context.onrush().words(words), "latency_us = 20000.0");
-    assert_eq!((output.code, &output.stdout[..]), (3, "No number of connections tried holds p50<5ms, down to 1\n"));
+    assert_eq!((output.code, &output.stdout[..]), (3, "p50<5ms held at no number of connections tried, down to 1\n"));
     let lines = "\
 searching for the highest number of connections at which p50<5ms holds, for up to 8s
 a closed loop on 1 connection reached 50.0/s
@@ -281,13 +286,16 @@ fn a_target_too_slow_without_any_load_ends_the_search_at_once(context: &Context)
         ("-t2 --find-max p99<3ms -d 20s", constant, 2, "5.00ms or longer (7 requests)"),
     ] {
         let (output, document) = simulated_document(context.onrush().words(words), scenario);
-        assert!(output.code == 3 && output.stdout.starts_with("No rate can hold p99<"), "{output:?}");
-        assert!(output.stdout.ends_with(&format!("even one request at a time took {took}\n")), "{output:?}");
+        assert!(output.code == 3 && output.stdout.starts_with("p99<"), "{output:?}");
+        assert!(
+            output.stdout.ends_with(&format!(" cannot hold at any rate: even one request at a time took {took}\n")),
+            "{output:?}"
+        );
         let points = document["points"].as_array().unwrap();
         assert_eq!((points.len(), &document["ended"]), (runs, &Value::from("hopeless")), "{output:?}");
         // What it reached of its rate is no figure of the target: it was cut short.
         assert!(points.iter().all(|point| point["ended_early"] == true), "{document}");
-        assert_eq!(output.stderr.matches(", ended early after ").count(), runs, "{output:?}");
+        assert_eq!(output.stderr.matches(", stopped after ").count(), runs, "{output:?}");
     }
     // One that is fast without load is searched, and so is one that needs more time only.
     let output = simulate(context.onrush().words("-t1 --find-max p99<400ms -d 15s"), slow);
@@ -314,9 +322,9 @@ fn a_target_that_was_not_there_in_a_run_is_not_called_cold(context: &Context) {
 /// A gate does not break because of one run, which may have been disturbed.
 fn a_single_failed_run_before_a_signal_shows_nothing(context: &Context) {
     let words = "-t1 --find-max p99<30ms -R 600";
-    for (signal_s, once, code) in [(3.0, " (one run)", 130), (6.0, "", 3)] {
+    for (signal_s, once, code) in [(3.0, " (tried once)", 130), (6.0, "", 3)] {
         let output = simulate(context.onrush().words(words), &format!("signal_s = {signal_s:.1}\n{EVEN}"));
-        let line = format!("No rate tried holds p99<30ms, down to 600.0/s{once}; the search was interrupted\n");
+        let line = format!("p99<30ms held at no rate tried, down to 600.0/s{once}; the search was interrupted\n");
         assert_eq!((output.code, output.stdout), (code, line), "{}", output.stderr);
     }
 }
@@ -326,8 +334,8 @@ fn a_rate_at_which_requests_fail_holds_no_percentile(context: &Context) {
     let scenario = "latency_us = 1000.0\n[[fault]]\nevery = 10\nwhat = 'reset'";
     let output = simulate(context.onrush().words("-t1 --find-max p99<50ms -R 400 -d 30s"), scenario);
     assert_eq!(output.code, 3, "{output:?}");
-    assert!(output.stdout.starts_with("No rate tried holds p99<50ms, down to "), "{output:?}");
-    assert!(output.stderr.contains("p99<50ms: between 1.00ms and unknown: "), "{output:?}");
+    assert!(output.stdout.starts_with("p99<50ms held at no rate tried, down to "), "{output:?}");
+    assert!(output.stderr.contains("p99<50ms: at least 1.00ms, with no upper bound, because "), "{output:?}");
     // Nor does the closed loop at the beginning, in which responses are as fast.
     for every in [20, 50] {
         let scenario = format!("latency_us = 1000.0\n[[fault]]\nevery = {every}\nwhat = 'reset'");
@@ -353,7 +361,7 @@ fn failures_that_the_objective_permits_do_not_count_against_a_rate(context: &Con
 fn an_objective_that_every_load_meets_is_said_to_be_met(context: &Context) {
     let words = "-t1 -c2 --find-max errors<=100% --over threads -d 8s";
     let output = simulate(context.onrush().words(words), "latency_us = 20000.0");
-    let line = "Every number of threads tried holds errors<=100%, up to 2\n";
+    let line = "errors<=100% held at every number of threads tried, up to 2\n";
     assert_eq!((output.code, &output.stdout[..]), (0, line), "{output:?}");
 }
 
@@ -382,7 +390,7 @@ fn a_signal_ends_the_search_with_what_is_known(context: &Context) {
     let words = "-t1 --find-max p50<500ms -R 400";
     let output = simulate(context.onrush().words(words), "signal_s = 7.0");
     // One request to begin with, and runs of 3 s: the signal comes in the third.
-    let line = "Every rate tried holds p50<500ms, up to 500.0/s; the search was interrupted\n";
+    let line = "p50<500ms held at every rate tried, up to 500.0/s; the search was interrupted\n";
     assert_eq!((output.code, &output.stdout[..]), (130, line), "{output:?}");
     let output = simulate(context.onrush().words("-t1 --find-max p99<50ms"), "signal_s = 0.4");
     assert_eq!((output.code, &output.stdout[..]), (130, ""), "{output:?}");

@@ -46,7 +46,7 @@ fn a_percentile_that_requests_without_a_response_leave_open_breaks_its_gate(cont
     let onrush = context.onrush().words(words).word("-o").word(&json).word("-o").word(&suite);
     let output = simulate(onrush, &format!("{EVEN}\n[[fault]]\nevery = 10\nwhat = 'reset'"));
     assert_eq!((output.code, output.requests()), (3, 900), "{output:?}");
-    let was = "between 1.00ms and unknown: of those due, 10 % failed";
+    let was = "at least 1.00ms, with no upper bound, because 10 % of the requests due failed";
     output.note(&format!("percentiles from the 90th up are uncertain; the 90th is {was}"));
     output.note("10 % of 1,000 requests got no complete response: 100 failed");
     let broken: Vec<&str> = output.stderr.lines().filter(|line| line.contains("--fail-if")).collect();

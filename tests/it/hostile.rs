@@ -139,18 +139,18 @@ fn a_drip_without_end_does_not_outlast_the_run(context: &Context) {
     });
     let output = context.onrush().words("-c2 -d1s --timeout 100ms").word(url(address)).run();
     assert_unanswered(&output);
-    output.note("none of the 2 requests got a complete response: all still in flight at the end");
+    output.note("none of the 2 requests got a complete response: all were still in flight at the end");
     assert_eq!(output.socket_errors("timeout"), 2, "{output:?}");
 }
 
 fn a_large_request_that_nobody_reads_does_not_outlast_the_run(context: &Context) {
     let output = run_unread(context, "-c2 -d1s");
-    output.note("none of the 2 requests got a complete response: all still in flight at the end");
+    output.note("none of the 2 requests got a complete response: all were still in flight at the end");
 }
 
 fn a_large_request_that_nobody_reads_is_given_up(context: &Context) {
     let output = run_unread(context, "-c2 -n4 --timeout 50ms --give-up 150ms");
-    output.note("none of the 4 requests got a complete response: all abandoned");
+    output.note("none of the 4 requests got a complete response: all were abandoned");
     assert_eq!(failures(&output, "no complete response within 50 ms"), [4], "{output:?}");
 }
 
@@ -210,7 +210,7 @@ fn floods_end_with_the_run_and_cost_no_memory(context: &Context) {
         ("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
     ] {
         let output = run_flooded(context, "-d500ms", flood);
-        output.note("none of the 2 requests got a complete response: all still in flight at the end");
+        output.note("none of the 2 requests got a complete response: all were still in flight at the end");
         assert!(!output.stdout.contains(", 0.00B read"), "{flood:?}: {output:?}");
     }
 }

@@ -282,8 +282,7 @@ fn resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5(context: &Cont
         assert_eq!(output.socket_errors("read"), 14, "{output:?}");
         // One of the two connections failed at least seven times, and waited six times: 63 ms.
         assert!(output.elapsed_ms() >= 0.75 * 63.0, "{output:?}");
-        let cause =
-            if path == "/reset" { "(ECONNRESET)" } else { r#"      for instance "\x00\xffthis is not HTTP\x0d"# };
+        let cause = if path == "/reset" { "(ECONNRESET)" } else { r#"      received: "\x00\xffthis is not HTTP\x0d"# };
         assert!(output.stderr.contains(cause), "{output:?}");
     }
 }

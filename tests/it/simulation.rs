@@ -154,7 +154,7 @@ fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context
     let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
     assert_eq!(fates, [8.0, 16.0, 16.0, 8.0], "what was carried and started was completed or is open");
     assert_in_flight(&document, 8.0);
-    output.note("8 requests sent during the warm-up were still in flight when measuring began (16 responses in all), ");
+    output.note("8 requests sent during the warm-up were still in flight when measuring began; their responses are among the 16 measured, ");
     let (longer, _) = simulated_document(context.onrush().words("-t1 -c8 --warmup 250ms -d50s"), scenario);
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
 }
@@ -192,10 +192,10 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     assert_in_flight(&document, 6.0);
     // Every 3,000th request gets no response, until all connections wait for one of those.
     let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
-    let first = "note: 10 requests, sent in the first ";
+    let first = "note: 10 requests had no response by the end of the run, though they were sent at least ";
     assert!(
         output.stderr.starts_with(first)
-            && output.note(first).contains(": of the 10.0 requests in flight on average, only "),
+            && output.note(first).contains(": on average 10.0 requests were in flight, of which only "),
         "{output:?}"
     );
     assert_in_flight(&document, 10.0);
@@ -219,8 +219,7 @@ fn an_interim_answer_is_counted_and_is_no_first_byte(context: &Context) {
     assert_eq!(number(&document, "/phases/ttlb/max_us"), 1.0, "{document}");
     assert_eq!(output.line("Interim responses"), Some("Interim responses (1xx): 10"));
     output.note(
-        "10 interim responses (1xx) came before the final ones: the first byte that counts is that of the final \
-         response",
+        "10 interim responses (1xx) came before the final ones: the time to first byte is that of the final response",
     );
     let (plain, _) = simulated_document(context.onrush().words("-t1 -c1 -n10"), scenario);
     assert_eq!(plain.line("Interim responses"), None, "{plain:?}");

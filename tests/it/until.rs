@@ -38,8 +38,8 @@ fn a_rare_percentile_is_not_known(context: &Context) {
     assert!(until["reached"] == false && number(until, "/at_s") == 20.0, "{until}");
     assert!(until["terms"][0].get("half_width").is_some() && until["terms"][1].get("half_width").is_none(), "{until}");
     assert_eq!(number(&document, "/duration_s"), 20.0);
-    let note = "note: --until was not reached in 20.00s: the precision of p99.9 is unknown, because there were fewer than \
-                20 batches with 10,000 responses each; measure longer (-d)\n";
+    let note = "note: --until was not reached in 20.00s: the precision of p99.9 is unknown, because the run has fewer than 20 \
+                sections of 10,000 responses; measure longer (-d)\n";
     assert_eq!(output.stderr, note);
 }
 

@@ -105,6 +105,14 @@ fn percent(part: u64, whole: u64) -> Option<String> {
     is_percentage.then(|| format!("{} %", text.trim_end_matches('0').trim_end_matches('.')))
 }
 
+/// A list for the middle of a sentence: `a, b and c`.
+pub fn listed(parts: &[String]) -> String {
+    match parts {
+        [several @ .., last] if !several.is_empty() => format!("{} and {last}", several.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
 /// Divides by `scale` while there is a next unit and the value is large enough for it.
 fn scaled(mut value: f64, scale: f64, units: &[&str], decimals: usize) -> String {
     let mut unit = 0;

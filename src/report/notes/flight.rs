@@ -212,15 +212,14 @@ mod tests {
             slowest_ns: 836 * MS,
             ..BUSY
         };
-        let sentence = "93 requests, sent in the first 0.1 s, had no response when the run ended, after at least 0.9 s; \
-                        the slowest response took 836.00ms. The latencies leave them out: of the 100 requests in flight on \
-                        average, only 7.0 were ones that got a response";
+        let sentence = "93 requests had no response by the end of the run, though they were sent at least 0.9 s earlier; \
+                        the slowest response took 836.00ms. The latencies leave them out: on average 100 requests were in \
+                        flight, of which only 7.0 eventually got a response";
         assert_eq!(said(flight), [sentence]);
         let scheduled = said(Flight { is_scheduled: true, ..flight });
-        assert!(
-            scheduled[0].ends_with("The percentiles include their ages, the line Latency does not"),
-            "{scheduled:?}"
-        );
+        let end =
+            ". The percentiles count them with their age so far; Avg, Stdev and Max in the Latency row leave them out";
+        assert!(scheduled[0].ends_with(end), "{scheduled:?}");
         let few = Flight { mean: 100_000.0, ..flight };
         assert_eq!(said(few), Vec::<String>::new(), "a small part of the requests in flight");
     }
@@ -232,9 +231,9 @@ mod tests {
             hanging: Hanging::of(&distribution(&[(4_000, 1), (5_000, 2)]), 0, &distribution(&[(1, 9), (4_900, 1)])),
             ..BUSY
         };
-        let sentence = "3 requests, sent in the first 6.0 s, had no response when the run ended, after at least 4.0 s; \
-                        only 1 response took as long. The latencies leave them out: of the 10.0 requests in \
-                        flight on average, only 9.9 were ones that got a response";
+        let sentence = "3 requests had no response by the end of the run, though they were sent at least 4.0 s earlier; \
+                        only 1 response took as long. The latencies leave them out: on average 10.0 requests were in \
+                        flight, of which only 9.9 eventually got a response";
         assert_eq!(said(flight), [sentence]);
     }
 

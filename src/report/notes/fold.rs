@@ -85,7 +85,10 @@ impl Note {
 
     /// The note and its example in one line.
     pub fn in_full(&self) -> String {
-        self.example().map_or_else(|| self.to_string(), |example| format!("{self} ({example})"))
+        match self {
+            Self::Failure(failure) => failure.in_full(),
+            _ => self.to_string(),
+        }
     }
 
     /// Whether a figure in the document says the same thing.
@@ -114,7 +117,8 @@ pub fn print_notes(notes: &[Note], all: bool, colour: bool, out: &mut impl io::W
     }
     match notes.len() - shown {
         0 => Ok(()),
-        more => writeln!(out, "{before}note:{after} … {more} more: -v"),
+        1 => writeln!(out, "{before}note:{after} 1 more note; -v prints it"),
+        more => writeln!(out, "{before}note:{after} {more} more notes; -v prints them"),
     }
 }
 

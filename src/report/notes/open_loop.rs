@@ -30,17 +30,21 @@ const CROWDED_SHARE: f64 = 0.05;
 const CROWDED_OF_LATE: f64 = 0.5;
 /// If responses take this many times as long when connections are busy, the target is the bottleneck.
 const SLOWED: f64 = 2.0;
+/// Requests that the warm-up left over are worth a mention from this many per second, which shows in a rate.
+const SHOWN_PER_S: f64 = 0.01;
 /// Waiting for a processor is worth a mention from this share of a thread's time.
 const WAITED: f64 = 0.05;
 
 /// A schedule that was not kept: fewer requests were sent than were due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Behind {
-    /// Mean rate asked for, in requests per second, including what the warm-up left over.
-    pub asked_per_s: f64,
-    /// Requests left over from the warm-up.
+    /// Requests that were due, including what the warm-up left over.
+    pub due: u64,
+    /// Those of them that the warm-up left over; zero if they are less than a hundredth of a request per second.
     pub carried: u64,
-    /// Requests sent per second.
+    /// Requests that were sent.
+    pub sent: u64,
+    /// The same per second.
     pub sent_per_s: f64,
     /// Requests that were due and had not been sent at the end.
     pub unsent: u64,
@@ -230,7 +234,6 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
     };
     let by_schedule_per_s = asked_per_s(plan, outcome)?;
     let [sent_per_s, carried_per_s] = [lateness.count(), *carried].map(|requests| requests as f64 / elapsed_s);
-    let asked_per_s = by_schedule_per_s + carried_per_s;
     // A backlog of one silence does not grow afterwards, and one that is caught up with shrinks.
     let is_overload = match bottleneck {
         Some(Bottleneck::Connections(crowded)) => crowded.remedy != Remedy::Silence,
@@ -239,7 +242,15 @@ fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Op
     };
     let is_constant = by_schedule_per_s >= CONSTANT * plan.schedule.as_ref()?.most_per_second();
     let grows = is_overload && is_constant && rises(outcome) && *dropped == 0 && unsent > carried;
-    Some(Behind { asked_per_s, carried: *carried, sent_per_s, unsent: *unsent, grows, bottleneck })
+    Some(Behind {
+        due: due + carried,
+        carried: if carried_per_s < SHOWN_PER_S { 0 } else { *carried },
+        sent: lateness.count(),
+        sent_per_s,
+        unsent: *unsent,
+        grows,
+        bottleneck,
+    })
 }
 
 /// Whether `--catch-up` alone held back most of the requests that were not sent.

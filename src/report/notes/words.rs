@@ -7,7 +7,7 @@ use std::time::Duration;
 use onrush_plan::limits::CONNECTIONS_MAX;
 use onrush_stats::{BATCHES_MIN, Gap, Unknown};
 use onrush_text::escape;
-use onrush_text::units::{PERCENT_MIN, counted, exact, share_of, spaced, thousands, time_us};
+use onrush_text::units::{PERCENT_MIN, counted, exact, listed, share_of, spaced, thousands, time_us};
 
 use super::super::failure::too_few_files;
 use super::super::text::STATUSES_NAMED;
@@ -63,12 +63,12 @@ impl fmt::Display for Note {
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Lost(lost) => {
                 let share = share_of(lost.total(), lost.started, "request");
-                write!(f, "{share} got no complete response: {lost}")
+                write!(f, "{share} got no complete response: {}", lost.fates(None))
             }
             Self::NothingSent(why) => f.write_str(nothing_sent_line(*why)),
             Self::NothingAnswered(lost) if lost.started > 1 => f.write_str(&nothing_answered_line(lost)),
             Self::NothingAnswered(lost) | Self::NoAnswer(lost) => {
-                write!(f, "the request got no complete response: {}{}", lost.fates(false), lost.ages())
+                write!(f, "the request got no complete response: {}", lost.fates(Some("it")))
             }
             Self::Silences { longest, count, elapsed_ns } => {
                 write!(f, "no response {}", times_line(longest, *count, *elapsed_ns))
@@ -100,49 +100,36 @@ impl fmt::Display for Note {
 }
 
 impl Lost {
-    /// What became of them, with or without counts.
-    fn fates(&self, with_counts: bool) -> String {
-        let fates = [(self.failed, "failed"), (self.abandoned, "abandoned"), (self.open, "still in flight at the end")];
-        let fates = fates.into_iter().filter(|&(count, _)| count > 0);
-        let text = |(count, fate): (u64, &str)| {
-            if with_counts { format!("{} {fate}", thousands(count)) } else { fate.to_owned() }
-        };
-        fates.map(text).collect::<Vec<_>>().join(", ")
+    /// What became of them, each with its number unless `who` they all are; and where it is known, after how long those
+    /// ended that did not fail.
+    fn fates(&self, who: Option<&str>) -> String {
+        let who = |count: u64| who.map_or_else(|| thousands(count), str::to_owned);
+        let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));
+        let others = [(self.abandoned, "abandoned"), (self.open, "still in flight at the end")];
+        let others = others.into_iter().filter(|&(count, _)| count > 0);
+        let others: Vec<String> =
+            others.map(|(count, fate)| format!("{} {} {fate}", who(count), were(count))).collect();
+        let others = (!others.is_empty()).then(|| listed(&others) + &self.ages());
+        failed.into_iter().chain(others).collect::<Vec<_>>().join("; ")
     }
 
     /// How long the abandoned and open ones lasted, where that is known.
     fn ages(&self) -> String {
         let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
+        let comma = if self.open > 0 { "," } else { "" };
         match (self.youngest_ns.map(text), self.oldest_ns.map(text)) {
-            _ if self.abandoned + self.open == 0 => String::new(),
-            (Some(youngest), Some(oldest)) if youngest != oldest => format!(" (after {youngest} to {oldest})"),
-            (Some(_), Some(oldest)) => format!(" (after {oldest})"),
-            (None, Some(oldest)) => format!(" (after up to {oldest})"),
+            (Some(youngest), Some(oldest)) if youngest != oldest => format!("{comma} after {youngest} to {oldest}"),
+            (Some(_), Some(oldest)) => format!("{comma} after {oldest}"),
+            (None, Some(oldest)) => format!(", the oldest after {oldest}"),
             (_, None) => String::new(),
         }
     }
 }
 
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.fates(true), self.ages())
-    }
-}
-
 fn nothing_answered_line(lost: &Lost) -> String {
-    let fates = match [lost.failed, lost.abandoned, lost.open].contains(&lost.started) {
-        true => format!("all {}", lost.fates(false)),
-        false => lost.fates(true),
-    };
-    format!("none of the {} got a complete response: {fates}{}", counted(lost.started, "request"), lost.ages())
-}
-
-/// `a, b and c`.
-fn listed(parts: &[String]) -> String {
-    match parts {
-        [several @ .., last] if !several.is_empty() => format!("{} and {last}", several.join(", ")),
-        _ => parts.concat(),
-    }
+    let is_alike = [lost.failed, lost.abandoned, lost.open].contains(&lost.started);
+    let fates = lost.fates(is_alike.then_some("all"));
+    format!("none of the {} got a complete response: {fates}", counted(lost.started, "request"))
 }
 
 /// The verb for this number of things.
@@ -215,7 +202,8 @@ fn nothing_sent_line(why: NothingSent) -> &'static str {
     match why {
         NothingSent::NotDue => "no request was due while the run was measured: use a longer run or a higher rate",
         NothingSent::Paused => {
-            "no request was sent: the script's delay() asked for pauses that outlasted the run, or the connections"
+            "no request was sent: the script's delay() asked for pauses longer than the run, or longer than the \
+             connections stayed open"
         }
         NothingSent::Unable => "no request could be sent",
     }
@@ -239,7 +227,11 @@ fn unavailable_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, 
     let (percent, were) = (100.0 * share, if due == 1 { "was" } else { "were" });
     let percent = if percent < 0.05 { "less than 0.1 %".to_owned() } else { format!("{percent:.1} %") };
     let due = counted(due, "request");
-    format!("the target was unavailable for {percent} of the time: no response {times}, while {due} {were} due")
+    let due = match count - longest.len() {
+        0 => format!(", while {due} {were} due"),
+        _ => format!("; {due} {were} due in all {count} together"),
+    };
+    format!("the target was unavailable for {percent} of the time: no response {times}{due}")
 }
 
 /// How many latencies a stall inflated.
@@ -299,13 +291,13 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
             format!("the precision of {name} is unknown, because that takes a run of at least {BATCHES_MIN} s")
         }
         (name, Err(Unknown::Short)) => format!(
-            "the precision of {name} is unknown, because there were fewer than {BATCHES_MIN} batches with {} each",
+            "the precision of {name} is unknown, because the run has fewer than {BATCHES_MIN} sections of {}",
             counted(known.completed_min(), "response")
         ),
         (name, Err(Unknown::Dependent)) => {
             format!(
-                "the precision of {name} is unknown, because neighbouring batches are too alike: fewer than \
-                 {BATCHES_MIN} are independent"
+                "the precision of {name} is unknown, because it drifts too slowly: the run divides into fewer than \
+                 {BATCHES_MIN} independent sections"
             )
         }
     };
@@ -348,15 +340,16 @@ fn fewer_connections_line(
 ) -> String {
     let is_one = asked == 1;
     let asked = counted(asked, "connection");
+    // At one time, and for long enough to be established.
+    let (the, so_far) = if staged { ("the ", " that the stages had asked for so far") } else { ("", "") };
     let count = match opened {
-        _ if is_one => "the connection was not".to_owned(),
-        0 => format!("none of the {asked} was"),
-        _ => format!("only {} of {asked} were", thousands(opened)),
+        _ if is_one => format!("the connection{so_far} was not"),
+        0 => format!("none of the {asked}{so_far} was"),
+        _ => format!("only {} of {the}{asked}{so_far} were", thousands(opened)),
     };
     let why = match shortage {
         Some(shortage) => format!(": {}", too_few_files(shortage)),
-        None if failures => String::new(),
-        None if staged => " before their stage ended".to_owned(),
+        None if failures || staged => String::new(),
         None => " before the run ended".to_owned(),
     };
     format!("{count} established{why}")
@@ -382,7 +375,10 @@ fn idle_line(connections: u64, places: &Places, is_scheduled: bool) -> String {
     let (busy, connections) = (number(busy), thousands(connections));
     if is_scheduled {
         let away = number(never_established + waiting + connecting + pausing + leaving);
-        return format!("{away} of {connections} connections could not send on average: {}", reasons.join(", "));
+        return format!(
+            "on average, {away} of {connections} connections were unavailable for sending: {}",
+            reasons.join(", ")
+        );
     }
     format!("only {busy} of {connections} connections had a request in flight on average: {}", reasons.join(", "))
 }
@@ -394,7 +390,7 @@ fn number(mean: f64) -> String {
 
 fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
     let requests = counted(hanging.count, "request");
-    let sent = seconds(flight.elapsed_ns.saturating_sub(hanging.youngest_ns));
+    let they_were = if hanging.count == 1 { "it was" } else { "they were" };
     let age = seconds(hanging.youngest_ns);
     let answers = match hanging.as_slow {
         0 => format!("the slowest response took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
@@ -402,15 +398,16 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
     };
     let [answered, mean] = [flight.answered, flight.mean].map(number);
     let where_they_count = if flight.is_scheduled {
-        "The percentiles include their ages, the line Latency does not".to_owned()
+        "The percentiles count them with their age so far; Avg, Stdev and Max in the Latency row leave them out"
+            .to_owned()
     } else {
         format!(
-            "The latencies leave them out: of the {mean} requests in flight on average, only {answered} were ones that got \
-             a response"
+            "The latencies leave them out: on average {mean} requests were in flight, of which only {answered} eventually \
+             got a response"
         )
     };
     format!(
-        "{requests}, sent in the first {sent}, had no response when the run ended, after at least {age}; {answers}. \
+        "{requests} had no response by the end of the run, though {they_were} sent at least {age} earlier; {answers}. \
          {where_they_count}"
     )
 }
@@ -418,7 +415,10 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
 fn behind_line(behind: &Behind) -> String {
     let rate = |per_s: f64| if per_s < 100.0 { format!("{per_s:.2}") } else { thousands(per_s.round() as u64) };
     let why = behind.bottleneck.map(|bottleneck| match bottleneck {
-        Bottleneck::Connections(crowded) => busy_words(&crowded, ""),
+        Bottleneck::Connections(crowded) => match crowded.remedy {
+            Remedy::Silence => format!("{} while the target sent no response", busy_words(&crowded)),
+            _ => format!("{}; {}", busy_words(&crowded), remedy_words(&crowded)),
+        },
         Bottleneck::Threads { threads } => {
             format!("the {} {} always busy; add threads (-t) or machines", counted(threads, "thread"), were(threads))
         }
@@ -434,28 +434,34 @@ fn behind_line(behind: &Behind) -> String {
         1 => Some("1 was still unsent at the end".to_owned()),
         unsent => Some(format!("{} were still unsent at the end{grows}", thousands(unsent))),
     };
-    let left_over = match behind.carried {
-        0 => String::new(),
-        carried => format!(", including {} left over from the warm-up", counted(carried, "request")),
-    };
-    let reasons: Vec<String> = why.into_iter().chain(waiting).collect();
-    let (sent, asked) = (rate(behind.sent_per_s), rate(behind.asked_per_s));
-    let colon = if reasons.is_empty() { "" } else { ": " };
-    format!("only {sent} of {asked} requests/s were sent{left_over}{colon}{}", reasons.join("; "))
+    let left_over = (behind.carried > 0).then(|| {
+        format!("{} of those due {} left over from the warm-up", thousands(behind.carried), were(behind.carried))
+    });
+    let only = if behind.sent == 0 { "" } else { "only " };
+    let (sent, due) = (thousands(behind.sent), counted(behind.due, "due request"));
+    let (were, per_s) = (were(behind.due), rate(behind.sent_per_s));
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    let rest: String = [left_over, waiting].into_iter().flatten().map(|part| format!("; {part}")).collect();
+    format!("{only}{sent} of {due} {were} sent ({per_s}/s){why}{rest}")
 }
 
 fn crowded_line(crowded: &Crowded) -> String {
-    let percent = 100.0 * crowded.share;
-    busy_words(crowded, &format!(" for {percent:.0} % of the time while requests were due"))
+    let (percent, busy, remedy) = (100.0 * crowded.share, busy_words(crowded), remedy_words(crowded));
+    format!("for {percent:.0} % of the run, {busy} while requests were due; {remedy}")
 }
 
-fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str) -> String {
-    let who = match *connections {
+fn busy_words(&Crowded { connections, pauses, .. }: &Crowded) -> String {
+    let who = match connections {
         None => "all connections were".to_owned(),
         Some(1) => "the connection was".to_owned(),
         Some(connections) => format!("all {} were", counted(connections, "connection")),
     };
-    let remedy = match *remedy {
+    let paused = if pauses { " or pausing for the script" } else { "" };
+    format!("{who} busy{paused}")
+}
+
+fn remedy_words(&Crowded { connections, remedy, .. }: &Crowded) -> String {
+    match remedy {
         Remedy::About(needed) if connections.is_none() => {
             format!("about {} would be needed; raise --stages c=", thousands(needed))
         }
@@ -469,13 +475,11 @@ fn busy_words(Crowded { connections, pauses, remedy, .. }: &Crowded, when: &str)
                  the target or on the way to it, so more connections will not help"
             )
         }
-        Remedy::Verdict => "more may not help: the target was probably the limit".to_owned(),
+        Remedy::Verdict => "more connections may not help: the target was probably the limit".to_owned(),
         Remedy::Silence => "the target sent no response during that time".to_owned(),
-        Remedy::Unknown if connections.is_none() => "more may help; raise --stages c=".to_owned(),
-        Remedy::Unknown => "more may help; raise --max-inflight".to_owned(),
-    };
-    let paused = if *pauses { " or pausing for the script" } else { "" };
-    format!("{who} busy{paused}{when}; {remedy}")
+        Remedy::Unknown if connections.is_none() => "more connections may help (--stages c=)".to_owned(),
+        Remedy::Unknown => "more connections may help (--max-inflight)".to_owned(),
+    }
 }
 
 fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: Option<u64>, max_ns: u64) -> String {
@@ -551,17 +555,21 @@ fn ordinal(number: &str) -> String {
 }
 
 fn carried_line(carried: u64, answers: u64) -> String {
-    let were = were(carried);
-    let (carried, answers) = (counted(carried, "request"), counted(answers, "response"));
+    let (theirs, with) = if carried == 1 {
+        ("its response is", "its full latency; use a longer run to make it matter less")
+    } else {
+        ("their responses are", "their full latency; use a longer run to make them matter less")
+    };
+    let (were, carried, answers) = (were(carried), counted(carried, "request"), thousands(answers));
     format!(
-        "{carried} sent during the warm-up {were} still in flight when measuring began ({answers} in all), counted \
-         with their full latency; use a longer run to make them matter less"
+        "{carried} sent during the warm-up {were} still in flight when measuring began; {theirs} among the {answers} \
+         measured, with {with}"
     )
 }
 
 fn interim_line(count: u64) -> String {
     let answers = counted(count, "interim response");
-    format!("{answers} (1xx) came before the final ones: the first byte that counts is that of the final response")
+    format!("{answers} (1xx) came before the final ones: the time to first byte is that of the final response")
 }
 
 fn cut_bodies_line(count: u64) -> String {

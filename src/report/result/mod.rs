@@ -196,7 +196,7 @@ pub struct Host {
 }
 
 /// What became of the requests. `started` and `carried` together are `completed`, `abandoned`, `open` and those that failed.
-/// With a schedule, `due` and `due_before` together are `started`, `dropped` and `unsent`.
+/// With a schedule, `due` + `due_before` = `started` + `dropped` + `unsent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Requests {
@@ -217,7 +217,7 @@ pub struct Requests {
     /// With a schedule: requests that were due while the run was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<u64>,
-    /// With a schedule: requests that were due in the warm-up and had not been sent when measuring began.
+    /// With a schedule: requests that became due in the warm-up and had not been sent by its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_before: Option<u64>,
     /// With a schedule: requests that were sent more than a millisecond after they were due.

@@ -463,7 +463,7 @@ fn where_the_text_has_lower_bounds_the_other_files_have_them_too() {
     use onrush_plan::Kind;
     let mut document = scheduled(1..=98);
     let markdown = export::render(Kind::Markdown, &document).unwrap();
-    let row = "\n| latency since due | p50 1.05ms, max between 30.00ms and unknown (2 requests without a response) |\n";
+    let row = "\n| latency since due | p50 1.05ms, max at least 30.00ms (2 requests without a response) |\n";
     assert!(markdown.contains(row), "{markdown}");
     let hgrm = export::render(Kind::Hgrm, &document).unwrap();
     let below = [
@@ -577,7 +577,7 @@ fn in_markdown_the_latency_has_bounds_where_they_differ_and_what_is_merely_in_fl
     };
     // One request is merely in flight, the other was never sent.
     let some = row(&document);
-    assert!(some.contains("max between 99.00ms and unknown (1 request without a response)"), "{some}");
+    assert!(some.contains("max at least 99.00ms (1 request without a response)"), "{some}");
     let open_loop = document.open_loop.as_mut().unwrap();
     open_loop.censored.clone_from(&open_loop.in_flight);
     let none = row(&document);

@@ -42,8 +42,8 @@ fn what_a_proxy_did_is_said_with_the_way_out() {
         (
             ProxyFailure::Answer(Error::NotHttp),
             "SSH\u{1b}",
-            "the proxy's response to CONNECT cannot be read: not an HTTP response; is it the port of an HTTP proxy? \
-             (for instance \"SSH\\x1b\")",
+            "the proxy's response to CONNECT cannot be read: not an HTTP response, received: \"SSH\\x1b\"; is it the port \
+             of an HTTP proxy?",
         ),
         (ProxyFailure::Early, "", "the proxy responded before it received CONNECT; is it the port of an HTTP proxy?"),
         (ProxyFailure::Status(418), "", "the proxy responded to CONNECT with status 418; its log may say why"),
@@ -80,20 +80,20 @@ fn failures_to_connect_are_said_with_a_way_out() {
         (
             Cause::Errno(110),
             there,
-            "connect: 2 × no response from the host (ETIMEDOUT); a firewall drops the packets, or the address is wrong \
-             (for instance 10.0.0.1:80)",
+            "connect: 2 × no response from the host (ETIMEDOUT), seen with 10.0.0.1:80; a firewall drops the packets, or \
+             the address is wrong",
         ),
         (
             Cause::Unanswered,
             there,
-            "connect: 2 × no response to a connection attempt; a firewall drops the packets, or the address is wrong \
-             (for instance 10.0.0.1:80)",
+            "connect: 2 × no response to a connection attempt, seen with 10.0.0.1:80; a firewall drops the packets, or \
+             the address is wrong",
         ),
         (
             Cause::Errno(101),
             "[2001:db8::1]:80",
-            "connect: 2 × no route to the network (ENETUNREACH); 'ip route get 2001:db8::1' shows the route (for \
-             instance [2001:db8::1]:80)",
+            "connect: 2 × no route to the network (ENETUNREACH), seen with [2001:db8::1]:80; 'ip route get 2001:db8::1' \
+             shows the route",
         ),
         (Cause::Errno(113), "", "connect: 2 × no route to the host (EHOSTUNREACH); 'ip route' shows the routes"),
         (
@@ -112,9 +112,9 @@ fn failures_to_connect_are_said_with_a_way_out() {
 fn nobody_suspects_an_address_at_which_others_were_accepted() {
     let mut outcome = failing(2, Phase::Connect, Cause::Unanswered, "10.0.0.1:80");
     outcome.totals.counters.connects = 10;
-    let expected = "connect: 2 × no response to a connection attempt; others were accepted, so either the server's accept \
-                    queue was full (see its listen backlog and net.core.somaxconn) or a firewall limits connections \
-                    (for instance 10.0.0.1:80)";
+    let expected = "connect: 2 × no response to a connection attempt, seen with 10.0.0.1:80; others were accepted, so \
+                    either the server's accept queue was full (see its listen backlog and net.core.somaxconn) or a firewall \
+                    limits connections";
     assert_eq!(said(&outcome), [expected]);
 }
 
@@ -192,14 +192,14 @@ fn broken_answers_are_said_with_an_example() {
         (
             Error::NotHttp,
             "\x16\x03\u{ff}",
-            "read: 28 × not an HTTP response; is it an HTTP port? (for instance \"\\x16\\x03\\xff\")",
+            "read: 28 × not an HTTP response, received: \"\\x16\\x03\\xff\"; is it an HTTP port?",
         ),
         (
             Error::NotHttp,
             "\u{0}\u{ff}",
-            "read: 28 × not an HTTP response; is it an HTTP port? (for instance \"\\x00\\xff\")",
+            "read: 28 × not an HTTP response, received: \"\\x00\\xff\"; is it an HTTP port?",
         ),
-        (Error::Length, "-5", "read: 28 × bad Content-Length; --once shows a response in full (for instance \"-5\")"),
+        (Error::Length, "-5", "read: 28 × bad Content-Length, received: \"-5\"; --once shows a response in full"),
     ];
     for (error, example, sentence) in table {
         assert_eq!(said(&failing(28, Phase::Head, Cause::Protocol(error), example)), [sentence]);

@@ -11,7 +11,7 @@ fn abandoned_requests_are_said_with_how_long_they_lasted() {
     [30_000_000_000, 31_200_000_000].into_iter().for_each(|age| censored.record(age));
     assert_eq!(
         said(&outcome),
-        ["2 of 100,002 requests got no complete response: 2 abandoned (after 30.00s to 31.20s)"]
+        ["2 of 100,002 requests got no complete response: 2 were abandoned after 30.00s to 31.20s"]
     );
 }
 
@@ -25,8 +25,8 @@ fn requests_without_an_answer_are_said_with_their_share() {
     censored.record_many(31_200_000_000, 12);
     censored.record_many(2_100_000_000, 2);
     censored.record_many(4_000_000, 8);
-    let sentence = "0.98 % of 101,000 requests got no complete response: 978 failed, 12 abandoned, 2 still in flight at the end \
-                    (after up to 31.20s)";
+    let sentence = "0.98 % of 101,000 requests got no complete response: 978 failed; 12 were abandoned and 2 were still in flight \
+                    at the end, the oldest after 31.20s";
     assert_eq!(said(&outcome), [sentence]);
 }
 
@@ -69,12 +69,13 @@ fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
     };
     censored(&mut outcome, 900_000, 3);
     censored(&mut outcome, 1_900_000_000, 2);
-    let sentence = "2 of 100,010 requests got no complete response: 2 still in flight at the end (after up to 1.90s)";
+    let sentence =
+        "2 of 100,010 requests got no complete response: 2 were still in flight at the end, the oldest after 1.90s";
     assert_eq!(said(&outcome), [sentence]);
     censored(&mut outcome, 1_900_000_000, 5);
-    let sentence = "7 requests, sent in the first 8.1 s, had no response when the run ended, after at least 1.9 s; \
-                    the slowest response took 1.00ms. The latencies leave them out: of the 11.3 requests in flight on \
-                    average, only 10.0 were ones that got a response";
+    let sentence = "7 requests had no response by the end of the run, though they were sent at least 1.9 s earlier; the \
+                    slowest response took 1.00ms. The latencies leave them out: on average 11.3 requests were in flight, of \
+                    which only 10.0 eventually got a response";
     assert_eq!(said(&outcome), [sentence]);
 }
 
@@ -84,12 +85,12 @@ fn a_run_without_any_answer_says_what_became_of_the_requests() {
     let mut silent = outcome(10_000_000, counters);
     let censored = silent.totals.censored.get_or_insert_default();
     [9_970_000_000, 9_980_000_000].into_iter().for_each(|age| censored.record(age));
-    let sentence = "none of the 12 requests got a complete response: 2 failed, 10 still in flight at the end (after 9.97s to \
-                    9.98s)";
+    let sentence = "none of the 12 requests got a complete response: 2 failed; 10 were still in flight at the end, after 9.97s \
+                    to 9.98s";
     assert_eq!(said(&silent), [sentence]);
     (silent.totals.counters.started, silent.totals.counters.failed) = (10, 0);
     let sentence =
-        "none of the 10 requests got a complete response: all still in flight at the end (after 9.97s to 9.98s)";
+        "none of the 10 requests got a complete response: all were still in flight at the end, after 9.97s to 9.98s";
     assert_eq!(said(&silent), [sentence]);
     let unsent = outcome(10_000_000, Counters { slots_opened: 10, ..Counters::default() });
     assert_eq!(said(&unsent), ["no request could be sent"]);

@@ -78,7 +78,8 @@ fn pauses_of_a_script_that_are_no_times_or_too_long_are_said() {
         counters: Counters { slots_opened: 10, ..Counters::default() },
         ..onrush_stats::Totals::default()
     };
-    let words = "no request was sent: the script's delay() asked for pauses that outlasted the run, or the connections";
+    let words = "no request was sent: the script's delay() asked for pauses longer than the run, or longer than the \
+                 connections stayed open";
     assert_eq!(said(&outcome), [words]);
     outcome.pauses = false;
     assert_eq!(said(&outcome), ["no request could be sent"]);
@@ -337,7 +338,7 @@ fn what_is_said_about_one_request_fits_one_request() {
     assert_eq!(said_once(&failed), [sentence]);
     let mut silent = outcome(30_000_000, Counters { abandoned: 1, ..counters });
     silent.totals.censored.get_or_insert_default().record(30_000_000_000);
-    assert_eq!(said_once(&silent), ["the request got no complete response: abandoned (after 30.00s)"]);
+    assert_eq!(said_once(&silent), ["the request got no complete response: it was abandoned after 30.00s"]);
     let unsent = outcome(1_000, Counters::default());
     assert_eq!(said_once(&unsent), ["no request could be sent"]);
 }

@@ -71,12 +71,12 @@ fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
 #[test]
 fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
-    let words = "only 1,000 of 1,600 requests/s were sent: 6,000 were still unsent at the end";
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s); 6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
     let mut working = behind();
     working.totals.activity = Activity { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Activity::default() };
-    let words =
-        "only 1,000 of 1,600 requests/s were sent: the 2 threads were always busy; add threads (-t) or machines";
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): the 2 threads were always busy; add threads (-t) \
+                 or machines";
     let waiting = "6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; {waiting}")]);
     working.totals.activity.spun_ns = 10_000 * MS;
@@ -90,7 +90,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     // With -n all are due long before such a run ends.
     let mut few = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_200, 200));
     few.elapsed = Duration::from_secs(40);
-    assert_eq!(said_of(&with_rate(1_600), &few)[0], "only 250 of 1,600 requests/s were sent");
+    assert_eq!(said_of(&with_rate(1_600), &few)[0], "only 10,000 of 10,200 due requests were sent (250/s)");
 }
 
 #[test]
@@ -115,16 +115,21 @@ fn latencies_that_rise_all_the_time_depend_on_the_length_of_the_run() {
 #[test]
 fn what_a_warm_up_left_over_was_asked_for_too() {
     let outcome = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (8_000, 6_000, 4_000));
-    let words = "only 1,000 of 1,400 requests/s were sent, including 6,000 requests left over from the warm-up: 4,000 \
-                 were still unsent at the end";
+    let words = "only 10,000 of 14,000 due requests were sent (1,000/s); 6,000 of those due were left over from the \
+                 warm-up; 4,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(800), &outcome)[0], words);
+    // A request in a hundred seconds does not show in the rate.
+    let mut long = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (13_999, 1, 4_000));
+    long.elapsed = Duration::from_secs(101);
+    let words = "only 10,000 of 14,000 due requests were sent (99.01/s); 4,000 were still unsent at the end";
+    assert_eq!(said_of(&with_rate(140), &long)[0], words);
 }
 
 #[test]
 fn one_request_that_waits_at_the_end_is_one() {
     let one = changed(|open_loop| (open_loop.due, open_loop.dropped, open_loop.unsent) = (11_000, 999, 1));
     let said = said_of(&with_rate(1_100), &one);
-    assert!(said[0].ends_with(": 1 was still unsent at the end"), "{said:?}");
+    assert!(said[0].ends_with("; 1 was still unsent at the end"), "{said:?}");
 }
 
 #[test]
@@ -174,7 +179,7 @@ fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<Str
 
 #[test]
 fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
-    let behind = "only 1,000 of 1,600 requests/s were sent: ";
+    let behind = "only 10,000 of 16,000 due requests were sent (1,000/s): ";
     let waiting = "; 6,000 were still unsent at the end";
     // 16 are in flight, and twice their square root is 8.
     let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
@@ -182,12 +187,12 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let words = "all 10 connections were busy; responses took 4.00ms while less than half of the connections were busy, and 10.00ms on average: \
                  requests queue at the target or on the way to it, so more connections will not help";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
-    let words = "all 10 connections were busy; more may help; raise --max-inflight";
+    let words = "all 10 connections were busy; more connections may help (--max-inflight)";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
     // All were sent, but not on time: 20 waited at one time, or 2 where ten would suffice on average.
-    let words = "all 10 connections were busy for 20 % of the time while requests were due; about 30 would be needed; use --max-inflight 30";
+    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 30 would be needed; use --max-inflight 30";
     assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
-    let words = "all 10 connections were busy for 20 % of the time while requests were due; about 12 would be needed; use --max-inflight 12";
+    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 12 would be needed; use --max-inflight 12";
     assert_eq!(crowded(100, 2, 0, &[10]), [words]);
     assert_eq!(crowded(1_000, 0, 0, &[10]), Vec::<String>::new());
 }
@@ -213,7 +218,7 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
     let useful = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, MoreConnections::Useful);
     assert!(!useful[0].to_string().contains("requests queue"), "{useful:?}");
     let useless = advised(MoreConnections::Useless);
-    assert!(useless.contains("more may not help: the target was probably the limit"), "{useless}");
+    assert!(useless.contains("more connections may not help: the target was probably the limit"), "{useless}");
 }
 
 #[test]
@@ -226,8 +231,8 @@ fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_
         (open_loop.held_back, open_loop.all_busy_ns) = (held_back, 10_000 * MS);
         said_of(&plan, &outcome)
     };
-    let words = "only 1,000 of 1,600 requests/s were sent: --catch-up 1.25 held them back; without it late requests \
-                 are sent as soon as a connection is free; 6,000 were still unsent at the end";
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): --catch-up 1.25 held them back; without it late \
+                 requests are sent as soon as a connection is free; 6,000 were still unsent at the end";
     assert_eq!(of(3_001), [words]);
     assert!(of(3_000)[0].contains("busy"), "{:?}", of(3_000));
 }
@@ -246,14 +251,14 @@ fn while_the_target_answered_nothing_no_number_of_connections_would_have_helped(
         let said = said_of(&with_rate(1_150), &outcome);
         said.into_iter().filter(|words| words.contains("busy")).collect::<Vec<_>>()
     };
-    let words = "all 10 connections were busy for 15 % of the time while requests were due; the target sent no \
-                 response during that time";
+    let words = "for 15 % of the run, all 10 connections were busy while requests were due; the target sent no response \
+                 during that time";
     assert_eq!(of(0, 1_500, 1_500), [words]);
-    let words = "only 1,000 of 1,150 requests/s were sent: all 10 connections were busy; the target sent no response \
-                 during that time; 1,500 were still unsent at the end";
+    let words = "only 10,000 of 11,500 due requests were sent (1,000/s): all 10 connections were busy while the target \
+                 sent no response; 1,500 were still unsent at the end";
     assert_eq!(of(1_500, 1_500, 1_500), [words]);
     // The number needed is that without the silence, no matter how long requests waited during it.
-    let words = "all 10 connections were busy for 60 % of the time while requests were due; about 11 would be needed; use --max-inflight 11";
+    let words = "for 60 % of the run, all 10 connections were busy while requests were due; about 11 would be needed; use --max-inflight 11";
     assert_eq!(of(0, 6_000, 1_500), [words]);
 }
 
@@ -275,17 +280,17 @@ fn connections_that_pause_for_the_script_are_needed_too() {
 fn where_there_may_be_more_connections_or_stages_say_how_many_the_words_do_too() {
     let mut plan = with_rate(1_600);
     plan.load.max_inflight = 15;
-    let words = "all 15 connections were busy for 20 % of the time while requests were due; about 47 would be needed; use --max-inflight 47";
+    let words = "for 20 % of the run, all 15 connections were busy while requests were due; about 47 would be needed; use --max-inflight 47";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
     let mut plan = with_rate(1_600);
     let stage = levels::Level { length: Duration::from_secs(10), from: 1, to: 10 };
     plan.levels = Some(Levels { stages: vec![stage], part: Part::WHOLE });
-    let words = "all connections were busy for 20 % of the time while requests were due; about 24 would be needed; raise --stages c=";
+    let words = "for 20 % of the run, all connections were busy while requests were due; about 24 would be needed; raise --stages c=";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
     // A number that another stage had is not useful advice.
     plan.schedule = Some(schedule(100));
-    let words = "all connections were busy for 20 % of the time while requests were due; more may help; raise --stages \
-                 c=";
+    let words = "for 20 % of the run, all connections were busy while requests were due; more connections may help \
+                 (--stages c=)";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
 }
 
@@ -301,7 +306,7 @@ fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
         said_of(&plan, &outcome)
     };
     let missed = |opened: u64, asked: u64| {
-        vec![format!("only {opened} of {asked} connections were established before their stage ended")]
+        vec![format!("only {opened} of the {asked} connections that the stages had asked for so far were established")]
     };
     assert_eq!(of(2, 5), Vec::<String>::new());
     assert_eq!(of(1, 5), missed(1, 2));
@@ -362,7 +367,10 @@ fn requests_that_were_late_or_dropped_are_said() {
     assert_eq!(said_of(&with_rate(1_000), &waited), [reason]);
     // All connections were busy for long enough to make as many requests late.
     let crowded = said_of(&with_rate(1_000), &late_too(|open_loop| open_loop.all_busy_ns = 300 * 2 * MS));
-    assert!(crowded[0].starts_with("all 10 connections were busy for 3 % of the time"), "{crowded:?}");
+    assert!(
+        crowded[0].starts_with("for 3 % of the run, all 10 connections were busy while requests were due"),
+        "{crowded:?}"
+    );
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(500)), ..schedule(1_000) });
     let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (delay of all requests: p99 \
@@ -467,17 +475,23 @@ fn the_first_percentile_that_is_not_known_is_named() {
     assert_eq!(said(&dropped(&[(MS, 1)])), None);
     assert_eq!(
         said(&dropped(&[(MS, 11)])),
-        words("the 99.9th up are uncertain; the 99.9th is between 1.00ms and unknown: of those due, 0.11 % dropped")
+        words(
+            "the 99.9th up are uncertain; the 99.9th is at least 1.00ms, with no upper bound, because 0.11 % of the requests due were dropped"
+        )
     );
     assert_eq!(
         said(&dropped(&[(5 * MS, 20_000)])),
-        words("the 50th up are uncertain; the 50th is between 5.00ms and unknown: of those due, 66.67 % dropped")
+        words(
+            "the 50th up are uncertain; the 50th is at least 5.00ms, with no upper bound, because 66.67 % of the requests due were dropped"
+        )
     );
     let mut between = dropped(&[(2 * MS, 60)]);
     between.totals.open_loop.as_mut().unwrap().scheduled.record_many(3 * MS, 100);
     assert_eq!(
         said(&between),
-        words("the 99th up are uncertain; the 99th is between 2.00ms and 3.00ms: of those due, 0.59 % dropped")
+        words(
+            "the 99th up are uncertain; the 99th is between 2.00ms and 3.00ms, because 0.59 % of the requests due were dropped"
+        )
     );
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     let all = said_of(&wrk2, &dropped(&[(5 * MS, 20_000)])).concat();
@@ -487,7 +501,9 @@ fn the_first_percentile_that_is_not_known_is_named() {
     failed.totals.counters.failed = 1_000;
     assert_eq!(
         said(&failed),
-        words("the 95th up are uncertain; the 95th is between 1.00ms and unknown: of those due, 9.09 % failed")
+        words(
+            "the 95th up are uncertain; the 95th is at least 1.00ms, with no upper bound, because 9.09 % of the requests due failed"
+        )
     );
 }
 
@@ -506,7 +522,7 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
         outcome.totals.counters.open_at_end =
             outcome.totals.open_loop.as_deref().and_then(|it| it.in_flight.as_deref()).map_or(0, |ages| ages.count());
         let said = said_of(&with_rate(1_000), &outcome);
-        said.into_iter().find_map(|words| Some(words.split_once("and unknown: ")?.1.to_owned()))
+        said.into_iter().find_map(|words| Some(words.split_once("with no upper bound, because ")?.1.to_owned()))
     };
     let words = |words: &str| Some(words.to_owned());
     let ordinary = [(20 * MS, 50), (100 * MS, 50)];
@@ -522,11 +538,11 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
     // Too old, too many, or never sent.
     assert_eq!(
         said(&[(20 * MS, 90), (200 * MS, 10)], &|_| ()),
-        words("of those due, 0.1 % still without a response at the end")
+        words("0.1 % of the requests due had no response by the end")
     );
-    assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("of those due, 1.98 % still without a response at the end"));
-    assert_eq!(said(&ordinary, &dropped), words("of those due, 1.96 % dropped"));
-    assert_eq!(said(&ordinary, &unsent), words("of those due, 1.96 % unsent"));
+    assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("1.98 % of the requests due had no response by the end"));
+    assert_eq!(said(&ordinary, &dropped), words("1.96 % of the requests due were dropped"));
+    assert_eq!(said(&ordinary, &unsent), words("1.96 % of the requests due were not sent by the end"));
     // The backlog of a target that cannot keep up grows until the end.
     let behind = |open_loop: &mut OpenLoop<u64>| {
         open_loop.scheduled.clear();
@@ -534,5 +550,5 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
         (0..5_000).for_each(|ms| open_loop.censored.record(ms * MS));
         (0..5_000).for_each(|ms| open_loop.in_flight.get_or_insert_default().record(ms * MS));
     };
-    assert_eq!(said(&[], &behind), words("of those due, 50 % still without a response at the end"));
+    assert_eq!(said(&[], &behind), words("50 % of the requests due had no response by the end"));
 }

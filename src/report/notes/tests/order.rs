@@ -32,7 +32,7 @@ fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
 #[test]
 fn an_example_is_below_its_note() {
     let text = "note: connect: 1 × the proxy responded to CONNECT with status 600 (0.0 s into the run); its log may say why\n      \
-                for instance \"0\"\n";
+                received: \"0\"\n";
     assert_eq!(printed(1, true, false, false), text);
     assert_eq!(printed(1, true, false, true), text.replace("note:", "\x1b[1;33mnote:\x1b[0m"));
 }
@@ -41,10 +41,10 @@ fn an_example_is_below_its_note() {
 fn more_than_eight_lines_are_only_counted_unless_all_are_wanted() {
     for (count, has_examples, lines, last) in [
         (8, false, 8, "note: connect: "),
-        (9, false, 9, "note: … 1 more: -v"),
-        (12, false, 9, "note: … 4 more: -v"),
-        (4, true, 8, "      for instance "),
-        (6, true, 9, "note: … 2 more: -v"),
+        (9, false, 9, "note: 1 more note; -v prints it"),
+        (12, false, 9, "note: 4 more notes; -v prints them"),
+        (4, true, 8, "      received: "),
+        (6, true, 9, "note: 2 more notes; -v prints them"),
     ] {
         let text = printed(count, has_examples, false, false);
         assert_eq!(text.lines().count(), lines, "{text}");

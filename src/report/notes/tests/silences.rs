@@ -98,7 +98,7 @@ fn with_a_rate_it_is_said_for_how_much_of_the_time_the_target_was_unavailable() 
         ]
     );
     let sentence = "the target was unavailable for 30.0 % of the time: no response from 4.0 s to 5.0 s, from 6.0 s to 6.6 s \
-                    and from 9.0 s to the end (the longest of 4 such times), while 4 requests were due";
+                    and from 9.0 s to the end (the longest of 4 such times); 4 requests were due in all 4 together";
     assert_eq!(said(&[(1_000, 1_400), (4_000, 5_000), (6_000, 6_600), (9_000, 10_000)], 1), [sentence]);
     assert_eq!(said(&[(1_000, 1_200)], 1), Vec::<String>::new());
 }

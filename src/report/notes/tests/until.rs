@@ -34,12 +34,12 @@ fn how_well_figures_are_known_is_said_and_what_is_missing() {
     let mut outcome = until(false, 10, vec![rare]);
     assert_eq!(said(&outcome), [line]);
     outcome.elapsed = Duration::from_secs(20);
-    let line = "--until was not reached in 20.00s: the precision of p99 is unknown, because there were fewer than 20 \
-                batches with 1,000 responses each; measure longer (-d)";
+    let line = "--until was not reached in 20.00s: the precision of p99 is unknown, because the run has fewer than \
+                20 sections of 1,000 responses; measure longer (-d)";
     assert!(said(&outcome).iter().any(|note| note == line), "{:?}", said(&outcome));
     let slow = known("p99+-2%", Err(Unknown::Dependent));
-    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, because neighbouring batches are \
-                too alike: fewer than 20 are independent; measure longer (-d)";
+    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, because it drifts too slowly: the run \
+                divides into fewer than 20 independent sections; measure longer (-d)";
     let mut outcome = until(false, 10, vec![slow]);
     assert_eq!(said(&outcome), [line]);
     let line = line.replace("measure longer (-d)", "send more requests (-n)").replace("10.00s", "800.00ms");
