@@ -1,11 +1,12 @@
 //! A complete run, from resolving the target's name to the outcome.
 //!
 //! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and never exits: it
-//! reports events to an [`Observer`], and the caller shows them.
+//! tells its [`Observer`]s what happens, and they show it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onrush_engine::Spare;
 use onrush_plan::{Addresses, Dialect, Plan, proxy};
@@ -30,8 +31,8 @@ pub struct Ran {
 ///
 /// The reason nothing could be measured: an unknown name, a bad script or file, or a backend or thread that is not
 /// available. [`crate::script::Exit`] if the script ended the run.
-pub fn run(plan: &Plan, interrupt: &Interrupt, observer: &mut dyn Observer) -> anyhow::Result<Ran> {
-    carry_out(plan, None, &mut Clock::of(&plan.io), interrupt, observer)
+pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) -> anyhow::Result<Ran> {
+    carry_out(plan, None, &mut Clock::of(&plan.io), interrupt, observers)
 }
 
 /// Carries out a plan on connections that an earlier run with the same way, target and TLS settings has left open, as
@@ -46,9 +47,9 @@ pub fn run_on(
     clock: &mut Clock,
     plan: &Plan,
     interrupt: &Interrupt,
-    observer: &mut dyn Observer,
+    observers: &mut [&mut dyn Observer],
 ) -> anyhow::Result<Ran> {
-    carry_out(plan, Some(spares), clock, interrupt, observer)
+    carry_out(plan, Some(spares), clock, interrupt, observers)
 }
 
 fn carry_out(
@@ -56,21 +57,23 @@ fn carry_out(
     spares: Option<Vec<Spare>>,
     clock: &mut Clock,
     interrupt: &Interrupt,
-    observer: &mut dyn Observer,
+    observers: &mut [&mut dyn Observer],
 ) -> anyhow::Result<Ran> {
     let choice = run::choice::choose(&plan.io)?;
     let nothing = || Ran { outcome: Outcome::interrupted(&choice), script: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
     let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, interrupt)? } else { addresses };
-    observer.resolved(&choice, &addresses);
+    observers.iter_mut().for_each(|observer| observer.resolved(&choice, &addresses));
+    let listener = observers.iter_mut().find_map(|observer| observer.listener()).unwrap_or_else(|| Arc::new(|_| ()));
     // A script may run for any time, even endlessly, before the run begins.
-    let mut script = interrupt.blocking(|| load(plan, &addresses, observer.listener()))?;
+    let mut script = interrupt.blocking(|| load(plan, &addresses, listener))?;
     if interrupt.is_asked() {
         return Ok(nothing());
     }
     let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut(), spares)?;
-    let start = clock.at(observer.ready());
-    let mut outcome = prepared.run(plan, start, clock, interrupt, observer);
+    let start = observers.iter_mut().map(|observer| observer.ready()).max();
+    let start = clock.at(start.unwrap_or_else(Instant::now));
+    let mut outcome = prepared.run(plan, start, clock, interrupt, observers);
     outcome.batch = script.as_ref().map_or(1, Script::depth);
     Ok(Ran { outcome, script })
 }

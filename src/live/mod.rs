@@ -5,10 +5,10 @@
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
-use onrush_plan::{Schedule, Stop};
+use onrush_plan::{Plan, Schedule, Stop};
 use onrush_text::units::{exact, thousands, time_us};
 
-use crate::run::Progress;
+use crate::run::{Observer, Progress, Waiting};
 
 /// Moves to the beginning of the line and erases it and all below it: a terminal that became narrower may have wrapped
 /// it.
@@ -34,17 +34,30 @@ pub struct ProgressLine<W: Write = Stderr> {
 }
 
 impl ProgressLine {
-    /// A line on standard error that begins with these words, for a run with this end and schedule; `None` if standard
-    /// error is not a terminal.
-    pub fn on_stderr(words: &str, stop: Stop, schedule: Option<Schedule>) -> Option<Self> {
-        let (out, words) = (io::stderr(), words.to_owned());
-        out.is_terminal().then_some(Self { out, width: stderr_width, words, stop, schedule, drawn: false })
+    /// A line on standard error that begins with these words, for the run of a plan; `None` if standard error is not a
+    /// terminal, if there is to be no progress, or if the run has a script, whose own output would break the line up.
+    pub fn on_stderr(words: &str, plan: &Plan) -> Option<Self> {
+        let Plan { stop, schedule, script, show, .. } = plan;
+        let out = io::stderr();
+        let is_shown = script.is_none() && !show.is_quiet && out.is_terminal();
+        let (words, schedule) = (words.to_owned(), schedule.clone());
+        is_shown.then_some(Self { out, width: stderr_width, words, stop: *stop, schedule, drawn: false })
+    }
+}
+
+impl Observer for Option<ProgressLine> {
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.iter_mut().for_each(|line| line.draw(progress));
+    }
+
+    fn waiting(&mut self, _: &Waiting) {
+        self.iter_mut().for_each(ProgressLine::clear);
     }
 }
 
 impl<W: Write> ProgressLine<W> {
     /// Shows the progress of the run.
-    pub fn draw(&mut self, progress: &Progress) {
+    fn draw(&mut self, progress: &Progress<'_>) {
         let line = format!("{}{}", self.words, text(self.stop, self.schedule.as_ref(), progress));
         // Some terminals begin a new line after the last column.
         let room = (self.width)().saturating_sub(1);
@@ -54,7 +67,7 @@ impl<W: Write> ProgressLine<W> {
     }
 
     /// Removes the line, so that something else can be printed in its place.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
             self.send(ERASE);
         }
@@ -73,7 +86,7 @@ impl<W: Write> Drop for ProgressLine<W> {
 }
 
 /// The progress, the rate, the lateness and the number of errors.
-fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress) -> String {
+fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress<'_>) -> String {
     let rate = thousands(progress.requests_per_s.round() as u64);
     if let Some(warm_up) = progress.warm_up {
         let (elapsed, all) = (progress.elapsed.as_secs_f64(), warm_up.as_secs_f64());
@@ -102,13 +115,16 @@ fn stderr_width() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
     use std::time::Duration;
 
     use onrush_plan::schedule::{Rate, Stage};
+    use onrush_stats::Totals;
 
     use super::*;
 
-    const PROGRESS: Progress = Progress {
+    static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
+    static PROGRESS: LazyLock<Progress<'_>> = LazyLock::new(|| Progress {
         elapsed: Duration::from_millis(3_210),
         warm_up: None,
         requests: 275_731,
@@ -116,7 +132,8 @@ mod tests {
         rate_of: (Duration::from_secs(2), Duration::from_secs(3)),
         errors: 1_029,
         late_ns: None,
-    };
+        recent: &NOTHING,
+    });
 
     fn stop(seconds: Option<u64>, requests: Option<u64>) -> Stop {
         Stop { duration: seconds.map(Duration::from_secs), requests }
@@ -137,14 +154,14 @@ mod tests {
     #[test]
     fn with_a_schedule_the_line_says_what_was_asked_for_and_how_late_it_is() {
         let mut schedule = crate::report::fixtures::schedule(90_000);
-        let line = |late_ns| text(stop(Some(10), None), Some(&schedule), &Progress { late_ns, ..PROGRESS });
+        let line = |late_ns| text(stop(Some(10), None), Some(&schedule), &Progress { late_ns, ..*PROGRESS });
         assert_eq!(line(Some(12_300.0)), "3.2s of 10s, 85,894 of 90,000 requests/s, 12.30us late, 1,029 errors");
         assert_eq!(line(None), "3.2s of 10s, 85,894 of 90,000 requests/s, 1,029 errors");
         let Stage { to, .. } = schedule.stages[0];
         schedule.stages = vec![Stage { length: Some(Duration::from_secs(5)), from: Rate::default(), to }];
         let line = text(stop(Some(10), None), Some(&schedule), &PROGRESS);
         assert_eq!(line, "3.2s of 10s, 85,894 of 45,000 requests/s, 1,029 errors");
-        let first = Progress { rate_of: (Duration::ZERO, Duration::ZERO), ..PROGRESS };
+        let first = Progress { rate_of: (Duration::ZERO, Duration::ZERO), ..*PROGRESS };
         let line = text(stop(Some(10), None), Some(&schedule), &first);
         assert_eq!(line, "3.2s of 10s, 85,894 requests/s, 1,029 errors");
     }
@@ -153,7 +170,7 @@ mod tests {
     fn a_warm_up_is_told_from_the_run() {
         let line = |elapsed_ms, warm_up_ms| {
             let (elapsed, warm_up) = (Duration::from_millis(elapsed_ms), Some(Duration::from_millis(warm_up_ms)));
-            text(stop(Some(10), None), None, &Progress { elapsed, warm_up, requests: 0, ..PROGRESS })
+            text(stop(Some(10), None), None, &Progress { elapsed, warm_up, requests: 0, ..*PROGRESS })
         };
         assert_eq!(line(640, 1_000), "warming up 0.6 of 1 s, 85,894 requests/s");
         assert_eq!(line(200, 1_500), "warming up 0.2 of 1.5 s, 85,894 requests/s");

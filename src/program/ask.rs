@@ -8,17 +8,13 @@ use onrush_plan::{Plan, Stop};
 use thiserror::Error;
 
 use crate::report;
-use crate::run::{Ended, Interrupt, Observer, Outcome};
+use crate::run::{Ended, Interrupt, Outcome};
 use crate::session;
 
 /// Every first connection was refused: the text says by whom and why.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(super) struct Refused(String);
-
-struct Silent;
-
-impl Observer for Silent {}
 
 /// A plan for a single request, as the given plan would send it.
 pub(super) fn once(plan: &Plan) -> Plan {
@@ -57,7 +53,7 @@ pub(super) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome>
 }
 
 fn sent(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    let outcome = session::run(once, interrupt, &mut Silent)?.outcome;
+    let outcome = session::run(once, interrupt, &mut [])?.outcome;
     fault(plan, &outcome).map_or(Ok(outcome), Err)
 }
 

@@ -17,6 +17,7 @@ mod ask;
 mod exit;
 mod lab;
 pub mod memory;
+mod observers;
 mod restore;
 mod screen;
 mod search;
@@ -24,29 +25,26 @@ mod signals;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use onrush_plan::secrets::Known;
-use onrush_plan::{Addresses, Format, Plan};
+use onrush_plan::{Format, Plan};
 
 use crate::live::ProgressLine;
+use crate::report;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result::Document;
 use crate::report::{Gate, Judgement};
 use crate::run::host::Cramped;
-use crate::run::{
-    self, Breakdown, Choice, Ended, Interrupt, Listener, NoBackend, NotStarted, Observer, Outcome, Progress, Sample,
-    TimelineRow, Waiting,
-};
+use crate::run::{self, Breakdown, Ended, Interrupt, NoBackend, NotStarted, Outcome};
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
 use crate::verdict::Verdict;
-use crate::{cli, report};
 pub use exit::EXIT_WRONG;
 use exit::{EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost};
 pub use lab::lab;
+use observers::{Messages, Opening, WaitingLine};
 pub use restore::restore;
 use screen::has_colours;
 pub use screen::{Screen, say};
@@ -106,7 +104,7 @@ fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
 
 /// Takes the steps, one after the other.
 fn steps(plan: &mut Plan) -> u8 {
-    let (files, signals) = match begin(plan) {
+    let (mut files, signals) = match begin(plan) {
         Ok(begun) => begun,
         Err(error) => {
             say(&format!("{}{error:#}", speaker(plan)));
@@ -121,14 +119,17 @@ fn steps(plan: &mut Plan) -> u8 {
     }
     let is_ours = plan.script.is_some() && plan.show.format == Format::Json;
     let screen = Screen::open(is_ours);
-    let mut display = RunDisplay { plan, interrupt: interrupt.clone(), screen, is_open: false, line: None, files };
+    let plan = &*plan;
+    let mut opening = Opening::new(plan, interrupt.clone(), screen);
+    let mut line = ProgressLine::on_stderr("", plan);
+    let mut waiting = WaitingLine { plan, is_said: plan.show.notes };
     let ran = guard(|| {
-        display.greet();
+        opening.greet();
         read?;
-        session::run(plan, &interrupt, &mut display)
+        session::run(plan, &interrupt, &mut [&mut opening, &mut line, &mut waiting, &mut Messages, &mut files])
     });
     let ran = ran.and_then(|ran| ran);
-    display.line = None;
+    drop(line);
     let mut ending = Ending {
         plan,
         interrupt,
@@ -141,101 +142,15 @@ fn steps(plan: &mut Plan) -> u8 {
         was_written: false,
     };
     let screen = match ran {
-        Ok(ran) => ending.conclude(ran, display),
+        Ok(ran) => ending.conclude(ran, opening, files),
         Err(error) => {
             ending.give_up(&error);
             // Files that were only opened are removed.
-            drop(display.files);
-            display.screen
+            drop(files);
+            opening.screen
         }
     };
     ending.last_words(screen)
-}
-
-/// Shows the progress of a run, and writes the files that grow during it.
-struct RunDisplay<'a> {
-    plan: &'a Plan,
-    interrupt: Interrupt,
-    screen: Screen,
-    /// Whether the first lines of the report have been printed.
-    is_open: bool,
-    line: Option<ProgressLine>,
-    files: Files,
-}
-
-impl RunDisplay<'_> {
-    /// Prints the version where wrk does, which is before anything can go wrong.
-    fn greet(&mut self) {
-        if self.plan.show.verbose
-            && self.plan.dialect.is_compat()
-            && let Ok(choice) = run::choice::choose(&self.plan.io)
-        {
-            self.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
-        }
-    }
-
-    /// The first lines of the report, the first time.
-    fn opening(&mut self) -> String {
-        let is_due =
-            !std::mem::replace(&mut self.is_open, true) && !self.plan.once && self.plan.show.format == Format::Text;
-        if is_due { report::opening(self.plan) } else { String::new() }
-    }
-
-    /// Prints something before the run. If the reader blocks, the run does not begin, and a signal quits.
-    fn print(&mut self, text: &str) {
-        self.interrupt.blocking(|| self.screen.print(text));
-    }
-}
-
-impl Observer for RunDisplay<'_> {
-    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
-        let plan = self.plan;
-        if plan.show.verbose && !plan.dialect.is_compat() {
-            say(&verbose(plan, choice, addresses));
-        }
-        let shortage = run::host::shortage(plan);
-        // What is measured is not what was asked for: that is said even where other notes are not.
-        if plan.show.notes || run::host::room(plan, shortage).is_some() {
-            let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
-            report::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
-        }
-    }
-
-    fn ready(&mut self) -> Instant {
-        let opening = self.opening();
-        self.print(&opening);
-        // A script's own output would break the line up.
-        let has_line = self.plan.script.is_none() && !self.plan.show.is_quiet;
-        let line = || ProgressLine::on_stderr("", self.plan.stop, self.plan.schedule.clone());
-        self.line = if has_line { line() } else { None };
-        Instant::now()
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        if let Some(line) = &mut self.line {
-            line.draw(progress);
-        }
-    }
-
-    fn second(&mut self, second: &TimelineRow) {
-        self.files.second(second);
-    }
-
-    fn sampled(&mut self, sample: &Sample) {
-        self.files.sampled(sample);
-    }
-
-    fn listener(&mut self) -> Listener {
-        // If standard error is closed, the line is lost.
-        Arc::new(|line| drop(std::io::stderr().write_all(line)))
-    }
-
-    fn waiting(&mut self, waiting: &Waiting) {
-        if self.plan.show.notes {
-            self.line.iter_mut().for_each(ProgressLine::clear);
-            say(&report::waiting(self.plan, waiting));
-        }
-    }
 }
 
 /// The steps after the measurement, and their outcome so far.
@@ -258,11 +173,11 @@ struct Ending<'a> {
 
 impl Ending<'_> {
     /// Files, report, wait, `done()`.
-    fn conclude(&mut self, Ran { outcome, script }: Ran, mut display: RunDisplay<'_>) -> Screen {
+    fn conclude(&mut self, Ran { outcome, script }: Ran, mut opening: Opening<'_>, files: Files) -> Screen {
         if let Ended::Refused { address, cause } = outcome.ended {
             self.said.push(format!("onrush: {}", report::refusal(self.plan, &outcome, address, cause)));
             self.code = EXIT_NOT_STARTED;
-            return display.screen;
+            return opening.screen;
         }
         self.code = exit_code(self.plan, &outcome);
         let judgement = Judgement::of(self.plan, &outcome);
@@ -271,10 +186,9 @@ impl Ending<'_> {
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
         }
-        let opening = display.opening();
+        let (first_lines, mut screen) = (opening.text(), opening.screen);
         let plan = self.plan;
         let interrupt = self.interrupt.clone();
-        let RunDisplay { mut screen, files, .. } = display;
         if !plan.show.files().is_empty() {
             self.was_written = true;
             self.step(|| files.write(&Document::of(plan, &outcome, &judgement)));
@@ -282,7 +196,7 @@ impl Ending<'_> {
         }
         // The reader of the report may block, and `done` may loop: from here on the first signal quits.
         interrupt.blocking(|| {
-            self.step(|| screen.print(&(opening + &report(plan, &outcome, &judgement))));
+            self.step(|| screen.print(&(first_lines + &report(plan, &outcome, &judgement))));
             if !screen.has_lost_reader() {
                 self.step(|| print_notes(plan, &outcome, &judgement));
             }
@@ -440,14 +354,6 @@ fn print_notes(plan: &Plan, outcome: &Outcome, judgement: &Judgement) {
 /// Calls `done` of the script with the results, if it has one.
 fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
     if script.has_done() { script.done(&report::summary_for_script(plan, outcome)) } else { Ok(()) }
-}
-
-/// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.
-fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
-    let spin = run::spin::decide(plan, &addresses.0);
-    let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
-    let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
-    format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
 }
 
 fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {

@@ -1,7 +1,5 @@
 //! Carries out a search: its runs one after the other, what it shows of each, and how it ends.
 
-use std::io::Write;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
@@ -15,18 +13,18 @@ use thiserror::Error;
 
 use super::ask;
 use super::exit::{EXIT_INCONCLUSIVE, SEARCH_ORDER};
+use super::observers::{Messages, WaitingLine, verbose};
 use super::screen;
 use super::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin,
-    code_of, foremost, guard, print_notes, say, verbose, with_stack,
+    code_of, foremost, guard, print_notes, say, with_stack,
 };
 use crate::live::ProgressLine;
 use crate::report::files::{self, Fates, Files};
 use crate::report::result;
 use crate::report::{Judgement, Note};
 use crate::run::{
-    self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Listener, Observer, Outcome, Progress, TimelineRow,
-    Waiting, nanos,
+    self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
 use crate::script::Exit;
 use crate::search::{
@@ -525,12 +523,15 @@ impl<'a> Runs<'a> {
         hopeless: Option<Hopeless>,
     ) -> anyhow::Result<(Outcome, Judgement)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let mut display =
-            SearchDisplay { search: self.search, plan, row, is_first, hopeless, line: None, waiting: None };
+        let mut opening = Opening { search: self.search, plan, is_first };
+        let mut line = ProgressLine::on_stderr("", plan);
+        let mut says_waiting = WaitingLine { plan, is_said: plan.show.notes };
+        let mut interest = Interest { row, hopeless, waiting: None };
+        let observers: &mut [&mut dyn Observer] =
+            &mut [&mut opening, &mut line, &mut says_waiting, &mut Messages, &mut interest];
         let spares = std::mem::take(&mut self.spares);
-        let mut outcome = session::run_on(spares, &mut self.clock, plan, self.interrupt, &mut display)?.outcome;
+        let mut outcome = session::run_on(spares, &mut self.clock, plan, self.interrupt, observers)?.outcome;
         self.spares = std::mem::take(&mut outcome.spares);
-        let waiting = display.waiting;
         if let Some(sentence) = report::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));
         }
@@ -545,7 +546,7 @@ impl<'a> Runs<'a> {
                 if outcome.totals.latency.count() > 0 {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));
                 }
-                self.refuse(plan, &outcome, waiting)?;
+                self.refuse(plan, &outcome, interest.waiting)?;
                 let judgement = Judgement::of(plan, &outcome);
                 Ok((outcome, judgement))
             }
@@ -572,70 +573,47 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Shows the progress of a run of a search.
-struct SearchDisplay<'a> {
+/// Prints what comes before the first run of a search.
+struct Opening<'a> {
     search: &'a Search,
     plan: &'a Plan,
-    row: Duration,
     is_first: bool,
+}
+
+impl Observer for Opening<'_> {
+    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
+        if self.is_first && self.plan.show.verbose {
+            say(&verbose(self.plan, choice, addresses));
+        }
+        if self.is_first && !self.plan.show.is_quiet {
+            say(&words::opening(self.search));
+        }
+    }
+}
+
+/// What a search wants of a run: how long its rows are, that it ends when it has failed, and whom it waited for.
+struct Interest {
+    row: Duration,
     /// Whether the run has already failed; `None`: it cannot.
     hopeless: Option<Hopeless>,
-    line: Option<ProgressLine>,
     /// The address that the run has waited for.
     waiting: Option<Waiting>,
 }
 
-impl Observer for SearchDisplay<'_> {
-    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
-        if !self.is_first {
-            return;
-        }
-        if self.plan.show.verbose {
-            say(&verbose(self.plan, choice, addresses));
-        }
-        if !self.plan.show.is_quiet {
-            say(&words::opening(self.search));
-        }
-    }
-
-    fn ready(&mut self) -> Instant {
-        // A script's own output would break the line up.
-        if self.plan.script.is_none() && !self.plan.show.is_quiet {
-            self.line = ProgressLine::on_stderr("", self.plan.stop, self.plan.schedule.clone());
-        }
-        Instant::now()
-    }
-
-    fn row(&self) -> Duration {
-        self.row
+impl Observer for Interest {
+    fn row(&self) -> Option<Duration> {
+        Some(self.row)
     }
 
     fn second(&mut self, row: &TimelineRow) {
-        if let Some(hopeless) = &mut self.hopeless {
-            hopeless.record(&row.figures);
-        }
+        self.hopeless.iter_mut().for_each(|hopeless| hopeless.record(&row.figures));
     }
 
     fn is_enough(&self) -> bool {
         self.hopeless.as_ref().is_some_and(Hopeless::is_certain)
     }
 
-    fn progress(&mut self, progress: &Progress) {
-        if let Some(line) = &mut self.line {
-            line.draw(progress);
-        }
-    }
-
     fn waiting(&mut self, waiting: &Waiting) {
         self.waiting = Some(*waiting);
-        if self.plan.show.notes {
-            self.line.iter_mut().for_each(ProgressLine::clear);
-            say(&report::waiting(self.plan, waiting));
-        }
-    }
-
-    fn listener(&mut self) -> Listener {
-        // If standard error is closed, the line is lost.
-        Arc::new(|line| drop(std::io::stderr().write_all(line)))
     }
 }

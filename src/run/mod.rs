@@ -1,6 +1,6 @@
 //! Carries a plan out: starts the workers, watches them, stops them and adds up what they measured.
 //!
-//! Only this module and the embedded target spawn threads. It prints nothing: progress goes to an observer.
+//! Only this module and the embedded target spawn threads. It prints nothing: progress goes to observers.
 
 pub mod choice;
 mod clock;
@@ -12,6 +12,7 @@ mod dues;
 pub mod host;
 mod interrupt;
 pub mod monitor;
+mod observer;
 mod outcome;
 mod prepare;
 pub mod probe;
@@ -33,6 +34,7 @@ pub use due_gaps::DueGap;
 pub use host::{Ports, Shortage};
 pub use interrupt::Interrupt;
 pub use monitor::{Seen, Unseen};
+pub use observer::Observer;
 pub use outcome::{Breakdown, Ended, Outcome, WorkerShare};
 pub use prepare::{BadSource, prepare};
 pub use snapshot::{Progress, TimelineRow};
@@ -43,45 +45,10 @@ pub use until::{Known, Until};
 pub use waiting::Waiting;
 
 use std::io;
-use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
-
-use onrush_plan::Addresses;
+use std::time::Duration;
 
 use crate::script;
-
-/// Is told of a run's progress.
-pub trait Observer {
-    /// Which backend was picked, and the addresses of the target.
-    fn resolved(&mut self, _: &Choice, _: &Addresses) {}
-    /// Everything is set up. The run begins at the moment that is returned: now, or one that was agreed with other
-    /// machines.
-    fn ready(&mut self) -> Instant {
-        Instant::now()
-    }
-    /// The initial length of a row of the timeline: a multiple of 100 ms.
-    fn row(&self) -> Duration {
-        Duration::from_secs(1)
-    }
-    /// Its progress; about five times a second.
-    fn progress(&mut self, _: &Progress) {}
-    /// Another row of the timeline is complete.
-    fn second(&mut self, _: &TimelineRow) {}
-    /// Whether the run may end now, because more of it would change nothing.
-    fn is_enough(&self) -> bool {
-        false
-    }
-    /// A sample of sockets, if the plan asks for them; those taken during the warm-up included.
-    fn sampled(&mut self, _: &Sample) {}
-    /// No first connection was accepted, and the run waits for the target; called at most once.
-    fn waiting(&mut self, _: &Waiting) {}
-    /// Returns what receives the messages of a script, from any thread, during the session and after it. Output that
-    /// the script writes itself, with `print` for instance, does not pass through it.
-    fn listener(&mut self) -> Listener {
-        Arc::new(|_| ())
-    }
-}
 
 /// Runs work that calls a script in a thread whose stack is large enough for it.
 ///

@@ -196,8 +196,8 @@ impl Outcome {
     }
 
     /// Takes the sums over.
-    pub(super) fn take_over(&mut self, collector: Collector, plan: &Plan) {
-        self.totals = collector.totals;
+    pub(super) fn take_over(&mut self, mut collector: Collector, plan: &Plan) {
+        self.totals = std::mem::take(collector.totals());
         if !plan.show.keeps_secrets {
             self.hide_secrets(plan);
         }

@@ -14,8 +14,8 @@ use super::until::StopRule;
 const HAND_OVER: Duration = Duration::from_millis(200);
 
 /// The progress of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
     /// How long the run, or its warm-up, has lasted.
     pub elapsed: Duration,
     /// How long the warm-up lasts, if it is not over.
@@ -31,6 +31,9 @@ pub struct Progress {
     /// How late, in nanoseconds, requests were sent on average over about the last second; `None` without a schedule,
     /// or if none was sent.
     pub late_ns: Option<f64>,
+    /// What was measured since the progress before, with its distributions. The sum of all of these, and of what follows
+    /// the last of them, is what the run measured.
+    pub recent: &'a Totals,
 }
 
 /// A row of the timeline: what was done in one second of the run; the last row may be shorter.
@@ -56,8 +59,10 @@ pub struct Share {
 /// Adds up the intervals that the workers hand over.
 pub struct Collector {
     links: Vec<Arc<WorkerLink>>,
-    /// The sum so far.
-    pub totals: Totals,
+    /// The sum up to the last progress.
+    totals: Totals,
+    /// The sum since then.
+    recent: Totals,
     /// What each worker did.
     pub shares: Vec<Share>,
     /// The run second by second.
@@ -86,6 +91,7 @@ impl Collector {
             past_ns: vec![0; links.len()],
             links,
             totals: Totals::default(),
+            recent: Totals::default(),
             timeline: Timeline::default(),
             stop_rule: None,
             given: 0,
@@ -116,7 +122,7 @@ impl Collector {
 
     /// Adds what worker `index` recorded.
     fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
-        self.totals += interval;
+        self.recent += interval;
         let share = &mut self.shares[index];
         share.counters += interval.counters;
         share.activity += interval.activity;
@@ -173,11 +179,25 @@ impl Collector {
 
     /// Whether something failed for a reason that waiting does not change.
     pub fn is_hopeless(&self) -> bool {
-        self.totals.ledger.rows().iter().any(|row| is_hopeless(row.cause))
+        let mut rows = self.totals.ledger.rows().iter().chain(self.recent.ledger.rows());
+        rows.any(|row| is_hopeless(row.cause))
     }
 
-    /// The progress of a run at this time after it began with a warm-up of this length.
-    pub fn progress(&mut self, since_start: Duration, warm_up: Duration) -> Progress {
+    /// The sum so far.
+    pub fn totals(&mut self) -> &mut Totals {
+        self.totals += &self.recent;
+        self.recent.clear();
+        &mut self.totals
+    }
+
+    /// Tells the progress of a run at this time after it began with a warm-up of this length.
+    pub fn progress<T>(
+        &mut self,
+        since_start: Duration,
+        warm_up: Duration,
+        tell: impl FnOnce(&Progress<'_>) -> T,
+    ) -> T {
+        self.totals += &self.recent;
         let requests = self.totals.counters.completed;
         let before_run = self.links.iter().map(|link| link.warm_up()).sum::<u64>();
         let with_warm_up = requests + before_run;
@@ -203,7 +223,8 @@ impl Collector {
         }
         let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
         let errors = self.totals.ledger.totals().total();
-        Progress {
+        self.recent.settle();
+        let told = tell(&Progress {
             elapsed,
             warm_up: is_warming_up.then_some(warm_up),
             requests,
@@ -211,7 +232,10 @@ impl Collector {
             rate_of: self.rate_of,
             errors,
             late_ns: (sent > 0).then(|| late_ns as f64 / sent as f64),
-        }
+            recent: &self.recent,
+        });
+        self.recent.clear();
+        told
     }
 
     /// The time up to which the workers have handed over, on average. A worker that has not handed over for longer is
@@ -330,7 +354,7 @@ mod tests {
             collector.timeline.end(elapsed_ns);
             let figures: Vec<RowFigures> = seconds.iter().map(|second| second.figures.clone()).collect();
             assert_eq!(figures, collector.timeline.rows, "round {round}");
-            assert_eq!(collector.timeline.sum().completed, collector.totals.counters.completed);
+            assert_eq!(collector.timeline.sum().completed, collector.totals().counters.completed);
             assert!(seconds.is_sorted_by(|one, next| one.until_ns == next.from_ns), "{seconds:?}");
             assert_eq!((seconds[0].from_ns, seconds[seconds.len() - 1].until_ns), (0, elapsed_ns));
         }
@@ -352,7 +376,7 @@ mod tests {
         assert_eq!((first.counters.completed, second.counters.completed), (20, 30));
         let mut sum = first.activity;
         sum += second.activity;
-        assert_eq!(sum, collector.totals.activity);
+        assert_eq!(sum, collector.totals().activity);
         assert_eq!(sum.queued_ns, Some(35));
     }
 
@@ -367,9 +391,10 @@ mod tests {
             let mut interval = Interval { from_ns: until_ns, until_ns, ..Interval::default() };
             interval.counters.completed = u64::from(completed);
             collector.add(0, &interval);
-            let Progress { elapsed, warm_up, requests, requests_per_s, .. } =
-                collector.progress(Duration::from_millis(ms), warm_up);
-            (elapsed.as_millis(), warm_up.is_some(), requests, requests_per_s)
+            collector.progress(Duration::from_millis(ms), warm_up, |progress| {
+                let Progress { elapsed, warm_up, requests, requests_per_s, .. } = *progress;
+                (elapsed.as_millis(), warm_up.is_some(), requests, requests_per_s)
+            })
         };
         assert_eq!(at(500, 50, 0), (500, true, 0, 100.0));
         assert_eq!(at(1_000, 150, 0), (1_000, true, 0, 150.0));
@@ -388,8 +413,7 @@ mod tests {
             let from_tenth = collector.past_ns[0] / TENTH_NS;
             let completed = (until_tenth - from_tenth) * 100;
             collector.add(0, &interval(from_tenth * TENTH_NS, until_tenth * TENTH_NS, completed));
-            let Progress { requests_per_s, rate_of, .. } = collector.progress(ms(now_ms), Duration::ZERO);
-            (requests_per_s, rate_of)
+            collector.progress(ms(now_ms), Duration::ZERO, |progress| (progress.requests_per_s, progress.rate_of))
         };
         assert_eq!(at(350, 3), (1_000.0, (ms(0), ms(300))));
         assert_eq!(at(1_007, 10), (1_000.0, (ms(0), ms(1_000))));
@@ -407,7 +431,7 @@ mod tests {
             let open_loop = interval.open_loop.get_or_insert_default();
             late_ns.iter().for_each(|&late_ns| open_loop.lateness.record(late_ns));
             collector.add(0, &interval);
-            collector.progress(Duration::from_millis(ms), Duration::ZERO).late_ns
+            collector.progress(Duration::from_millis(ms), Duration::ZERO, |progress| progress.late_ns)
         };
         assert_eq!(at(500, &[]), None);
         assert_eq!(at(600, &[10, 20]), Some(15.0));

@@ -15,11 +15,11 @@ use super::outcome::Stuck;
 use super::snapshot::Collector;
 use super::sockets::SocketSampler;
 use super::until::StopRule;
-use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Shortage, Waiting, nanos};
+use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Shortage, Waiting, nanos};
 
 /// How often the supervisor checks for signals and hand-overs.
 const WATCH: Duration = Duration::from_millis(20);
-/// How often the observer is told the progress of the run.
+/// How often the observers are told the progress of the run.
 const SHOW: Duration = Duration::from_millis(200);
 /// The shortest time that counts as a suspension: no machine is suspended and awake again in less.
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);
@@ -49,20 +49,21 @@ impl Prepared {
         start: Instant,
         clock: &mut Clock,
         interrupt: &Interrupt,
-        observer: &mut dyn Observer,
+        observers: &mut [&mut dyn Observer],
     ) -> Outcome {
-        let mut supervisor = Supervisor::new(self, plan, start, clock, observer.row());
+        let row = observers.iter().filter_map(|observer| observer.row()).min();
+        let mut supervisor = Supervisor::new(self, plan, start, clock, row);
         supervisor.release();
         let stuck = loop {
             if let Some(stuck) = supervisor.stuck_at_end() {
                 break stuck;
             }
-            supervisor.take(observer);
-            supervisor.decide(interrupt, observer);
-            supervisor.show(observer);
+            supervisor.take(observers);
+            supervisor.decide(interrupt, observers);
+            supervisor.show(observers);
             supervisor.prepared.crew.wait(WATCH, supervisor.clock);
         };
-        supervisor.end(&stuck, observer)
+        supervisor.end(&stuck, observers)
     }
 }
 
@@ -93,10 +94,10 @@ struct Supervisor<'a> {
 }
 
 impl<'a> Supervisor<'a> {
-    fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Duration) -> Self {
+    fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Option<Duration>) -> Self {
         let mut collector = Collector::new(prepared.links.clone());
         collector.stop_rule = StopRule::of(plan);
-        collector.timeline = Timeline::new(nanos(row));
+        collector.timeline = row.map_or_else(Timeline::default, |row| Timeline::new(nanos(row)));
         Self {
             ends: prepared.links.iter().map(|_| None).collect(),
             prepared,
@@ -152,18 +153,18 @@ impl<'a> Supervisor<'a> {
         self.plan.warmup + delay.unwrap_or_default()
     }
 
-    /// Takes over what was measured, and tells the observer.
-    fn take(&mut self, observer: &mut dyn Observer) {
+    /// Takes over what was measured, and tells the observers.
+    fn take(&mut self, observers: &mut [&mut dyn Observer]) {
         let (begins, elapsed) = (self.begins(), self.elapsed());
         if let Some(monitor) = &mut self.prepared.monitor {
             monitor.count_from(begins, elapsed);
         }
         if let Some(sockets) = &mut self.prepared.sockets {
-            sockets.tell(self.start + begins, observer);
+            sockets.tell(self.start + begins, |sample| sampled(observers, sample));
         }
         self.collect();
         while let Some(second) = self.collector.finished() {
-            observer.second(&second);
+            observers.iter_mut().for_each(|observer| observer.second(&second));
         }
     }
 
@@ -187,21 +188,22 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Stops the workers if there is a reason to; if the run waits for its target, says so once.
-    fn decide(&mut self, interrupt: &Interrupt, observer: &mut dyn Observer) {
+    fn decide(&mut self, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) {
         if self.prepared.crew.is_signalled(self.clock) {
             interrupt.ask();
         }
         self.is_interrupted |= interrupt.is_asked();
         self.is_short |= memory::is_short();
         let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
+        let is_enough = || observers.iter().any(|observer| observer.is_enough());
         let control = &self.prepared.control;
-        if self.is_interrupted || self.is_short || self.found_no_address || is_known || observer.is_enough() {
+        if self.is_interrupted || self.is_short || self.found_no_address || is_known || is_enough() {
             control.stop();
         } else if !self.has_told_waiting
             && let Some(waiting) = Waiting::of(self.plan, &self.collector)
         {
             self.has_told_waiting = true;
-            observer.waiting(&waiting);
+            observers.iter_mut().for_each(|observer| observer.waiting(&waiting));
         }
         if control.is_stopped() && self.stopped_at.is_none() {
             self.stopped_at = Some(self.elapsed());
@@ -209,22 +211,23 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Shows the progress if it is time to.
-    fn show(&mut self, observer: &mut dyn Observer) {
+    fn show(&mut self, observers: &mut [&mut dyn Observer]) {
         let elapsed = self.elapsed();
         if elapsed >= self.shown_at + SHOW {
             self.shown_at = elapsed;
-            observer.progress(&self.collector.progress(elapsed, self.plan.warmup));
+            let tell = |progress: &Progress<'_>| observers.iter_mut().for_each(|observer| observer.progress(progress));
+            self.collector.progress(elapsed, self.plan.warmup, tell);
         }
     }
 
     /// Adds up when the run is over; `stuck`: for each worker, the callback that it is stuck in.
-    fn end(mut self, stuck: &[Option<Stuck>], observer: &mut dyn Observer) -> Outcome {
+    fn end(mut self, stuck: &[Option<Stuck>], observers: &mut [&mut dyn Observer]) -> Outcome {
         self.collect();
         let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
         let Self { prepared: Prepared { backend, descriptors, monitor, sockets, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
         outcome.seen = monitor.map(Monitor::end);
-        outcome.sampled = sockets.map(|sockets| sockets.end(self.start + begins, observer));
+        outcome.sampled = sockets.map(|sockets| sockets.end(self.start + begins, |sample| sampled(observers, sample)));
         outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
         for (index, end) in self.ends.into_iter().enumerate() {
             match end {
@@ -233,10 +236,12 @@ impl<'a> Supervisor<'a> {
             }
         }
         // A thread that never returned may have handed over after the time at which it should have ended.
-        outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals.until_ns));
+        outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
         if !matches!(outcome.ended, Ended::Refused { .. }) {
-            std::iter::from_fn(|| collector.rest(elapsed_ns)).for_each(|second| observer.second(&second));
+            while let Some(second) = collector.rest(elapsed_ns) {
+                observers.iter_mut().for_each(|observer| observer.second(&second));
+            }
         }
         outcome.take_over(collector, plan);
         if self.is_short {
@@ -249,6 +254,10 @@ impl<'a> Supervisor<'a> {
         }
         outcome
     }
+}
+
+fn sampled(observers: &mut [&mut dyn Observer], sample: &Sample) {
+    observers.iter_mut().for_each(|observer| observer.sampled(sample));
 }
 
 /// For how long the machine was suspended between two readings of [`Clock::suspended_ns`].

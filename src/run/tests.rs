@@ -12,8 +12,7 @@ use std::time::Instant;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Sim};
 use onrush_engine::{Callback, Callbacks, Config, MakeCallbacks, OnResponse, Response, WorkerLink};
-use onrush_plan::Random;
-use onrush_plan::{Io, Plan};
+use onrush_plan::{Addresses, Io, Plan, Random};
 
 use super::crew::Crew;
 use super::prepare::{config, workers};
@@ -33,11 +32,6 @@ fn does(act: fn()) -> MakeCallbacks {
         (None, Callbacks { response: Some(response), ..Callbacks::default() })
     })
 }
-
-/// Counts nothing.
-struct Silent;
-
-impl Observer for Silent {}
 
 /// Sets up a run whose first workers have these scripts, and whose workers become this crew.
 fn set_up(
@@ -68,7 +62,7 @@ fn threads(plan: &Plan, workers: Vec<Worker>) -> Crew {
 
 /// Runs it from this moment on by the machine's clock: each thread has a virtual time of its own.
 fn run(plan: &Plan, prepared: Prepared, start: Instant) -> Outcome {
-    prepared.run(plan, start, &mut Clock::of(&Io::Epoll), &Interrupt::default(), &mut Silent)
+    prepared.run(plan, start, &mut Clock::of(&Io::Epoll), &Interrupt::default(), &mut [])
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use onrush::cli::{self, Invocation};
-use onrush::run::{Interrupt, Observer, Outcome, Unseen};
+use onrush::run::{Interrupt, Outcome, Unseen};
 use onrush::session;
 
 use crate::harness::{Context, cases};
@@ -82,15 +82,11 @@ impl Drop for Python {
     }
 }
 
-struct Silent;
-
-impl Observer for Silent {}
-
 /// Runs in this process; the target is another one.
 pub fn run(context: &Context, words: &str) -> Outcome {
     let words = format!("onrush --io {} {words}", context.backend);
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
-    session::run(&plan, &Interrupt::default(), &mut Silent).unwrap().outcome
+    session::run(&plan, &Interrupt::default(), &mut []).unwrap().outcome
 }
 
 fn where_nothing_listens_is_no_target(context: &Context) {

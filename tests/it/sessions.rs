@@ -34,9 +34,9 @@ impl Observer for Recorder {
         self.begin.unwrap_or_else(Instant::now)
     }
 
-    fn listener(&mut self) -> Listener {
+    fn listener(&mut self) -> Option<Listener> {
         let said = Arc::clone(&self.said);
-        Arc::new(move |line| said.lock().expect("no thread panics while writing").extend_from_slice(line))
+        Some(Arc::new(move |line| said.lock().expect("no thread panics while writing").extend_from_slice(line)))
     }
 }
 
@@ -52,7 +52,7 @@ fn plan(words: &str) -> Plan {
 }
 
 fn run(words: &str) -> anyhow::Result<Ran> {
-    session::run(&plan(words), &Interrupt::default(), &mut Recorder::default())
+    session::run(&plan(words), &Interrupt::default(), &mut [])
 }
 
 /// What a process holds: threads, descriptors, and memory in bytes.
@@ -104,17 +104,19 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
         asks.ask();
     });
     let plan_of_an_hour = plan(&format!("{load} -d 1h {url}"));
-    let interrupted = session::run(&plan_of_an_hour, &interrupt, &mut Recorder::default()).expect("it runs").outcome;
+    let interrupted = session::run(&plan_of_an_hour, &interrupt, &mut []).expect("it runs").outcome;
     assert!(interrupted.ended == Ended::Signal && interrupted.elapsed < Duration::from_secs(60));
     ends.join().expect("it does nothing but ask");
 
-    let mut recorder = Recorder::default();
+    // The first that listens hears everything.
+    let (mut recorder, mut deaf) = (Recorder::default(), Recorder::default());
     let says = plan(&format!("{load} -n 10 -s {} {url}", scripts.join("says.lua").display()));
-    let said = session::run(&says, &Interrupt::default(), &mut recorder).expect("it runs");
+    let said = session::run(&says, &Interrupt::default(), &mut [&mut recorder, &mut deaf]).expect("it runs");
     assert_eq!(said.outcome.totals.counters.completed, 10);
     drop(said);
     let said = recorder.said.lock().expect("no thread panics while writing").clone();
     assert_eq!(said, b"says.lua, thread 1: here\nsays.lua, thread 2: here\n");
+    assert!(deaf.said.lock().expect("no thread panics while writing").is_empty());
     let exits = run(&format!("{load} -n 10 -s {} {url}", scripts.join("exits.lua").display()));
     assert!(exits.is_err_and(|error| error.is::<onrush::script::Exit>()), "and this process continues");
 }
@@ -126,8 +128,9 @@ fn begin_together(url: &str) {
         for _ in 0..2 {
             let plan = &plan;
             scope.spawn(move || {
-                let mut recorder = Recorder { begin: Some(begin), ..Recorder::default() };
-                let ran = session::run(plan, &Interrupt::default(), &mut recorder).expect("it runs");
+                let mut agreed = Recorder { begin: Some(begin), ..Recorder::default() };
+                let observers: &mut [&mut dyn Observer] = &mut [&mut agreed, &mut Recorder::default()];
+                let ran = session::run(plan, &Interrupt::default(), observers).expect("it runs");
                 assert!(Instant::now() >= begin && ran.outcome.totals.counters.completed == 2);
             });
         }
@@ -140,8 +143,7 @@ fn a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads
     for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
         let plan = plan(&format!("{load} -n 6000 --io {} http://{}/", context.backend, server.address()));
         let ran =
-            session::run_on(spares, &mut Clock::of(&plan.io), &plan, &Interrupt::default(), &mut Recorder::default())
-                .expect("it runs");
+            session::run_on(spares, &mut Clock::of(&plan.io), &plan, &Interrupt::default(), &mut []).expect("it runs");
         let counters = &ran.outcome.totals.counters;
         assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}");
         assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}");
@@ -157,8 +159,7 @@ fn connections_that_speak_tls_outlast_a_session(context: &Context) {
         let mut spares = Vec::new();
         for _ in 0..2 {
             let (mut clock, interrupt) = (Clock::of(&plan.io), Interrupt::default());
-            let ran =
-                session::run_on(spares, &mut clock, &plan, &interrupt, &mut Recorder::default()).expect("it runs");
+            let ran = session::run_on(spares, &mut clock, &plan, &interrupt, &mut []).expect("it runs");
             assert_eq!(ran.outcome.totals.counters.completed, 400, "TLS {version}");
             spares = ran.outcome.spares;
         }

@@ -1,9 +1,6 @@
 //! Makes the runs of an experiment, one after the other.
 
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::anyhow;
 use onrush_plan::experiment::{Experiment, Point};
@@ -11,6 +8,7 @@ use onrush_plan::secrets::Known;
 use onrush_plan::{Place, PlacedLevel, Plan};
 
 use super::super::ask::fault;
+use super::super::observers::{Messages, WaitingLine};
 use super::super::say;
 use super::around::{Around, When};
 use super::{Sum, preflight};
@@ -20,7 +18,7 @@ use crate::report::files::{self, Files};
 use crate::report::json;
 use crate::report::result::Document;
 use crate::report::{self, Judgement};
-use crate::run::{Interrupt, Listener, Observer, Progress, Sample, Waiting};
+use crate::run::{Interrupt, Observer};
 use crate::session;
 
 /// The runs of an experiment.
@@ -309,7 +307,7 @@ impl<'a> Runner<'a> {
         }
         plan.way.socket.reads_sizes = !point.settings.is_empty();
         let progress = format!("run {} of {}: ", position + 1, self.experiment.runs());
-        let Ran { mut document, doubts, reason } = run(&plan, progress, &self.interrupt);
+        let Ran { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
         let ended = self.around.target_end();
         // Run even after a signal: it ends what `before_run` has begun.
         let after = self.around.hook(When::AfterRun, &self.folder, &Interrupt::default());
@@ -369,7 +367,7 @@ struct Ran {
 }
 
 /// Runs one session; its progress is shown after these words.
-fn run(plan: &Plan, progress: String, interrupt: &Interrupt) -> Ran {
+fn run(plan: &Plan, progress: &str, interrupt: &Interrupt) -> Ran {
     measure(plan, progress, interrupt).unwrap_or_else(|error| Ran {
         document: None,
         doubts: 0,
@@ -377,14 +375,16 @@ fn run(plan: &Plan, progress: String, interrupt: &Interrupt) -> Ran {
     })
 }
 
-fn measure(plan: &Plan, words: String, interrupt: &Interrupt) -> anyhow::Result<Ran> {
-    let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
+fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ran> {
+    let mut files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
     let fates = files.fates().clone();
-    let mut display = ExperimentDisplay { plan, words, line: None, files };
-    let outcome = session::run(plan, interrupt, &mut display)?.outcome;
+    let mut line = ProgressLine::on_stderr(words, plan);
+    let mut waiting = WaitingLine { plan, is_said: true };
+    let observers: &mut [&mut dyn Observer] = &mut [&mut line, &mut waiting, &mut Messages, &mut files];
+    let outcome = session::run(plan, interrupt, observers)?.outcome;
     let judgement = Judgement::of(plan, &outcome);
     let document = Box::new(Document::of(plan, &outcome, &judgement));
-    display.files.write(&document);
+    files.write(&document);
     fates.wait(files::PATIENCE);
     fates.give_up();
     let unwritable = files::unwritable(&fates).first().map(ToString::to_string);
@@ -393,44 +393,4 @@ fn measure(plan: &Plan, words: String, interrupt: &Interrupt) -> anyhow::Result<
     let has_begun = document.requests.started > 0;
     let doubts = judgement.notes.iter().filter(|note| note.is_doubt()).count();
     Ok(Ran { document: Some(document).filter(|_| has_begun), doubts, reason })
-}
-
-/// Shows the progress of a run.
-struct ExperimentDisplay<'a> {
-    plan: &'a Plan,
-    /// What the progress begins with.
-    words: String,
-    line: Option<ProgressLine>,
-    /// The file for samples of sockets.
-    files: Files,
-}
-
-impl Observer for ExperimentDisplay<'_> {
-    fn ready(&mut self) -> Instant {
-        // A script's own output would break the line up.
-        if self.plan.script.is_none() {
-            self.line = ProgressLine::on_stderr(&self.words, self.plan.stop, self.plan.schedule.clone());
-        }
-        Instant::now()
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        if let Some(line) = &mut self.line {
-            line.draw(progress);
-        }
-    }
-
-    fn sampled(&mut self, sample: &Sample) {
-        self.files.sampled(sample);
-    }
-
-    fn waiting(&mut self, waiting: &Waiting) {
-        self.line.iter_mut().for_each(ProgressLine::clear);
-        say(&report::waiting(self.plan, waiting));
-    }
-
-    fn listener(&mut self) -> Listener {
-        // If standard error is closed, the line is lost.
-        Arc::new(|line| drop(std::io::stderr().write_all(line)))
-    }
 }

@@ -26,7 +26,7 @@ use thiserror::Error;
 
 use super::export;
 use super::result::Document;
-use crate::run::{self, Sample, TimelineRow};
+use crate::run::{self, Observer, Sample, TimelineRow};
 use place::{Place, directory};
 
 /// Maximum number of lines queued for writing: twenty minutes of them.
@@ -113,17 +113,8 @@ impl Files {
         &self.fates
     }
 
-    /// Sends a row to the files that are written during the run. Failures are reported at the end: a file never stops
-    /// or delays a test.
-    pub fn second(&mut self, second: &TimelineRow) {
-        self.stream(Kind::Lines, || export::line(second));
-    }
-
-    /// Sends a sample of sockets, likewise.
-    pub fn sampled(&mut self, sample: &Sample) {
-        self.stream(Kind::Sockets, || export::samples(sample));
-    }
-
+    /// Sends text to the files that are written during the run. Failures are reported at the end: a file never stops or
+    /// delays a test.
     fn stream(&mut self, kind: Kind, text: impl Fn() -> String) {
         self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
@@ -149,6 +140,16 @@ impl Files {
             }
             stream.lines = None;
         }
+    }
+}
+
+impl Observer for Files {
+    fn second(&mut self, second: &TimelineRow) {
+        self.stream(Kind::Lines, || export::line(second));
+    }
+
+    fn sampled(&mut self, sample: &Sample) {
+        self.stream(Kind::Sockets, || export::samples(sample));
     }
 }
 

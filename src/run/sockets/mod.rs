@@ -27,7 +27,6 @@ use onrush_text::reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
-use super::Observer;
 use super::diag;
 pub use reading::Reading;
 use sampler::Sampler;
@@ -104,22 +103,22 @@ impl SocketSampler {
         self.start.take().map(|waiting| waiting.send(start));
     }
 
-    /// Passes the samples since the last call to the observer; measuring begins at `begins`.
-    pub fn tell(&mut self, begins: Instant, observer: &mut dyn Observer) {
+    /// Passes the samples since the last call on; measuring begins at `begins`.
+    pub fn tell(&mut self, begins: Instant, mut pass: impl FnMut(&Sample)) {
         for mut sample in self.samples.try_iter() {
             let since = sample.at.saturating_duration_since(begins).as_secs_f64();
             sample.at_s = since - begins.saturating_duration_since(sample.at).as_secs_f64();
             self.summary.add(&sample);
-            observer.sampled(&sample);
+            pass(&sample);
         }
     }
 
-    /// Ends sampling with the run: passes the last samples to the observer, and returns the sums of all.
-    pub fn end(mut self, begins: Instant, observer: &mut dyn Observer) -> SocketSamples {
+    /// Ends sampling with the run: passes the last samples on, and returns the sums of all.
+    pub fn end(mut self, begins: Instant, pass: impl FnMut(&Sample)) -> SocketSamples {
         self.dismiss();
         // What a thread sent before it panicked is kept.
         self.thread.take().map(JoinHandle::join);
-        self.tell(begins, observer);
+        self.tell(begins, pass);
         std::mem::take(&mut self.summary).end()
     }
 

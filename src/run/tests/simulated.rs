@@ -1,22 +1,26 @@
 //! Runs in virtual time: what the supervisor tells and when, and what the clock shows afterwards.
 
+use onrush_stats::Totals;
+
 use super::*;
 use crate::run::simulated::Simulated;
 
 /// A response a millisecond after each request.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
-/// What an observer is told.
+/// Records what an observer is told.
 #[derive(Default)]
 struct Recorder {
-    progress: Vec<Progress>,
+    /// When there was progress, how many requests there had been, how many per second, and what was measured meanwhile.
+    progress: Vec<(Duration, u64, f64, Totals)>,
     rows: Vec<TimelineRow>,
     waited: Vec<Waiting>,
 }
 
 impl Observer for Recorder {
-    fn progress(&mut self, progress: &Progress) {
-        self.progress.push(*progress);
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let Progress { elapsed, requests, requests_per_s, recent, .. } = *progress;
+        self.progress.push((elapsed, requests, requests_per_s, recent.clone()));
     }
 
     fn second(&mut self, row: &TimelineRow) {
@@ -46,15 +50,20 @@ fn simulate_plan(
     clock: &mut Clock,
     interrupt: &Interrupt,
 ) -> (Box<Plan>, Outcome, Recorder) {
+    let (plan, prepared) = prepare(words, scenario);
+    let mut recorder = Recorder::default();
+    let outcome = prepared.run(&plan, clock.now(), clock, interrupt, &mut [&mut recorder]);
+    (plan, outcome, recorder)
+}
+
+/// Sets up the run of a command line in a scenario.
+fn prepare(words: &str, scenario: &str) -> (Box<Plan>, Prepared) {
     let words = format!("onrush {words} --io sim:unused http://127.0.0.1/");
     let scenario: Scenario = toml::from_str(scenario).unwrap();
-    let (plan, prepared) = set_up(&words, Vec::new(), |plan, workers| {
+    set_up(&words, Vec::new(), |plan, workers| {
         let scenario = scenario.share(plan.load.threads, plan.seed).unwrap();
         Crew::Simulated(Simulated::spawn(workers, scenario).unwrap())
-    });
-    let mut recorder = Recorder::default();
-    let outcome = prepared.run(&plan, clock.now(), clock, interrupt, &mut recorder);
-    (plan, outcome, recorder)
+    })
 }
 
 fn ms(ms: u64) -> Duration {
@@ -92,14 +101,64 @@ fn times_of_a_scenario_count_from_the_beginning_of_its_clock() {
 #[test]
 fn the_observer_is_told_at_the_times_of_the_clock() {
     let (_, told) = simulate("-t2 -c2 -d10s", QUICK, &mut virtual_clock(), &Interrupt::default());
-    let times: Vec<Duration> = told.progress.iter().map(|progress| progress.elapsed).collect();
+    let times: Vec<Duration> = told.progress.iter().map(|(elapsed, ..)| *elapsed).collect();
     // At 10 s the run is over.
     assert_eq!(times, (1..50).map(|n| ms(200 * n)).collect::<Vec<_>>());
-    let last = told.progress.last().unwrap();
-    assert_eq!((last.requests, last.requests_per_s), (2 * 9_800, 2_000.0));
+    let (_, requests, requests_per_s, _) = told.progress.last().unwrap();
+    assert_eq!((*requests, *requests_per_s), (2 * 9_800, 2_000.0));
     let rows: Vec<(u64, u64)> = told.rows.iter().map(|row| (row.until_ns, row.figures.completed)).collect();
     let expected: Vec<(u64, u64)> = (1..=10).map(|n| (n * 1_000_000_000, 2_000)).collect();
     assert_eq!(rows, expected);
+}
+
+#[test]
+fn progress_tells_what_was_measured_since_the_one_before() {
+    let words = "-t2 -c2 -d2s --warmup 500ms -o a.json";
+    let (outcome, told) = simulate(words, QUICK, &mut virtual_clock(), &Interrupt::default());
+    let mut sum = Totals::default();
+    for (elapsed, requests, _, recent) in &told.progress {
+        sum += recent;
+        assert_eq!((sum.counters.completed, sum.latency.count()), (*requests, *requests), "{elapsed:?}");
+        assert_eq!(recent.phases.as_ref().map_or(0, |phases| phases.ttfb.count()), recent.latency.count());
+    }
+    // The warm-up counts nothing.
+    let counts: Vec<u64> = told.progress.iter().map(|(.., recent)| recent.latency.count()).collect();
+    assert_eq!(counts[..4], [0, 0, 200, 400], "{counts:?}");
+    assert_eq!((sum.latency.min(), outcome.totals.latency.count()), (Some(1_000_000), 4_000));
+}
+
+/// Wants rows of one length, and no more of the run after so many of them.
+struct Limited {
+    row: Option<Duration>,
+    rows_left: usize,
+}
+
+impl Observer for Limited {
+    fn second(&mut self, _: &TimelineRow) {
+        self.rows_left = self.rows_left.saturating_sub(1);
+    }
+
+    fn row(&self) -> Option<Duration> {
+        self.row
+    }
+
+    fn is_enough(&self) -> bool {
+        self.rows_left == 0
+    }
+}
+
+#[test]
+fn rows_are_as_short_as_any_observer_wants_and_any_may_end_the_run() {
+    let observed = |observers: &mut [&mut dyn Observer]| {
+        let ((plan, prepared), mut clock) = (prepare("-t1 -c1 -d10s", QUICK), virtual_clock());
+        let outcome = prepared.run(&plan, clock.now(), &mut clock, &Interrupt::default(), observers);
+        (outcome.timeline.length_ns / 1_000_000, outcome.elapsed)
+    };
+    let limited = |row_ms: Option<u64>, rows_left| Limited { row: row_ms.map(ms), rows_left };
+    let (mut plain, mut short, mut long) = (limited(None, 99), limited(Some(300), 99), limited(Some(3_000), 2));
+    assert_eq!(observed(&mut []), (1_000, ms(10_000)));
+    assert_eq!(observed(&mut [&mut plain, &mut limited(Some(3_000), 99)]), (3_000, ms(10_000)));
+    assert_eq!(observed(&mut [&mut plain, &mut long, &mut short]), (300, ms(2_101)));
 }
 
 #[test]

@@ -90,8 +90,8 @@ pub fn run(case: &Case) -> Result<Ran, String> {
     }
     let Run { mut collector, seconds, plan, has_script, .. } = run;
     collector.timeline.end(elapsed_ns);
-    collector.totals.settle();
-    let (totals, timeline) = (collector.totals, collector.timeline);
+    collector.totals().settle();
+    let (totals, timeline) = (std::mem::take(collector.totals()), collector.timeline);
     Ok(Ran { plan, parts, totals, timeline, seconds, elapsed_ns, has_script, batch: u64::from(batch) })
 }
 

@@ -1,0 +1,102 @@
+//! What runs tell people: each observer has one kind of lines.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Instant;
+
+use onrush_plan::{Addresses, Format, Plan};
+
+use super::screen::{Screen, say};
+use crate::run::{self, Choice, Interrupt, Listener, Observer, Waiting};
+use crate::{cli, report};
+
+/// Prints what comes before a single run, up to the first lines of its report.
+pub(super) struct Opening<'a> {
+    plan: &'a Plan,
+    interrupt: Interrupt,
+    pub screen: Screen,
+    /// Whether the first lines of the report have been printed.
+    is_printed: bool,
+}
+
+impl<'a> Opening<'a> {
+    /// For the run of a plan; nothing has been printed on `screen`. A signal while its reader blocks quits.
+    pub fn new(plan: &'a Plan, interrupt: Interrupt, screen: Screen) -> Self {
+        Self { plan, interrupt, screen, is_printed: false }
+    }
+
+    /// Prints the version where wrk does, which is before anything can go wrong.
+    pub fn greet(&mut self) {
+        if self.plan.show.verbose
+            && self.plan.dialect.is_compat()
+            && let Ok(choice) = run::choice::choose(&self.plan.io)
+        {
+            self.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
+        }
+    }
+
+    /// The first lines of the report, the first time.
+    pub fn text(&mut self) -> String {
+        let is_due =
+            !std::mem::replace(&mut self.is_printed, true) && !self.plan.once && self.plan.show.format == Format::Text;
+        if is_due { report::opening(self.plan) } else { String::new() }
+    }
+
+    /// Prints something before the run. If the reader blocks, the run does not begin, and a signal quits.
+    fn print(&mut self, text: &str) {
+        self.interrupt.blocking(|| self.screen.print(text));
+    }
+}
+
+impl Observer for Opening<'_> {
+    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
+        let plan = self.plan;
+        if plan.show.verbose && !plan.dialect.is_compat() {
+            say(&verbose(plan, choice, addresses));
+        }
+        let shortage = run::host::shortage(plan);
+        // What is measured is not what was asked for: that is said even where other notes are not.
+        if plan.show.notes || run::host::room(plan, shortage).is_some() {
+            let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
+            report::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
+        }
+    }
+
+    fn ready(&mut self) -> Instant {
+        let text = self.text();
+        self.print(&text);
+        Instant::now()
+    }
+}
+
+/// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.
+pub(super) fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
+    let spin = run::spin::decide(plan, &addresses.0);
+    let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
+    let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
+    format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
+}
+
+/// Says that a run waits for its target. In a list, it comes after the progress line, in whose place its line is printed.
+pub(super) struct WaitingLine<'a> {
+    pub plan: &'a Plan,
+    pub is_said: bool,
+}
+
+impl Observer for WaitingLine<'_> {
+    fn waiting(&mut self, waiting: &Waiting) {
+        if self.is_said {
+            say(&report::waiting(self.plan, waiting));
+        }
+    }
+}
+
+/// Prints the messages of a script.
+pub(super) struct Messages;
+
+impl Observer for Messages {
+    fn listener(&mut self) -> Option<Listener> {
+        // If standard error is closed, the line is lost.
+        Some(Arc::new(|line| drop(io::stderr().write_all(line))))
+    }
+}

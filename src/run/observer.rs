@@ -1,0 +1,42 @@
+//! What watches a run.
+
+use std::time::{Duration, Instant};
+
+use onrush_plan::Addresses;
+
+use super::{Choice, Listener, Progress, Sample, TimelineRow, Waiting};
+
+/// Watches a run. A run has any number of observers, each with one job, and tells them everything in their order. What
+/// it asks them has one answer, by the rule that is given with each question.
+pub trait Observer {
+    /// Which backend was picked, and the addresses of the target.
+    fn resolved(&mut self, _: &Choice, _: &Addresses) {}
+    /// Everything is set up. Returns when the run may begin: now, or at a moment that was agreed with other machines. It
+    /// begins at the latest of these moments.
+    fn ready(&mut self) -> Instant {
+        Instant::now()
+    }
+    /// Its progress; about five times a second.
+    fn progress(&mut self, _: &Progress<'_>) {}
+    /// Another row of the timeline is complete.
+    fn second(&mut self, _: &TimelineRow) {}
+    /// A sample of sockets, if the plan asks for them; those taken during the warm-up included.
+    fn sampled(&mut self, _: &Sample) {}
+    /// No first connection was accepted, and the run waits for the target; called at most once.
+    fn waiting(&mut self, _: &Waiting) {}
+    /// The initial length of a row of the timeline, a multiple of 100 ms, if it must not be longer. The shortest counts;
+    /// it is a second if nobody has one.
+    fn row(&self) -> Option<Duration> {
+        None
+    }
+    /// Whether the run may end now, because more of it would change nothing. It ends when anybody says so.
+    fn is_enough(&self) -> bool {
+        false
+    }
+    /// What receives the messages of a script, from any thread, during the session and after it. The first one receives
+    /// them all; without one they are lost. Output that the script writes itself, with `print` for instance, does not
+    /// pass through it.
+    fn listener(&mut self) -> Option<Listener> {
+        None
+    }
+}
