@@ -10,7 +10,7 @@ use super::gate::{Gate, Judged};
 use super::rate::{asked_by_end_per_s, asked_per_s, counted, rate};
 use super::unavailable::Unavailable;
 use super::{Latency, NS_PER_US};
-use crate::run::Outcome;
+use crate::run::{Ended, Outcome};
 use crate::verdict::Verdict;
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
@@ -62,7 +62,7 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>)
         Value::Time(_) => units::time_us(figure / NS_PER_US),
         Value::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
         Value::Share(_) => share(figure, total),
-        Value::OfAsked(_) => of_asked(figure, asked_per_s(plan, outcome).unwrap_or(0.0), by_end_per_s),
+        Value::OfAsked(_) => of_asked(figure, asked_per_s(plan, outcome).unwrap_or(0.0), by_end_per_s, outcome.ended),
         Value::LimitedBy(_) => String::new(),
         Value::Number(_) if is_count => units::thousands(figure as u64),
         Value::Number(_) => format!("{figure:.2}"),
@@ -72,10 +72,18 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>)
     Judged { term: term.text.clone(), was, holds }
 }
 
-/// A rate beside the one asked for, and how much of that needed no response yet.
-fn of_asked(per_s: f64, asked_per_s: f64, by_end_per_s: f64) -> String {
-    let (of, in_flight) = (format!("{per_s:.2} of {asked_per_s:.2}"), format!("{:.2}", asked_per_s - by_end_per_s));
-    if in_flight == "0.00" { of } else { format!("{of}, {in_flight} of which were merely in flight at the end") }
+/// A rate beside the one that it is compared with: the one asked for, or what is left of it without those requests that
+/// could not have had a response by the end.
+fn of_asked(per_s: f64, asked_per_s: f64, by_end_per_s: f64, ended: Ended) -> String {
+    let (asked, late) = (format!("{asked_per_s:.2}"), format!("{:.2}", asked_per_s - by_end_per_s));
+    if late == "0.00" {
+        return format!("{per_s:.2} of {asked} requests/s");
+    }
+    let why = match ended {
+        Ended::Requests => "would have been due while the last responses came",
+        _ => "were due too shortly before the end",
+    };
+    format!("{per_s:.2} of {by_end_per_s:.2} requests/s: {asked} were asked for, {late} of which {why}")
 }
 
 /// A share of all requests; a count where they are few.
@@ -280,7 +288,7 @@ mod tests {
             (Metric::Late, Value::Number(0.0), "300"),
             (Metric::Dropped, Value::Share(0.05), "6.000 % of requests"),
             (Metric::Errors, Value::Share(0.0), "10.000 % of requests"),
-            (Metric::Rate, Value::OfAsked(0.8), "900.00 of 1000.00"),
+            (Metric::Rate, Value::OfAsked(0.8), "900.00 of 1000.00 requests/s"),
         ] {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");
         }
@@ -288,9 +296,11 @@ mod tests {
         // Fewer requests being due in an overlong run does not bring it closer to the rate.
         outcome.totals.open_loop.as_mut().unwrap().due = 900;
         let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
-        assert_eq!(slow, (Some("900.00 of 1000.00".to_owned()), false));
-        let words = "60.00 of 100.00, 10.00 of which were merely in flight at the end";
-        assert_eq!(of_asked(60.0, 100.0, 90.0), words);
+        assert_eq!(slow, (Some("900.00 of 1000.00 requests/s".to_owned()), false));
+        let words = |ended| of_asked(60.0, 100.0, 90.0, ended);
+        let asked = "60.00 of 90.00 requests/s: 100.00 were asked for, 10.00 of which";
+        assert_eq!(words(Ended::Duration), format!("{asked} were due too shortly before the end"));
+        assert_eq!(words(Ended::Requests), format!("{asked} would have been due while the last responses came"));
     }
 
     /// What a gate says if this many of the requests failed.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onrush_plan::Plan;
 use onrush_plan::schedule::Arrivals;
-use onrush_stats::Counters;
+use onrush_stats::{Counters, Errors, RowFigures, Timeline};
 
 use super::bounds;
 use crate::run::{Ended, Outcome};
@@ -46,19 +46,54 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     Some(asked_per_s - in_flight.min(ordinary) / elapsed_s)
 }
 
-/// How many requests a target that keeps up has in flight at the end: the rate of the last moments times the mean latency
-/// (Little's law) of the first third of the run, and two standard deviations of such a number. In that third, the latency
-/// of a queue that grows all the time is a sixth of what it is at the end.
+/// How many requests a target that keeps up has in flight at the end, and two standard deviations of such a number. With
+/// constant latencies these are the rate of the last moments times the mean latency (Little's law) of the first third of
+/// the responses; where slow responses are still missing among those, it is what was in flight after a third of the
+/// time. For a queue that grows all the time, the one is a sixth of what is in flight at the end, the other a third.
+///
+/// The last response of `-n` comes after the last request by no more than the longest latency, which such a queue has
+/// reached to a third among the first third of its responses.
 fn ordinarily_in_flight(plan: &Plan, outcome: &Outcome) -> f64 {
-    let rows = &outcome.timeline.rows;
-    let early = rows.iter().take(rows.len().div_ceil(3));
-    let (sum_ns, responses) =
-        early.fold((0, 0), |(sum_ns, responses), row| (sum_ns + row.scheduled.sum_ns, responses + row.completed));
-    let mean = Duration::from_nanos((sum_ns / u128::from(responses.max(1))) as u64);
-    let per_s =
-        plan.schedule.as_ref().map_or(0.0, |schedule| bounds::per_second_lately(schedule, outcome.elapsed, mean));
-    let expected = per_s * mean.as_secs_f64();
+    let Some(schedule) = &plan.schedule else { return 0.0 };
+    let early = first_third_of_responses(outcome);
+    let in_time = |time_ns: u64| {
+        let time = Duration::from_nanos(time_ns);
+        bounds::per_second_lately(schedule, outcome.elapsed, time) * time.as_secs_f64()
+    };
+    let most = in_time(early.scheduled.max_ns);
+    let expected = if outcome.ended == Ended::Requests {
+        most
+    } else {
+        let mean_ns = (early.scheduled.sum_ns / u128::from(early.completed.max(1))) as u64;
+        // More than that come from an overload at the beginning.
+        in_time(mean_ns).max((in_flight_after_a_third(outcome) as f64).min(most))
+    };
     expected + 2.0 * expected.sqrt()
+}
+
+/// The first rows that have a third of all responses.
+fn first_third_of_responses(outcome: &Outcome) -> RowFigures {
+    let Timeline { rows, .. } = &outcome.timeline;
+    let all: u64 = rows.iter().map(|row| row.completed).sum();
+    let mut early = RowFigures::default();
+    for row in rows {
+        if early.completed * 3 >= all {
+            break;
+        }
+        early += row;
+    }
+    early
+}
+
+/// By how many requests more were in flight after a third of the run than at its beginning; at least zero, and zero in a
+/// run without a row that is short enough.
+fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
+    let rows = &outcome.timeline.rows;
+    let (started, ended) = rows[..rows.len() / 3].iter().fold((0, 0), |(started, ended), row| {
+        let Errors { read, write, timeout, .. } = row.errors;
+        (started + row.started, ended + row.completed + read + write + timeout)
+    });
+    started.saturating_sub(ended)
 }
 
 /// The requests that count in the rate. Requests carried over from a warm-up complete in the window, and those in

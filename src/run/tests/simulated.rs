@@ -216,6 +216,17 @@ fn requests_that_have_just_been_sent_at_the_end_are_not_missing() {
     let broken = ["-d2s", "-d20s", "-d2s --warmup 1s", "-n300", "-d2s --arrivals poisson"]
         .map(|words| falls_short(&format!("-t2 -c80 -R 100 {words}"), slow));
     assert_eq!(broken, [false; 5]);
+    // Responses take longer than a third of the run; all of them, and most.
+    let later = "connect_us = 0.0\nlatency_us = 2000000.0";
+    let broken = ["-d2s", "-d3s", "-n100", "-n100 --arrivals poisson"]
+        .map(|words| falls_short(&format!("-t1 -c300 -R 100 {words}"), later));
+    assert_eq!(broken, [false; 4]);
+    let various = "connect_us = 0.0\nlatency_us = 1000.0\njitter_us = 1200000.0";
+    for seed in 0..20 {
+        for words in ["-d3s", "-d6s", "-n300"] {
+            assert!(!falls_short(&format!("-t1 -c300 -R 100 {words} --seed {seed}"), various), "{words} {seed}");
+        }
+    }
     // From 1 s on nothing is answered; and nothing ever is.
     for stall in ["from_s = 1.0\nfor_s = 99.0", "from_s = 0.0\nfor_s = 99.0"] {
         assert!(falls_short("-t2 -c300 -R 100 -d2s", &format!("{slow}\n[[stall]]\n{stall}")), "{stall}");
