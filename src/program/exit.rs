@@ -10,7 +10,7 @@ pub(super) const EXIT_BROKEN: u8 = 3;
 pub(super) const EXIT_OUR_FAULT: u8 = 4;
 /// The run ended without a single response, or its target was unreachable.
 pub(super) const EXIT_NOTHING_COMPLETED: u8 = 5;
-/// What was to be found out is still unknown, although nothing cut it short.
+/// What was to be found out is still unknown, and more than a signal is the reason.
 pub(super) const EXIT_INCONCLUSIVE: u8 = 6;
 /// A first signal came before all that was to be decided was decided, or a second signal quit.
 pub(super) const EXIT_INTERRUPTED: u8 = 130;

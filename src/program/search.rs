@@ -57,9 +57,6 @@ const RECOVERY: Duration = Duration::from_secs(5);
 const RECOVERY_PARTS: u32 = 6;
 /// How many requests are sent one after the other to know whether the target is too slow without any load.
 const ALONE: u64 = 10;
-/// That no load can hold takes this many failed runs: a target may be slow in its first seconds.
-const HOPELESS_MIN: usize = 2;
-
 /// Carries out a search, from the first run to the exit code.
 pub fn search(search: &mut Search) -> u8 {
     let has_script = search.plan.script.is_some();
@@ -278,7 +275,7 @@ impl<'a> Runs<'a> {
         }
         // A single request finds a wrong port at once, and the connections are there before anything counts.
         let (once, judgement) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
-        self.alone.record(&once);
+        self.record_alone(&once);
         if self.interrupt.is_asked() {
             return Ok(None);
         }
@@ -319,10 +316,10 @@ impl<'a> Runs<'a> {
         if !self.has_begun {
             // A run of a number of requests waits for a target that refuses; a single request finds a wrong port at once.
             let (once, _) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
-            self.alone.record(&once);
+            self.record_alone(&once);
         }
         loop {
-            if self.is_hopeless() && self.points.iter().filter(|point| point.is_clean()).count() >= HOPELESS_MIN {
+            if self.is_hopeless() {
                 return Ok(Ended::Hopeless(self.alone));
             }
             let step = match self.next(first) {
@@ -340,9 +337,11 @@ impl<'a> Runs<'a> {
                 self.tell(&words::headings(self.search));
             }
             self.tell(&words::run(self.search, &point));
-            let has_failed = !point.holds();
+            let holds = point.holds();
             self.points.push(point);
-            if has_failed {
+            if holds {
+                search::excuse_cold(&mut self.points);
+            } else {
                 self.recover()?;
             }
             if self.interrupt.is_asked() {
@@ -353,8 +352,13 @@ impl<'a> Runs<'a> {
 
     /// Whether no load can hold: even one request at a time takes longer than the objective allows.
     fn is_hopeless(&self) -> bool {
-        let has_held = self.look.is_some_and(|look| look.holds) || self.points.iter().any(Point::holds);
-        !has_held && self.alone.exceeds(&self.search.objective)
+        self.alone.is_hopeless(self.search, self.look, &self.points)
+    }
+
+    /// Counts the requests of a run that sent one at a time.
+    fn record_alone(&mut self, outcome: &Outcome) {
+        let now = self.elapsed();
+        self.alone.record(outcome, now);
     }
 
     fn next(&self, first: u64) -> Next {
@@ -378,22 +382,36 @@ impl<'a> Runs<'a> {
         let is_too_short = self.needed / per_s > self.search.budget.as_secs_f64();
         if is_too_short || matches!(self.next(first), Next::End(_)) {
             // A rate that was typed is refused before anything is sent.
-            if is_too_short && self.has_begun {
-                let plan = self.one_at_a_time(ALONE, RECOVERY);
-                let (outcome, judgement) = self.run(&plan, RECOVERY)?;
-                self.alone.record(&outcome);
-                if self.interrupt.is_asked() {
-                    return Ok(Some(Ended::Signal));
-                }
-                if self.is_hopeless() {
-                    self.keep(result::Document::of(&plan, &outcome, &judgement));
-                    return Ok(Some(Ended::Hopeless(self.alone)));
-                }
+            if is_too_short
+                && self.has_begun
+                && let Some(ended) = self.ask_alone()?
+            {
+                return Ok(Some(ended));
             }
             let line = words::too_long(self.search, self.needed, per_s);
             return Err(Fruitless { line, code: EXIT_WRONG }.into());
         }
         Ok(None)
+    }
+
+    /// Sends one request at a time until it is sure that no load can hold, or no longer likely (`None`).
+    fn ask_alone(&mut self) -> anyhow::Result<Option<Ended>> {
+        loop {
+            let known = self.alone.responses;
+            let plan = self.one_at_a_time(ALONE, RECOVERY.max(Alone::enough_time(self.search)));
+            let (outcome, judgement) = self.run(&plan, RECOVERY)?;
+            self.record_alone(&outcome);
+            if self.interrupt.is_asked() {
+                return Ok(Some(Ended::Signal));
+            }
+            if self.is_hopeless() {
+                self.keep(result::Document::of(&plan, &outcome, &judgement));
+                return Ok(Some(Ended::Hopeless(self.alone)));
+            }
+            if self.alone.responses == known || !self.alone.exceeds(&self.search.objective) {
+                return Ok(None);
+            }
+        }
     }
 
     /// The plan that sends so many requests one after the other, in no longer than this.
@@ -413,21 +431,26 @@ impl<'a> Runs<'a> {
 
     /// After an overload: sends one request at a time until the latency is as low as it was.
     fn recover(&mut self) -> anyhow::Result<()> {
-        // Three requests take that long if the target is only slow.
-        let calm = Duration::from_nanos(if self.calm_ns == u64::MAX { 0 } else { self.calm_ns });
-        let plan = self.one_at_a_time(PROBES, (calm * RECOVERED * PROBES as u32).clamp(PROBE, RECOVERY));
         let until = self.elapsed() + RECOVERY.max(self.search.budget / RECOVERY_PARTS);
         // A run with one connection would close all others.
         let kept = self.spares.split_off(self.spares.len().min(1));
         loop {
             let calm_ns = self.calm_ns;
-            let (outcome, _) = self.run(&plan, PROBE)?;
+            // The requests take that long if the target is only slow.
+            let calm = Duration::from_nanos(if calm_ns == u64::MAX { 0 } else { calm_ns });
+            let left = self.search.budget.saturating_sub(self.elapsed());
+            let longest = (calm * RECOVERED * PROBES as u32).min(left).max(PROBE);
+            let (outcome, _) = self.run(&self.one_at_a_time(PROBES, longest), PROBE)?;
             let latency = &outcome.totals.latency;
             let limit_ns = calm_ns.saturating_mul(RECOVERED.into()).saturating_add(nanos(RECOVERED_ABOVE));
             let is_calm = latency.count() >= PROBES && latency.percentile(50.0) <= limit_ns;
             self.is_recovering = !is_calm;
             if is_calm {
-                self.alone.record(&outcome);
+                self.record_alone(&outcome);
+                let mut probes = Alone::NONE;
+                probes.record(&outcome, self.elapsed());
+                let is_slow = probes.is_slow(&self.search.objective);
+                self.points.iter_mut().last().into_iter().for_each(|point| point.is_slow_alone = is_slow);
             }
             let is_late = self.elapsed() >= until.min(self.search.budget);
             if is_calm || is_late || self.interrupt.is_asked() {

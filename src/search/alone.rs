@@ -1,46 +1,95 @@
 //! Requests that were sent one at a time, without any load: how fast the target can be at all.
 
+use std::time::Duration;
+
 use onrush_plan::Condition;
 use onrush_plan::condition::{Comparison, Metric, Statistic, Term};
+use onrush_plan::search::Search;
 
 use super::point::term_limit_ns;
+use super::{Look, Point, Starved};
 use crate::run::Outcome;
 
-/// The requests that were sent one at a time.
+/// The requests that were sent one at a time while nobody waited for a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alone {
     /// How many had a response.
     pub responses: u64,
     /// The shortest latency of them, in nanoseconds.
     pub least_ns: u64,
+    /// When the first of them had its response, since the search began.
+    pub from: Duration,
+    /// When the last one had.
+    pub until: Duration,
 }
 
 /// If an objective held, all of these requests were too slow by chance with no higher probability than this.
 const CHANCE: f64 = 1e-3;
 
-/// The share of requests that are at least as slow as the objective allows, if it says nothing about their share.
-const OTHERWISE: f64 = 0.5;
+/// A target may be slow at first: the requests are spread over at least this part of the search.
+const PARTS: u32 = 3;
 
 impl Alone {
     /// None yet.
-    pub const NONE: Self = Self { responses: 0, least_ns: u64::MAX };
+    pub const NONE: Self = Self { responses: 0, least_ns: u64::MAX, from: Duration::MAX, until: Duration::ZERO };
 
-    /// Adds a run in which one request was in flight at a time.
-    pub fn record(&mut self, outcome: &Outcome) {
+    /// Adds a run in which one request was in flight at a time, and which ended at this time since the search began.
+    pub fn record(&mut self, outcome: &Outcome, now: Duration) {
         let latency = &outcome.totals.latency;
-        if latency.count() > 0 {
+        if latency.count() > 0 && !Starved::of(outcome).matters() {
             self.responses += latency.count();
             self.least_ns = self.least_ns.min(latency.percentile(0.0));
+            self.from = self.from.min(now);
+            self.until = self.until.max(now);
         }
+    }
+
+    /// Over how much of the search they are spread.
+    pub fn time(&self) -> Duration {
+        self.until.saturating_sub(self.from)
+    }
+
+    /// How long a search sends such requests before it is sure that no load can hold.
+    pub fn enough_time(search: &Search) -> Duration {
+        search.budget / PARTS
+    }
+
+    /// Whether no load can hold in this search, in which nothing has shown the contrary or casts doubt on it.
+    pub fn is_hopeless(&self, search: &Search, look: Option<Look>, points: &[Point]) -> bool {
+        let has_held = look.is_some_and(|look| look.holds) || points.iter().any(Point::holds);
+        let is_doubted = points.iter().any(|point| point.is_clean() && point.starved.matters());
+        !has_held && !is_doubted && self.time() >= Self::enough_time(search) && self.exceeds(&search.objective)
     }
 
     /// Whether all of them were so much slower than an objective allows that it holds at no load: load makes no request
     /// faster.
     pub fn exceeds(&self, objective: &Condition) -> bool {
-        objective.terms.iter().any(|term| {
-            let is_slow = term_limit_ns(term).is_some_and(|limit_ns| self.least_ns as f64 > limit_ns);
-            is_slow && is_upper(term) && self.responses >= enough(term)
-        })
+        self.exceeded(objective).any(|(term, limit_ns)| self.responses >= self.enough(term, limit_ns))
+    }
+
+    /// Whether there are some, and all of them were slower than an objective allows.
+    pub fn is_slow(&self, objective: &Condition) -> bool {
+        self.responses > 0 && self.exceeded(objective).next().is_some()
+    }
+
+    /// The terms that none of them met, with their limits.
+    fn exceeded<'a>(&self, objective: &'a Condition) -> impl Iterator<Item = (&'a Term, f64)> {
+        let least_ns = self.least_ns as f64;
+        let upper = objective.terms.iter().filter(|term| is_upper(term));
+        let limits = upper.filter_map(|term| Some((term, term_limit_ns(term)?)));
+        limits.filter(move |(_, limit_ns)| least_ns > *limit_ns)
+    }
+
+    /// How many requests in a row are too slow by no chance.
+    fn enough(&self, term: &Term, limit_ns: f64) -> u64 {
+        // The largest share of requests that may be as slow as these if the objective holds.
+        let slow = match term.metric {
+            Metric::Latency(_, Statistic::Percentile(percent)) => 1.0 - percent.value() / 100.0,
+            Metric::Latency(_, Statistic::Max) => 0.0,
+            Metric::Latency(_, Statistic::Mean) => limit_ns / self.least_ns as f64,
+            _ => 1.0,
+        };
+        (CHANCE.ln() / slow.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON).ln()).ceil() as u64
     }
 }
 
@@ -49,22 +98,15 @@ fn is_upper(term: &Term) -> bool {
     matches!(term.comparison, Comparison::Less | Comparison::AtMost)
 }
 
-/// How many requests in a row are too slow by no chance.
-fn enough(term: &Term) -> u64 {
-    let slow = match term.metric {
-        Metric::Latency(_, Statistic::Percentile(percent)) => 1.0 - percent.value() / 100.0,
-        _ => OTHERWISE,
-    };
-    (CHANCE.ln() / slow.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON).ln()).ceil() as u64
-}
-
 #[cfg(test)]
 mod tests {
     use onrush_plan::search::Over;
+    use onrush_stats::{Activity, Counters};
 
     use super::*;
     use crate::report::fixtures;
-    use crate::search::simulation::search;
+    use crate::run::WorkerShare;
+    use crate::search::simulation::{points, search};
 
     #[test]
     fn an_objective_cannot_hold_once_so_many_requests_alone_were_too_slow_as_chance_does_not_explain() {
@@ -75,7 +117,13 @@ mod tests {
         p50.terms[0].metric = Metric::Latency(view, Statistic::Percentile(percent));
         let mut above = p99.clone();
         above.terms[0].comparison = Comparison::More;
-        let alone = |responses, ms: u64| Alone { responses, least_ns: ms * 1_000_000 };
+        let with = |statistic| {
+            let mut objective = p99.clone();
+            objective.terms[0].metric = Metric::Latency(view, statistic);
+            objective
+        };
+        let (mean, max, least) = (with(Statistic::Mean), with(Statistic::Max), with(Statistic::Least));
+        let alone = |responses, ms: u64| Alone { responses, least_ns: ms * 1_000_000, ..Alone::NONE };
         for (objective, alone, expected) in [
             (&p99, Alone::NONE, false),
             (&p99, alone(1, 300), false),
@@ -84,15 +132,56 @@ mod tests {
             (&p50, alone(9, 300), false),
             (&p50, alone(10, 300), true),
             (&above, alone(100, 300), false),
+            // Four of five requests may take 60 ms, and the others 10 ms, which is 50 ms on average.
+            (&mean, alone(37, 60), false),
+            (&mean, alone(38, 60), true),
+            (&mean, alone(3, 300), false),
+            (&mean, alone(4, 300), true),
+            (&max, alone(1, 51), true),
+            (&least, alone(1_000, 300), false),
         ] {
             assert_eq!(alone.exceeds(objective), expected, "{objective} {alone:?}");
+            assert!(alone.is_slow(objective) || !expected, "{objective} {alone:?}");
         }
+    }
+
+    #[test]
+    fn requests_alone_are_counted_with_when_they_came_unless_somebody_had_no_processor() {
         let mut outcome = fixtures::flawless(0, 1);
         let mut alone = Alone::NONE;
-        alone.record(&outcome);
+        let seconds = Duration::from_secs;
+        alone.record(&outcome, seconds(1));
         assert_eq!(alone, Alone::NONE);
         [60_000_000, 300_000_000].into_iter().for_each(|ns| outcome.totals.latency.record(ns));
-        alone.record(&outcome);
+        alone.record(&outcome, seconds(2));
         assert!(alone.responses == 2 && alone.least_ns.abs_diff(60_000_000) < 100_000, "{alone:?}");
+        assert_eq!(alone.time(), Duration::ZERO);
+        alone.record(&outcome, seconds(5));
+        assert_eq!((alone.responses, alone.time()), (4, seconds(3)));
+        let known = alone;
+        let activity = Some(Activity { wall_ns: 100, queued_ns: Some(50), ..Activity::default() });
+        outcome.workers = vec![WorkerShare { connections: 1, counters: Counters::default(), activity }];
+        alone.record(&outcome, seconds(9));
+        assert_eq!(alone, known);
+    }
+
+    #[test]
+    fn no_load_can_hold_if_that_was_seen_for_long_and_nothing_speaks_against_it() {
+        let search = search(Over::Rate);
+        let alone = |seconds| Alone {
+            responses: 9,
+            least_ns: 300_000_000,
+            from: Duration::ZERO,
+            until: Duration::from_secs(seconds),
+        };
+        let failed = points(&[(480, false), (480, false)]);
+        let look = |holds| Some(Look { connections: 10, per_s: 33.0, holds });
+        assert!(alone(20).is_hopeless(&search, None, &failed) && alone(20).is_hopeless(&search, look(false), &[]));
+        assert!(!alone(19).is_hopeless(&search, None, &failed), "the target may be cold");
+        assert!(!alone(20).is_hopeless(&search, look(true), &failed));
+        assert!(!alone(20).is_hopeless(&search, None, &points(&[(480, false), (240, true)])));
+        let mut starved = failed;
+        starved[1].starved.target = 0.95;
+        assert!(!alone(20).is_hopeless(&search, None, &starved), "with a processor it may be faster");
     }
 }

@@ -5,18 +5,7 @@ use std::time::Duration;
 use onrush_plan::search::{Over, Search};
 
 use super::strategy::is_exact;
-use super::{Alone, Ended, Fault, Fit, Point, Starved, confirmed, needed};
-
-/// The closed loop before the first run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
-    /// Its connections.
-    pub connections: u32,
-    /// Its responses per second.
-    pub per_s: f64,
-    /// Whether the objective held in it.
-    pub holds: bool,
-}
+use super::{Alone, Ended, Fault, Fit, Limit, Look, Point, Starved, confirmed, needed};
 
 /// What a search has found. Loads are in the unit of the points.
 #[derive(Clone, Debug)]
@@ -103,13 +92,16 @@ impl<'a> Found<'a> {
             _ => 0,
         };
         let beyond = failed().filter(|point| point.load > above).min_by_key(|point| point.load);
-        // The interval has the load in it that was confirmed.
-        let fitted = fit.as_ref().filter(|_| !is_exact(over, points));
+        let cold = points.iter().filter(|point| point.fault == Some(Fault::Limited(Limit::Cold)));
+        let contradicting: Vec<&Point> =
+            cold.chain(fit.as_ref().map_or(Vec::new(), |fit| fit.contradicting(points))).collect();
+        // Failures that others contradict bound nothing. The interval has the load in it that was confirmed.
+        let has_failed = failed().any(|point| !contradicting.iter().any(|other| std::ptr::eq(*other, point)));
+        let fitted = fit.as_ref().filter(|_| has_failed && !is_exact(over, points));
         let interval = fitted.map(Fit::interval).map(|(low, high)| match kind {
             Kind::Highest(load) => (low.min(load as f64), high.max(load as f64)),
             _ => (low, high),
         });
-        let contradicting = fit.map_or(Vec::new(), |fit| fit.contradicting(points));
         let suspects = contradicting
             .iter()
             .copied()
@@ -124,7 +116,7 @@ impl<'a> Found<'a> {
         Self { ended, look, kind, interval, beyond, contradicting, starved, silent, unconnected }
     }
 
-    /// The conclusion that no load can hold, which nothing about the runs casts doubt on.
+    /// The conclusion that no load can hold, of which nothing about the runs has cast doubt on it ([`Alone::is_hopeless`]).
     fn never(alone: Alone, points: &'a [Point]) -> Self {
         Self {
             ended: Ended::Hopeless(alone),
@@ -142,7 +134,8 @@ impl<'a> Found<'a> {
     /// Whether so many runs contradict one another that the result is in doubt.
     pub fn is_contradicted(&self, points: &[Point]) -> bool {
         let clean = points.iter().filter(|point| point.is_clean()).count();
-        self.contradicting.len() >= CONTRADICTING_MIN && self.contradicting.len() * CONTRADICTING_MAX >= clean
+        let contradicting = self.contradicting.iter().filter(|point| point.is_clean()).count();
+        contradicting >= CONTRADICTING_MIN && contradicting * CONTRADICTING_MAX >= clean
     }
 
     /// Whether it is sure that no load that was tried holds: a single run may have been disturbed.

@@ -16,6 +16,8 @@ pub enum Limit {
     Stalled,
     /// The target had not recovered from an overload before.
     Recovering,
+    /// The target was too slow without any load, too, and no longer later.
+    Cold,
 }
 
 impl Limit {
@@ -41,7 +43,7 @@ impl Limit {
         match self {
             Self::Verdict(limited_by) => limited_by.is_our_fault(),
             Self::OpenFiles | Self::Stalled => true,
-            Self::Recovering => false,
+            Self::Recovering | Self::Cold => false,
         }
     }
 
@@ -52,6 +54,7 @@ impl Limit {
             Self::OpenFiles => "open_files",
             Self::Stalled => "stalled",
             Self::Recovering => "recovering",
+            Self::Cold => "cold",
         }
     }
 
@@ -63,6 +66,7 @@ impl Limit {
             Self::OpenFiles => "the limit on open files was too low (ulimit -n)".to_owned(),
             Self::Stalled => "onrush itself was stalled".to_owned(),
             Self::Recovering => "the target was still recovering from an overload".to_owned(),
+            Self::Cold => "the target was slower at first".to_owned(),
         }
     }
 }

@@ -37,6 +37,7 @@ pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
         confirms: false,
         is_early: false,
         is_broken_by_errors: false,
+        is_slow_alone: false,
         fault: (!holds).then_some(Fault::Objective),
     };
     runs.iter().map(point).collect()

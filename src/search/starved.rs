@@ -24,10 +24,11 @@ impl Starved {
         };
         let threads = outcome.workers.iter().filter_map(|worker| share(worker.activity.as_ref()?));
         let seen = outcome.seen.as_ref();
+        // The kernel counts a wait when it is over, which may have begun before the run.
         Self {
-            generator: threads.fold(0.0, f64::max),
-            target: seen.and_then(|seen| seen.target.as_ref()?.queued).unwrap_or(0.0),
-            stolen: seen.and_then(|seen| seen.machine.stolen).unwrap_or(0.0),
+            generator: threads.fold(0.0, f64::max).min(1.0),
+            target: seen.and_then(|seen| seen.target.as_ref()?.queued).unwrap_or(0.0).min(1.0),
+            stolen: seen.and_then(|seen| seen.machine.stolen).unwrap_or(0.0).min(1.0),
         }
     }
 

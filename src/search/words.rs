@@ -6,7 +6,7 @@ use onrush_text::units;
 
 use super::fit::CONFIDENCE;
 use super::found::{is_confident, unconfirmed};
-use super::{Alone, Ended, Fault, Found, Kind, Limit, Look, Point};
+use super::{Ended, Fault, Found, Kind, Limit, Look, Point};
 
 use crate::report::Judged;
 use crate::report::result::NO_RESPONSE;
@@ -167,10 +167,11 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
             format!("{highest}: not confirmed: {} held, but {why}{sure}{early}", show(load))
         }
         (Kind::All(load), None) => format!("{objective} held at every {noun} tried, up to {}{early}", show(load)),
-        (Kind::Never(Alone { responses, least_ns }), _) => format!(
-            "{objective} cannot hold at any {noun}: even one request at a time took {} or longer ({})",
-            units::time_us(least_ns as f64 / 1e3),
-            units::counted(responses, "request")
+        (Kind::Never(alone), _) => format!(
+            "{objective} cannot hold at any {noun}: even one request at a time took {} or longer ({} within {:.0} s)",
+            units::time_us(alone.least_ns as f64 / 1e3),
+            units::counted(alone.responses, "request"),
+            alone.time().as_secs_f64()
         ),
         (Kind::Unknown, None) => format!("{highest}: unknown: no run was conclusive{early}"),
         (Kind::None(load), None) => {

@@ -29,7 +29,9 @@ cases! {
     a_real_search_takes_the_time_that_it_says;
     a_target_without_a_processor_is_not_held_to_what_it_did (Once) needs "taskset";
     an_objective_that_no_load_meets_exits_with_3 (Once);
-    a_target_too_slow_without_any_load_ends_the_search_at_once (Once);
+    a_target_too_slow_without_any_load_ends_the_search_early (Once);
+    a_target_that_is_slow_at_first_is_searched_all_the_same (Once);
+    a_target_that_takes_seconds_for_each_response_recovers (Once);
     a_target_that_was_not_there_in_a_run_is_not_called_cold (Once);
     a_single_failed_run_before_a_signal_shows_nothing (Once);
     a_rate_at_which_requests_fail_holds_no_percentile (Once);
@@ -233,7 +235,7 @@ fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
     let document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let points = document["points"].as_array().unwrap();
     let waited = |point: &&Value| point["target_queued"].as_f64().is_some_and(|share| share >= 0.01);
-    assert!(points.iter().any(|point| waited(&point)), "that it waited is seen: {document:#}");
+    assert!(points.iter().any(|point| waited(&point)), "that it waited is seen: {document:#} {output:?}");
     let (failed, held): (Vec<&Value>, Vec<&Value>) = points.iter().partition(|point| point["holds"] == false);
     match output.code {
         0 => assert!(!held.is_empty() && number(&document, "/highest/load") <= 1_100.0, "{output:?}"),
@@ -275,15 +277,17 @@ a closed loop on 1 connection reached 50.0/s
 }
 
 /// No lower rate and no longer search would help.
-fn a_target_too_slow_without_any_load_ends_the_search_at_once(context: &Context) {
+fn a_target_too_slow_without_any_load_ends_the_search_early(context: &Context) {
     let slow = "latency_us = 300000.0";
     let constant = "latency_us = 1000.0\n[capacity]\nworkers = 2\nservice_us = 4000.0\nqueue = 5000";
     for (words, scenario, runs, took) in [
-        ("-t1 --find-max p99<50ms", slow, 2, "300.00ms or longer (7 requests)"),
-        ("-t1 --find-max p99<50ms -R 36", slow, 2, "300.00ms or longer (7 requests)"),
+        ("-t1 --find-max p99<50ms", slow, 5, "300.00ms or longer (16 requests within 21 s)"),
+        ("-t1 --find-max p99<50ms -R 36", slow, 6, "300.00ms or longer (19 requests within 23 s)"),
         // A p99 takes 1,000 responses, for which there is no time; nor would it help.
-        ("-t1 --find-max p99<50ms -d 15s", slow, 0, "300.00ms or longer (11 requests)"),
-        ("-t2 --find-max p99<3ms -d 20s", constant, 2, "5.00ms or longer (7 requests)"),
+        ("-t1 --find-max p99<50ms -d 15s", slow, 0, "300.00ms or longer (11 requests within 5 s)"),
+        ("-t2 --find-max p99<3ms -d 20s", constant, 4, "5.00ms or longer (13 requests within 8 s)"),
+        // Three requests after a run take longer than the five seconds in which most targets have recovered.
+        ("-t1 --find-max p99<1s -R 20", "latency_us = 2000000.0", 2, "2.00s or longer (7 requests within 26 s)"),
     ] {
         let (output, document) = simulated_document(context.onrush().words(words), scenario);
         assert!(output.code == 3 && output.stdout.starts_with("p99<"), "{output:?}");
@@ -300,6 +304,31 @@ fn a_target_too_slow_without_any_load_ends_the_search_at_once(context: &Context)
     // One that is fast without load is searched, and so is one that needs more time only.
     let output = simulate(context.onrush().words("-t1 --find-max p99<400ms -d 15s"), slow);
     assert!(output.code == 1 && output.stderr.contains("raise the limit with -d"), "{output:?}");
+}
+
+/// Whatever it is asked for, a response takes 100 ms at first, and later 1 ms.
+fn a_target_that_is_slow_at_first_is_searched_all_the_same(context: &Context) {
+    let stalls: String =
+        (0..50).map(|n| format!("[[stall]]\nfrom_s = {}.{}\nfor_s = 0.0999\n", n / 10, n % 10)).collect();
+    let (output, document) = simulated_document(
+        context.onrush().words("-t1 --find-max p99<50ms -d 20s -R 500"),
+        &format!("latency_us = 1000.0\n{stalls}"),
+    );
+    assert!(output.code == 6 && output.stdout.contains(" held, but "), "{output:?}");
+    assert!(output.stderr.contains("): the target was slower at first; add --warmup"), "{output:?}");
+    assert!(!output.stdout.contains("limit is"), "nothing failed when it was warm: {output:?}");
+    let points = document["points"].as_array().unwrap();
+    assert_eq!([0, 1].map(|first| &points[first]["fault"]), ["cold"; 2], "{document}");
+    assert!(points.iter().any(|point| point["holds"] == true && number(point, "/load") > 500.0), "{output:?}");
+}
+
+/// Twenty requests at a time take two seconds each: ten a second.
+fn a_target_that_takes_seconds_for_each_response_recovers(context: &Context) {
+    let slow = "latency_us = 1000.0\n[capacity]\nworkers = 20\nservice_us = 2000000.0\nqueue = 5000";
+    let (output, document) = simulated_document(context.onrush().words("-t1 -R 5 --find-max p50<4s -d 5m"), slow);
+    let highest = number(&document, "/highest/load");
+    assert!(output.code == 0 && (9.0..=10.5).contains(&highest), "{output:?}");
+    assert!(!output.stderr.contains("  void  "), "{output:?}");
 }
 
 /// The first of its runs is disturbed, as that of a target that has yet to warm up would be.

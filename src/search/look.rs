@@ -1,0 +1,12 @@
+//! The closed loop before the first run of a search.
+
+/// The closed loop before the first run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Look {
+    /// Its connections.
+    pub connections: u32,
+    /// Its responses per second.
+    pub per_s: f64,
+    /// Whether the objective held in it.
+    pub holds: bool,
+}
