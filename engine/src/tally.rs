@@ -9,7 +9,7 @@ use onrush_stats::{Cause, Interval, Phase, Silences, Transcript};
 
 use super::gone::Gone;
 use super::open_request::OpenRequest;
-use super::rules::Rules;
+use super::rules::{Rules, Scale};
 
 /// What one worker counts.
 pub struct Tally {
@@ -318,7 +318,7 @@ impl Tally {
         self.ended(request, at);
         self.completed += 1;
         self.heard(request, latency_ns, at);
-        self.status(request.status, at);
+        self.status(request, latency_ns, at);
         let counters = &mut self.interval.counters;
         counters.completed += 1;
         counters.batches += u64::from(request.is_last);
@@ -360,9 +360,22 @@ impl Tally {
         }
     }
 
-    fn status(&mut self, status: Option<u16>, at: Nanos) {
-        let Some(status) = status else { return };
+    fn status(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+        let Some(status) = request.status else { return };
         self.interval.statuses.record(status);
+        if status >= 300 {
+            self.unlike_success(status, request, latency_ns, at);
+        }
+    }
+
+    /// A response has a status other than those of success.
+    #[inline(never)]
+    fn unlike_success(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+        // Where a tool is imitated, nothing shows them.
+        if self.rules.scale == Scale::EXACT {
+            let shown_ns = if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns };
+            self.interval.by_class.get_or_insert_default().record(status, shown_ns);
+        }
         if status >= 400 {
             self.interval.counters.unsuccessful += 1;
             let tenth = self.tenth(at);

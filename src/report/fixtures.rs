@@ -39,6 +39,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         // 2026-01-31T12:00:00Z
         started_at: Duration::from_secs(1_769_860_800),
         timeline: Timeline::default(),
+        stages: Vec::new(),
         workers: Vec::new(),
         host: Facts::default(),
         ports: None,

@@ -23,6 +23,7 @@ mod judgement;
 mod layout;
 mod notes;
 mod once;
+mod parts;
 mod percentiles;
 mod proxy;
 mod rate;

@@ -15,7 +15,7 @@ use super::result::{self, Distribution, Document, Phases};
 use super::spectrum::{Incomplete, Spectrum};
 use super::table::{Figures, Layout};
 use super::text::{Text, Totals};
-use super::{NS_PER_US, VERDICT_MIN, export, rate};
+use super::{NS_PER_US, VERDICT_MIN, export, parts, rate};
 
 /// What to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,11 @@ fn closing(document: &Document, form: Form, percentiles: bool) -> Result<Text, C
         has_service: matches!(form, Form::Wrk2 | Form::Report) && known.service_latency,
         asked: document.plan.percentiles.as_deref(),
     };
-    let percentiles = self::percentiles(document, &wanted, &latency, form)?;
+    let mut percentiles = self::percentiles(document, &wanted, &latency, form)?;
+    if is_native {
+        let parts = [parts::classes(document)?, parts::stages(document)?];
+        parts.iter().flatten().for_each(|parts| percentiles += &parts.text());
+    }
     Ok(Text {
         layout,
         has_zeros: !is_native,

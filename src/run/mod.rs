@@ -20,6 +20,7 @@ mod simulated;
 pub mod snapshot;
 pub mod sockets;
 pub mod spin;
+mod stages;
 mod supervisor;
 mod threads;
 mod until;

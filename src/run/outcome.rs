@@ -40,6 +40,8 @@ pub struct Outcome {
     pub started_at: Duration,
     /// The rows of the run.
     pub timeline: Timeline,
+    /// What was measured in each stage of the plan, in order; none if it has fewer than two.
+    pub stages: Vec<Totals>,
     /// What each worker did, in order.
     pub workers: Vec<WorkerShare>,
     /// The machine.
@@ -151,6 +153,7 @@ impl Outcome {
             descriptors,
             started_at,
             timeline: Timeline::default(),
+            stages: Vec::new(),
             workers: Vec::new(),
             host: host::Facts::default(),
             ports: None,
@@ -217,6 +220,7 @@ impl Outcome {
         }
         self.until = collector.stop_rule.and_then(StopRule::end);
         self.timeline = collector.timeline;
+        self.stages = collector.stages.totals;
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
         debug_assert!(self.follows_littles_law(plan), "latencies longer than requests were in flight");

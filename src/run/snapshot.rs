@@ -8,6 +8,7 @@ use onrush_engine::{Refused, WorkerLink};
 use onrush_stats::timeline::{SECOND_NS, row_of};
 use onrush_stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, Stats, Timeline, Totals};
 
+use super::stages::Stages;
 use super::until::StopRule;
 
 /// Workers that are not idle hand over what they recorded at least this often.
@@ -67,6 +68,8 @@ pub struct Collector {
     pub shares: Vec<Share>,
     /// The run second by second.
     pub timeline: Timeline,
+    /// The run stage by stage, if the plan has several.
+    pub(super) stages: Stages,
     /// Decides when the run may end early, if the plan has `--until`.
     pub(super) stop_rule: Option<StopRule>,
     /// How far each worker's intervals reach, in nanoseconds; `u64::MAX` when it has ended.
@@ -93,6 +96,7 @@ impl Collector {
             totals: Totals::default(),
             recent: Totals::default(),
             timeline: Timeline::default(),
+            stages: Stages::default(),
             stop_rule: None,
             given: 0,
             seconds: VecDeque::new(),
@@ -127,6 +131,7 @@ impl Collector {
         share.counters += interval.counters;
         share.activity += interval.activity;
         self.timeline.record(interval);
+        self.stages.record(interval);
         self.past_ns[index] = interval.until_ns;
         let row = row_of(interval, SECOND_NS);
         debug_assert!(row >= self.given, "no row is returned before all workers are past it");

@@ -14,6 +14,7 @@ use super::monitor::Monitor;
 use super::outcome::Stuck;
 use super::snapshot::Collector;
 use super::sockets::SocketSampler;
+use super::stages::Stages;
 use super::until::StopRule;
 use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Shortage, Waiting, nanos};
 
@@ -97,6 +98,7 @@ impl<'a> Supervisor<'a> {
     fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Option<Duration>) -> Self {
         let mut collector = Collector::new(prepared.links.clone());
         collector.stop_rule = StopRule::of(plan);
+        collector.stages = Stages::of(plan);
         collector.timeline = row.map_or_else(Timeline::default, |row| Timeline::new(nanos(row)));
         Self {
             ends: prepared.links.iter().map(|_| None).collect(),

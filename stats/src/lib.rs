@@ -9,6 +9,7 @@ mod batches;
 mod binned;
 mod bins;
 pub mod buffers;
+mod by_class;
 mod confidence;
 mod corrupt;
 pub mod counters;
@@ -38,6 +39,7 @@ pub use batches::{BATCHES_MIN, Batch, Batches, Estimate, Unknown};
 pub use binned::{Binned, Step};
 pub use bins::{Count, HIGHEST};
 pub use buffers::Buffers;
+pub use by_class::ByClass;
 pub use corrupt::Corrupt;
 pub use counters::{Counters, Statuses};
 pub use distribution::Distribution;
@@ -74,7 +76,10 @@ pub struct Stats<C: Count> {
     /// Service latencies in nanoseconds: first byte of the request handed to the kernel to last byte of the response.
     /// One per response.
     pub latency: Distribution<C>,
-    /// Likewise per batch, up to the last byte of its last response. `None` unless requests are sent in batches.
+    /// The latencies that the report shows, in nanoseconds, of responses with a status of 300 to 599: with a schedule
+    /// since the requests were due. `None` until there is one, and where a tool is imitated.
+    pub by_class: Option<Box<ByClass<C>>>,
+    /// Service latencies per batch, up to the last byte of its last response. `None` unless requests are sent in batches.
     pub batch_latency: Option<Box<Distribution<C>>>,
     /// Ages in nanoseconds of requests that were abandoned or still in flight at the end: each lasted at least that
     /// long. `None` until there is one.
@@ -121,6 +126,9 @@ impl<C: Count> Stats<C> {
     pub fn clear(&mut self) {
         (self.from_ns, self.until_ns) = (0, 0);
         self.latency.clear();
+        if let Some(by_class) = &mut self.by_class {
+            by_class.clear();
+        }
         if let Some(batch_latency) = &mut self.batch_latency {
             batch_latency.clear();
         }
@@ -152,6 +160,9 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
             self.phases.get_or_insert_default().add(&self.latency, phases, &other.latency);
         }
         self.latency += &other.latency;
+        if let Some(by_class) = other.by_class.as_deref() {
+            **self.by_class.get_or_insert_default() += by_class;
+        }
         if let Some(batches) = other.batch_latency.as_deref().filter(|batches| batches.count() > 0) {
             *self.batch_latency() += batches;
         }
@@ -186,6 +197,7 @@ mod tests {
         let mut interval = Interval::default();
         interval.latency.record(value);
         interval.batch_latency().record(value * 4);
+        interval.by_class.get_or_insert_default().record(301, value);
         interval.censored.get_or_insert_default().record(value * 2);
         interval.rates.record(value * 3);
         let open_loop = interval.open_loop.get_or_insert_default();
@@ -218,6 +230,7 @@ mod tests {
         totals += &interval(20);
         assert_eq!(totals.latency.mean(), Some(15.0));
         assert_eq!(totals.batch_latency().mean(), Some(60.0));
+        assert_eq!(totals.by_class.as_ref().unwrap().of(3).unwrap().mean(), Some(15.0));
         assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
         assert_eq!(totals.rates.mean(), Some(45.0));
         let open_loop = totals.open_loop.as_ref().unwrap();
@@ -321,6 +334,7 @@ mod tests {
         totals += &cleared;
         assert_eq!(totals.latency.count() + totals.rates.count(), 0);
         assert!(totals.batch_latency.is_none() && totals.censored.is_none());
+        assert!(totals.by_class.as_ref().unwrap().of(3).is_none());
         let open_loop = totals.open_loop.as_ref().unwrap();
         assert_eq!(
             (open_loop.scheduled.count() + open_loop.lateness.count() + open_loop.censored.count(), open_loop.due),

@@ -187,6 +187,12 @@ fn stages_follow_one_another(context: &Context) {
     // What is due when a second ends is sent in it.
     assert_eq!((number(&document, "/requests/due"), &started[..]), (300.0, &[101.0, 199.0, 0.0][..]));
     assert_eq!(output.elapsed_ms(), 3_000.0, "{output:?}");
+    let stages = document["stages"].as_array().unwrap();
+    let of = |pointer| stages.iter().map(|stage| number(stage, pointer)).collect::<Vec<f64>>();
+    assert_eq!(of("/asked_per_s"), [100.0, 200.0, 0.0]);
+    assert_eq!((of("/start_s"), of("/started")), (vec![0.0, 1.0, 2.0], started));
+    // The stages have the latencies that the run has.
+    assert_eq!(of("/latency/count").iter().sum::<f64>(), number(&document, "/latency/scheduled/count"));
 }
 
 fn requests_of_a_slice_leave_together_at_its_end(context: &Context) {

@@ -1,6 +1,6 @@
 //! The whole program in virtual time: its expected output was computed by hand.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Context, Onrush, Output, Scratch, cases};
 use crate::results::number;
@@ -402,6 +402,10 @@ fn a_server_with_a_limit_refuses_what_it_has_no_room_for(context: &Context) {
         // Two of these 200 a second are done when the two seconds end, and on their way.
         output.note("note: of 36,000 responses, 35,602 were 503 and 398 were 200");
     }
+    let (_, document) = simulated_document(context.onrush().words("-t1 -c30 -d2s"), &format!("{scenario} 2"));
+    let refused = &document["latency"]["by_class"]["5xx"];
+    assert_eq!((&refused["count"], &refused["max_us"]), (&json!(35_602), &json!(1_000.0)), "{refused}");
+    assert!(document["latency"]["by_class"]["4xx"].is_null());
     let output = simulate(context.onrush().words("-t2 -c30 -d10s"), &format!("{scenario} 3"));
     let line = "onrush: capacity: workers = 3 cannot be divided among 2 threads; change it, or -t\n";
     assert_eq!((output.code, output.stderr.as_str()), (1, line));

@@ -7,10 +7,10 @@ use onrush_stats::{Corrupt, Errors, has_enough_beyond};
 use onrush_text::units::{self, counted, thousands};
 use onrush_text::{in_markdown, printable};
 
-use super::super::VERDICT_MIN;
 use super::super::bounds::Between;
 use super::super::result::{Document, rate};
 use super::super::text::counts;
+use super::super::{VERDICT_MIN, parts};
 
 /// The percentiles that are shown unless others were asked for, as far as enough values lie beyond them.
 const UNASKED: [&str; 2] = ["50", "99"];
@@ -32,6 +32,9 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let mut text = of.unwrap_or_default() + &format!("{}\n\n| | |\n|---|---|\n", code(&document.command));
     for (name, cell) in rows(document)? {
         text += &format!("| {name} | {} |\n", in_markdown(&cell));
+    }
+    for parts in [parts::classes(document)?, parts::stages(document)?].iter().flatten() {
+        text += &format!("\n{}", parts.markdown());
     }
     if !document.notes.is_empty() {
         text += "\n";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
 use onrush_plan::{Plan, secrets};
 use onrush_stats::timeline::{RowFigures, Timeline};
-use onrush_stats::{Count, Counters, Handshakes, Latencies, Negotiated, Occupancy, Stats};
+use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, Occupancy, Stats};
 use onrush_text::escape;
 
 use super::super::failure::why_row;
@@ -15,7 +15,7 @@ use super::super::{Judgement, rewritten};
 use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
-    Requests, Row, RowLatency, SCHEMA, Script, Shown, Thread, ThreadRates, Tls, Tool, distribution,
+    Requests, Row, RowLatency, SCHEMA, Script, Shown, StageRow, Thread, ThreadRates, Tls, Tool, distribution,
 };
 use crate::run::{Ended, Outcome, host, nanos};
 
@@ -35,7 +35,7 @@ impl Document {
 
     /// The document of a run, with what was decided about it.
     pub fn of(plan: &Plan, outcome: &Outcome, judgement: &Judgement) -> Self {
-        let Stats { counters, statuses, ledger, latency, batch_latency, open_loop, phases, censored, .. } =
+        let Stats { counters, statuses, ledger, latency, by_class, batch_latency, open_loop, phases, censored, .. } =
             &outcome.totals;
         let open_loop = open_loop.as_deref();
         let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
@@ -76,6 +76,7 @@ impl Document {
             latency: Latency {
                 service: view(latency),
                 scheduled: open_loop.map(|open_loop| view(&open_loop.scheduled)),
+                by_class: by_class.as_deref().map(|by_class| classes(by_class, view)).unwrap_or_default(),
                 batch: batch_latency.as_deref().map(view),
                 wrk_mean_us: rewritten()
                     .filter(|_| !plan.dialect.is_compat() && !plan.once)
@@ -89,6 +90,7 @@ impl Document {
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
             censored: censored.as_deref().map(view),
             timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
+            stages: if plan.dialect.is_compat() { Vec::new() } else { StageRow::of(plan, outcome) },
             threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
             thread_rates: ThreadRates::of(super::super::rates(plan, &outcome.totals.rates)),
             script: (plan.script.is_some() && !outcome.has_lost_threads())
@@ -108,6 +110,15 @@ impl Tool {
         let (name, version) = (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         Self { name, version, backend: backend.to_owned() }
     }
+}
+
+/// The latencies by the class of the status.
+fn classes(
+    by_class: &ByClass<u64>,
+    view: impl Fn(&onrush_stats::Distribution<u64>) -> Distribution,
+) -> BTreeMap<String, Distribution> {
+    let of = |class| Some((format!("{class}xx"), view(by_class.of(class)?)));
+    ByClass::<u64>::CLASSES.into_iter().filter_map(of).collect()
 }
 
 /// The notes on a run, without those that repeat a figure.

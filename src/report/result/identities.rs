@@ -51,13 +51,15 @@ impl Document {
     }
 
     fn distributions(&self) -> Vec<&Distribution> {
-        let Latency { service, scheduled, batch, wrk, wrk_mean_us: _ } = &self.latency;
+        let Latency { service, scheduled, by_class, batch, wrk, wrk_mean_us: _ } = &self.latency;
         let views = [Some(service), scheduled.as_ref(), batch.as_ref(), wrk.as_ref(), self.censored.as_ref()];
         let of_open_loop =
             self.open_loop.iter().flat_map(|it| [Some(&it.lateness), it.censored.as_ref(), it.in_flight.as_ref()]);
         let phases = self.phases.iter();
         let of_phases = phases.flat_map(|it| [Some(&it.connect), it.tls.as_ref(), Some(&it.ttfb), Some(&it.ttlb)]);
-        views.into_iter().chain(of_open_loop).chain(of_phases).flatten().collect()
+        let of_classes = by_class.values().map(Some);
+        let of_stages = self.stages.iter().map(|stage| Some(&stage.latency));
+        views.into_iter().chain(of_classes).chain(of_stages).chain(of_open_loop).chain(of_phases).flatten().collect()
     }
 
     /// Every request ended in one way. What a thread that was lost had in flight is unknown.
@@ -121,6 +123,16 @@ impl Document {
         for (name, view, has_all) in views {
             let counted = (name, u128::from(view.count));
             if has_all { equal(counted, completed)? } else { at_most(counted, completed)? }
+        }
+        if !self.stages.is_empty() {
+            let of_stages = ("the sum of stages.completed", total(self.stages.iter().map(|stage| stage.completed)));
+            equal(of_stages, completed)?;
+        }
+        for (class, view) in &self.latency.by_class {
+            let hundreds = class.strip_suffix("xx").and_then(|class| class.parse::<u16>().ok()).unwrap_or_default();
+            let statuses = self.status.iter().filter(|(status, _)| **status / 100 == hundreds);
+            let of_class = (&*format!("the number of {class} in status"), total(statuses.map(|(_, count)| *count)));
+            equal((&format!("latency.by_class.{class}.count"), u128::from(view.count)), of_class)?;
         }
         let started = ("requests.started", u128::from(self.requests.started));
         let lateness = self.open_loop.as_ref().map(|it| ("open_loop.lateness.count", u128::from(it.lateness.count)));

@@ -3,7 +3,7 @@
 //! The sum does not depend on the order in which the documents are given: they are added in the order in which their
 //! runs began.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onrush_stats::{Corrupt, Distribution as Values};
 
@@ -108,6 +108,7 @@ impl Document {
             verdict: _,
             gates: _,
             thread_rates: _,
+            stages: _,
             sockets: _,
             until: _,
             experiment: _,
@@ -117,6 +118,7 @@ impl Document {
         self.verdict = None;
         self.gates.clear();
         self.thread_rates = None;
+        self.stages.clear();
         self.sockets = None;
         self.until = None;
         self.experiment = None;
@@ -164,6 +166,7 @@ impl Latency {
         Ok(Self {
             service: service.ok_or(Corrupt::Count)?,
             scheduled: all(documents, |document| document.latency.scheduled.as_ref())?,
+            by_class: by_class(documents)?,
             batch: total(documents.iter().filter_map(|document| document.latency.batch.as_ref()))?,
             // wrk's mean over several runs cannot be computed from a sum.
             wrk_mean_us: if let [only] = documents { only.latency.wrk_mean_us } else { None },
@@ -213,6 +216,23 @@ impl Phases {
         let (Some(connect), Some(ttfb), Some(ttlb)) = (connect, ttfb, ttlb) else { return Ok(None) };
         Ok(Some(Self { connect, tls, ttfb, ttlb }))
     }
+}
+
+/// The sums by the class of the status; none if a document lacks them that has such statuses: it is of an older version.
+fn by_class(documents: &[&Document]) -> Result<BTreeMap<String, Distribution>, Corrupt> {
+    let lacks = |document: &&Document| {
+        document.latency.by_class.is_empty() && document.status.range(300..600).any(|(_, count)| *count > 0)
+    };
+    if documents.iter().any(lacks) {
+        return Ok(BTreeMap::new());
+    }
+    let classes = documents.iter().flat_map(|document| document.latency.by_class.keys());
+    let classes: BTreeSet<&String> = classes.collect();
+    let sum = |class: &String| {
+        let sum = total(documents.iter().filter_map(|document| document.latency.by_class.get(class)))?;
+        Ok(sum.map(|sum| (class.clone(), sum)))
+    };
+    classes.into_iter().filter_map(|class| sum(class).transpose()).collect()
 }
 
 /// The sum of a view that all documents have.

@@ -20,6 +20,7 @@ mod shown;
 mod socket_samples;
 mod sockets;
 mod sources;
+mod stage;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -51,6 +52,7 @@ pub use shown::{Shown, ThreadRates};
 pub use socket_samples::{Extent, SocketSamples};
 pub use sockets::{Buffer, Sockets};
 pub use sources::{Source, Sources};
+pub use stage::StageRow;
 pub use thread::{Lateness, Thread, Waits};
 pub use unavailable::{Span, Unavailable};
 pub use until::{Known, Until};
@@ -135,6 +137,9 @@ pub struct Document {
     /// The run row by row. A row is a second, or a multiple of it doubled until there are at most 1,200 rows. Their
     /// lengths add up to the duration, and their content to the totals.
     pub timeline: Vec<Row>,
+    /// The stages of the run, if it has several (`--stages`); left out of sums, and where a tool is imitated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageRow>,
     /// The generator's threads.
     pub threads: Vec<Thread>,
     /// Their requests per second, as in the row `Req/Sec`; left out of sums, and where they are not numbers.
@@ -292,6 +297,10 @@ pub struct Latency {
     /// responses only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<Distribution>,
+    /// Of these (with a schedule: of `scheduled`), the responses with a status of 300 to 599, by its class: `3xx`, `4xx`,
+    /// `5xx`; what is left are those with 2xx. Only where there are any, and where no tool is imitated.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_class: BTreeMap<String, Distribution>,
     /// Of batches, to the last byte of their last response; only where a script sends several requests at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Distribution>,

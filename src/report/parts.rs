@@ -1,0 +1,214 @@
+//! The parts of a run with latencies of their own: its stages, and the responses by the class of their status.
+
+use onrush_stats::{Corrupt, Distribution as Values, has_enough_beyond};
+use onrush_text::units::{exact, per_second, percentage, thousands, time_us};
+use std::time::Duration;
+
+use super::NS_PER_US;
+use super::result::{Document, StageRow};
+
+/// Classes with at most this share of the responses are not shown.
+const CLASS_SHARE_MIN: f64 = 0.01;
+/// Medians are different if the largest is more than this multiple of the smallest.
+const MEDIANS_DIFFER: f64 = 1.25;
+
+/// A small table: one row for each part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The headings; the first is that of the parts' names.
+    pub headings: Vec<&'static str>,
+    /// The cells of each part, beginning with its name.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Parts {
+    /// Names on the left, figures on the right.
+    pub fn text(&self) -> String {
+        let headings: Vec<String> = self.headings.iter().map(|heading| (*heading).to_owned()).collect();
+        let lines: Vec<&Vec<String>> = std::iter::once(&headings).chain(&self.rows).collect();
+        let widths: Vec<usize> = (0..headings.len())
+            .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+            .collect();
+        let mut text = String::new();
+        for (index, line) in lines.into_iter().enumerate() {
+            // The names are indented below their heading.
+            let name = if index == 0 { format!("  {}", line[0]) } else { format!("    {}", line[0]) };
+            text += &format!("{name:<0$}", widths[0] + 4);
+            line[1..]
+                .iter()
+                .zip(&widths[1..])
+                .for_each(|(cell, width)| text += &format!("{cell:>0$}", width.max(&6) + 3));
+            text += "\n";
+        }
+        text
+    }
+
+    /// A table in Markdown.
+    pub fn markdown(&self) -> String {
+        let row = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+        let rule: Vec<&str> =
+            self.headings.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "--:" }).collect();
+        let rows = self.rows.iter().map(|cells| row(cells.iter().map(String::as_str).collect()));
+        row(self.headings.clone()) + &row(rule) + &rows.collect::<String>()
+    }
+}
+
+/// The stages of a run, if it has several.
+///
+/// # Errors
+///
+/// When a histogram cannot be read.
+pub fn stages(document: &Document) -> Result<Option<Parts>, Corrupt> {
+    if document.stages.is_empty() {
+        return Ok(None);
+    }
+    let has_rate = document.stages.iter().any(|stage| stage.asked_per_s.is_some());
+    let mut headings = vec!["Stage", "asked", "reached", "50%", "99%"];
+    headings.extend(has_rate.then_some("late"));
+    headings.push("errors");
+    let rows: Result<Vec<Vec<String>>, Corrupt> = document.stages.iter().map(|stage| row(stage, has_rate)).collect();
+    Ok(Some(Parts { headings, rows: rows? }))
+}
+
+/// The cells of a stage.
+fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
+    let seconds = |s: f64| exact(Duration::from_millis((s.clamp(0.0, 3e9) * 1e3).round() as u64));
+    let connections =
+        stage.connections.map(|(from, to)| if from == to { format!("c={to}") } else { format!("c={from}..{to}") });
+    let rate = stage.asked_per_s.map(|per_s| format!("{}/s", per_second(per_s)));
+    let asked: Vec<String> = rate.into_iter().chain(connections).collect();
+    let latency = stage.latency.values()?;
+    let mut cells = vec![
+        format!("{}-{}", seconds(stage.start_s), seconds(stage.start_s + stage.length_s)),
+        asked.join(" "),
+        format!("{}/s", per_second(stage.rate_per_s)),
+        percentile(&latency, 50.0),
+        percentile(&latency, 99.0),
+    ];
+    if has_rate {
+        let late = stage.late.unwrap_or_default() + stage.dropped.unwrap_or_default();
+        let all = stage.started + stage.dropped.unwrap_or_default();
+        cells.push(match (late, all) {
+            (_, 0) => "-".to_owned(),
+            (0, _) => "0 %".to_owned(),
+            _ => percentage(late as f64 / all as f64),
+        });
+    }
+    cells.push(thousands(stage.errors.total()));
+    Ok(cells)
+}
+
+/// A percentile with a unit; a dash where too few values lie beyond it.
+fn percentile(latency: &Values<u64>, percent: f64) -> String {
+    if !has_enough_beyond(percent, latency.count()) {
+        return "-".to_owned();
+    }
+    time_us(latency.percentile(percent) as f64 / NS_PER_US)
+}
+
+/// The responses by the class of their status, if more than one class has a share that matters, and their medians
+/// differ.
+///
+/// # Errors
+///
+/// When a histogram cannot be read.
+pub fn classes(document: &Document) -> Result<Option<Parts>, Corrupt> {
+    let by_class = &document.latency.by_class;
+    let is_known = |status: u16| (200..600).contains(&status);
+    if by_class.is_empty() || !document.status.keys().all(|status| is_known(*status)) {
+        return Ok(None);
+    }
+    let all = document.shown_latency().values()?;
+    let mut others = Values::new();
+    let mut classes = Vec::new();
+    for (class, latency) in by_class {
+        let latency = latency.values()?;
+        others += &latency;
+        classes.push((class.as_str(), latency));
+    }
+    classes.insert(0, ("2xx", all.without(&others)));
+    let share = |latency: &Values<u64>| latency.count() as f64 / all.count().max(1) as f64;
+    classes.retain(|(_, latency)| share(latency) > CLASS_SHARE_MIN);
+    let medians: Vec<u64> = classes.iter().map(|(_, latency)| latency.percentile(50.0)).collect();
+    let (least, most) = (medians.iter().min().copied().unwrap_or(0), medians.iter().max().copied().unwrap_or(0));
+    if classes.len() < 2 || most as f64 <= least as f64 * MEDIANS_DIFFER {
+        return Ok(None);
+    }
+    let rows = classes.iter().map(|(class, latency)| {
+        vec![(*class).to_owned(), percentile(latency, 50.0), percentile(latency, 99.0), percentage(share(latency))]
+    });
+    Ok(Some(Parts { headings: vec!["Status", "50%", "99%", "responses"], rows: rows.collect() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::schedule::{Rate, Stage};
+    use onrush_plan::{Dialect, Plan};
+    use onrush_stats::Totals;
+
+    use super::super::fixtures;
+    use super::*;
+    use crate::run::Outcome;
+
+    /// Two stages of five seconds, of 100/s and of 300/s, of which the second keeps up less well.
+    fn staged() -> (Plan, Outcome) {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 10, 1, 1);
+        let stage = |per_s| {
+            let rate = Rate::from_per_second(per_s).unwrap();
+            Stage { length: Some(Duration::from_secs(5)), from: rate, to: rate }
+        };
+        let mut schedule = fixtures::schedule(1);
+        schedule.stages = vec![stage(100), stage(300)];
+        plan.schedule = Some(schedule);
+        let mut outcome = fixtures::flawless(1_500, 1);
+        outcome.elapsed = Duration::from_secs(10);
+        for (completed, late, ms) in [(500, 0, 1), (1_000, 700, 40)] {
+            let mut totals = Totals::default();
+            (totals.counters.started, totals.counters.completed) = (completed, completed);
+            let open_loop = totals.open_loop.get_or_insert_default();
+            open_loop.scheduled.record_many(ms * 1_000_000, completed);
+            open_loop.late = late;
+            outcome.totals.open_loop.get_or_insert_default().scheduled += &open_loop.scheduled;
+            outcome.stages.push(totals);
+        }
+        (plan, outcome)
+    }
+
+    #[test]
+    fn each_stage_has_a_row() {
+        let (plan, outcome) = staged();
+        let parts = stages(&Document::judged(&plan, &outcome)).unwrap().unwrap();
+        let text = "  Stage         asked    reached       50%       99%     late   errors\n    \
+                    0s-5s    100.00/s   100.00/s    1.00ms         -      0 %        0\n    \
+                    5s-10s   300.00/s   200.00/s   40.00ms   40.00ms     70 %        0\n";
+        assert_eq!(parts.text(), text);
+        assert_eq!(
+            parts.markdown().lines().last(),
+            Some("| 5s-10s | 300.00/s | 200.00/s | 40.00ms | 40.00ms | 70 % | 0 |")
+        );
+        let mut single = plan;
+        single.schedule.as_mut().unwrap().stages.truncate(1);
+        assert_eq!(stages(&Document::judged(&single, &outcome)).unwrap(), None);
+    }
+
+    #[test]
+    fn classes_are_shown_where_their_medians_differ_and_none_is_rare() {
+        let plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        let shown = |errors: u64, ms: u64| {
+            let mut outcome = fixtures::flawless(10_000 - errors, 1);
+            outcome.totals.counters.completed = 10_000;
+            for _ in 0..errors {
+                outcome.totals.statuses.record(503);
+                outcome.totals.latency.record(ms * 1_000_000);
+                outcome.totals.by_class.get_or_insert_default().record(503, ms * 1_000_000);
+            }
+            classes(&Document::judged(&plan, &outcome)).unwrap().map(|parts| parts.rows)
+        };
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let both = vec![row(["2xx", "1.00ms", "1.00ms", "75 %"]), row(["5xx", "20.00ms", "20.00ms", "25 %"])];
+        assert_eq!(shown(2_500, 20), Some(both));
+        assert_eq!(shown(2_500, 1), None, "as fast");
+        assert_eq!(shown(100, 20), None, "one in a hundred");
+        assert_eq!(shown(0, 1), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Latencies by the class of the status: fast error pages make percentiles look good, slow ones bad.
+
+use std::ops::AddAssign;
+
+use super::{Count, Distribution};
+
+/// The latencies of responses with a status of 300 to 599, by its class.
+#[derive(Clone, Debug)]
+pub struct ByClass<C: Count> {
+    /// `None` until there is one.
+    classes: [Option<Box<Distribution<C>>>; 3],
+}
+
+impl<C: Count> ByClass<C> {
+    /// The hundreds of their statuses.
+    pub const CLASSES: [u16; 3] = [3, 4, 5];
+
+    /// Records the latency, in nanoseconds, of a response with this status.
+    pub fn record(&mut self, status: u16, latency_ns: u64) {
+        if let Some(index) = Self::CLASSES.iter().position(|class| *class == status / 100) {
+            self.classes[index].get_or_insert_default().record(latency_ns);
+        }
+    }
+
+    /// The latencies of the responses with a status of one of [`Self::CLASSES`], if there are any.
+    pub fn of(&self, class: u16) -> Option<&Distribution<C>> {
+        let index = Self::CLASSES.iter().position(|known| *known == class)?;
+        self.classes[index].as_deref().filter(|latencies| latencies.count() > 0)
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.classes.iter_mut().flatten().for_each(|latencies| latencies.clear());
+    }
+}
+
+impl<C: Count> Default for ByClass<C> {
+    fn default() -> Self {
+        Self { classes: [const { None }; 3] }
+    }
+}
+
+impl<A: Count, B: Count> AddAssign<&ByClass<B>> for ByClass<A> {
+    fn add_assign(&mut self, other: &ByClass<B>) {
+        for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
+            if let Some(theirs) = theirs.as_deref().filter(|theirs| theirs.count() > 0) {
+                **mine.get_or_insert_default() += theirs;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_has_its_own_latencies_and_successes_have_none() {
+        let mut one = ByClass::<u32>::default();
+        [(200, 1), (302, 2), (404, 3), (499, 5), (600, 9)].into_iter().for_each(|(status, ns)| one.record(status, ns));
+        let mut sum = ByClass::<u64>::default();
+        sum += &one;
+        one.clear();
+        one.record(503, 7);
+        sum += &one;
+        let counts = [2, 3, 4, 5, 6].map(|class| sum.of(class).map(|latencies| (latencies.count(), latencies.sum())));
+        assert_eq!(counts, [None, Some((1, 2)), Some((2, 8)), Some((1, 7)), None]);
+    }
+}
