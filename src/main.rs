@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use onrush::cli::{self, Invocation};
 use onrush::program::{self, EXIT_WRONG, Screen, memory, say};
-use onrush::report::show::Printed;
+use onrush::report::form::Printed;
 use onrush::{compare, report, serve, tables};
 use onrush_engine::backend::memory::Memory;
 

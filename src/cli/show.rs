@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::arguments::{Subcommand, switch, text};
-use crate::report::show::{Form, Show};
+use crate::report::form::Form;
+use crate::report::show::Show;
 
 /// What `onrush show --help` prints.
 pub(super) const HELP: &str = "\

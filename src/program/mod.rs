@@ -189,16 +189,30 @@ impl Ending<'_> {
         let (first_lines, mut screen) = (opening.text(), opening.screen);
         let plan = self.plan;
         let interrupt = self.interrupt.clone();
+        // The files and the report are functions of it.
+        let document = self.step(|| Ok(Document::of(plan, &outcome, &judgement)));
         if !plan.show.files().is_empty() {
             self.was_written = true;
-            self.step(|| files.write(&Document::of(plan, &outcome, &judgement)));
+            if let Some(document) = &document {
+                self.step(|| {
+                    files.write(document);
+                    Ok(())
+                });
+            }
             self.fates.wait(GRACE);
         }
         // The reader of the report may block, and `done` may loop: from here on the first signal quits.
         interrupt.blocking(|| {
-            self.step(|| screen.print(&(first_lines + &report(plan, &outcome, &judgement))));
+            let text = document.and_then(|document| self.step(|| report(plan, &outcome, &document)));
+            self.step(|| {
+                screen.print(&(first_lines + &text.unwrap_or_default()));
+                Ok(())
+            });
             if !screen.has_lost_reader() {
-                self.step(|| print_notes(plan, &outcome, &judgement));
+                self.step(|| {
+                    print_notes(plan, &outcome, &judgement);
+                    Ok(())
+                });
             }
             self.wait_for_files();
             if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
@@ -212,10 +226,9 @@ impl Ending<'_> {
     }
 
     /// Takes one step, and continues even if it fails.
-    fn step(&mut self, work: impl FnOnce()) {
-        if let Err(error) = guard(work) {
-            self.give_up(&error);
-        }
+    fn step<T>(&mut self, work: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
+        let done = guard(work).and_then(|done| done);
+        done.map_err(|error| self.give_up(&error)).ok()
     }
 
     fn wait_for_files(&self) {
@@ -332,12 +345,12 @@ fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
 }
 
 /// What is printed after the run.
-fn report(plan: &Plan, outcome: &Outcome, judgement: &Judgement) -> String {
-    match plan.show.format {
+fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
+    Ok(match plan.show.format {
         _ if plan.once => report::once(outcome),
-        Format::Text => report::closing(plan, outcome),
-        Format::Json => Document::of(plan, outcome, judgement).to_json(),
-    }
+        Format::Text => report::closing(document)?,
+        Format::Json => document.to_json(),
+    })
 }
 
 fn print_notes(plan: &Plan, outcome: &Outcome, judgement: &Judgement) {

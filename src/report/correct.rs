@@ -11,10 +11,31 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use onrush_plan::Plan;
 use onrush_stats::{Distribution, Moments, rank, sample_stdev};
 
 use super::table::Figures;
-use crate::run::nanos;
+use crate::run::{Outcome, nanos};
+
+/// The latencies that wrk would print for this run.
+pub fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
+    let totals = &outcome.totals;
+    // wrk counts a batch as one request.
+    let latency = totals.batch_latency.as_deref().unwrap_or(&totals.latency);
+    Rewritten::new(latency, plan.timeout, spacing_of(plan, outcome))
+}
+
+/// wrk's E for this run, in whole microseconds.
+pub fn spacing_of(plan: &Plan, outcome: &Outcome) -> u64 {
+    let counters = &outcome.totals.counters;
+    // Connections that were not needed at a time did not contribute to the rate.
+    let unneeded = counters.occupancy.done_ns / (outcome.elapsed.as_nanos() as u64).max(1);
+    let connections = match &plan.levels {
+        Some(_) => plan.load.connections.saturating_sub(unneeded as u32),
+        None => plan.load.connections,
+    };
+    spacing_us(outcome.elapsed, counters.batches, connections)
+}
 
 /// Latencies in whole microseconds, rewritten as wrk does.
 #[derive(Clone, Debug)]
@@ -40,7 +61,8 @@ struct Train {
 }
 
 impl Rewritten {
-    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` comes from [`spacing_us`].
+    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` is E; [`number`] says how many
+    /// there will be.
     pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
         let longest = timeout.map_or(u64::MAX, nanos);
         let mut rewritten = Self {
@@ -108,7 +130,7 @@ impl Rewritten {
     /// Adds a recorded value and all that wrk derives from it.
     fn add(&mut self, value: u64, count: u64) {
         let spacing = self.spacing_us;
-        let added = if spacing == 0 || value < 2 * spacing { 0 } else { value.div_ceil(spacing) - 2 };
+        let added = added(value, spacing);
         self.trains.push(Train { value, count, added });
         self.min_us = self.min_us.min(value - added * spacing);
         self.count += count * (1 + added);
@@ -150,6 +172,18 @@ impl Rewritten {
         };
         self.trains.iter().map(|train| train.count * up_to(train)).sum()
     }
+}
+
+/// How many latencies there are when they are rewritten, however many that may be.
+pub fn number(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> u128 {
+    let longest = timeout.map_or(u64::MAX, nanos);
+    let values = latency.values().filter(|&(value, _)| value <= longest);
+    values.map(|(value, count)| u128::from(count) * (1 + u128::from(added(microseconds(value), spacing_us)))).sum()
+}
+
+/// How many values wrk adds below one, where E is `spacing`.
+fn added(value: u64, spacing: u64) -> u64 {
+    if spacing == 0 || value / 2 < spacing { 0 } else { value.div_ceil(spacing) - 2 }
 }
 
 /// wrk's E: the mean spacing of the batches on one connection in whole microseconds. Zero if there were fewer batches

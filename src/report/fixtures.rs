@@ -24,6 +24,11 @@ impl Document {
     }
 }
 
+/// The report of a run below its first lines.
+pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
+    super::closing(&Document::judged(plan, outcome)).unwrap()
+}
+
 /// A run of full length, on one address, with these counters and nothing else.
 pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
     Outcome {

@@ -3,8 +3,9 @@
 use onrush_plan::{Dialect, Plan};
 use onrush_stats::{OpenLoop, Row};
 
+use super::NS_PER_US;
+use super::correct::rewritten;
 use super::failure::{class, why};
-use super::{NS_PER_US, rewritten};
 use crate::run::Outcome;
 use crate::script::{LedgerRow, Summary, View};
 

@@ -5,11 +5,12 @@ use onrush_plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic
 use onrush_stats::{Distribution, rank};
 use onrush_text::units;
 
+use super::NS_PER_US;
 use super::bounds::{Bounds, Missing};
 use super::gate::{Gate, Judged};
+use super::latency::Latency;
 use super::rate::{asked_by_end_per_s, asked_per_s, counted, rate};
 use super::unavailable::Unavailable;
-use super::{Latency, NS_PER_US};
 use crate::run::{Ended, Outcome};
 use crate::verdict::Verdict;
 

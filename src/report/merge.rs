@@ -10,8 +10,8 @@ use anyhow::{anyhow, bail, ensure};
 use onrush_plan::{Kind, Output};
 
 use super::files::{self, Fates, Files};
+use super::form::{self, Form, Printed};
 use super::result::{self, Different, Document, Named};
-use super::show::{self, Form, Printed};
 use super::{export, input};
 
 /// What to add up, and where the sum goes.
@@ -61,7 +61,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&Fates)) -> anyhow::Result<Printed> 
     }
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => Printed::default(),
-        (false, true) if stdout().is_terminal() => show::print(&sum, Form::Report, false)?,
+        (false, true) if stdout().is_terminal() => form::print(&sum, Form::Report, false)?,
         _ => {
             let text = input::readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
             Printed { text, notes: Vec::new() }

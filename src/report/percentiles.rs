@@ -26,8 +26,8 @@ pub struct Percentiles<'a> {
 }
 
 impl Percentiles<'_> {
-    /// The lines for these latencies, which with a rate count from when requests were due.
-    pub fn render(&self, has_rate: bool, recorded: &Spectrum, service: impl FnOnce() -> Spectrum) -> String {
+    /// The lines for these latencies, which with a rate count from when requests were due, and for the service latency.
+    pub fn render(&self, has_rate: bool, recorded: &Spectrum, service: Option<&Spectrum>) -> String {
         let is_wrk2s = self.has_spectrum || self.has_service || self.is_native && self.asked.is_none();
         match self.asked {
             _ if !self.is_native && !self.are_asked_for => String::new(),
@@ -38,13 +38,13 @@ impl Percentiles<'_> {
     }
 
     /// wrk2's blocks, or without the spectrum only their lists.
-    fn blocks(&self, recorded: &Spectrum, service: impl FnOnce() -> Spectrum) -> String {
+    fn blocks(&self, recorded: &Spectrum, service: Option<&Spectrum>) -> String {
         let block = |spectrum: &Spectrum, name| {
             let list = spectrum.list(name, self.asked, self.is_native);
             if self.has_spectrum { list + &spectrum.detail() } else { list }
         };
-        let text = block(recorded, spectrum::RECORDED);
-        if self.has_service { text + "\n" + &block(&service(), spectrum::UNCORRECTED) } else { text }
+        let service = service.map_or(String::new(), |it| format!("\n{}", block(it, spectrum::UNCORRECTED)));
+        block(recorded, spectrum::RECORDED) + &service
     }
 
     /// The percentiles with enough values beyond them, and the maximum.

@@ -1,6 +1,6 @@
 //! The table of wrk and of its centminmod fork: headings, rows, percentiles and cells.
 
-use onrush_plan::{Percent, Plan};
+use onrush_plan::Percent;
 use onrush_stats::{Binned, Distribution};
 use onrush_text::units;
 
@@ -53,11 +53,6 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The layout that a plan asks for.
-    pub fn of(plan: &Plan) -> Self {
-        if plan.show.cmm_layout { Self::Cmm } else { Self::Wrk }
-    }
-
     /// The headings.
     pub fn header(self) -> &'static str {
         match self {

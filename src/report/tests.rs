@@ -2,11 +2,20 @@
 
 use std::time::Duration;
 
+use onrush_plan::{Breakout, Dialect, Show, Stop};
 use onrush_stats::{Cause, Counters, Phase};
 
-use super::fixtures::{fail, outcome, plan, shaped};
+use super::fixtures::{closing, fail, outcome, plan, shaped};
+use super::form::{Form, text};
+use super::result::Document;
+use super::text::Totals;
 use super::*;
 use crate::run::Ended;
+
+/// The lines below the table.
+fn summary(plan: &Plan, outcome: &Outcome) -> Totals {
+    text(&Document::judged(plan, outcome), Form::Report, false).unwrap().totals
+}
 
 /// The report of one run.
 fn report(plan: &Plan, outcome: &Outcome) -> String {
@@ -125,7 +134,7 @@ fn rates_are_those_of_the_document_natively_and_of_whole_microseconds_in_wrks_pl
         let plan = plan(dialect, "http://h/", 1, 1, 1);
         let mut outcome = outcome(10, counters(3, 3_000));
         outcome.elapsed = Duration::from_nanos(10_900);
-        let document = result::Document::judged(&plan, &outcome);
+        let document = Document::judged(&plan, &outcome);
         (summary(&plan, &outcome).render().lines().nth(1).unwrap().to_owned(), format!("{:.2}", document.rate_per_s))
     };
     assert_eq!(rates(Dialect::Native), ("Requests/sec: 275229.36".to_owned(), "275229.36".to_owned()));
@@ -147,7 +156,7 @@ fn what_a_warm_up_left_in_flight_is_in_the_rate_unless_nothing_balances_it_at_th
         outcome.ended = ended;
         for dialect in [Dialect::Native, Dialect::WrkCmm] {
             let plan = plan(dialect, "http://h/", 1, 1, 1);
-            let (document, text) = (result::Document::judged(&plan, &outcome), summary(&plan, &outcome).render());
+            let (document, text) = (Document::judged(&plan, &outcome), summary(&plan, &outcome).render());
             assert_eq!((document.rate_per_s, document.requests.completed), (rate as f64, 150), "{ended:?} {carried}");
             let line = format!("\nRequests/sec: {:9.2}\nTransfer/sec:      2.93KB\n", rate as f64);
             assert!(text.ends_with(&line), "{ended:?} {carried}: {text}");

@@ -29,13 +29,37 @@ impl Distribution<u64> {
     ///
     /// If the bytes are no histogram, or contradict the figures.
     pub fn decode(bytes: &[u8], moments: Moments) -> Result<Self, Corrupt> {
+        let mut distribution = Self::with_bins(bytes)?;
+        distribution.set_moments(moments)?;
+        Ok(distribution)
+    }
+
+    /// The distribution with the bins that [`Distribution::encode`] wrote, whose other figures are those of the bins.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no histogram.
+    pub fn decode_bins(bytes: &[u8]) -> Result<Self, Corrupt> {
+        let mut distribution = Self::with_bins(bytes)?;
+        let binned = distribution.binned();
+        let moments = binned.bins().last().map(|(values, _)| {
+            // The last bin of all goes beyond the highest value.
+            let max = (*values.end()).min(HIGHEST);
+            let mean = binned.mean().min(max as f64);
+            Moments { count: distribution.count(), mean, stdev: binned.stdev(), min: binned.min(), max }
+        });
+        moments.map_or(Ok(()), |moments| distribution.set_moments(moments))?;
+        Ok(distribution)
+    }
+
+    /// The bins, without the other figures.
+    fn with_bins(bytes: &[u8]) -> Result<Self, Corrupt> {
         let whole = inflated(bytes).ok_or(Corrupt::Bytes)?;
         let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
         let mut distribution = Self::new();
         for bin in read.iter_recorded() {
             distribution.bins.record(bin.value_iterated_to().min(HIGHEST), bin.count_at_value());
         }
-        distribution.set_moments(moments)?;
         Ok(distribution)
     }
 
@@ -78,6 +102,9 @@ mod tests {
             let mut twice = before.clone();
             twice += &before;
             assert_eq!(sum.moments(), twice.moments(), "more figures can be added");
+            let bins = Distribution::decode_bins(&before.encode()).unwrap();
+            assert!(bins.binned().bins().eq(before.binned().bins()), "the same without the figures");
+            assert_eq!(bins.count(), before.count());
         }
     }
 

@@ -214,7 +214,7 @@ fn the_document_has_exactly_the_keys_that_apply(context: &Context) {
     assert_eq!(keys(&native["latency"]), "service wrk_mean_us");
     assert_eq!(keys(&native["latency"]["service"]), "count hdr max_us mean_us min_us percentiles_us stdev_us");
     let (_, wrk) = document(context.called("wrk").words("-t1 -c1 -n10").word(url(&server, "/")), &scratch);
-    assert_eq!(keys(&wrk["latency"]), "service wrk");
+    assert_eq!(keys(&wrk["latency"]), "service wrk wrk_spacing_us");
 }
 
 fn jq_reads_the_document(context: &Context) {

@@ -32,6 +32,16 @@ fn a_saved_result_is_the_report_that_was_printed(context: &Context) {
         assert_eq!((&shown.stdout, &shown.stderr), (&run.stdout, &run.stderr), "{words}");
     }
     assert_eq!(fs::read(&path).unwrap()[..2], [0x1f, 0x8b]);
+    // As another tool, which prints no notes.
+    let slow = scratch.file("slow.toml", "latency_us = 4321.0\njitter_us = 90000.0\n");
+    for words in ["wrk -d3s -c4 -L", "wrk-cmm -d3s -c4 -L -b", "wrk2 -d3s -c9 -R50 -L -U", "wrk2 -d3s -c9 -R900"] {
+        let words = format!("--compat {words} --notes=off --io").replace(" -b ", " --breakout ");
+        let onrush = context.onrush().words(&words).word(format!("sim:{}", slow.display()));
+        let run = onrush.word("-o").word(&path).word("http://127.0.0.1:8080/").run_plain();
+        let shown = context.onrush().word("show").word(&path).run_plain();
+        assert_eq!((run.code, shown.code), (0, 0), "{run:?} {shown:?}");
+        assert_eq!(shown.stdout, run.stdout, "{words}");
+    }
 }
 
 fn standard_output_takes_the_document_and_standard_input_gives_it_back(context: &Context) {

@@ -8,8 +8,8 @@ use onrush_stats::silences::GAP_MIN_NS;
 use onrush_stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
 use rustix::io::Errno;
 
+use super::super::correct::rewritten;
 use super::super::failure::Failure;
-use super::super::rewritten;
 use super::super::silences::silences;
 use super::super::unavailable::Unavailable;
 use super::fold::in_order;

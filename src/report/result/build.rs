@@ -1,21 +1,21 @@
 //! Builds the document from the plan and the outcome.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
-use onrush_plan::{Plan, secrets};
+use onrush_plan::{Dialect, Plan, secrets};
 use onrush_stats::timeline::{RowFigures, Timeline};
-use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, Occupancy, Stats};
+use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, Stats};
 use onrush_text::escape;
 
+use super::super::Judgement;
+use super::super::correct::{rewritten, spacing_of};
 use super::super::failure::why_row;
 use super::super::rate::{counted, rate};
-use super::super::{Judgement, rewritten};
 use super::distribution::figure;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
-    Requests, Row, RowLatency, SCHEMA, Script, Shown, StageRow, Thread, ThreadRates, Tls, Tool, distribution,
+    Requests, Row, RowLatency, SCHEMA, Script, Shown, StageRow, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
 };
 use crate::run::{Ended, Outcome, host, nanos};
 
@@ -42,6 +42,7 @@ impl Document {
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
         let requests = Requests::of(counters, open_loop);
+        let is_rewritten = open_loop.is_none() && plan.dialect.is_compat();
         let rewritten = || open_loop.is_none().then(|| rewritten(plan, outcome));
         Self {
             schema: SCHEMA,
@@ -81,7 +82,9 @@ impl Document {
                 wrk_mean_us: rewritten()
                     .filter(|_| !plan.dialect.is_compat() && !plan.once)
                     .and_then(|rewritten| rewritten.mean_us()),
-                wrk: rewritten().filter(|_| plan.dialect.is_compat()).map(|rewritten| view(&rewritten.distribution())),
+                wrk: rewritten().filter(|_| is_rewritten).map(|rewritten| view(&rewritten.distribution())),
+                wrk_spacing_us: is_rewritten.then(|| spacing_of(plan, outcome)),
+                wrk2: open_loop.and_then(|open_loop| open_loop.wrk2.as_deref()).map(Wrk2::of),
             },
             open_loop: open_loop.and_then(|open_loop| {
                 let rates = (rate(open_loop.due, duration_s), rate(requests.started, duration_s));
@@ -92,7 +95,7 @@ impl Document {
             timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
             stages: if plan.dialect.is_compat() { Vec::new() } else { StageRow::of(plan, outcome) },
             threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
-            thread_rates: ThreadRates::of(super::super::rates(plan, &outcome.totals.rates)),
+            thread_rates: Some(ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2)),
             script: (plan.script.is_some() && !outcome.has_lost_threads())
                 .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
@@ -218,14 +221,6 @@ impl Host {
             open_files_hard: facts.open_files_hard,
             sysctls: facts.sysctls.iter().cloned().collect::<BTreeMap<_, _>>(),
         }
-    }
-}
-
-impl InFlight {
-    pub(super) fn of(occupancy: &Occupancy, elapsed: Duration) -> Option<Self> {
-        let mean = |sum_ns: u64| sum_ns as f64 / elapsed.as_nanos() as f64;
-        (!elapsed.is_zero())
-            .then(|| Self { mean: mean(occupancy.in_flight_ns), busy_connections: mean(occupancy.busy_ns) })
     }
 }
 

@@ -52,8 +52,23 @@ pub fn distribution(measured: &onrush_stats::Distribution<u64>, percents: Option
             .filter(|_| moments.is_some())
             .map(|percent| (percent, us(measured.percentile(percent.value()))))
             .collect(),
-        hdr: STANDARD.encode(measured.encode()),
+        hdr: encoded(measured),
     }
+}
+
+/// The bins of a distribution as text.
+pub(super) fn encoded(measured: &onrush_stats::Distribution<u64>) -> String {
+    STANDARD.encode(measured.encode())
+}
+
+/// The distribution that has these bins, and no figures of its own.
+///
+/// # Errors
+///
+/// When they cannot be read.
+pub(super) fn binned(hdr: &str) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
+    let bytes = STANDARD.decode(hdr).map_err(|_| Corrupt::Bytes)?;
+    onrush_stats::Distribution::decode_bins(&bytes)
 }
 
 /// Rounds to 14 significant digits, so that a figure that is read and computed again, and differs in its last bits,

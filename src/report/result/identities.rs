@@ -38,6 +38,8 @@ impl Document {
     /// When a distribution cannot be read, or figures contradict each other.
     pub fn check(&self) -> Result<(), Contradiction> {
         self.distributions().into_iter().try_for_each(distribution)?;
+        self.text_latency()?;
+        self.thread_rates.as_ref().map_or(Ok(None), |rates| rates.values(self.imitates(Dialect::Wrk2)))?;
         self.conserved()?;
         self.failures()?;
         self.counts()?;
@@ -51,7 +53,8 @@ impl Document {
     }
 
     fn distributions(&self) -> Vec<&Distribution> {
-        let Latency { service, scheduled, by_class, batch, wrk, wrk_mean_us: _ } = &self.latency;
+        let Latency { service, scheduled, by_class, batch, wrk, wrk_mean_us: _, wrk_spacing_us: _, wrk2: _ } =
+            &self.latency;
         let views = [Some(service), scheduled.as_ref(), batch.as_ref(), wrk.as_ref(), self.censored.as_ref()];
         let of_open_loop =
             self.open_loop.iter().flat_map(|it| [Some(&it.lateness), it.censored.as_ref(), it.in_flight.as_ref()]);

@@ -12,8 +12,8 @@ use super::open_loop::percentiles_us;
 use super::rate;
 use super::sources::Segment;
 use super::{
-    Agreed, Connections, Distribution, Document, Latency, LedgerRow, OpenLoop, Phases, Requests, Script, Sources, Tls,
-    Unavailable, axis,
+    Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, OpenLoop, Phases, Requests, Script,
+    Sources, ThreadRates, Tls, Unavailable, Wrk2, axis,
 };
 
 impl Document {
@@ -47,6 +47,8 @@ impl Document {
         let segments = sources.segments();
         let lasted_ns: u128 = segments.iter().map(Segment::length_ns).sum();
         sum.duration_s = lasted_ns as f64 / 1e9;
+        sum.in_flight = InFlight::sum(&documents, lasted_ns);
+        sum.thread_rates = ThreadRates::sum(&documents)?;
         sum.rate_per_s = rate(documents.iter().map(|document| document.counted()).sum(), sum.duration_s);
         let most = |of: fn(&Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
         sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
@@ -60,11 +62,6 @@ impl Document {
         sum.notes.splice(0..0, sources.note());
         sum.sources = Some(sources);
         Ok(sum)
-    }
-
-    /// The requests that count in the rate, which the document has only implicitly.
-    fn counted(&self) -> u64 {
-        ((self.rate_per_s * self.duration_s).round() as u64).min(self.requests.completed)
     }
 
     /// Adds everything that is a plain count. Each field is named, so that a new one cannot silently keep the first
@@ -84,7 +81,6 @@ impl Document {
             requests,
             bytes_received,
             bytes_sent,
-            in_flight: _,
             connections,
             status,
             errors,
@@ -98,26 +94,24 @@ impl Document {
             incomplete: _,
             sources: _,
             rate_per_s: _,
+            in_flight: _,
             latency: _,
             open_loop: _,
             phases: _,
             censored: _,
             timeline: _,
+            thread_rates: _,
             notes: _,
             // Gates, the verdict and what ended a run are about one run.
             verdict: _,
             gates: _,
-            thread_rates: _,
             stages: _,
             sockets: _,
             until: _,
             experiment: _,
         } = other;
-        // Runs of different lengths have no common average.
-        self.in_flight = None;
         self.verdict = None;
         self.gates.clear();
-        self.thread_rates = None;
         self.stages.clear();
         self.sockets = None;
         self.until = None;
@@ -171,6 +165,9 @@ impl Latency {
             // wrk's mean over several runs cannot be computed from a sum.
             wrk_mean_us: if let [only] = documents { only.latency.wrk_mean_us } else { None },
             wrk: all(documents, |document| document.latency.wrk.as_ref())?,
+            // Runs of different lengths have no common spacing: their rewritten latencies are added.
+            wrk_spacing_us: if let [only] = documents { only.latency.wrk_spacing_us } else { None },
+            wrk2: Wrk2::sum(documents)?,
         })
     }
 }

@@ -7,6 +7,8 @@ mod axis;
 mod build;
 mod distribution;
 mod identities;
+mod imitated;
+mod in_flight;
 mod level;
 mod merge;
 mod moment;
@@ -24,11 +26,13 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod thread_rates;
 mod unavailable;
 mod until;
 mod way;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use onrush_plan::{Dialect, Percent, Place};
 use onrush_stats::Errors;
@@ -41,6 +45,8 @@ use crate::verdict::Verdict;
 pub use super::rate::{counted, rate};
 pub use build::NO_RESPONSE;
 pub use distribution::{Distribution, distribution};
+pub use imitated::Wrk2;
+pub use in_flight::InFlight;
 pub use level::Level;
 pub use moment::Moment;
 pub use named::{Named, counted_twice, in_order};
@@ -48,12 +54,14 @@ pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use read::{damaged, other_file};
 pub use schedule::{Schedule, Stage};
-pub use shown::{Shown, ThreadRates};
+pub use shown::Shown;
 pub use socket_samples::{Extent, SocketSamples};
 pub use sockets::{Buffer, Sockets};
+use sources::nanos;
 pub use sources::{Source, Sources};
 pub use stage::StageRow;
 pub use thread::{Lateness, Thread, Waits};
+pub use thread_rates::ThreadRates;
 pub use unavailable::{Span, Unavailable};
 pub use until::{Known, Until};
 pub use way::{Offer, Way};
@@ -106,7 +114,7 @@ pub struct Document {
     pub bytes_sent: u64,
     /// Complete responses per second; if the run ended with its last request, without those to requests of the warm-up.
     pub rate_per_s: f64,
-    /// Requests in flight, as an average over the measured time; left out of sums.
+    /// Requests in flight, as an average over the measured time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlight>,
     /// Connections.
@@ -142,7 +150,7 @@ pub struct Document {
     pub stages: Vec<StageRow>,
     /// The generator's threads.
     pub threads: Vec<Thread>,
-    /// Their requests per second, as in the row `Req/Sec`; left out of sums, and where they are not numbers.
+    /// Their requests per second, as in the row `Req/Sec`; zeros if there are no samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_rates: Option<ThreadRates>,
     /// The cost of the script, if there is one.
@@ -236,16 +244,6 @@ pub struct Requests {
     pub unsent: Option<u64>,
 }
 
-/// Requests in flight, as an average over the measured time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct InFlight {
-    /// Requests, no matter how they ended.
-    pub mean: f64,
-    /// Connections with at least one request in flight.
-    pub busy_connections: f64,
-}
-
 /// Connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -311,6 +309,13 @@ pub struct Latency {
     /// As the imitated tool would rewrite it; only where one is imitated, and not with a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrk: Option<Distribution>,
+    /// wrk's mean spacing of responses on one connection, in whole microseconds, from which `wrk` follows; zero if there
+    /// were too few. Left out of sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrk_spacing_us: Option<u64>,
+    /// As wrk2 records it; only where wrk2 is imitated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrk2: Option<Wrk2>,
 }
 
 /// The phases of connections and requests, each as measured.
@@ -438,6 +443,16 @@ impl Document {
     pub fn shown_percentile_us(&self, percent: Percent) -> Option<f64> {
         let between = self.bounded().and_then(|open_loop| open_loop.percentiles_us.get(&percent));
         between.map(|between| between.lower).or_else(|| self.shown_latency().percentiles_us.get(&percent).copied())
+    }
+
+    /// How long was measured, as a whole number of nanoseconds.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(nanos(self.duration_s))
+    }
+
+    /// The requests that count in the rate, which the document has only implicitly.
+    pub fn counted(&self) -> u64 {
+        ((self.rate_per_s * self.duration_s).round() as u64).min(self.requests.completed)
     }
 
     /// The document as text, with a line end; the bins of a row of the timeline are on one line.

@@ -77,6 +77,12 @@ impl OpenLoop {
         })
     }
 
+    /// The requests without a complete response, of which so many failed.
+    pub fn incomplete(&self, failed: u64) -> Incomplete {
+        let count = |ages: &Option<Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
+        Incomplete::of(count(&self.censored), count(&self.in_flight), failed)
+    }
+
     /// The ages of requests without a complete response, and of those merely in flight.
     fn ages(&self) -> Result<[onrush_stats::Distribution<u64>; 2], Corrupt> {
         let values = |ages: Option<&Distribution>| ages.map_or_else(|| Ok(Default::default()), Distribution::values);
@@ -93,9 +99,7 @@ impl OpenLoop {
 impl Document {
     /// The requests without a complete response, where the percentiles are lower bounds.
     pub fn incomplete(&self) -> Incomplete {
-        let Some(open_loop) = self.bounded() else { return Incomplete::default() };
-        let count = |ages: &Option<Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
-        Incomplete::of(count(&open_loop.censored), count(&open_loop.in_flight), self.requests.failed())
+        self.bounded().map(|open_loop| open_loop.incomplete(self.requests.failed())).unwrap_or_default()
     }
 
     /// Whether enough values lie beyond a percentile that nobody asked for.

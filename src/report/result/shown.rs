@@ -3,8 +3,6 @@
 use onrush_plan::{Breakout, Show};
 use serde::{Deserialize, Serialize};
 
-use super::super::table::Figures;
-
 /// What the report of the run showed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -19,23 +17,6 @@ pub struct Shown {
     pub breakout: String,
     /// Whether it had wrk-cmm's layout.
     pub cmm_layout: bool,
-}
-
-/// The threads' requests per second, sampled during the run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ThreadRates {
-    /// The arithmetic mean.
-    pub mean: f64,
-    /// The sample standard deviation.
-    pub stdev: f64,
-    /// The smallest sample.
-    pub min: f64,
-    /// The largest sample.
-    pub max: f64,
-    /// The share (0 to 1) of samples at most one standard deviation from the mean; left out if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<f64>,
 }
 
 impl Shown {
@@ -53,25 +34,5 @@ impl Shown {
     /// The phases that had rows.
     pub fn phases(&self) -> Breakout {
         Breakout::named(&self.breakout)
-    }
-}
-
-impl ThreadRates {
-    /// From these figures; `None` if any of them is not a number.
-    pub fn of(figures: Figures) -> Option<Self> {
-        let Figures { mean, stdev, min, max, within } = figures;
-        [mean, stdev, min, max].iter().all(|figure| figure.is_finite()).then_some(Self {
-            mean,
-            stdev,
-            min,
-            max,
-            within,
-        })
-    }
-
-    /// The figures as the table shows them.
-    pub fn figures(self) -> Figures {
-        let Self { mean, stdev, min, max, within } = self;
-        Figures { mean, stdev, min, max, within }
     }
 }

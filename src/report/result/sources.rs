@@ -35,6 +35,9 @@ pub struct Source {
     pub asked: u64,
     /// How many of them were established.
     pub established: u64,
+    /// Threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
 }
 
 /// A span of time in which the same runs took place. Times are nanoseconds since 1970.
@@ -48,6 +51,8 @@ pub(super) struct Segment {
     pub asked: u64,
     /// Those of them that were established.
     pub established: u64,
+    /// Their threads, as far as they are known.
+    pub threads: u64,
 }
 
 impl Sources {
@@ -61,6 +66,7 @@ impl Sources {
                 duration_s: *duration_s,
                 asked: connections.asked,
                 established: connections.established,
+                threads: Some(document.plan.threads),
             };
             Self { count: 1, files: vec![run] }
         });
@@ -95,10 +101,12 @@ impl Sources {
                 now.runs += 1;
                 now.asked += run.asked;
                 now.established += run.established;
+                now.threads += u64::from(run.threads.unwrap_or(0));
             } else {
                 now.runs -= 1;
                 now.asked -= run.asked;
                 now.established -= run.established;
+                now.threads -= u64::from(run.threads.unwrap_or(0));
             }
         }
         if segments.is_empty() {
@@ -107,6 +115,12 @@ impl Sources {
             segments.push(Segment { from_ns: at_ns, until_ns: at_ns, runs: 1, ..Segment::default() });
         }
         segments
+    }
+
+    /// The highest number of threads at one time; `None`: an older version did not keep it of some.
+    pub fn threads(&self) -> Option<u64> {
+        let are_known = self.files.iter().all(|run| run.threads.is_some());
+        self.segments().iter().map(|segment| segment.threads).max().filter(|_| are_known)
     }
 
     /// How long it was from the beginning of the first to the end of the last, in seconds.

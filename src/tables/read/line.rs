@@ -5,7 +5,8 @@ use onrush_plan::Percent;
 /// A line of a report. Cells are as printed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line<'a> {
-    /// `Running 30s test @ http://localhost/`: a report begins.
+    /// `Running 30s test @ http://localhost/`, or `Sum of 3 runs over 30.02s @ http://localhost/` from onrush: a report
+    /// begins.
     Running {
         /// The URL, which may contain spaces.
         url: &'a str,
@@ -90,11 +91,12 @@ impl<'a> Line<'a> {
         let words: Vec<&str> = text.split_whitespace().collect();
         Some(match words[..] {
             ["Running", ..] => Self::Running { url: text.split_once(" test @ ")?.1.trim() },
+            ["Sum", "of", _, "runs", "over", _, "@", ..] => Self::Running { url: text.split_once(" @ ")?.1.trim() },
             [threads, "threads", "and", connections, "connections"] => {
                 Self::Load { threads: threads.parse().ok()?, connections: connections.parse().ok()? }
             }
             // The words after these differ between versions.
-            [rate, "requests/s,", "latency", ..] => Self::Due { rate },
+            [rate, "requests/s,", "latency", ..] | [rate, "requests/s", "each,", "latency", ..] => Self::Due { rate },
             ["Thread", "calibration:", ..] => Self::Calibration,
             ["Thread", "Stats", ..] => Self::Heading,
             ["Latency", "Distribution", ..] => Self::Distribution { kind: text.split_once('(').map(|(_, kind)| kind) },

@@ -8,7 +8,8 @@ use onrush_stats::{Cause, Distribution, Phase};
 use tempfile::TempDir;
 
 use super::*;
-use crate::report::result::{Document, LedgerRow};
+use crate::report::form;
+use crate::report::result::{Document, LedgerRow, Named};
 use crate::report::{self, fixtures};
 use crate::run::Outcome;
 
@@ -443,13 +444,27 @@ fn with_a_rate() -> (Plan, Outcome) {
 fn a_text_of_ours_says_that_it_has_a_rate() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
-    let text = report::opening(&plan) + &report::closing(&plan, &outcome);
+    let text = report::opening(&plan) + &fixtures::closing(&plan, &outcome);
     assert!(text.contains("\n  1000 requests/s, latency counted from when each request was due\n"), "{text}");
     assert!(text.contains("(HdrHistogram - Recorded Latency)\n 50.000% "), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
     let columns = columns(&["tool", "rate", "p50_us"]);
     let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
     assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 2000".to_owned(), Vec::new()));
+}
+
+#[test]
+fn a_text_of_a_sum_of_ours_is_read_as_one_run() {
+    let (plan, outcome) = with_a_rate();
+    let folder = TempDir::new().unwrap();
+    let runs = [0, 1].map(|bytes| fixtures::received(Document::judged(&plan, &outcome), bytes));
+    let named = runs.each_ref().map(|document| Named { name: "a.json", document });
+    let text = form::print(&Document::sum(&named).unwrap(), form::Form::Report, false).unwrap().text;
+    assert!(text.starts_with("Sum of 2 runs over "), "{text}");
+    fs::write(folder.path().join("a.log"), text).unwrap();
+    let columns = columns(&["tool", "rate", "p50_us", "requests"]);
+    let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
+    assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 2000 2000".to_owned(), Vec::new()));
 }
 
 #[test]
@@ -460,7 +475,7 @@ fn a_text_of_ours_has_lines_that_no_text_of_wrk_has() {
     let folder = TempDir::new().unwrap();
     for spectrum in [false, true] {
         (plan.show.percentiles, plan.show.spectrum) = (spectrum, spectrum);
-        let text = report::opening(&plan) + &report::closing(&plan, &outcome);
+        let text = report::opening(&plan) + &fixtures::closing(&plan, &outcome);
         assert!(text.contains("\n     max    1.00ms\n") && text.contains("\n  Status 200: 1,000 · 404: 1\n"), "{text}");
         fs::write(folder.path().join("a.log"), text).unwrap();
         let columns = columns(&["tool", "p99_us", "max_us", "requests"]);

@@ -1,12 +1,16 @@
 //! Sums of hand-made documents, above all of runs that overlap in every way.
 
-use onrush_plan::Random;
+use std::time::Duration;
 
+use onrush_plan::{Dialect, Random};
+
+use super::super::super::form::{self, Form};
 use super::super::named::in_order;
 use super::super::sources::nanos;
 use super::super::tests::{document, scheduled};
 use super::super::{Moment, Row, Span};
 use super::*;
+use crate::report::fixtures;
 
 /// A run of ten connections, with its beginning and its length in milliseconds, that completed `per_ms` requests in each.
 fn run(began_ms: u64, lasted_ms: u64, per_ms: u64) -> Document {
@@ -130,6 +134,100 @@ fn runs_at_the_same_time_add_their_rates_and_those_one_after_another_their_times
         assert_eq!(sum.connections.asked, asked);
         assert_eq!(sum.notes[0], format!("the sum of {words}"));
     }
+}
+
+/// A run as this tool, with a latency and a sample of a thread's rate for each of these numbers.
+fn imitating(dialect: Dialect, began_ms: u64, numbers: &[u64]) -> Document {
+    let mut plan = fixtures::plan(dialect, "http://127.0.0.1:8080/", 1, 2, 10);
+    plan.schedule = (dialect == Dialect::Wrk2).then(|| fixtures::schedule(100));
+    plan.show.percentiles = true;
+    let mut outcome = fixtures::flawless(0, 1);
+    for number in numbers {
+        outcome.totals.latency.record(number * 1_000);
+        outcome.totals.rates.record(*number);
+        if plan.schedule.is_some() {
+            let open_loop = outcome.totals.open_loop.get_or_insert_default();
+            open_loop.complete(number * 2_000, number * 1_000, true);
+            (open_loop.due, _) = (open_loop.due + 1, open_loop.lateness.record(1_000));
+        }
+    }
+    outcome.totals.counters.batches = 20;
+    outcome.totals.counters.occupancy.in_flight_ns = numbers.iter().sum::<u64>() * 1_000;
+    outcome.totals.counters.occupancy.busy_ns = 7_000;
+    outcome.elapsed = Duration::from_millis(500);
+    outcome.started_at += Duration::from_millis(began_ms);
+    Document::judged(&plan, &fixtures::whole(outcome))
+}
+
+/// The rows and percentiles of a report.
+fn figures(document: &Document) -> String {
+    let text = form::closing(document).unwrap();
+    text.lines().take_while(|line| !line.contains(" requests in ")).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_the_text_of_a_sum_shows_is_that_of_all_its_runs() {
+    let (one, other): (Vec<u64>, Vec<u64>) = ((1..=300).collect(), (301..=1_000).map(|it| it * 7).collect());
+    let all = [&one[..], &other].concat();
+    for dialect in [Dialect::Native, Dialect::Wrk2] {
+        let (one, other, whole) =
+            (&imitating(dialect, 0, &one), &imitating(dialect, 0, &other), imitating(dialect, 0, &all));
+        let both = sum(&[one.clone(), other.clone()]);
+        assert_eq!(both.check(), Ok(()));
+        assert_eq!(both.thread_rates, whole.thread_rates, "{dialect:?}");
+        assert_eq!(both.latency.wrk2, whole.latency.wrk2);
+        assert_eq!(figures(&both), figures(&whole));
+        assert!(figures(&both).contains("\n    Req/Sec "));
+        let (mine, sum_of_all) = (both.in_flight.unwrap(), whole.in_flight.unwrap());
+        assert_eq!((mine.mean, mine.requests_us), (sum_of_all.mean, sum_of_all.requests_us), "{dialect:?}");
+        assert_eq!((mine.busy_connections, mine.connections_us), (2.0 * 7_000.0 / 5e8, Some(14)));
+    }
+    // In any grouping, and one after another.
+    let three = [
+        imitating(Dialect::Native, 0, &one),
+        imitating(Dialect::Native, 500, &other),
+        imitating(Dialect::Native, 1_000, &[5]),
+    ];
+    let whole = sum(&three);
+    let part = sum(&three[1..]);
+    let named = [Named { name: "0.json", document: &three[0] }, Named { name: "sum.json", document: &part }];
+    let grouped = Document::sum(&in_order(named.to_vec())).unwrap();
+    assert_eq!((&grouped.in_flight, &grouped.thread_rates), (&whole.in_flight, &whole.thread_rates));
+    assert_eq!(whole.in_flight.unwrap().mean, all.iter().sum::<u64>().saturating_add(5) as f64 * 1e3 / 1.5e9);
+    let unknown = Document { thread_rates: None, in_flight: None, ..three[0].clone() };
+    let mixed = sum(&[unknown, three[1].clone()]);
+    assert_eq!((mixed.thread_rates, mixed.in_flight), (None, None), "a part would be missing");
+}
+
+#[test]
+fn a_sum_of_what_was_rewritten_adds_what_was_rewritten() {
+    let runs = [imitating(Dialect::Wrk, 0, &[50; 20]), imitating(Dialect::Wrk, 0, &[5_000, 60])];
+    let (both, counts) = (sum(&runs), runs.each_ref().map(|run| run.latency.wrk.as_ref().unwrap().count));
+    assert_eq!((both.latency.wrk_spacing_us, both.check()), (None, Ok(())));
+    assert_eq!(both.latency.wrk.as_ref().unwrap().count, counts[0] + counts[1]);
+    assert!(figures(&both).contains("\n     99%    "), "{}", figures(&both));
+}
+
+#[test]
+fn the_first_lines_of_a_sum_are_true_of_it() {
+    let first = |document: &Document, form| {
+        let text = form::print(document, form, false).unwrap().text;
+        text.lines().take_while(|line| !line.starts_with("  Thread Stats")).collect::<Vec<_>>().join("\n")
+    };
+    let at_once = sum(&[run(0, 10_000, 1), run(20, 10_000, 1)]);
+    let text = "Sum of 2 runs over 10.02s @ http://127.0.0.1:8080/\n  2 threads and 20 connections";
+    assert_eq!(first(&at_once, Form::Report), text);
+    // wrk has no words for it.
+    let text = "Running 10s test @ http://127.0.0.1:8080/\n  2 threads and 20 connections";
+    assert_eq!(first(&at_once, Form::Wrk), text);
+    let in_turn = sum(&[run(0, 250, 1), run(5_000, 250, 1), run(9_000, 300, 1)]);
+    let text = "Sum of 3 runs over 800.00ms @ http://127.0.0.1:8080/\n  1 threads and 10 connections";
+    assert_eq!(first(&in_turn, Form::Report), text);
+    assert!(first(&in_turn, Form::WrkCmm).starts_with("Running 800ms test @ "));
+    assert!(first(&sum(&[run(0, 1_000, 1)]), Form::Report).starts_with("Running 10s test @ "), "one is itself");
+    let with_a_rate = first(&sum(&[scheduled([5]), scheduled([6, 7])]), Form::Report);
+    let line = "\n  1000 requests/s each, latency counted from when each request was due";
+    assert!(with_a_rate.ends_with(line), "{with_a_rate}");
 }
 
 #[test]

@@ -1,0 +1,421 @@
+//! Prints a document in a form: the text of the report, another tool's, or the document itself.
+//!
+//! What is printed at the end of a run, what `onrush show` prints of its file, and the text of a sum are this one function
+//! of the document. A form is only a layout; the figures are those of the document.
+
+use std::fmt::Write;
+
+use onrush_plan::{Breakout, Dialect, Kind};
+use onrush_stats::{Corrupt, Distribution as Values};
+use onrush_text::printable;
+
+use super::latency::Latency;
+use super::percentiles::Percentiles;
+use super::result::{Distribution, Document, OpenLoop, Phases, Wrk2};
+use super::spectrum::Spectrum;
+use super::table::{Figures, Layout};
+use super::text::{Text, Totals};
+use super::{NS_PER_US, VERDICT_MIN, export, opening, parts, rate};
+
+/// The form of a result on standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The text of the report, with the notes.
+    #[default]
+    Report,
+    /// wrk's complete text.
+    Wrk,
+    /// wrk-cmm's.
+    WrkCmm,
+    /// wrk2's.
+    Wrk2,
+    /// The document.
+    Json,
+    /// The block of JSON that the script of wrk-cmm writes.
+    CmmJson,
+    /// What one pastes into a ticket, in Markdown.
+    Markdown,
+}
+
+impl Form {
+    /// All forms with a name for `--format`.
+    pub const NAMED: [(Self, &'static str); 6] = [
+        (Self::Wrk, "wrk"),
+        (Self::WrkCmm, "wrk-cmm"),
+        (Self::Wrk2, "wrk2"),
+        (Self::Json, "json"),
+        (Self::CmmJson, "cmm-json"),
+        (Self::Markdown, "md"),
+    ];
+}
+
+/// What is printed of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// What goes to standard output.
+    pub text: String,
+    /// Lines about it, for standard error.
+    pub notes: Vec<String>,
+}
+
+/// Prints a document in a form.
+///
+/// # Errors
+///
+/// When it holds a histogram that cannot be read.
+pub fn print(document: &Document, form: Form, percentiles: bool) -> Result<Printed, Corrupt> {
+    let text = match form {
+        Form::Json => document.to_json(),
+        Form::Markdown => export::render(Kind::Markdown, document)?,
+        Form::CmmJson => cmm_json(document)?,
+        Form::Report | Form::Wrk | Form::WrkCmm | Form::Wrk2 => {
+            opening::of(document, form == Form::Report) + &text(document, form, percentiles)?.render()
+        }
+    };
+    let notes = if form == Form::Report { notes(document) } else { Vec::new() };
+    Ok(Printed { text, notes })
+}
+
+/// The report below its first lines, which a run prints before it begins.
+///
+/// # Errors
+///
+/// When the document holds a histogram that cannot be read.
+pub fn closing(document: &Document) -> Result<String, Corrupt> {
+    Ok(text(document, Form::Report, false)?.render())
+}
+
+/// The lines after the report.
+fn notes(document: &Document) -> Vec<String> {
+    let mut lines: Vec<String> = document.notes.iter().map(|note| format!("note: {}", printable(note))).collect();
+    let verdict = document.verdict.as_ref().filter(|_| document.duration_s >= VERDICT_MIN.as_secs_f64());
+    lines.extend(verdict.map(|verdict| format!("verdict: {}", printable(&verdict.to_string()))));
+    lines
+}
+
+/// Everything below the first lines.
+pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result<Text, Corrupt> {
+    let known = document.shown.clone().unwrap_or_default();
+    let (layout, breakout) = match form {
+        Form::WrkCmm => (Layout::Cmm, Breakout::WrkCmm),
+        Form::Wrk | Form::Wrk2 => (Layout::Wrk, Breakout::None),
+        _ => (if known.cmm_layout { Layout::Cmm } else { Layout::Wrk }, known.phases()),
+    };
+    let imitates = !document.imitates(Dialect::Native);
+    let is_native = form == Form::Report && !imitates;
+    let latency = document.text_latency()?;
+    let wanted = Percentiles {
+        layout,
+        is_native,
+        are_asked_for: percentiles || form != Form::Report || known.percentiles,
+        has_spectrum: form == Form::Wrk2 || form == Form::Report && known.spectrum,
+        has_service: matches!(form, Form::Wrk2 | Form::Report) && known.service_latency,
+        asked: document.plan.percentiles.as_deref(),
+    };
+    let mut percentiles = self::percentiles(document, &wanted, &latency, form)?;
+    if is_native {
+        let parts = [parts::classes(document)?, parts::stages(document)?];
+        parts.iter().flatten().for_each(|parts| percentiles += &parts.text());
+    }
+    let elapsed_us = document.elapsed().as_micros() as f64;
+    // The imitated tools use whole microseconds.
+    let seconds = if imitates { elapsed_us / 1e6 } else { document.duration_s };
+    Ok(Text {
+        layout,
+        has_zeros: !is_native,
+        latency_us: latency.figures_us(),
+        phases_us: phases(document, breakout)?,
+        rates: document.thread_rates.as_ref().map(|rates| rates.figures(document.imitates(Dialect::Wrk2))),
+        percentiles,
+        totals: Totals {
+            completed: document.requests.completed,
+            elapsed_us,
+            bytes: document.bytes_received,
+            errors: document.errors,
+            interim: if breakout == Breakout::All { document.requests.interim } else { 0 },
+            statuses: if is_native { document.status.clone().into_iter().collect() } else { Vec::new() },
+            rate_per_s: rate::rate(document.counted(), seconds),
+            bytes_per_s: rate::rate(document.bytes_received, seconds),
+        },
+    })
+}
+
+/// The percentiles that are wanted of the latency shown, and of the service latency.
+fn percentiles(
+    document: &Document,
+    wanted: &Percentiles<'_>,
+    latency: &Latency<'_>,
+    form: Form,
+) -> Result<String, Corrupt> {
+    let is_open = form == Form::Wrk2 || form == Form::Report && document.open_loop.is_some();
+    if !wanted.is_native && !wanted.are_asked_for {
+        return Ok(String::new());
+    }
+    if !is_open && !wanted.is_native {
+        return Ok(wanted.layout.percentiles(wanted.asked, percentile_us(document, latency)?));
+    }
+    let wrk2 = document.latency.wrk2.as_ref().map(Wrk2::values).transpose()?;
+    let recorded = match &wrk2 {
+        Some(wrk2) => Spectrum::of_wrk2(&wrk2.recorded),
+        None => spectrum(document, form, &document.shown_latency().values()?, document.open_loop.as_ref())?,
+    };
+    let service = match &wrk2 {
+        _ if !wanted.has_service => None,
+        Some(wrk2) => Some(Spectrum::of_wrk2(&wrk2.uncorrected)),
+        None => Some(spectrum(document, form, &document.latency.service.values()?, None)?),
+    };
+    Ok(wanted.render(is_open, &recorded, service.as_ref()))
+}
+
+/// A percentile of the latency shown, in microseconds. Where requests without a response have an age, it is one of those,
+/// too; the imitated tools use whole microseconds.
+fn percentile_us<'a>(document: &Document, latency: &'a Latency<'_>) -> Result<Box<dyn Fn(f64) -> f64 + 'a>, Corrupt> {
+    if !matches!(latency, Latency::Measured(_)) {
+        return Ok(Box::new(|percent| latency.percentile_us(percent)));
+    }
+    let (all, is_exact) = (document.least()?, document.imitates(Dialect::Native));
+    Ok(Box::new(move |percent| {
+        let us = all.percentile(percent) as f64 / NS_PER_US;
+        if is_exact { us } else { us.round() }
+    }))
+}
+
+/// The spectrum of latencies that wrk2 did not record: as wrk2 would compute it where its form is wanted, or where an older
+/// version recorded them, and otherwise as measured.
+fn spectrum(
+    document: &Document,
+    form: Form,
+    values: &Values<u64>,
+    open_loop: Option<&OpenLoop>,
+) -> Result<Spectrum, Corrupt> {
+    if form == Form::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
+        return Ok(Spectrum::of_wrk2(&microseconds(values)));
+    }
+    let censored = open_loop.and_then(|open_loop| open_loop.censored.as_ref());
+    let censored = censored.map_or_else(|| Ok(Values::new()), Distribution::values)?;
+    let incomplete = open_loop.map(|open_loop| open_loop.incomplete(document.requests.failed())).unwrap_or_default();
+    Ok(Spectrum::measured(values, &censored, incomplete.in_flight, incomplete.failed))
+}
+
+/// Nanoseconds in whole microseconds.
+fn microseconds(values: &Values<u64>) -> Values<u64> {
+    let mut whole = Values::new();
+    values.values().for_each(|(ns, count)| whole.record_many((ns + 500) / 1_000, count));
+    whole
+}
+
+/// The rows of the phases, if any are shown.
+fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, Figures)>, Corrupt> {
+    let phases = document.phases.as_ref();
+    let of = |phase: fn(&Phases) -> Option<&Distribution>| phases.and_then(phase);
+    let connect = ("Connect", of(|phases| Some(&phases.connect)));
+    let tls = ("TLS", of(|phases| phases.tls.as_ref()));
+    let ttfb = ("TTFB", of(|phases| Some(&phases.ttfb)));
+    let ttlb = ("TTLB", of(|phases| Some(&phases.ttlb)));
+    let rows = match breakout {
+        Breakout::None => Vec::new(),
+        Breakout::WrkCmm => vec![connect, ttfb, ttlb],
+        Breakout::All => vec![connect, tls, ttfb, ttlb],
+    };
+    let figures = |phase: &Distribution| Ok(Figures::measured(&phase.values()?, NS_PER_US));
+    rows.into_iter().map(|(name, phase)| Ok((name, phase.map_or_else(|| Ok(Figures::default()), figures)?))).collect()
+}
+
+/// The block that wrk-cmm's script `json.lua` writes, for scripts that read it.
+fn cmm_json(document: &Document) -> Result<String, Corrupt> {
+    const PERCENTS: [(&str, f64); 5] = [("50", 50.0), ("75", 75.0), ("90", 90.0), ("99", 99.0), ("99.999", 99.999)];
+    let latency = document.text_latency()?;
+    let percentile_us = percentile_us(document, &latency)?;
+    let mut text = String::from("{\n");
+    let _ = writeln!(text, "\t\"requests\": {},", document.requests.completed);
+    let _ = writeln!(text, "\t\"duration_in_microseconds\": {:.2},", document.duration_s * 1e6);
+    let _ = writeln!(text, "\t\"bytes\": {},", document.bytes_received);
+    let _ = writeln!(text, "\t\"requests_per_sec\": {:.2},", document.rate_per_s);
+    let bytes_per_s = rate::rate(document.bytes_received, document.duration_s);
+    let _ = writeln!(text, "\t\"bytes_transfer_per_sec\": {bytes_per_s:.2},");
+    let entries = PERCENTS.map(|(name, percent)| {
+        let us = percentile_us(percent);
+        format!("\t\t{{\n\t\t\t\"percentile\": {name},\n\t\t\t\"latency_in_microseconds\": {us:.0}\n\t\t}}")
+    });
+    let _ = write!(text, "\t\"latency_distribution\": [\n{}\n\t]\n}}\n", entries.join(",\n"));
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use onrush_plan::{Plan, Random, Show as Options};
+    use onrush_stats::{Cause, Phase};
+    use onrush_text::units::time_us;
+
+    use super::super::fixtures::{self, closing as printed_after};
+    use super::super::{Judgement, opening as printed_before};
+    use super::*;
+    use crate::run::Outcome;
+
+    /// A run with errors, phases and rates, whose report shows everything.
+    fn run(dialect: Dialect, is_open: bool) -> (Plan, Outcome) {
+        let mut plan = fixtures::plan(dialect, "http://127.0.0.1:8080/", 10, 2, 10);
+        plan.schedule = is_open.then(|| fixtures::schedule(100));
+        let breakout = if dialect == Dialect::Wrk { Breakout::None } else { Breakout::All };
+        plan.show = Options {
+            percentiles: true,
+            u_latency: is_open,
+            breakout,
+            cmm_layout: dialect == Dialect::WrkCmm,
+            ..plan.show
+        };
+        let mut outcome = fixtures::flawless(1_000, 10);
+        let totals = &mut outcome.totals;
+        totals.counters.bytes_received = 123_456;
+        totals.counters.interim = 3;
+        (1..=9).for_each(|rate| totals.rates.record(rate * 10));
+        (1..=100).for_each(|us| totals.phases.get_or_insert_default().ttfb.record(us * 1_000));
+        totals.ledger.record(Phase::Timeout, Cause::Late, 0, Vec::new);
+        totals.ledger.record(Phase::Status, Cause::Status(404), 0, Vec::new);
+        totals.statuses.record(404);
+        if is_open {
+            let open_loop = totals.open_loop.get_or_insert_default();
+            (1..=1_000).for_each(|us| open_loop.complete(us * 2_000, 1_000_000, dialect == Dialect::Wrk2));
+            open_loop.censored.record(5_000_000_000);
+        }
+        outcome.elapsed = Duration::from_secs(10);
+        (plan, outcome)
+    }
+
+    fn report(document: &Document) -> String {
+        print(document, Form::Report, false).unwrap().text
+    }
+
+    #[test]
+    fn a_saved_result_is_the_report_that_was_printed() {
+        for (dialect, is_open) in [
+            (Dialect::Native, false),
+            (Dialect::Native, true),
+            (Dialect::Wrk, false),
+            (Dialect::Wrk, true),
+            (Dialect::WrkCmm, false),
+            (Dialect::Wrk2, true),
+        ] {
+            let (mut plan, outcome) = run(dialect, is_open);
+            // With -U, with neither, with --percentiles full, and with a list.
+            let listed = Some(vec!["99".parse().unwrap()]);
+            for (asked_for, u_latency, spectrum, percents) in [
+                (true, is_open, false, None),
+                (false, false, false, None),
+                (true, false, false, None),
+                (true, false, true, None),
+                (true, is_open, false, listed),
+            ] {
+                plan.show = Options { percentiles: asked_for, u_latency, spectrum, percents, ..plan.show };
+                let text = Document::judged(&plan, &outcome).to_json();
+                let read: Document = serde_json::from_str(&text).unwrap();
+                let printed = printed_before(&plan) + &printed_after(&plan, &outcome);
+                assert_eq!(report(&read), printed, "{dialect:?} {:?}", plan.show);
+            }
+            let document = Document::judged(&plan, &outcome);
+            let Judgement { verdict, notes, .. } = Judgement::of(&plan, &outcome);
+            let notes = notes.into_iter().map(|note| format!("note: {}", note.in_full()));
+            let verdict = verdict.map(|verdict| format!("verdict: {verdict}"));
+            let said: Vec<String> = notes.chain(verdict).collect();
+            assert_eq!(print(&document, Form::Report, false).unwrap().notes, said, "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn a_document_has_the_figures_of_its_run_to_the_byte() {
+        let mut random = Random::new(7);
+        for round in 0..60 {
+            let dialect = [Dialect::Native, Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2][round % 4];
+            let (plan, mut outcome) = run(dialect, dialect == Dialect::Wrk2);
+            let unit = if dialect == Dialect::Native { 1 } else { 1_000 };
+            let up_to = 1 << (4 + random.below(24));
+            for _ in 0..random.below(500) {
+                let ns = random.below(up_to) * unit;
+                outcome.totals.latency.record_many(ns, 1 + random.below(3));
+                outcome.totals.rates.record(random.below(up_to));
+                if let Some(open_loop) = &mut outcome.totals.open_loop {
+                    open_loop.complete(ns * 3, ns, true);
+                }
+            }
+            let document = Document::judged(&plan, &outcome);
+            let read: Document = serde_json::from_str(&document.to_json()).unwrap();
+            let (was, is) = (Latency::of(&plan, &outcome), read.text_latency().unwrap());
+            let row = |latency: &Latency<'_>| Layout::Cmm.row("Latency", &latency.figures_us(), time_us);
+            assert_eq!(row(&is), row(&was), "{round} {dialect:?}");
+            for percent in [0.0, 50.0, 75.0, 90.0, 99.0, 99.99, 100.0] {
+                let cells = [&was, &is].map(|latency| time_us(latency.percentile_us(percent)));
+                assert_eq!(cells[1], cells[0], "{round} {dialect:?} {percent} %");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_rewritten_is_checked_before_it_is_rewritten_again() {
+        let (plan, outcome) = run(Dialect::Wrk, false);
+        let mut document = Document::judged(&plan, &outcome);
+        assert!(text(&document, Form::Report, false).is_ok());
+        document.latency.wrk_spacing_us = Some(1);
+        assert_eq!(text(&document, Form::Report, false).err(), Some(Corrupt::Count));
+    }
+
+    #[test]
+    fn of_an_older_file_the_rows_that_it_lacks_are_left_out() {
+        let (plan, outcome) = run(Dialect::Native, false);
+        let whole = Document::judged(&plan, &outcome);
+        let older = Document { thread_rates: None, shown: None, ..whole.clone() };
+        let lines: Vec<String> =
+            report(&older).lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
+        let percentiles = ["Latency", "50%", "75%", "90%", "99%", "max"];
+        assert_eq!(lines[..4], ["Running", "2", "Thread", "Latency"]);
+        assert_eq!(lines[4..10], percentiles);
+        assert_eq!(lines[10..], ["1000", "Socket", "Non-2xx", "Status", "Requests/sec:", "Transfer/sec:"]);
+        assert!(print(&older, Form::Report, true).unwrap().text.contains("\n     95%    1.00ms\n"));
+    }
+
+    #[test]
+    fn every_form_has_the_figures_of_the_result() {
+        let (plan, outcome) = run(Dialect::Native, false);
+        let document = Document::judged(&plan, &outcome);
+        let text = |form| print(&document, form, false).unwrap().text;
+        assert!(text(Form::Wrk).contains("\n     90%    1.00ms\n") && !text(Form::Wrk).contains("TTFB"));
+        assert!(text(Form::WrkCmm).contains("\n  99.99%    1.00ms\n") && text(Form::WrkCmm).contains("\n    TTFB "));
+        assert!(
+            text(Form::Wrk2).contains("\n 99.999%    1.00ms\n") && text(Form::Wrk2).contains("Percentile spectrum")
+        );
+        assert_eq!(text(Form::Json), document.to_json());
+        assert!(text(Form::Markdown).contains("\n| latency | p50 1.00ms, p99 1.00ms, max 1.00ms |\n"));
+        assert!(print(&document, Form::Wrk, false).unwrap().notes.is_empty());
+    }
+
+    #[test]
+    fn the_block_of_wrk_cmm_is_written_to_the_byte() {
+        let mut outcome = fixtures::flawless(0, 1);
+        outcome.totals.counters.completed = 97_397;
+        outcome.totals.counters.bytes_received = 22_790_898;
+        outcome.elapsed = Duration::from_micros(3_006_606);
+        // Of 100,000 values, these are at the percentiles' ranks.
+        let latency = &mut outcome.totals.latency;
+        for (us, count) in [(2_960, 50_001), (3_716, 25_000), (4_311, 15_000), (8_215, 9_000), (16_261, 999)] {
+            latency.record_many(us * 1_000, count);
+        }
+        let plan = fixtures::plan(Dialect::Native, "http://localhost/index.php", 3, 2, 100);
+        let document = Document::judged(&plan, &outcome);
+        let published = include_str!("../../tests/fixtures/buffers.md");
+        let begin = published.find("{\n        \"requests\"").unwrap();
+        let block = published[begin..].split("\n```").next().unwrap().replace("        ", "\t");
+        assert_eq!(print(&document, Form::CmmJson, false).unwrap().text, block + "\n");
+    }
+
+    #[test]
+    fn what_a_file_says_gives_a_terminal_no_orders() {
+        let (plan, outcome) = run(Dialect::Native, false);
+        let mut document = Document::judged(&plan, &outcome);
+        document.plan.url = "http://\x1b[2J/".to_owned();
+        document.plan.duration_s = Some(f64::MAX);
+        document.notes = vec!["\x1b]0;x\x07".to_owned()];
+        let Printed { text, notes } = print(&document, Form::Report, false).unwrap();
+        assert!(!text.contains('\x1b') && !notes[0].contains('\x1b'), "{text}{notes:?}");
+    }
+}

@@ -1,0 +1,74 @@
+//! The first lines of a report: what is run, how long, and how.
+
+use std::time::Duration;
+
+use onrush_plan::{Dialect, Plan, Stop, secrets};
+use onrush_text::printable;
+use onrush_text::units::{self, counted};
+
+use super::result::{self, Document};
+
+/// Those that are printed before the run.
+pub fn opening(plan: &Plan) -> String {
+    // Reports are passed around like files; wrk's shows the URL as typed.
+    let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
+    let hidden = || secrets::Known::of(plan).hide_in(&secrets::url(&plan.target.typed));
+    let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
+    let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(result::Schedule::of);
+    let head = format!("Running {} test @ {url}", length(plan.stop));
+    lines(&head, plan.load.threads.into(), plan.load.connections.into()) + &due(schedule.as_ref(), "")
+}
+
+/// Those of a document, in the words of onrush if that is what ran and its report is printed, else in wrk's.
+pub fn of(document: &Document, is_report: bool) -> String {
+    let plan = &document.plan;
+    let url = printable(&plan.url);
+    let is_native = is_report && document.imitates(Dialect::Native);
+    let schedule = plan.schedule.as_ref().filter(|_| is_native);
+    if let Some(sources) = document.sources.as_ref().filter(|sources| sources.count > 1) {
+        let lasted = document.elapsed();
+        let head = match is_native {
+            true => format!("Sum of {} over {} @ {url}", counted(sources.count, "run"), units::time_us(us(lasted))),
+            false => format!("Running {} test @ {url}", units::duration(rounded(lasted))),
+        };
+        let threads = sources.threads().unwrap_or(plan.threads.into());
+        return lines(&head, threads, document.connections.asked) + &due(schedule, " each");
+    }
+    // A century exceeds any run and does not overflow durations.
+    let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
+    let head = format!("Running {} test @ {url}", length(Stop { duration, requests: plan.requests }));
+    lines(&head, plan.threads.into(), plan.connections.into()) + &due(schedule, "")
+}
+
+/// When a run ends.
+fn length(stop: Stop) -> String {
+    match stop {
+        Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
+        Stop { duration, .. } => units::duration(duration.unwrap_or_default()),
+    }
+}
+
+/// The first line, and the one on threads and connections.
+fn lines(head: &str, threads: u64, connections: u64) -> String {
+    format!("{head}\n  {threads} threads and {connections} connections\n")
+}
+
+/// The line that marks a report with a rate, whose latency is defined differently.
+fn due(schedule: Option<&result::Schedule>, each: &str) -> String {
+    let line = |it: &result::Schedule| {
+        format!("  {} requests/s{each}, latency counted from when each request was due\n", it.asked())
+    };
+    schedule.map_or(String::new(), line)
+}
+
+/// How long several runs took, as precisely as one types it.
+fn rounded(lasted: Duration) -> Duration {
+    match lasted.as_secs() {
+        0 => Duration::from_millis((lasted.as_secs_f64() * 1e3).round() as u64),
+        _ => Duration::from_secs(lasted.as_secs_f64().round() as u64),
+    }
+}
+
+fn us(duration: Duration) -> f64 {
+    duration.as_micros() as f64
+}
