@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Percent;
 use crate::LimitedBy;
+use crate::metric::{Metric, Statistic};
 
 /// Terms that must all hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,69 +38,6 @@ pub struct StopTerm {
     pub metric: Metric,
     /// The largest half-width of its 95 % confidence interval, as a share of the figure.
     pub half_width: f64,
-}
-
-/// A figure of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Metric {
-    /// A latency.
-    Latency(View, Statistic),
-    /// Complete responses per second.
-    Rate,
-    /// Requests that failed, were abandoned, late, dropped or unsent, or got a status of 400 or higher, each counted
-    /// once, as a share of those that were due.
-    Errors,
-    /// The time in which requests were due and no response came for far longer than usual, as a share of the time.
-    Unavailable,
-    /// Errors of one of wrk's kinds.
-    ErrorsOf(ErrorKind),
-    /// Responses with one status.
-    Status(u16),
-    /// Responses with a status of one class: 5 means 500 to 599.
-    StatusClass(u16),
-    /// Requests that left more than a millisecond after they were due.
-    Late,
-    /// Requests that were never sent because it was too late.
-    Dropped,
-    /// What limited the run.
-    Verdict,
-}
-
-/// The moment a latency is measured from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum View {
-    /// The one that the text report shows.
-    Shown,
-    /// When the request was due.
-    Scheduled,
-    /// When the request was sent.
-    Service,
-}
-
-/// A statistic of the latencies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Statistic {
-    /// The minimum.
-    Least,
-    /// A percentile.
-    Percentile(Percent),
-    /// The mean.
-    Mean,
-    /// The maximum.
-    Max,
-}
-
-/// wrk's kinds of errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ErrorKind {
-    /// A connection could not be opened.
-    Connect,
-    /// A response could not be read.
-    Read,
-    /// A request could not be written.
-    Write,
-    /// A request lasted longer than the timeout.
-    Timeout,
 }
 
 /// The fewest responses that a batch needs beyond a percentile, or in all for any other figure.
@@ -209,12 +146,5 @@ impl StopTerm {
     /// The figure as it was typed.
     pub fn name(&self) -> &str {
         self.text.split(['+', '±']).next().unwrap_or_default().trim_end()
-    }
-}
-
-impl Metric {
-    /// Whether only a run with a rate has this figure.
-    pub fn needs_rate(self) -> bool {
-        matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(View::Scheduled, _))
     }
 }

@@ -20,6 +20,9 @@ pub struct Percent(u64);
 const USUAL: [&str; 8] = ["50", "75", "90", "95", "99", "99.9", "99.99", "99.999"];
 
 impl Percent {
+    /// The one that stands for all in descriptions: 99 %.
+    pub(crate) const EXAMPLE: Self = Self(99 * SCALE);
+
     /// The percentiles that were asked for, or the usual ones.
     pub fn asked_or_usual(asked: Option<&[Self]>) -> Vec<Self> {
         let usual = || USUAL.iter().filter_map(|text| text.parse().ok()).collect();

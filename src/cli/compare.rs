@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::arguments::{Subcommand, switch, text};
-use crate::compare::{Compare, Form, Limit};
+use crate::compare::{Compare, Form, Limit, is_compared};
 
 /// What `onrush compare --help` prints.
 pub(super) const HELP: &str = "\
@@ -69,8 +69,8 @@ fn limit(text: &str) -> Result<Limit, String> {
         let words = "is usually 0, of which nothing is a percentage; give the runs a gate instead";
         return Err(format!("{share} {words}: --fail-if '{share}>1%'"));
     }
-    let metric =
-        metric.map(|metric| metric.parse().map_err(|()| wrong("the metric must be rate, mean or a percentile")));
+    let known = |metric: &str| metric.parse().ok().filter(|metric| is_compared(*metric));
+    let metric = metric.map(|name| known(name).ok_or_else(|| wrong("the metric must be rate, mean or a percentile")));
     let percent = percent.strip_suffix('%').unwrap_or(percent).trim();
     let percent = percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
     let percent = percent.ok_or_else(|| wrong("the limit must be a percentage, 0 or more"))?;
@@ -88,7 +88,6 @@ fn form(name: &str) -> Result<Form, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Metric;
 
     fn parsed(line: &str) -> Result<Option<Compare>, String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
@@ -100,8 +99,7 @@ mod tests {
         let compare =
             parsed("a --fail-if-worse 5 b:x --format=json --fail-if-worse p99.9:7.5% --force").unwrap().unwrap();
         assert_eq!(compare.inputs, ["a", "b:x"].map(PathBuf::from));
-        let p999 = Metric::Percentile("99.9".parse().unwrap());
-        let limits = [Limit { metric: None, share: 0.05 }, Limit { metric: Some(p999), share: 0.075 }];
+        let limits = [Limit { metric: None, share: 0.05 }, Limit { metric: "p99.9".parse().ok(), share: 0.075 }];
         assert_eq!((&compare.limits[..], compare.force, compare.form), (&limits[..], true, Form::Json));
         assert_eq!(parsed("folder").unwrap().unwrap().inputs.len(), 1);
         assert!(parsed("a --help").unwrap().is_none());

@@ -5,17 +5,16 @@
 //! term      = metric ("<" / "<=" / ">" / ">=" / "=" / "!=") value
 //! until     = stop *("," stop)                             ; all of them must be reached
 //! stop      = metric ("+-" / "±") percent                  ; of a percentile, the mean or the rate
-//! metric    = ["scheduled." / "service."] ("p" 0…100 / "mean" / "max")
-//!           / "rate" / "errors" ["." ("connect" / "read" / "write" / "timeout")]
-//!           / "status." (code / digit "xx") / "late" / "dropped" / "unavailable" / "verdict"
+//! metric    = a name of plan::metric::METRICS
 //! value     = a time (50ms), a number (10k), a share (0.1%), a multiple of the rate asked for (0.99*asked)
 //!           ; or who limited the run (target)
 //! ```
 
 use std::ops::RangeInclusive;
 
-use onrush_plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, StopTerm, Term, Value, View};
-use onrush_plan::{Dialect, Percent};
+use onrush_plan::Dialect;
+use onrush_plan::condition::{Comparison, Condition, StopTerm, Term, Value};
+use onrush_plan::metric::{METRICS, Metric, Statistic, Unit};
 
 use super::flaw::{Flaw, nearest};
 use super::units::{self, Unreadable};
@@ -38,29 +37,12 @@ impl Purpose {
     }
 }
 
-/// The metrics with a fixed name.
-const NAMES: [(&str, Metric); 10] = [
-    ("rate", Metric::Rate),
-    ("errors", Metric::Errors),
-    ("errors.connect", Metric::ErrorsOf(ErrorKind::Connect)),
-    ("errors.read", Metric::ErrorsOf(ErrorKind::Read)),
-    ("errors.write", Metric::ErrorsOf(ErrorKind::Write)),
-    ("errors.timeout", Metric::ErrorsOf(ErrorKind::Timeout)),
-    ("unavailable", Metric::Unavailable),
-    ("late", Metric::Late),
-    ("dropped", Metric::Dropped),
-    ("verdict", Metric::Verdict),
-];
-/// Examples of the others, for hints.
-const OTHERS: [&str; 6] = ["p99", "mean", "max", "status.503", "status.5xx", "scheduled.p99"];
-
 /// Names that other tools have for some metrics.
-const ALIASES: [(&str, &str); 16] = [
+const ALIASES: [(&str, &str); 15] = [
     ("avg", "mean"),
     ("average", "mean"),
     ("med", "p50"),
     ("median", "p50"),
-    ("min", "p0"),
     ("rps", "rate"),
     ("qps", "rate"),
     ("throughput", "rate"),
@@ -124,7 +106,7 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
         return Err(Flaw { at, reason: format!("expected +- and a precision here; {example}") });
     };
     let name = name.trim_end();
-    let metric = metric(name).ok_or_else(|| Flaw { at, reason: unknown(name, None) })?;
+    let metric = name.parse::<Metric>().map_err(|()| Flaw { at, reason: unknown(name, None) })?;
     if !has_interval(metric) {
         let reason =
             format!("{name} has no confidence interval; percentiles from p1 to p99.9999, mean and rate have one");
@@ -178,7 +160,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     });
     // A name alone, that is none.
     if text.chars().all(|c| c.is_ascii_alphanumeric() || "._()".contains(c)) {
-        metric(text).ok_or_else(|| Flaw { at, reason: unknown(text, Some(purpose)) })?;
+        text.parse::<Metric>().map_err(|()| Flaw { at, reason: unknown(text, Some(purpose)) })?;
     }
     let Some((name, comparison, sign, typed)) = found else {
         let at = at + sign.map_or(text.chars().count(), |place| text[..place].chars().count());
@@ -187,7 +169,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
             reason: format!("expected <, <=, >, >=, = or != here; in a shell write '{}', with the quotes", example()),
         });
     };
-    let metric = metric(name.trim_end()).ok_or_else(|| {
+    let metric = name.trim_end().parse::<Metric>().map_err(|()| {
         let meant = translated(name.trim_end(), comparison, typed.trim_start_matches('=').trim(), purpose);
         Flaw { at, reason: meant.unwrap_or_else(|| unknown(name.trim_end(), Some(purpose))) }
     })?;
@@ -205,26 +187,6 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     let value_at = at + name.chars().count() + sign.len() + blanks;
     let value = value(metric, typed.trim_start(), purpose).map_err(|reason| Flaw { at: value_at, reason })?;
     Ok(Term { text: text.to_owned(), metric, comparison, value })
-}
-
-fn metric(name: &str) -> Option<Metric> {
-    if let Some(&(_, metric)) = NAMES.iter().find(|(known, _)| *known == name) {
-        return Some(metric);
-    }
-    if let Some(codes) = name.strip_prefix("status.") {
-        return status(codes);
-    }
-    let (view, latency) = match name.split_once('.') {
-        Some(("scheduled", latency)) => (View::Scheduled, latency),
-        Some(("service", latency)) => (View::Service, latency),
-        _ => (View::Shown, name),
-    };
-    let statistic = match latency {
-        "mean" => Some(Statistic::Mean),
-        "max" => Some(Statistic::Max),
-        _ => latency.strip_prefix('p').and_then(percentile),
-    };
-    statistic.map(|statistic| Metric::Latency(view, statistic))
 }
 
 /// What to write instead of a term with another tool's name for a metric; `None`: that is unknown.
@@ -245,11 +207,11 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
     let is_number = figures[0] == "errors" && !is_turned && decimal(value).is_some_and(|number| number >= 1.0);
     let mut terms = Vec::new();
     for figure in figures {
-        let value = match (metric(&figure), decimal(value)) {
-            (Some(Metric::Latency(..)), Some(_)) => format!("{value}ms"),
-            (Some(Metric::Errors), Some(_)) if is_number => format!("{value}%"),
+        let value = match (figure.parse(), decimal(value)) {
+            (Ok(Metric::Latency(..)), Some(_)) => format!("{value}ms"),
+            (Ok(Metric::Errors), Some(_)) if is_number => format!("{value}%"),
             // A rounding error must not add digits.
-            (Some(Metric::Errors), Some(share)) if share <= 1.0 => format!("{}%", (share * 1e8).round() / 1e6),
+            (Ok(Metric::Errors), Some(share)) if share <= 1.0 => format!("{}%", (share * 1e8).round() / 1e6),
             _ => value.to_owned(),
         };
         let write = format!("{figure}{sign}{value}");
@@ -270,21 +232,6 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
         return Some(format!("{what}; if that is per cent write {}, if it is a number for instance {count}", terms[0]));
     }
     Some(format!("{what}{turned}{joint}write {}", terms.join(" or ")))
-}
-
-fn percentile(digits: &str) -> Option<Statistic> {
-    match digits {
-        "0" => Some(Statistic::Least),
-        _ => digits.parse::<Percent>().ok().map(Statistic::Percentile),
-    }
-}
-
-fn status(codes: &str) -> Option<Metric> {
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
-    match codes.strip_suffix("xx") {
-        Some(class) => digits(class).filter(|class| (1..=9).contains(class)).map(Metric::StatusClass),
-        None => digits(codes).filter(|code| (100..=999).contains(code)).map(Metric::Status),
-    }
 }
 
 /// Why a name is no metric, and what is near it; without a `purpose` it is not for a condition.
@@ -312,22 +259,26 @@ fn unknown(name: &str, purpose: Option<Purpose>) -> String {
         let (one, other) = (example("p99"), example("mean"));
         return format!("{name} is no metric, but its figures are: write for instance {one} or {other}");
     }
-    if matches!(name, "status" | "code" | "statuses" | "codes") || status(name).is_some() {
-        let codes = if status(name).is_some() { name } else { "5xx" };
+    let is_status = format!("status.{name}").parse::<Metric>().is_ok();
+    if matches!(name, "status" | "code" | "statuses" | "codes") || is_status {
+        let codes = if is_status { name } else { "5xx" };
         return format!("a status is written with its code or class; write status.{codes}, or for instance status.404");
     }
-    match nearest(name, NAMES.iter().map(|(name, _)| *name).chain(OTHERS)) {
+    let ids = METRICS.iter().map(|about| about.id);
+    match nearest(name, ids.clone().chain(["scheduled.p99"])) {
         Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
-        None => format!(
-            "unknown metric {name:?}; there are p0 to p100, mean, max, rate, errors, unavailable, status.503, status.5xx, \
-             late, dropped and verdict"
-        ),
+        None => {
+            let ids = ids.filter(|id| !id.starts_with("errors."));
+            let ids: Vec<&str> = ids.map(|id| if id == "p99" { "p0 to p100" } else { id }).collect();
+            format!("unknown metric {name:?}; there are {} (onrush table --columns help)", ids.join(", "))
+        }
     }
 }
 
 /// Reads the value that a metric is compared with; each metric has its own unit.
 fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Value, String> {
-    if metric == Metric::Verdict {
+    let unit = metric.about().unit;
+    if unit == Unit::Name {
         let names = LimitedBy::ALL.map(LimitedBy::name).join(", ");
         let limited_by = LimitedBy::ALL.into_iter().find(|limited_by| limited_by.name() == text);
         return limited_by.map(Value::LimitedBy).ok_or_else(|| format!("{text:?} is not a verdict; there are {names}"));
@@ -340,31 +291,34 @@ fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Value, String> 
             .ok_or_else(|| format!("only rate is compared with the rate asked for; write rate{sign}0.99*asked"));
     }
     if let Some(percent) = text.strip_suffix('%') {
-        let is_rated = !matches!(metric, Metric::Latency(..) | Metric::Rate);
+        let is_rated = matches!(unit, Unit::Count | Unit::Share);
         let percent = decimal(percent).filter(|percent| is_rated && *percent <= 100.0);
         return percent
             .map(|percent| Value::Share(percent / 100.0))
-            .ok_or_else(|| format!("{text:?} is not a value of this metric; {}", example(metric)));
+            .ok_or_else(|| format!("{text:?} is not a value of this metric; {}", example(unit)));
     }
-    let wrong = || format!("{text:?} is not a value of this metric; {}", example(metric));
-    match metric {
-        Metric::Latency(..) if text != "0" && decimal(text).is_some() => {
+    let wrong = || format!("{text:?} is not a value of this metric; {}", example(unit));
+    match unit {
+        Unit::Time if text != "0" && decimal(text).is_some() => {
             Err(format!("which unit? write {text}ms, {text}us or {text}s"))
         }
-        Metric::Latency(..) => units::time(text, Dialect::Native).map(Value::Time).map_err(|_| wrong()),
-        Metric::Errors | Metric::Unavailable if text == "0" => Ok(Value::Share(0.0)),
-        Metric::Unavailable => Err(format!("unavailable is a share of the time; {}", example(metric))),
-        Metric::Errors => Err(format!("errors are a share of all requests; {}", example(metric))),
+        Unit::Time => units::time(text, Dialect::Native).map(Value::Time).map_err(|_| wrong()),
+        Unit::Share if text == "0" => Ok(Value::Share(0.0)),
+        Unit::Share if metric == Metric::Unavailable => {
+            Err(format!("unavailable is a share of the time; {}", example(unit)))
+        }
+        Unit::Share => Err(format!("errors are a share of all requests; {}", example(unit))),
         _ => number(text).map(Value::Number).map_err(|_| wrong()),
     }
 }
 
-fn example(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Latency(..) => "try 50ms",
-        Metric::Rate => "try 10k or 0.99*asked",
-        Metric::Errors | Metric::Unavailable => "try 0.1%",
-        _ => "try 10 or 1%",
+fn example(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Time => "try 50ms",
+        Unit::PerSecond => "try 10k or 0.99*asked",
+        Unit::Share => "try 0.1%",
+        Unit::Bytes | Unit::BytesPerSecond => "try 10M",
+        Unit::Count | Unit::Name => "try 10 or 1%",
     }
 }
 
@@ -381,6 +335,8 @@ fn decimal(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use onrush_plan::metric::{ErrorKind, View};
 
     use super::*;
 
@@ -409,6 +365,11 @@ mod tests {
             ("status.5xx>1%", Metric::StatusClass(5), More, Value::Share(0.01)),
             ("late>100", Metric::Late, More, Value::Number(100.0)),
             ("dropped>0", Metric::Dropped, More, Value::Number(0.0)),
+            ("min>0", Metric::Latency(View::Shown, Statistic::Least), More, ms(0)),
+            ("requests<1k", Metric::Requests, Less, Value::Number(1_000.0)),
+            ("duration>11s", Metric::Duration, More, ms(11_000)),
+            ("bytes>10M", Metric::Received, More, Value::Number(10e6)),
+            ("errors.status>1%", Metric::ErrorsOf(ErrorKind::Status), More, Value::Share(0.01)),
         ];
         for (text, metric, comparison, value) in cases {
             let term = Term { text: text.to_owned(), metric, comparison, value };
@@ -503,6 +464,7 @@ mod tests {
             ("unavailable>5", 12, "unavailable is a share of the time; try 0.1%"),
             ("unavailble>5%", 0, "unknown metric \"unavailble\"; did you mean unavailable?"),
             ("errors>101%", 7, "\"101%\" is not a value of this metric"),
+            ("transfer>5%", 9, "\"5%\" is not a value of this metric; try 10M"),
             ("rate>1e9", 5, "\"1e9\" is not a value"),
             ("rate==5", 5, "one = is enough"),
             ("verdict==target", 8, "one = is enough"),

@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use onrush_plan::condition::{Comparison, Metric, Term};
+use onrush_plan::condition::{Comparison, Term};
 use onrush_plan::limits::{CONNECTIONS_MAX, RATE_MAX, THREADS_MAX};
+use onrush_plan::metric::Better;
 use onrush_plan::search::{Over, Search};
 use onrush_plan::{Condition, Kind, Plan};
 use onrush_text::units::exact;
@@ -52,8 +53,7 @@ impl Draft {
             return Err(Refusal::Misused(line));
         }
         let is_exact = |term: &&Term| {
-            matches!(term.metric, Metric::Latency(..))
-                && matches!(term.comparison, Comparison::Equal | Comparison::Unequal)
+            term.metric.is_latency() && matches!(term.comparison, Comparison::Equal | Comparison::Unequal)
         };
         if let Some(term) = objective.terms.iter().find(is_exact) {
             let line = format!("--find-max {}: a latency is never exactly that; use < instead", term.text);
@@ -118,9 +118,5 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
 /// Whether a term holds once the load is too high, as the terms of gates do.
 fn is_turned_round(term: &Term) -> bool {
     let is_lower_bound = matches!(term.comparison, Comparison::More | Comparison::AtLeast);
-    let grows = matches!(
-        term.metric,
-        Metric::Latency(..) | Metric::Errors | Metric::ErrorsOf(_) | Metric::Late | Metric::Dropped
-    );
-    is_lower_bound && grows
+    is_lower_bound && term.metric.about().better == Better::Lower
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::arguments::{Subcommand, text};
-use crate::tables::{Columns, Form, Sort, Table, WRK_CMM};
+use crate::tables::{self, Columns, Form, Sort, Table, WRK_CMM};
 
 /// What `onrush table --help` prints.
 pub(super) const HELP: &str = "\
@@ -19,7 +19,8 @@ Usage: onrush table [options] FILE|FOLDER...
                        default the factors in file names and all else that
                        differs
       --columns A,B    print a row for every run, with these columns, and
-                       averages; wrk-cmm: the tables of wrk-cmm's scripts
+                       averages; wrk-cmm: the tables of wrk-cmm's scripts;
+                       help: a list of the figures
       --sort COL       sort by a column; COL:desc: the largest first
       --format FORM    md (the default), text, csv or json; the last two have
                        a row per run, by default with everything
@@ -29,10 +30,7 @@ Fields: folder, file, line, name, tool, section (the underlined heading above a
 run), label (the line above it), url, host, threads, connections, rate (the one
 asked for), and factors: the labels of a result (--label) and those in its file
 name, such as rmem_max and c of run 2 in x-rmem_max-4096-c-10-2.json.
-Figures: requests, duration_in_microseconds, bytes, requests_per_sec,
-bytes_transfer_per_sec, mean_us, stdev_us, min_us, max_us, p99_us or any other
-percentile, connect_errors, read_errors, write_errors, timeouts, errors (these
-four together), status_errors and unavailable_percent (of the time).
+Figures: onrush table --columns help lists them.
 A file may be compressed (.json.gz); - is standard input. In a folder, files
 that end in .json, .log or .txt are read; x.json and x.log are one run.
 ";
@@ -64,7 +62,7 @@ pub(super) const TABLE: Subcommand<Table> = Subcommand {
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
     let table = Table { inputs: Vec::new(), by: None, columns: Columns::Short, sort: None, form: Form::default() };
     let table = TABLE.read(args, table)?;
-    if table.as_ref().is_some_and(|table| table.inputs.is_empty()) {
+    if table.as_ref().is_some_and(|table| table.inputs.is_empty() && table.columns != Columns::Help) {
         return Err("no file; try onrush table results/".to_owned());
     }
     Ok(table)
@@ -79,6 +77,7 @@ fn columns(value: &str) -> Result<Columns, String> {
     let names = names(value);
     match &names[..] {
         [only] if only == WRK_CMM => Ok(Columns::WrkCmm),
+        [only] if only == tables::HELP => Ok(Columns::Help),
         _ if names.iter().any(|name| name == WRK_CMM) => {
             Err(format!("{WRK_CMM} stands for whole tables; leave out the other columns, or name all of them"))
         }
@@ -125,6 +124,7 @@ mod tests {
         assert!(parsed("a --help").unwrap().is_none());
         let columns = |line: &str| parsed(line).unwrap().unwrap().columns;
         assert_eq!((columns("a"), columns("a --columns wrk-cmm")), (Columns::Short, Columns::WrkCmm));
+        assert_eq!(columns("--columns help"), Columns::Help);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use onrush_plan::Metric;
 use onrush_text::units::{counted, per_second, percentage};
 
 use super::checks::REACHED_MIN;
@@ -143,7 +144,7 @@ fn gain(few: &AtLevel<'_>, many: &AtLevel<'_>) -> Result<(f64, f64), String> {
 /// Up to which rate the target kept pace.
 fn reached(levels: &[AtLevel<'_>]) -> Option<String> {
     let rate = |level: &AtLevel<'_>| {
-        let rates: Vec<f64> = level.runs.iter().filter_map(|run| run.figures.rate_per_s).collect();
+        let rates: Vec<f64> = level.runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
         (!rates.is_empty()).then(|| median(&rates))
     };
     let is_reached = |level: &&AtLevel<'_>| {

@@ -1,6 +1,7 @@
 //! Checks whether a comparison is fair: what failed, how large the responses were, and what was the limit.
 
-use onrush_stats::Errors;
+use onrush_plan::Metric;
+use onrush_plan::metric::ErrorKind;
 use onrush_text::units::{self, PERCENT_MIN};
 
 use crate::tables::Measured;
@@ -20,9 +21,11 @@ const Z: f64 = 1.959_963_984_540_054;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checks {
     /// Requests with a complete response.
-    pub completed: Option<u64>,
-    /// wrk's error totals.
-    pub errors: Option<Errors>,
+    pub completed: Option<f64>,
+    /// Connections and requests that failed without a status.
+    failed: Option<f64>,
+    /// Responses with a status of 400 or more.
+    bad: Option<f64>,
     /// Bytes received for each complete response, heads included.
     pub bytes_per_response: Option<f64>,
     /// The share (0 to 1) of the time for which the target was unavailable, on average; only with a rate.
@@ -36,15 +39,8 @@ pub struct Checks {
 impl Checks {
     /// The checks of these runs together.
     pub fn of(runs: &[&Measured]) -> Self {
-        let sum = |figure: fn(&Measured) -> Option<u64>| runs.iter().map(|run| figure(run)).sum::<Option<u64>>();
-        let completed = sum(|run| run.figures.requests);
-        let mut errors = Some(Errors::default());
-        for run in runs {
-            errors = errors.zip(run.figures.errors).map(|(mut all, more)| {
-                all += more;
-                all
-            });
-        }
+        let sum = |metric: Metric| runs.iter().map(|run| run.value(metric)).sum::<Option<f64>>();
+        let completed = sum(Metric::Requests);
         let mut limited_by: Vec<(LimitedBy, usize)> = Vec::new();
         for by in runs.iter().filter_map(|run| Some(run.document.as_ref()?.verdict.as_ref()?.limited_by)) {
             match limited_by.iter_mut().find(|(known, _)| *known == by) {
@@ -52,11 +48,16 @@ impl Checks {
                 None => limited_by.push((by, 1)),
             }
         }
-        let bytes = sum(|run| run.figures.bytes).zip(completed).filter(|(_, completed)| *completed > 0);
-        let bytes_per_response = bytes.map(|(bytes, completed)| bytes as f64 / completed as f64);
-        let share = |run: &&Measured| Some(run.document.as_ref()?.open_loop.as_ref()?.unavailable.as_ref()?.share);
-        let unavailable = runs.iter().map(share).sum::<Option<f64>>().map(|sum| sum / runs.len() as f64);
-        Self { completed, errors, bytes_per_response, unavailable, limited_by, runs: runs.len() }
+        let bytes = sum(Metric::Received).zip(completed).filter(|(_, completed)| *completed > 0.0);
+        Self {
+            completed,
+            failed: sum(Metric::ErrorsOf(ErrorKind::Socket)),
+            bad: sum(Metric::ErrorsOf(ErrorKind::Status)),
+            bytes_per_response: bytes.map(|(bytes, completed)| bytes / completed),
+            unavailable: sum(Metric::Unavailable).map(|sum| sum / runs.len() as f64),
+            limited_by,
+            runs: runs.len(),
+        }
     }
 
     /// The share of requests that failed without a status.
@@ -73,14 +74,13 @@ impl Checks {
 
     /// Requests that failed without a status, and all requests.
     pub fn failed(&self) -> Option<(f64, f64)> {
-        let errors = self.errors?;
-        let failed = (errors.total() - errors.status) as f64;
-        Some((failed, failed + self.completed? as f64))
+        let failed = self.failed?;
+        Some((failed, failed + self.completed?))
     }
 
     /// Responses with a status of 400 or more, and all responses.
     pub fn bad(&self) -> Option<(f64, f64)> {
-        Some((self.errors?.status as f64, self.completed? as f64))
+        Some((self.bad?, self.completed?))
     }
 
     /// Why two sides cannot be compared fairly: the shares of what failed differ, or a generator was the limit.
@@ -141,9 +141,9 @@ mod tests {
     use super::super::fixtures::run;
     use super::*;
 
-    fn checks(completed: u64, errors: Errors) -> Checks {
-        let mut run = run(100.0);
-        (run.figures.requests, run.figures.errors) = (Some(completed), Some(errors));
+    fn checks(metric: Metric, count: f64) -> Checks {
+        let mut run = run(1_000.0);
+        run.figures.insert(metric, count);
         Checks::of(&[&run])
     }
 
@@ -154,17 +154,16 @@ mod tests {
 
     #[test]
     fn shares_that_differ_by_more_than_chance_are_a_reason_for_doubt() {
-        let none = || checks(10_000, Errors::default());
-        let read = |count| checks(10_000, Errors { read: count, ..Errors::default() });
-        let status = |count| checks(10_000, Errors { status: count, ..Errors::default() });
-        assert_eq!(Checks::doubt(&[none(), none()]), None);
-        assert_eq!(Checks::doubt(&[none(), read(5)]), None, "too few to matter");
-        assert_eq!(Checks::doubt(&[read(50), read(55)]), None, "may be chance");
+        let failed = |count| checks(Metric::ErrorsOf(ErrorKind::Socket), count);
+        let status = |count| checks(Metric::ErrorsOf(ErrorKind::Status), count);
+        assert_eq!(Checks::doubt(&[failed(0.0), failed(0.0)]), None);
+        assert_eq!(Checks::doubt(&[failed(0.0), failed(5.0)]), None, "too few to matter");
+        assert_eq!(Checks::doubt(&[failed(50.0), failed(55.0)]), None, "may be chance");
         assert_eq!(
-            Checks::doubt(&[none(), read(50)]).unwrap(),
+            Checks::doubt(&[failed(0.0), failed(50.0)]).unwrap(),
             "the shares of failed connects and requests differ (A 0 %, B 0.50 %)"
         );
-        let words = Checks::doubt(&[none(), status(10_000)]).unwrap();
+        let words = Checks::doubt(&[failed(0.0), status(10_000.0)]).unwrap();
         assert_eq!(words, "the shares of responses with a status of 400 or more differ (A 0 %, B 100 %)");
     }
 

@@ -1,15 +1,15 @@
 //! Compares the runs of two sides: pairs, estimates, and reasons for doubt. All figures of `words` and `json` come from
 //! here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use onrush_plan::Order;
+use onrush_plan::{Metric, Order};
 use onrush_text::printable;
 use onrush_text::units::per_second;
 
 use super::checks::{Checks, REACHED_MIN};
 use super::contest::Contest;
-use super::metric::{DECISIVE, Metric};
+use super::metric::{self, DECISIVE};
 use super::outlier::outliers;
 use super::rank;
 use super::student::{self, Interval};
@@ -137,7 +137,7 @@ impl Comparison {
         if runs.is_one_sided() {
             return Err("no round has complete runs of both".to_owned());
         }
-        let rate = Some(Metric::Rate).filter(|rate| runs.all().all(|run| rate.of(run).is_some()));
+        let rate = Some(Metric::Rate).filter(|rate| runs.all().all(|run| metric::value(*rate, run).is_some()));
         let checks = runs.sides.each_ref().map(|side| Checks::of(side));
         runs.doubt(rate, &checks).map_or_else(|| Ok(estimate(Metric::Rate, &runs, 1)), Err)
     }
@@ -204,7 +204,7 @@ impl<'a> Runs<'a> {
         let side = |(name, runs): (&str, &Vec<&Measured>)| {
             let open_loop = |run: &&Measured| Some(run.document.as_deref()?.open_loop.as_ref()?.due_per_s);
             let due: Vec<f64> = runs.iter().filter_map(open_loop).collect();
-            let had: Vec<f64> = runs.iter().filter_map(|run| run.figures.rate_per_s).collect();
+            let had: Vec<f64> = runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
             // The mean of no runs is not a number, and less than none.
             let (due_per_s, per_s) = (student::mean(&due), student::mean(&had));
             let [had, due] = [per_s, due_per_s].map(per_second);
@@ -242,13 +242,16 @@ impl<'a> Runs<'a> {
 
     /// The logarithms of a metric that every run has, for either side.
     fn logs(&self, metric: Metric) -> [Vec<f64>; 2] {
-        self.sides.each_ref().map(|side| side.iter().filter_map(|run| metric.of(run)).map(f64::ln).collect())
+        self.sides
+            .each_ref()
+            .map(|side| side.iter().filter_map(|run| metric::value(metric, run)).map(f64::ln).collect())
     }
 
     /// How far the rates of both sides may be off together, as a share: the connections of a closed loop may run in
     /// step, so that one response per connection arrives just before the end of every run, or just after it.
     fn resolution(&self) -> f64 {
-        let of = |run: &&Measured| Some(run.connections? as f64 / run.figures.requests.filter(|n| *n > 0)? as f64);
+        let of =
+            |run: &&Measured| Some(run.connections? as f64 / run.value(Metric::Requests).filter(|count| *count > 0.0)?);
         let side = |side: &Vec<&Measured>| side.iter().filter_map(of).sum::<f64>() / side.len() as f64;
         self.sides.iter().map(side).fold(0.0, f64::max)
     }
@@ -332,16 +335,15 @@ fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Op
 
 /// The metrics that all runs have, and the percentiles that some run lacks or beyond which too few values are.
 fn metrics(runs: &Runs<'_>) -> (Vec<Metric>, Vec<Metric>) {
-    let percents = runs.all().flat_map(|run| run.figures.percentiles_us.keys().copied()).map(Metric::Percentile);
-    let mut metrics: Vec<Metric> = [Metric::Rate, Metric::Mean].into_iter().chain(percents).collect();
-    metrics.sort_unstable();
-    metrics.dedup();
+    let percentiles = runs.all().flat_map(Measured::percents).map(Metric::percentile);
+    let metrics: BTreeSet<Metric> = [Metric::Rate, Metric::MEAN].into_iter().chain(percentiles).collect();
     // Latencies of two kinds are not compared.
     let is_mixed = runs.is_mixed();
-    let is_known =
-        |metric: &Metric| !(is_mixed && metric.is_latency()) && runs.all().all(|run| metric.of(run).is_some());
+    let is_known = |metric: &Metric| {
+        !(is_mixed && metric.is_latency()) && runs.all().all(|run| metric::value(*metric, run).is_some())
+    };
     let (known, unknown): (Vec<Metric>, Vec<Metric>) = metrics.into_iter().partition(is_known);
-    (known, unknown.into_iter().filter(|metric| matches!(metric, Metric::Percentile(_))).collect())
+    (known, unknown.into_iter().filter(|metric| metric.percent().is_some()).collect())
 }
 
 fn estimate(metric: Metric, runs: &Runs<'_>, together: usize) -> Estimate {

@@ -2,8 +2,8 @@
 
 #![cfg(test)]
 
-use onrush_plan::{Order, Place, PlacedLevel};
-use onrush_stats::Errors;
+use onrush_plan::metric::ErrorKind;
+use onrush_plan::{Metric, Order, Place, PlacedLevel};
 
 use super::comparison::Comparison;
 use super::contest::of_experiment;
@@ -12,9 +12,8 @@ use crate::tables::{Measured, Origin};
 /// A run with this rate and no errors.
 pub fn run(rate_per_s: f64) -> Measured {
     let mut run = Measured::new(Origin { tool: "wrk", ..Origin::default() });
-    run.figures.requests = Some((rate_per_s * 10.0) as u64);
-    run.figures.rate_per_s = Some(rate_per_s);
-    run.figures.errors = Some(Errors::default());
+    run.figures.extend([(Metric::Requests, (rate_per_s * 10.0).floor()), (Metric::Rate, rate_per_s)]);
+    run.figures.extend([ErrorKind::Socket, ErrorKind::Status].map(|kind| (Metric::ErrorsOf(kind), 0.0)));
     run
 }
 

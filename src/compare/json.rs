@@ -3,11 +3,11 @@
 //! These structs define the format; `docs/comparison.schema.json` is generated from them. A key that does not apply is
 //! left out. Shares are between 0 and 1.
 
+use onrush_plan::Metric;
 use serde::Serialize;
 
 use super::checks::Checks;
 use super::comparison::{Comparison, Pairing};
-use super::metric::Metric;
 use super::words;
 use crate::report::json;
 use crate::report::result::SCHEMA;
@@ -191,7 +191,7 @@ fn side(comparison: &Comparison, index: usize) -> Side<'_> {
     Side {
         name: &comparison.names[index],
         runs: comparison.runs[index],
-        completed: checks.completed,
+        completed: checks.completed.map(|count| count as u64),
         error_share: checks.error_share(),
         status_share: checks.status_share(),
         unavailable_share: checks.unavailable,

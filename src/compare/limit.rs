@@ -1,9 +1,9 @@
 //! Limits how much worse than the baseline a metric may be (`--fail-if-worse`).
 
+use onrush_plan::Metric;
 use onrush_text::units::percentage;
 
 use super::comparison::Comparison;
-use super::metric::Metric;
 use super::words::{SINGLE_RUNS, loss, name};
 
 /// A limit on how much worse a metric may be.
@@ -65,7 +65,7 @@ impl Limit {
 
 /// Why a comparison has no estimate of a percentile; `None`: the metric is none.
 fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
-    let is_percentile = |metric: &Metric| matches!(metric, Metric::Percentile(_));
+    let is_percentile = |metric: &Metric| metric.percent().is_some();
     is_percentile(&metric).then_some(())?;
     if comparison.omitted.contains(&metric) {
         return Some(comparison.doubt.clone().unwrap_or_else(|| comparison.why_omitted().to_owned()));
@@ -94,7 +94,7 @@ mod tests {
         assert!(matches!(judged(None, 0.05), Judged::Worse(words) if words.starts_with("requests/s of B is worse by")));
         assert!(matches!(judged(None, 0.1), Judged::Open(words) if words.contains("the interval extends past it")));
         assert_eq!(judged(None, 0.2), Judged::Kept);
-        assert!(matches!(judged(Some(Metric::Mean), 0.1), Judged::Open(words) if words.contains("unknown")));
+        assert!(matches!(judged(Some(Metric::MEAN), 0.1), Judged::Open(words) if words.contains("unknown")));
         let better = compared(&[90.0, 91.0, 89.0], &[100.0, 101.0, 99.0]);
         assert_eq!(Limit { metric: None, share: 0.0 }.judge(&better), Judged::Kept);
         let single = compared(&[100.0], &[10.0]);
@@ -111,7 +111,7 @@ mod tests {
         };
         let mut some = runs(&[100.0, 101.0, 99.0], &[100.0, 101.0, 99.0]);
         for run in &mut some {
-            run.figures.percentiles_us = [("50".parse().unwrap(), 100.0), ("99".parse().unwrap(), 200.0)].into();
+            run.figures.extend([("p50".parse().unwrap(), 100.0), ("p99".parse().unwrap(), 200.0)]);
         }
         let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");

@@ -1,25 +1,11 @@
 //! The metrics that are compared: the rate, the mean latency and percentiles of the latency.
 
-use std::fmt;
-use std::str::FromStr;
-
-use onrush_plan::Percent;
+use onrush_plan::{Metric, Percent};
 
 use crate::tables::Measured;
 
 /// With fewer values in the share above it, a percentile of one run is left to chance.
 const BEYOND_MIN: f64 = 20.0;
-
-/// One figure of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// Complete responses per second.
-    Rate,
-    /// The mean latency.
-    Mean,
-    /// A percentile of the latency.
-    Percentile(Percent),
-}
 
 /// The percentile that decides between runs with a rate.
 pub const DECISIVE: &str = "p99";
@@ -27,27 +13,19 @@ pub const DECISIVE: &str = "p99";
 /// How many responses each of them needs for that.
 pub const RESPONSES_NEEDED: u64 = (BEYOND_MIN * 100.0) as u64;
 
-impl Metric {
-    /// Its value in a run: responses per second, or microseconds. `None`: it is unknown, too few values are beyond it, or
-    /// too many requests that were due have no response.
-    pub fn of(self, run: &Measured) -> Option<f64> {
-        let figures = &run.figures;
-        let value = match self {
-            Self::Rate => figures.rate_per_s,
-            Self::Mean => figures.mean_us,
-            Self::Percentile(percent) => {
-                let beyond = values(run)? as f64 * (100.0 - percent.value()) / 100.0;
-                let value = figures.percentiles_us.get(&percent).copied();
-                value.filter(|_| beyond >= BEYOND_MIN && !has_no_bound(run, percent))
-            }
-        };
-        value.filter(|value| *value > 0.0)
-    }
+/// Whether runs are compared by a metric.
+pub fn is_compared(metric: Metric) -> bool {
+    matches!(metric, Metric::Rate | Metric::MEAN) || metric.percent().is_some()
+}
 
-    /// Whether it is a latency, so that less is better.
-    pub fn is_latency(self) -> bool {
-        self != Self::Rate
-    }
+/// The value of a metric in a run. `None`: it is unknown, too few values are beyond it, or too many requests that were
+/// due have no response.
+pub fn value(metric: Metric, run: &Measured) -> Option<f64> {
+    let is_sure = |percent: Percent| {
+        let beyond = values(run).map(|values| values as f64 * (100.0 - percent.value()) / 100.0);
+        beyond.is_some_and(|beyond| beyond >= BEYOND_MIN) && !has_no_bound(run, percent)
+    };
+    run.value(metric).filter(|value| *value > 0.0 && metric.percent().is_none_or(is_sure))
 }
 
 /// Whether a percentile over all requests that were due may be of any size.
@@ -59,30 +37,7 @@ fn has_no_bound(run: &Measured, percent: Percent) -> bool {
 
 /// The number of latencies that the percentiles of a run are computed from.
 fn values(run: &Measured) -> Option<u64> {
-    let Some(document) = run.document.as_deref() else { return run.figures.requests };
+    let Some(document) = run.document.as_deref() else { return run.value(Metric::Requests).map(|count| count as u64) };
     let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
     Some(document.shown_latency().count + censored.map_or(0, |censored| censored.count))
-}
-
-impl fmt::Display for Metric {
-    /// Its name in options and in JSON.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rate => f.pad("rate"),
-            Self::Mean => f.pad("mean"),
-            Self::Percentile(percent) => f.pad(&format!("p{percent}")),
-        }
-    }
-}
-
-impl FromStr for Metric {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "rate" => Ok(Self::Rate),
-            "mean" => Ok(Self::Mean),
-            _ => text.strip_prefix('p').and_then(|percent| percent.parse().ok()).map(Self::Percentile).ok_or(()),
-        }
-    }
 }

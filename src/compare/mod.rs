@@ -33,7 +33,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 pub use limit::Limit;
-pub use metric::{DECISIVE, Metric, RESPONSES_NEEDED};
+pub use metric::{DECISIVE, RESPONSES_NEEDED, is_compared};
 
 use comparison::{Comparison, Pairing};
 use contest::Contest;

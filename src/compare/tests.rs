@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Order, Place, Plan};
+use onrush_plan::{Dialect, Metric, Order, Place, Plan};
 use tempfile::TempDir;
 
 use super::fixtures::runs;
@@ -44,9 +44,9 @@ fn written(documents: &[(&str, Document)]) -> TempDir {
 /// The documents of an experiment with these rates, each with its name and perhaps changed.
 fn experiment(a: &[f64], b: &[f64], change: impl Fn(&mut Place)) -> Vec<(String, Document)> {
     let documents = runs(a, b).into_iter().enumerate().map(|(index, run)| {
-        let mut place = run.place.unwrap();
+        let mut place = run.place.clone().unwrap();
         let url = format!("http://{}/", place.levels[0].level);
-        let mut document = result(&plan(&url, 10), run.figures.rate_per_s.unwrap() as u64);
+        let mut document = result(&plan(&url, 10), run.value(Metric::Rate).unwrap() as u64);
         change(&mut place);
         document.experiment = Some(place);
         (format!("{index}.json"), document)

@@ -1,12 +1,13 @@
 //! Comparisons as text for people.
 
+use onrush_plan::Metric;
+use onrush_plan::metric::Better;
 use onrush_text::printable;
 use onrush_text::units::{counted, per_second, percent_decimals, percentage, time_us};
 
 use super::checks::{self, Checks};
 use super::comparison::{Comparison, Estimate, Pairing};
 use super::contest::shown;
-use super::metric::Metric;
 
 /// Why nothing can be said of two single runs.
 pub const SINGLE_RUNS: &str = "one run per side gives no measure of noise";
@@ -156,7 +157,7 @@ fn difference(estimate: &Estimate) -> String {
 
 /// By which part of the baseline a metric is worse at this ratio; below zero it is better.
 pub fn loss(metric: Metric, ratio: f64) -> f64 {
-    if metric.is_latency() { ratio - 1.0 } else { 1.0 - ratio }
+    if metric.about().better == Better::Lower { ratio - 1.0 } else { 1.0 - ratio }
 }
 
 /// A bound in per cent, rounded up, with at least the digits that the interval has in the table: `12.1 %`, `0.71 %`.

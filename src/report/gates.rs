@@ -1,16 +1,16 @@
 //! Decides whether gates are broken, from the figures that the text shows.
 
 use onrush_plan::Plan;
-use onrush_plan::condition::{Comparison, Condition, ErrorKind, Metric, Statistic, Term, Value, View};
-use onrush_stats::{Distribution, rank};
+use onrush_plan::condition::{Comparison, Condition, Term, Value};
+use onrush_plan::metric::{Metric, Statistic, View};
+use onrush_stats::rank;
 use onrush_text::units;
 
 use super::NS_PER_US;
 use super::bounds::{Bounds, Missing};
 use super::gate::{Gate, Judged};
-use super::latency::Latency;
-use super::rate::{asked_by_end_per_s, asked_per_s, counted, rate};
-use super::unavailable::Unavailable;
+use super::metric::{total, value};
+use super::rate::{asked_by_end_per_s, asked_per_s};
 use crate::run::{Ended, Outcome};
 use crate::verdict::Verdict;
 
@@ -47,12 +47,12 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>)
     if let Some(judged) = percentile(term, plan, outcome) {
         return judged;
     }
-    let figure = figure(term.metric, plan, outcome);
+    let figure = value(term.metric, plan, outcome);
     let total = total(outcome);
-    let is_count = !matches!(term.metric, Metric::Latency(..) | Metric::Rate | Metric::Errors | Metric::Unavailable);
+    let is_count = term.metric.about().unit.adds_up();
     let by_end_per_s = asked_by_end_per_s(plan, outcome).unwrap_or(0.0);
     let (figure, value) = match term.value {
-        Value::Time(time) => (figure, time.as_nanos() as f64),
+        Value::Time(time) => (figure, time.as_nanos() as f64 / NS_PER_US),
         Value::Number(number) => (figure, number),
         Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
         Value::Share(share) => (figure, share),
@@ -60,7 +60,7 @@ fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>)
         Value::LimitedBy(_) => (None, 0.0),
     };
     let was = figure.map(|figure| match term.value {
-        Value::Time(_) => units::time_us(figure / NS_PER_US),
+        Value::Time(_) => units::time_us(figure),
         Value::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
         Value::Share(_) => share(figure, total),
         Value::OfAsked(_) => of_asked(figure, asked_per_s(plan, outcome).unwrap_or(0.0), by_end_per_s, outcome.ended),
@@ -110,9 +110,7 @@ fn largest(metric: Metric, values: u64) -> String {
 /// Judges a percentile of the latency since requests were due, by its upper bound over all that were due: a latency
 /// that may be too long is too long. `None`: the term is about something else, or nothing was measured.
 fn percentile(term: &Term, plan: &Plan, outcome: &Outcome) -> Option<Judged> {
-    let Metric::Latency(view @ (View::Shown | View::Scheduled), statistic @ Statistic::Percentile(percent)) =
-        term.metric
-    else {
+    let Metric::Latency(view @ (View::Shown | View::Scheduled), Statistic::Percentile(percent)) = term.metric else {
         return None;
     };
     let Value::Time(limit) = term.value else { return None };
@@ -120,7 +118,7 @@ fn percentile(term: &Term, plan: &Plan, outcome: &Outcome) -> Option<Judged> {
     let mut between = bounds.percentile(percent.value())?;
     if view == View::Shown && plan.dialect.is_compat() {
         // What the imitated tool prints is of complete responses.
-        between.lower_ns = latency(view, statistic, plan, outcome)? as u64;
+        between.lower_ns = (value(term.metric, plan, outcome)? * NS_PER_US).round() as u64;
         between.upper_ns = between.upper_ns.map(|upper_ns| upper_ns.max(between.lower_ns));
     }
     let figure = between.upper_ns.map_or(f64::INFINITY, |upper_ns| upper_ns as f64);
@@ -132,88 +130,12 @@ fn percentile(term: &Term, plan: &Plan, outcome: &Outcome) -> Option<Judged> {
     Some(Judged { term: term.text.clone(), was: Some(was), holds })
 }
 
-/// A figure of a run: a latency in nanoseconds, a rate per second, a share, or a count; `None` if it does not exist.
-fn figure(metric: Metric, plan: &Plan, outcome: &Outcome) -> Option<f64> {
-    let totals = &outcome.totals;
-    let open_loop = totals.open_loop.as_deref();
-    let errors = totals.ledger.totals();
-    let count = match metric {
-        Metric::Latency(view, statistic) => return latency(view, statistic, plan, outcome),
-        Metric::Rate => return Some(rate(counted(outcome), outcome.elapsed.as_secs_f64())),
-        Metric::Errors => return share_of_errors(outcome),
-        Metric::Unavailable => return Unavailable::of(plan, outcome).map(|unavailable| unavailable.share()),
-        Metric::ErrorsOf(ErrorKind::Connect) => errors.connect,
-        Metric::ErrorsOf(ErrorKind::Read) => errors.read,
-        Metric::ErrorsOf(ErrorKind::Write) => errors.write,
-        Metric::ErrorsOf(ErrorKind::Timeout) => errors.timeout,
-        Metric::Status(status) => {
-            totals.statuses.iter().find(|(known, _)| *known == status).map_or(0, |(_, count)| count)
-        }
-        Metric::StatusClass(class) => totals.statuses.class_total(class),
-        Metric::Late => open_loop.map_or(0, |open_loop| open_loop.late),
-        Metric::Dropped => open_loop.map_or(0, |open_loop| open_loop.dropped),
-        Metric::Verdict => return None,
-    };
-    Some(count as f64)
-}
-
-/// The number of requests due, or without a rate sent.
-fn total(outcome: &Outcome) -> f64 {
-    let counters = &outcome.totals.counters;
-    let open_loop = outcome.totals.open_loop.as_deref();
-    let asked = open_loop.map_or(counters.started, |open_loop| open_loop.due + open_loop.carried);
-    (asked + counters.carried) as f64
-}
-
-/// The share of requests without a good response in time, each counted once.
-fn share_of_errors(outcome: &Outcome) -> Option<f64> {
-    let counters = &outcome.totals.counters;
-    let unsent = outcome.totals.open_loop.as_deref().map_or(0, |open_loop| open_loop.dropped + open_loop.unsent);
-    let errors = counters.failed + counters.abandoned + counters.open_late_at_end + counters.unsuccessful + unsent;
-    let total = total(outcome);
-    (total > 0.0).then(|| errors as f64 / total)
-}
-
-/// A latency in nanoseconds, of complete responses.
-fn latency(view: View, statistic: Statistic, plan: &Plan, outcome: &Outcome) -> Option<f64> {
-    let totals = &outcome.totals;
-    let of = |complete: &Distribution<u64>| {
-        let ns = match statistic {
-            Statistic::Least => complete.min()? as f64,
-            Statistic::Percentile(percent) => {
-                (complete.count() > 0).then(|| complete.percentile(percent.value()))? as f64
-            }
-            Statistic::Mean => complete.mean()?,
-            Statistic::Max => complete.max()? as f64,
-        };
-        Some(ns)
-    };
-    match (view, totals.open_loop.as_deref()) {
-        (View::Service, _) => of(&totals.latency),
-        (View::Scheduled, None) => None,
-        (View::Shown, open_loop) if plan.dialect.is_compat() || open_loop.is_none() => {
-            let shown = Latency::of(plan, outcome);
-            let figures = shown.figures_us();
-            figures.within.filter(|_| totals.counters.completed > 0)?;
-            let us = match statistic {
-                Statistic::Least => figures.min,
-                Statistic::Percentile(percent) => shown.percentile_us(percent.value()),
-                Statistic::Mean => figures.mean,
-                Statistic::Max => figures.max,
-            };
-            Some(us * NS_PER_US)
-        }
-        (_, Some(open_loop)) => of(&open_loop.scheduled),
-        (View::Shown, None) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use onrush_plan::Dialect;
-    use onrush_plan::condition::View;
+    use onrush_plan::metric::ErrorKind;
     use onrush_stats::{Cause, Phase};
 
     use super::super::fixtures::{fail, flawless, plan, schedule};

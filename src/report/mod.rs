@@ -23,6 +23,7 @@ mod gates;
 mod judgement;
 mod latency;
 mod layout;
+mod metric;
 mod notes;
 mod once;
 mod opening;

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use onrush_plan::Plan;
-use onrush_plan::condition::{Metric, Statistic, StopTerm, View};
+use onrush_plan::condition::StopTerm;
+use onrush_plan::metric::{Metric, Statistic, View};
 use onrush_stats::{BATCHES_MIN, Batch, Batches, Count, Estimate, Stats, Unknown};
 
 /// How precisely the figures of a run were known at its end.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use onrush_plan::Condition;
-use onrush_plan::condition::{Comparison, Metric, Statistic, Term};
+use onrush_plan::condition::{Comparison, Term};
+use onrush_plan::metric::{Metric, Statistic};
 use onrush_plan::search::Search;
 
 use super::point::term_limit_ns;

@@ -1,7 +1,7 @@
 //! Requests that failed, or got a status of an error, as a reason why an objective cannot hold at any load.
 
-use onrush_plan::Condition;
-use onrush_plan::condition::{Metric, Value};
+use onrush_plan::condition::Value;
+use onrush_plan::{Condition, Metric};
 
 use super::excess::percentile;
 use crate::run::Outcome;

@@ -1,6 +1,7 @@
 //! How many requests of a run were slower than a percentile allows.
 
-use onrush_plan::condition::{Comparison, Metric, Statistic, Term, Value, View};
+use onrush_plan::condition::{Comparison, Term, Value};
+use onrush_plan::metric::{Metric, Statistic, View};
 use onrush_plan::{Condition, Plan};
 use onrush_stats::latencies::{bin_of, bin_start_ns};
 use onrush_stats::{Distribution, Latencies, RowFigures};

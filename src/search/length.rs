@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onrush_plan::Condition;
-use onrush_plan::condition::{Metric, Statistic};
+use onrush_plan::metric::{Metric, Statistic};
 use onrush_plan::search::Search;
 
 use super::point::limit_ns;

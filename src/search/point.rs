@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use onrush_plan::condition::{Metric, Term, Value};
+use onrush_plan::Metric;
+use onrush_plan::condition::{Term, Value};
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::search::{Over, Search};
 use onrush_plan::{Condition, Plan};

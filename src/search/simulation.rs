@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use onrush_plan::Dialect;
 use onrush_plan::Random;
-use onrush_plan::condition::{Comparison, Condition, Metric, Statistic, Term, Value, View};
+use onrush_plan::condition::{Comparison, Condition, Term, Value};
 use onrush_plan::search::{Over, Search};
 use onrush_stats::latencies::bin_of;
 use onrush_stats::{Latencies, RowFigures};
@@ -48,7 +48,7 @@ const LIMIT_S: f64 = 0.05;
 
 /// A search for the highest rate with a p99 below 50 ms.
 pub fn search(over: Over) -> Search {
-    let p99 = Metric::Latency(View::Shown, Statistic::Percentile("99".parse().unwrap()));
+    let p99 = "p99".parse().unwrap();
     let value = Value::Time(Duration::from_secs_f64(LIMIT_S));
     let term = Term { text: "p99<50ms".to_owned(), metric: p99, comparison: Comparison::Less, value };
     Search {

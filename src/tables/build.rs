@@ -1,8 +1,11 @@
 //! Builds the tables: one of the runs with averages, one of what averages hide, or everything in one.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
-use super::column::{self, Column, Figure};
+use onrush_plan::Metric;
+
+use super::column::{self, AFTER_PERCENTILES, BEFORE_PERCENTILES, Column, USUAL_PERCENTILES, metrics};
 use super::grid::{Cell, Grid, Head};
 use super::group::Group;
 use super::measured::Measured;
@@ -15,12 +18,12 @@ const AVERAGE: &str = "avg";
 /// The columns of wrk-cmm's table of runs, which centminmod's script makes. If no run has percentiles, the mean latency
 /// replaces them.
 pub fn usual(runs: &[Measured]) -> Vec<Column> {
-    let is_known = |figure: Figure| runs.iter().any(|run| figure.of(run).is_some());
-    let mut latencies: Vec<Figure> = column::usual_percentiles().filter(|&figure| is_known(figure)).collect();
+    let is_known = |metric: &Metric| runs.iter().any(|run| run.value(*metric).is_some());
+    let mut latencies: Vec<Metric> = metrics(&USUAL_PERCENTILES).filter(is_known).collect();
     if latencies.is_empty() {
-        latencies.push(Figure::Mean);
+        latencies.push(Metric::MEAN);
     }
-    let figures = column::USUAL.into_iter().chain(latencies).filter(|&figure| is_known(figure));
+    let figures = metrics(&BEFORE_PERCENTILES[..5]).chain(latencies).filter(is_known);
     figures.map(Column::Figure).collect()
 }
 
@@ -45,14 +48,14 @@ pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
 /// What averages hide, group by group: how far the rates are apart, what failed, and percentiles of all requests
 /// together.
 pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
-    let percentiles: Vec<Figure> = column::usual_percentiles().collect();
+    let percentiles: Vec<Metric> = metrics(&USUAL_PERCENTILES).collect();
     let mut heads: Vec<Head> = key.iter().map(String::as_str).chain(column::COMPUTED).map(Head::new).collect();
-    let figures = [Figure::Errors, Figure::StatusErrors];
-    heads.extend(figures.iter().chain(&percentiles).map(|&figure| Head::of(&Column::Figure(figure))));
+    let figures = [column::FAILED, column::BAD];
+    heads.extend(figures.iter().chain(&percentiles).map(|&metric| Head::of(&Column::Figure(metric))));
     let rows = groups.iter().map(|group| {
         let counted: Vec<&Measured> = group.counted().collect();
         let alone = counted.first().filter(|_| counted.len() == 1);
-        let rates = group.figures(Figure::Rate).filter(|_| alone.is_none()).unwrap_or_default();
+        let rates = group.figures(Metric::Rate).filter(|_| alone.is_none()).unwrap_or_default();
         let median = Number::median(&rates);
         let min = rates.iter().min();
         let max = rates.iter().max();
@@ -63,10 +66,10 @@ pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
         cells.extend(
             [median, min.copied(), max.copied(), spread(median, min, max)].map(|rate| Cell::number(rate, false)),
         );
-        cells.extend(figures.map(|figure| Cell::number(group.sum(figure), true)));
-        cells.extend(percentiles.iter().map(|figure| {
-            let merged = || figure.merged(merged.as_ref()?);
-            Cell::number(alone.map_or_else(merged, |run| figure.of(run)), true)
+        cells.extend(figures.map(|metric| Cell::number(group.sum(metric), true)));
+        cells.extend(percentiles.iter().map(|&metric| {
+            let merged = || Number::of(merged.as_ref()?.value(metric)?);
+            Cell::number(alone.map_or_else(merged, |run| column::figure(run, metric)), true)
         }));
         cells
     });
@@ -81,7 +84,7 @@ fn spread(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) ->
 }
 
 /// Every run with everything that is known about it, or with these columns.
-pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Option<&Sort>) -> Grid {
+pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Option<&Sort<Column>>) -> Grid {
     let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
     heads.push(Head::new(column::RUN));
     heads.extend(columns.iter().map(Head::of));
@@ -102,13 +105,11 @@ pub fn everything(runs: &[Measured], key: &[String]) -> Vec<Column> {
     let mut fields: Vec<String> = column::FIELDS.map(str::to_owned).to_vec();
     fields.extend(factors(runs).into_iter().filter(|factor| !column::FIELDS.contains(&factor.as_str())));
     fields.retain(|field| !key.contains(field));
-    let mut percents: Vec<_> = runs.iter().flat_map(|run| run.figures.percentiles_us.keys().copied()).collect();
-    percents.sort_unstable();
-    percents.dedup();
-    let percentiles = percents.into_iter().map(Figure::Percentile);
-    let figures = Figure::BEFORE_PERCENTILES.into_iter().chain(percentiles).chain(Figure::AFTER_PERCENTILES);
-    let is_known = runs.iter().any(|run| Figure::Unavailable.of(run).is_some());
-    let figures = figures.chain(is_known.then_some(Figure::Unavailable));
+    let percents: BTreeSet<_> = runs.iter().flat_map(Measured::percents).collect();
+    let percentiles = percents.into_iter().map(Metric::percentile);
+    let figures = metrics(&BEFORE_PERCENTILES).chain(percentiles).chain(metrics(&AFTER_PERCENTILES));
+    let is_known = runs.iter().any(|run| run.value(Metric::Unavailable).is_some());
+    let figures = figures.chain(is_known.then_some(Metric::Unavailable));
     fields.into_iter().map(Column::Field).chain(figures.map(Column::Figure)).collect()
 }
 
@@ -141,7 +142,7 @@ fn of_field(name: &str, text: Option<String>) -> Cell {
 fn cell(run: &Measured, column: &Column) -> Cell {
     match column {
         Column::Field(name) => of_field(name, column::field(run, name)),
-        Column::Figure(figure) => Cell::number(figure.of(run), figure.is_whole()),
+        Column::Figure(metric) => Cell::number(column::figure(run, *metric), column::is_whole(*metric)),
     }
 }
 
@@ -153,39 +154,41 @@ fn average(group: &Group<'_>, column: &Column) -> Cell {
             let first = values.next().flatten();
             of_field(name, first.filter(|first| values.all(|value| value.as_ref() == Some(first))))
         }
-        Column::Figure(figure) => Cell::number(group.average(*figure), false),
+        Column::Figure(metric) => Cell::number(group.average(*metric), false),
     }
 }
 
 /// How rows are sorted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sort {
-    /// The name of the column.
-    pub column: String,
+pub struct Sort<C = String> {
+    /// The column, or its name.
+    pub column: C,
     /// Whether the largest value is first.
     pub descends: bool,
 }
 
-impl Sort {
+impl Sort<Column> {
     /// Sorts groups by their common value or their average, and the runs in each of them.
     pub fn groups(&self, groups: &mut [Group<'_>]) {
         for group in groups.iter_mut() {
             group.runs.sort_by(|(_, one), (_, other)| self.runs(one, other));
         }
-        let column = Column::named(&self.column);
-        groups.sort_by(|one, other| match &column {
+        groups.sort_by(|one, other| match &self.column {
             Column::Field(_) => self.runs(one.runs[0].1, other.runs[0].1),
-            Column::Figure(figure) => self.ordered(one.average(*figure), other.average(*figure), Ord::cmp),
+            Column::Figure(metric) => self.ordered(one.average(*metric), other.average(*metric), Ord::cmp),
         });
     }
 
     fn runs(&self, one: &Measured, other: &Measured) -> Ordering {
-        match Column::named(&self.column) {
+        match &self.column {
             Column::Field(name) => {
-                let [one, other] = [one, other].map(|run| column::field(run, &name));
+                let [one, other] = [one, other].map(|run| column::field(run, name));
                 self.ordered(one, other, |one, other| order::level(one, other))
             }
-            Column::Figure(figure) => self.ordered(figure.of(one), figure.of(other), Ord::cmp),
+            Column::Figure(metric) => {
+                let [one, other] = [one, other].map(|run| column::figure(run, *metric));
+                self.ordered(one, other, Ord::cmp)
+            }
         }
     }
 

@@ -1,11 +1,10 @@
 //! The columns that tables can have: fields, which distinguish runs, and figures, which were measured.
 
-use onrush_plan::Percent;
-use onrush_stats::Errors;
+use onrush_plan::Metric;
+use onrush_plan::metric::{ErrorKind, Statistic, Unit};
 
 use super::measured::Measured;
 use super::number::Number;
-use crate::report::result::Document;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,46 +12,7 @@ pub enum Column {
     /// What distinguishes runs: a name from [`FIELDS`], or of a factor.
     Field(String),
     /// A measured figure.
-    Figure(Figure),
-}
-
-/// A measured figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
-    /// Complete responses.
-    Requests,
-    /// How long the run measured.
-    Duration,
-    /// Bytes received.
-    Bytes,
-    /// Responses per second.
-    Rate,
-    /// Bytes received per second.
-    Transfer,
-    /// The mean latency.
-    Mean,
-    /// The standard deviation of the latency.
-    Stdev,
-    /// The smallest latency.
-    Min,
-    /// The largest latency.
-    Max,
-    /// A percentile of the latency.
-    Percentile(Percent),
-    /// Failed connects.
-    ConnectErrors,
-    /// Failures while a response was read.
-    ReadErrors,
-    /// Failures while a request was sent.
-    WriteErrors,
-    /// Requests that exceeded `--timeout`.
-    Timeouts,
-    /// These four together.
-    Errors,
-    /// Responses with a status of 400 or more.
-    StatusErrors,
-    /// How much of the time the target was unavailable, in per cent; only with a rate.
-    Unavailable,
+    Figure(Metric),
 }
 
 /// The fields that distinguish runs, beside the factors of an experiment.
@@ -69,25 +29,26 @@ pub const COMPUTED: [&str; 5] =
 /// The rate's heading in the short table.
 pub const PER_SECOND: &str = "requests/s";
 
-/// The figures of centminmod's table, before its percentiles.
-pub const USUAL: [Figure; 5] = [Figure::Requests, Figure::Duration, Figure::Bytes, Figure::Rate, Figure::Transfer];
+/// The figures before the percentiles in a wide table; centminmod's has the first five.
+pub const BEFORE_PERCENTILES: [&str; 9] =
+    ["requests", "duration", "bytes", "rate", "transfer", "mean", "stdev", "min", "max"];
 
-/// The percentiles in that table.
-pub fn usual_percentiles() -> impl Iterator<Item = Figure> {
-    ["50", "75", "90", "99", "99.999"].iter().filter_map(|text| text.parse().ok()).map(Figure::Percentile)
-}
+/// The percentiles in centminmod's table.
+pub const USUAL_PERCENTILES: [&str; 5] = ["p50", "p75", "p90", "p99", "p99.999"];
 
 impl Column {
-    /// The column of this name; a name that is no figure's may be a factor's.
-    pub fn named(name: &str) -> Self {
-        Figure::named(name).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
+    /// The column of this name, by which metrics are known as columns or otherwise. A factor may have a metric's other
+    /// name.
+    pub fn named(name: &str, factors: &[String]) -> Self {
+        let is_field = FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
+        let metric = || name.parse().ok().filter(|metric: &Metric| !is_field && !metric.about().columns.is_empty());
+        Metric::of_column(name).or_else(metric).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
     }
 }
 
 /// Whether tables have a column of this name for runs with any labels.
 pub fn is_column(name: &str) -> bool {
-    let is_figure = || matches!(Column::named(name), Column::Figure(_));
-    name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || is_figure()
+    name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || Metric::of_column(name).is_some()
 }
 
 /// The factor whose level a label gives. `--label` refuses the names of columns, but documents may have other sources.
@@ -124,134 +85,39 @@ pub fn field(run: &Measured, name: &str) -> Option<String> {
     }
 }
 
-impl Figure {
-    /// The figures before the percentiles in a wide table.
-    pub const BEFORE_PERCENTILES: [Self; 9] = [
-        Self::Requests,
-        Self::Duration,
-        Self::Bytes,
-        Self::Rate,
-        Self::Transfer,
-        Self::Mean,
-        Self::Stdev,
-        Self::Min,
-        Self::Max,
-    ];
+/// The figures after the percentiles in a wide table.
+pub const AFTER_PERCENTILES: [&str; 6] =
+    ["errors.connect", "errors.read", "errors.write", "errors.timeout", "errors.socket", "errors.status"];
 
-    /// The figures after them.
-    pub const AFTER_PERCENTILES: [Self; 6] =
-        [Self::ConnectErrors, Self::ReadErrors, Self::WriteErrors, Self::Timeouts, Self::Errors, Self::StatusErrors];
+/// The metrics of these names.
+pub fn metrics(names: &[&str]) -> impl Iterator<Item = Metric> {
+    names.iter().filter_map(|name| name.parse().ok())
+}
 
-    /// All figures but the percentiles.
-    fn fixed() -> impl Iterator<Item = Self> {
-        Self::BEFORE_PERCENTILES.into_iter().chain(Self::AFTER_PERCENTILES).chain([Self::Unavailable])
-    }
+/// Failed connects and requests.
+pub const FAILED: Metric = Metric::ErrorsOf(ErrorKind::Socket);
 
-    fn named(name: &str) -> Option<Self> {
-        let percent = name.strip_suffix("% latency").or_else(|| name.strip_suffix('%'));
-        let percent = percent.or_else(|| name.strip_prefix('p')?.strip_suffix("_us").or(name.strip_prefix('p')));
-        let percentile = percent.and_then(|percent| percent.parse().ok()).map(Self::Percentile);
-        let is_rate = || (name == PER_SECOND).then_some(Self::Rate);
-        let is_fixed = || Self::fixed().find(|figure| figure.name() == name || figure.heading() == name);
-        percentile.or_else(is_rate).or_else(is_fixed)
-    }
+/// Responses with a status of 400 or more.
+pub const BAD: Metric = Metric::ErrorsOf(ErrorKind::Status);
 
-    /// Its name for programs.
-    pub fn name(self) -> String {
-        match self {
-            Self::Requests => "requests",
-            Self::Duration => "duration_in_microseconds",
-            Self::Bytes => "bytes",
-            Self::Rate => "requests_per_sec",
-            Self::Transfer => "bytes_transfer_per_sec",
-            Self::Mean => "mean_us",
-            Self::Stdev => "stdev_us",
-            Self::Min => "min_us",
-            Self::Max => "max_us",
-            Self::Percentile(percent) => return format!("p{percent}_us"),
-            Self::ConnectErrors => "connect_errors",
-            Self::ReadErrors => "read_errors",
-            Self::WriteErrors => "write_errors",
-            Self::Timeouts => "timeouts",
-            Self::Errors => "errors",
-            Self::StatusErrors => "status_errors",
-            Self::Unavailable => "unavailable_percent",
-        }
-        .to_owned()
-    }
-
-    /// Its name for people: that of centminmod's table.
-    pub fn heading(self) -> String {
-        match self {
-            Self::Mean => "mean latency".to_owned(),
-            Self::Stdev => "latency stdev".to_owned(),
-            Self::Min => "min latency".to_owned(),
-            Self::Max => "max latency".to_owned(),
-            Self::Percentile(percent) => format!("{percent}% latency"),
-            Self::Unavailable => "unavailable".to_owned(),
-            other => other.name(),
-        }
-    }
-
-    /// Whether it is a latency.
-    pub fn is_latency(self) -> bool {
-        matches!(self, Self::Mean | Self::Stdev | Self::Min | Self::Max | Self::Percentile(_))
-    }
-
-    /// Whether tables for people show it as a whole number.
-    pub fn is_whole(self) -> bool {
-        !matches!(self, Self::Duration | Self::Rate | Self::Transfer | Self::Mean | Self::Stdev | Self::Unavailable)
-    }
-
-    /// The length of the rule below its heading. centminmod's script makes three of them too short.
-    pub fn rule(self) -> usize {
-        let is_short = matches!(self, Self::Duration | Self::Rate | Self::Transfer);
-        self.heading().len() + if is_short { 1 } else { 2 }
-    }
-
-    /// Its value in a run.
-    pub fn of(self, run: &Measured) -> Option<Number> {
-        let figures = &run.figures;
-        let errors = |count: fn(&Errors) -> u64| figures.errors.as_ref().map(count).map(Number::whole);
-        match self {
-            Self::Requests => figures.requests.map(Number::whole),
-            Self::Bytes => figures.bytes.map(Number::whole),
-            Self::Duration => figures.duration_us.and_then(Number::of),
-            Self::Rate => figures.rate_per_s.and_then(Number::of),
-            Self::Transfer => figures.bytes_per_s.and_then(Number::of),
-            Self::Mean => figures.mean_us.and_then(Number::of),
-            Self::Stdev => figures.stdev_us.and_then(Number::of),
-            Self::Min => figures.min_us.and_then(Number::of),
-            Self::Max => figures.max_us.and_then(Number::of),
-            Self::Percentile(percent) => percentile_us(run, percent).and_then(Number::of),
-            Self::ConnectErrors => errors(|errors| errors.connect),
-            Self::ReadErrors => errors(|errors| errors.read),
-            Self::WriteErrors => errors(|errors| errors.write),
-            Self::Timeouts => errors(|errors| errors.timeout),
-            Self::Errors => errors(|errors| errors.total() - errors.status),
-            Self::StatusErrors => errors(|errors| errors.status),
-            Self::Unavailable => {
-                let open_loop = run.document.as_deref()?.open_loop.as_ref()?;
-                Number::of(open_loop.unavailable.as_ref()?.share * 100.0)
-            }
-        }
-    }
-
-    /// Its value in the sum of several runs; only percentiles have one.
-    pub fn merged(self, sum: &Document) -> Option<Number> {
-        let Self::Percentile(percent) = self else { return None };
-        sum.shown_percentile_us(percent).and_then(Number::of)
+/// Whether tables for people show a figure as a whole number.
+pub fn is_whole(metric: Metric) -> bool {
+    match metric {
+        Metric::Latency(_, statistic) => !matches!(statistic, Statistic::Mean | Statistic::Stdev),
+        metric => metric.about().unit.adds_up(),
     }
 }
 
-/// A percentile of a run: as it was written, or from the histogram if that has all requests.
-fn percentile_us(run: &Measured, percent: Percent) -> Option<f64> {
-    let written = run.figures.percentiles_us.get(&percent).copied();
-    let document = run.document.as_deref().filter(|document| written.is_none() && document.bounded().is_none());
-    written.or_else(|| {
-        let values = document?.shown_latency().values().ok()?;
-        (values.count() > 0).then(|| values.percentile(percent.value()) as f64 / 1e3)
-    })
+/// The length of the rule below the heading of a figure. centminmod's script makes three of them too short.
+pub fn rule(metric: Metric) -> usize {
+    let is_short = matches!(metric, Metric::Duration | Metric::Rate | Metric::Transfer);
+    metric.heading().len() + if is_short { 1 } else { 2 }
+}
+
+/// A figure of a run; a share in per cent.
+pub fn figure(run: &Measured, metric: Metric) -> Option<Number> {
+    let value = run.value(metric)?;
+    Number::of(if metric.about().unit == Unit::Share { value * 100.0 } else { value })
 }
 
 #[cfg(test)]
@@ -259,18 +125,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_is_found_by_either_name() {
-        let percentile = Figure::Percentile("99.9".parse().unwrap());
-        for figure in Figure::fixed().chain([percentile]) {
-            assert_eq!(Column::named(&figure.name()), Column::Figure(figure));
-            assert_eq!(Column::named(&figure.heading()), Column::Figure(figure));
+    fn metrics_are_found_by_any_name_unless_a_factor_has_it() {
+        let named = |name: &str| Column::named(name, &["max".to_owned(), "rmem_max".to_owned()]);
+        let figure = |id: &str| Column::Figure(id.parse().unwrap());
+        for (name, id) in [
+            ("p99.9", "p99.9"),
+            ("99.9% latency", "p99.9"),
+            (PER_SECOND, "rate"),
+            ("requests_per_sec", "rate"),
+            ("mean", "mean"),
+            ("max_us", "max"),
+            ("errors", "errors.socket"),
+            ("errors.timeout", "errors.timeout"),
+            ("service.p50", "service.p50"),
+            ("late", "late"),
+            ("status.404", "status.404"),
+        ] {
+            assert_eq!(named(name), figure(id), "{name}");
         }
-        for name in ["p99.9", "99.9%"] {
-            assert_eq!(Column::named(name), Column::Figure(percentile));
-        }
-        assert_eq!(Column::named(PER_SECOND), Column::Figure(Figure::Rate));
-        for name in ["rmem_max", "host", "p", "path", "0%"] {
-            assert_eq!(Column::named(name), Column::Field(name.to_owned()));
+        // A verdict is no number, and the share of errors is not in files.
+        for name in ["rmem_max", "max", "host", "rate", "p", "path", "0%", "verdict"] {
+            assert_eq!(named(name), Column::Field(name.to_owned()));
         }
     }
 }

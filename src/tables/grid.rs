@@ -2,7 +2,7 @@
 
 use onrush_text::printable;
 
-use super::column::Column;
+use super::column::{self, Column};
 use super::number::Number;
 
 /// A table, independent of its format.
@@ -68,7 +68,9 @@ impl Head {
     pub fn of(column: &Column) -> Self {
         match column {
             Column::Field(name) => Self::new(name),
-            Column::Figure(figure) => Self { name: figure.name(), heading: figure.heading(), rule: figure.rule() },
+            Column::Figure(metric) => {
+                Self { name: metric.column(), heading: metric.heading(), rule: column::rule(*metric) }
+            }
         }
     }
 }

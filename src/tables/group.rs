@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::column::{self, Figure};
+use onrush_plan::Metric;
+
+use super::column;
 use super::measured::Measured;
 use super::number::Number;
 use super::order;
@@ -71,21 +73,21 @@ impl<'a> Group<'a> {
     }
 
     /// The figure in each of the runs that count, if all have it.
-    pub fn figures(&self, figure: Figure) -> Option<Vec<Number>> {
-        self.counted().map(|run| figure.of(run)).collect()
+    pub fn figures(&self, metric: Metric) -> Option<Vec<Number>> {
+        self.counted().map(|run| column::figure(run, metric)).collect()
     }
 
     /// The average over the runs that count, if all have the figure. Mixed kinds of latency have no average.
-    pub fn average(&self, figure: Figure) -> Option<Number> {
-        if figure.is_latency() && self.mixes_latencies() {
+    pub fn average(&self, metric: Metric) -> Option<Number> {
+        if metric.is_latency() && self.mixes_latencies() {
             return None;
         }
-        Number::average(&self.figures(figure)?)
+        Number::average(&self.figures(metric)?)
     }
 
     /// The sum over the runs that count, if all have the figure.
-    pub fn sum(&self, figure: Figure) -> Option<Number> {
-        Some(self.figures(figure)?.into_iter().sum())
+    pub fn sum(&self, metric: Metric) -> Option<Number> {
+        Some(self.figures(metric)?.into_iter().sum())
     }
 
     /// Numbers its runs: with their own numbers if all have one, or else consecutively.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onrush_plan::{Percent, Place};
-use onrush_stats::Errors;
+use onrush_plan::{Metric, Percent, Place};
 
 use crate::report::result::{Document, NO_RESPONSE};
 
@@ -30,7 +29,7 @@ pub struct Measured {
     pub run: Option<u64>,
     /// Its place in an experiment, if it is part of one.
     pub place: Option<Place>,
-    /// What was measured.
+    /// What was measured, as far as the document does not have it.
     pub figures: Figures,
     /// The whole document, if it is a result of onrush.
     pub document: Option<Box<Document>>,
@@ -53,32 +52,8 @@ pub struct Origin {
     pub tool: &'static str,
 }
 
-/// The figures of one run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Figures {
-    /// Complete responses.
-    pub requests: Option<u64>,
-    /// How long the run measured, in microseconds.
-    pub duration_us: Option<f64>,
-    /// Bytes received.
-    pub bytes: Option<u64>,
-    /// Responses per second.
-    pub rate_per_s: Option<f64>,
-    /// Bytes received per second.
-    pub bytes_per_s: Option<f64>,
-    /// The mean latency.
-    pub mean_us: Option<f64>,
-    /// The standard deviation of the latency.
-    pub stdev_us: Option<f64>,
-    /// The smallest latency.
-    pub min_us: Option<f64>,
-    /// The largest latency.
-    pub max_us: Option<f64>,
-    /// Percentiles of the latency.
-    pub percentiles_us: BTreeMap<Percent, f64>,
-    /// wrk's five error totals.
-    pub errors: Option<Errors>,
-}
+/// The figures of one run that a text gives, in the units of the metrics.
+pub type Figures = BTreeMap<Metric, f64>;
 
 impl Measured {
     /// A run of which only the origin is known.
@@ -110,6 +85,19 @@ impl Measured {
         Some(host.rsplit_once('@').map_or(host, |(_, host)| host))
     }
 
+    /// The value of a metric, in its unit.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        let measured = self.document.as_deref().and_then(|document| document.value(metric));
+        measured.or_else(|| self.figures.get(&metric).copied())
+    }
+
+    /// The percentiles that were recorded.
+    pub fn percents(&self) -> impl Iterator<Item = Percent> {
+        let recorded =
+            self.document.iter().flat_map(|document| document.shown_latency().percentiles_us.keys().copied());
+        recorded.chain(self.figures.keys().filter_map(|metric| metric.percent()))
+    }
+
     /// Whether its latencies count from when a request was due, not from when it was sent.
     pub fn is_scheduled(&self) -> bool {
         self.rate.is_some() || self.origin.tool == "wrk2"
@@ -130,35 +118,26 @@ impl Measured {
     pub fn failure(&self) -> Option<String> {
         let failed = self.place.as_ref().and_then(|place| place.failed.clone());
         let flaw = self.document.as_deref().and_then(Document::flaw);
-        let is_empty = self.figures.requests == Some(0) || self.figures.rate_per_s == Some(0.0);
+        let is_empty = [Metric::Requests, Metric::Rate].into_iter().any(|metric| self.value(metric) == Some(0.0));
         failed.or(flaw).or_else(|| is_empty.then(|| NO_RESPONSE.to_owned()))
     }
 
     /// Adds what another record of the same run has and this one lacks.
     pub fn complete(&mut self, other: Self) {
-        let mine = &mut self.figures;
-        let theirs = other.figures;
         fill(&mut self.section, other.section);
         fill(&mut self.label, other.label);
         fill(&mut self.url, other.url);
         fill(&mut self.threads, other.threads);
         fill(&mut self.connections, other.connections);
         fill(&mut self.rate, other.rate);
-        fill(&mut mine.requests, theirs.requests);
-        fill(&mut mine.duration_us, theirs.duration_us);
-        fill(&mut mine.bytes, theirs.bytes);
-        fill(&mut mine.rate_per_s, theirs.rate_per_s);
-        fill(&mut mine.bytes_per_s, theirs.bytes_per_s);
-        fill(&mut mine.mean_us, theirs.mean_us);
-        fill(&mut mine.stdev_us, theirs.stdev_us);
-        fill(&mut mine.min_us, theirs.min_us);
-        fill(&mut mine.max_us, theirs.max_us);
-        fill(&mut mine.errors, theirs.errors);
-        for (percent, us) in theirs.percentiles_us {
-            mine.percentiles_us.entry(percent).or_insert(us);
-        }
+        fill_in(&mut self.figures, other.figures);
         self.digests.extend(other.digests);
     }
+}
+
+/// Adds the figures that are missing.
+pub fn fill_in(mine: &mut Figures, theirs: Figures) {
+    theirs.into_iter().for_each(|(metric, value)| _ = mine.entry(metric).or_insert(value));
 }
 
 fn fill<T>(mine: &mut Option<T>, theirs: Option<T>) {

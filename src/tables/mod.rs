@@ -4,6 +4,7 @@
 //! `short` the one for people, and `format` writes them. Nothing here measures, prints, or changes a file.
 
 mod measured;
+mod metrics;
 mod read;
 
 mod number;
@@ -29,11 +30,11 @@ pub use column::is_column;
 pub use measured::{Figures, Measured, Origin};
 pub use read::{Read, all as read};
 
-use onrush_plan::Percent;
+use onrush_plan::{Metric, Percent};
 use onrush_text::printable;
 
 use crate::report::result::Document;
-use column::{Column, FIELDS, Figure};
+use column::{Column, FIELDS};
 
 /// The tables to show, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,10 +63,15 @@ pub enum Columns {
     WrkCmm,
     /// Fields and figures with these names, for every run.
     Named(Vec<String>),
+    /// None: a list of the figures is printed instead.
+    Help,
 }
 
 /// The name of [`Columns::WrkCmm`].
 pub const WRK_CMM: &str = "wrk-cmm";
+
+/// The name of [`Columns::Help`].
+pub const HELP: &str = "help";
 
 /// The form of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +98,9 @@ pub struct Printed {
 
 /// Reads files and makes tables.
 pub fn run(table: &Table) -> Printed {
+    if table.columns == Columns::Help {
+        return Printed { text: metrics::listing(), said: Vec::new() };
+    }
     let Read { runs, problems: mut said } = read(&table.inputs);
     let (failed, runs): (Vec<Measured>, Vec<Measured>) = runs.into_iter().partition(Measured::is_failed);
     said.extend(left_out(&failed, &runs));
@@ -109,24 +118,27 @@ pub fn run(table: &Table) -> Printed {
 
 fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<String, String> {
     let key = table.by.clone().unwrap_or_else(|| usual_key(runs));
+    let factors = build::factors(runs);
     let named: Option<Vec<Column>> = match &table.columns {
-        Columns::Named(names) => Some(names.iter().map(|name| Column::named(name)).collect()),
-        Columns::Short | Columns::WrkCmm => None,
+        Columns::Named(names) => Some(names.iter().map(|name| Column::named(name, &factors)).collect()),
+        Columns::Short | Columns::WrkCmm | Columns::Help => None,
     };
     let sort = table.sort.as_ref();
-    let fields = named.iter().flatten().filter_map(|column| match column {
+    let sort =
+        sort.map(|Sort { column, descends }| Sort { column: Column::named(column, &factors), descends: *descends });
+    let columns = named.iter().flatten().chain(sort.as_ref().map(|sort| &sort.column));
+    let fields = columns.filter_map(|column| match column {
         Column::Field(name) => Some(name.as_str()),
         Column::Figure(_) => None,
     });
-    let sorted = sort.map(|sort| sort.column.as_str()).filter(|name| matches!(Column::named(name), Column::Field(_)));
-    check(key.iter().map(String::as_str).chain(fields).chain(sorted), runs)?;
+    check(key.iter().map(String::as_str).chain(fields), &factors)?;
     let named = named.map(|mut columns| {
         // The key has its own columns.
         columns.retain(|column| !matches!(column, Column::Field(name) if key.contains(name)));
         columns
     });
     let mut groups = group::groups(runs, &key);
-    if let Some(sort) = sort {
+    if let Some(sort) = &sort {
         sort.groups(&mut groups);
     }
     Ok(match table.form {
@@ -137,7 +149,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
             });
             said.extend(two_kinds(runs, &columns));
             said.extend(lower_bounds(runs, &columns));
-            let grid = build::wide(&groups, &key, &columns, sort);
+            let grid = build::wide(&groups, &key, &columns, sort.as_ref());
             if table.form == Form::Csv { format::csv(&grid) } else { format::json(&grid) }
         }
         Form::Markdown | Form::Text => {
@@ -180,12 +192,14 @@ fn usual_key(runs: &[Measured]) -> Vec<String> {
 }
 
 /// Checks that each name is a field's.
-fn check<'a>(mut names: impl Iterator<Item = &'a str>, runs: &[Measured]) -> Result<(), String> {
-    let factors = build::factors(runs);
+fn check<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Result<(), String> {
     let is_known = |name: &str| FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
     let Some(unknown) = names.find(|name| !is_known(name)) else { return Ok(()) };
     let known: Vec<&str> = factors.iter().map(String::as_str).chain(FIELDS).collect();
-    Err(format!("no column {unknown:?}; the columns are {}, and the figures in onrush table --help", known.join(", ")))
+    Err(format!(
+        "no column {unknown:?}; the columns are {}, and the figures in onrush table --columns help",
+        known.join(", ")
+    ))
 }
 
 /// The lines about runs that failed and are in no table, except those that were repeated.
@@ -201,11 +215,10 @@ fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
 
 /// The line about a mean beside percentiles, if only the percentiles include requests without a response.
 fn two_kinds(runs: &[Measured], columns: &[Column]) -> Option<String> {
-    let is_shown = |wanted: fn(Figure) -> bool| {
-        columns.iter().any(|column| matches!(column, Column::Figure(figure) if figure.is_latency() && wanted(*figure)))
+    let is_shown = |wanted: fn(Metric) -> bool| {
+        columns.iter().any(|column| matches!(column, Column::Figure(metric) if metric.is_latency() && wanted(*metric)))
     };
-    let is_percentile = |figure| matches!(figure, Figure::Percentile(_));
-    let has_both = is_shown(is_percentile) && is_shown(|figure| !matches!(figure, Figure::Percentile(_)));
+    let has_both = is_shown(|metric| metric.percent().is_some()) && is_shown(|metric| metric.percent().is_none());
     let is_censored = |run: &Measured| {
         let open_loop = run.document.as_deref().and_then(Document::bounded);
         open_loop.and_then(|it| it.censored.as_ref()).is_some_and(|censored| censored.count > 0)
@@ -218,7 +231,7 @@ fn two_kinds(runs: &[Measured], columns: &[Column]) -> Option<String> {
 /// The line about runs whose percentiles may be of any size, because too many requests that were due have no response.
 fn lower_bounds(runs: &[Measured], columns: &[Column]) -> Option<String> {
     let shown = |percent: &Percent| {
-        columns.iter().any(|column| matches!(column, Column::Figure(Figure::Percentile(it)) if it == percent))
+        columns.iter().any(|column| matches!(column, Column::Figure(metric) if metric.percent() == Some(*percent)))
     };
     let first = |run: &Measured| {
         let open_loop = run.document.as_deref().and_then(Document::bounded)?;
@@ -248,7 +261,7 @@ fn medians(groups: &[group::Group<'_>]) -> Option<String> {
     let words = "percentiles of several runs without histograms are medians over the runs: only result files of onrush \
                  have histograms";
     let are_shown = |group: &group::Group<'_>| {
-        lacks_histograms(group) && group.counted().any(|run| !run.figures.percentiles_us.is_empty())
+        lacks_histograms(group) && group.counted().any(|run| run.percents().next().is_some())
     };
     groups.iter().any(are_shown).then(|| words.to_owned())
 }

@@ -1,10 +1,11 @@
 //! The short table: a row for each group of runs, in the units in which people speak of them.
 
+use onrush_plan::Metric;
 use onrush_stats::has_enough_beyond;
 use onrush_text::units;
 
 use super::build::levels;
-use super::column::{Figure, PER_SECOND};
+use super::column::{self, PER_SECOND};
 use super::grid::{Cell, Grid, Head};
 use super::group::Group;
 use super::number::Number;
@@ -14,7 +15,7 @@ use crate::report::result::Document;
 const COLUMNS_MAX: usize = 10;
 
 /// The percentiles in it.
-const PERCENTILES: [&str; 3] = ["50", "99", "99.9"];
+const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
 
 /// The table of these groups, with the fields of the key.
 pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
@@ -25,10 +26,9 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
         figures.splice(0..0, ["runs".to_owned()]);
         figures.push("spread".to_owned());
     }
-    figures.extend(latencies.iter().map(|figure| match figure {
-        Figure::Percentile(percent) => format!("p{percent}"),
-        other => other.heading(),
-    }));
+    figures.extend(
+        latencies.iter().map(|metric| metric.percent().map_or_else(|| metric.heading(), |_| metric.to_string())),
+    );
     figures.push("errors".to_owned());
     // What all groups have in common tells none of them apart.
     let differs = |index: &usize| groups.iter().any(|group| group.key[*index] != groups[0].key[*index]);
@@ -48,7 +48,7 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
             let cells: Vec<Cell> = levels(group, key).collect();
             shown.iter().map(|&index| cells[index].clone()).collect()
         };
-        let rates = group.figures(Figure::Rate).unwrap_or_default();
+        let rates = group.figures(Metric::Rate).unwrap_or_default();
         let rate = Cell::shown_as(Number::median(&rates).map(|rate| units::per_second(rate.value())));
         if has_several {
             cells.push(Cell::shown_as(Some(units::thousands(group.counted().count() as u64))));
@@ -58,10 +58,10 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
             cells.push(rate);
         }
         let merged = if group.counted().nth(1).is_some() { group.merged() } else { None };
-        cells.extend(latencies.iter().map(|figure| {
-            Cell::shown_as(latency_us(group, *figure, merged.as_ref()).map(|us| units::time_us(us.value())))
+        cells.extend(latencies.iter().map(|metric| {
+            Cell::shown_as(latency_us(group, *metric, merged.as_ref()).map(|us| units::time_us(us.value())))
         }));
-        let errors = [Figure::Errors, Figure::StatusErrors].map(|figure| group.sum(figure));
+        let errors = [column::FAILED, column::BAD].map(|metric| group.sum(metric));
         let errors = errors.into_iter().sum::<Option<Number>>();
         cells.push(Cell::shown_as(errors.map(|errors| units::thousands(errors.value() as u64))));
         cells
@@ -70,11 +70,10 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
 }
 
 /// The latencies that some group has; without any percentile, the mean.
-pub fn latencies(groups: &[Group<'_>]) -> Vec<Figure> {
-    let is_known = |figure: &Figure| groups.iter().flat_map(Group::counted).any(|run| figure.of(run).is_some());
-    let percentiles = PERCENTILES.iter().filter_map(|text| text.parse().ok()).map(Figure::Percentile);
-    let known: Vec<Figure> = percentiles.filter(is_known).collect();
-    if known.is_empty() { Some(Figure::Mean).filter(is_known).into_iter().collect() } else { known }
+pub fn latencies(groups: &[Group<'_>]) -> Vec<Metric> {
+    let is_known = |metric: &Metric| groups.iter().flat_map(Group::counted).any(|run| run.value(*metric).is_some());
+    let known: Vec<Metric> = column::metrics(&PERCENTILES).filter(is_known).collect();
+    if known.is_empty() { Some(Metric::MEAN).filter(is_known).into_iter().collect() } else { known }
 }
 
 /// The distance between the lowest and the highest rate, as a share of the median; `None` for a single one.
@@ -86,20 +85,19 @@ fn spread(rates: &[Number]) -> Option<f64> {
 /// A latency of a group, in microseconds: that of all its requests if the runs have histograms, else the median of
 /// their latencies. Latencies of two kinds have none, and neither has a percentile with too few values beyond it, which
 /// would be hardly more than the maximum.
-fn latency_us(group: &Group<'_>, figure: Figure, merged: Option<&Document>) -> Option<Number> {
+fn latency_us(group: &Group<'_>, metric: Metric, merged: Option<&Document>) -> Option<Number> {
     let requests = || match merged {
         Some(sum) => Some(sum.requests.completed),
-        None => group.counted().filter_map(|run| run.figures.requests).min(),
+        None => group.counted().filter_map(|run| run.value(Metric::Requests)).map(|count| count as u64).min(),
     };
-    let has_enough = match figure {
-        Figure::Percentile(percent) => requests().is_none_or(|requests| has_enough_beyond(percent.value(), requests)),
-        _ => true,
-    };
+    let has_enough = metric
+        .percent()
+        .is_none_or(|percent| requests().is_none_or(|requests| has_enough_beyond(percent.value(), requests)));
     if group.mixes_latencies() || !has_enough {
         return None;
     }
-    match (merged, figure) {
-        (Some(sum), Figure::Percentile(_)) => figure.merged(sum),
-        _ => Number::median(&group.figures(figure)?),
+    match merged.filter(|_| metric.percent().is_some()) {
+        Some(sum) => Number::of(sum.value(metric)?),
+        None => Number::median(&group.figures(metric)?),
     }
 }

@@ -29,6 +29,7 @@ mod thread;
 mod thread_rates;
 mod unavailable;
 mod until;
+mod value;
 mod way;
 
 use std::collections::BTreeMap;

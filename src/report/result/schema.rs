@@ -1,4 +1,4 @@
-//! Generates the schema of a document from its structs.
+//! Files that are generated: the schema of a document from its structs, and texts.
 
 #![cfg(test)]
 
@@ -7,18 +7,22 @@ use std::path::Path;
 
 use schemars::{JsonSchema, SchemaGenerator};
 
-/// Checks that a file has the schema of these structs; with `SAVE` in the environment, writes it first.
+/// Checks that a file has the schema of these structs.
 pub fn check<T: JsonSchema>(file: &str, title: &str) {
     let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
     never_null(schema.ensure_object().values_mut());
     schema.insert("title".to_owned(), title.into());
-    let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    check_text(file, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"), "the_schema");
+}
+
+/// Checks that a file has this text, in a test that this selects; with `SAVE` in the environment, writes it first.
+pub fn check_text(file: &str, text: &str, test: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("SAVE").is_some() {
-        fs::write(&path, &schema).unwrap();
+        fs::write(&path, text).unwrap();
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == schema, "{file} is out of date: SAVE=1 cargo test --lib the_schema writes it");
+    assert!(written == text, "{file} is out of date: SAVE=1 cargo test --lib {test} writes it");
 }
 
 /// Removes null from the types: keys that do not apply are left out, but the generator assumes that they may be null.

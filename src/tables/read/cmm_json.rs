@@ -1,5 +1,6 @@
 //! Reads the JSON that wrk-cmm's script writes: figures without errors and without the load that was asked for.
 
+use onrush_plan::Metric;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -33,16 +34,16 @@ pub fn is_one(value: &Value) -> bool {
 /// The figures in the JSON. The error says what is missing or wrong.
 pub fn read(value: &Value) -> Result<Figures, serde_json::Error> {
     let written = Written::deserialize(value)?;
-    let latencies = written.latency_distribution.iter();
-    Ok(Figures {
-        requests: Some(written.requests),
-        duration_us: Some(written.duration_in_microseconds),
-        bytes: Some(written.bytes),
-        rate_per_s: Some(written.requests_per_sec),
-        bytes_per_s: Some(written.bytes_transfer_per_sec),
-        percentiles_us: latencies
-            .filter_map(|one| Some((one.percentile.to_string().parse().ok()?, one.latency_in_microseconds)))
-            .collect(),
-        ..Figures::default()
-    })
+    let percentile = |one: &Percentile| {
+        Some((Metric::percentile(one.percentile.to_string().parse().ok()?), one.latency_in_microseconds))
+    };
+    let mut figures: Figures = written.latency_distribution.iter().filter_map(percentile).collect();
+    figures.extend([
+        (Metric::Requests, written.requests as f64),
+        (Metric::Duration, written.duration_in_microseconds),
+        (Metric::Received, written.bytes as f64),
+        (Metric::Rate, written.requests_per_sec),
+        (Metric::Transfer, written.bytes_transfer_per_sec),
+    ]);
+    Ok(figures)
 }

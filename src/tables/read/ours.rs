@@ -1,29 +1,11 @@
 //! Turns a result file of onrush into a run.
 
 use super::super::column::{factor_of_experiment, factor_of_label};
-use super::super::measured::{Figures, Measured, Origin};
-use crate::report::result::{Document, Schedule, rate};
+use super::super::measured::{Measured, Origin};
+use crate::report::result::{Document, Schedule};
 
 /// The run in a document.
 pub fn read(origin: Origin, document: Document) -> Measured {
-    let latency = document.shown_latency();
-    let figures = Figures {
-        requests: Some(document.requests.completed),
-        duration_us: Some(document.duration_s * 1e6),
-        bytes: Some(document.bytes_received),
-        rate_per_s: Some(document.rate_per_s),
-        bytes_per_s: Some(rate(document.bytes_received, document.duration_s)),
-        mean_us: latency.mean_us,
-        stdev_us: latency.stdev_us,
-        min_us: latency.min_us,
-        max_us: latency.max_us,
-        percentiles_us: latency
-            .percentiles_us
-            .keys()
-            .filter_map(|&percent| Some((percent, document.shown_percentile_us(percent)?)))
-            .collect(),
-        errors: Some(document.errors),
-    };
     // The names of an experiment's files repeat its factors.
     let name = document.experiment.as_ref().map_or(origin.name, |place| place.name.clone());
     Measured {
@@ -34,7 +16,6 @@ pub fn read(origin: Origin, document: Document) -> Measured {
         factors: factors(&document),
         run: document.experiment.as_ref().map(|place| place.round.into()),
         place: document.experiment.clone(),
-        figures,
         document: Some(Box::new(document)),
         ..Measured::new(Origin { tool: "onrush", name, ..origin })
     }

@@ -1,8 +1,9 @@
 //! Reads one report of wrk or of a fork, line by line.
 
-use onrush_stats::Errors;
+use onrush_plan::Metric;
+use onrush_plan::metric::{ErrorKind, Statistic, View};
 
-use super::super::measured::Figures;
+use super::super::measured::{Figures, fill_in};
 use super::line::{Line, Row};
 use super::units::{self, Unprinted};
 
@@ -37,6 +38,10 @@ pub struct Report {
     has_latency: bool,
 }
 
+/// wrk's errors of sockets, in the order in which it prints them, and their sum.
+const FAILURES: [ErrorKind; 5] =
+    [ErrorKind::Connect, ErrorKind::Read, ErrorKind::Write, ErrorKind::Timeout, ErrorKind::Socket];
+
 /// What a line means to the report before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
@@ -62,7 +67,7 @@ impl Report {
         let place = line.place();
         let is_again = match line {
             Line::Percentile { percent, .. } => {
-                !self.is_uncorrected && self.figures.percentiles_us.contains_key(percent)
+                !self.is_uncorrected && self.figures.contains_key(&Metric::percentile(*percent))
             }
             line => place == self.place && !line.may_repeat(),
         };
@@ -98,25 +103,31 @@ impl Report {
             Line::Percentile { .. } if self.is_uncorrected => {}
             Line::Percentile { percent, cell } => {
                 let us = units::time_us(cell).map_err(unprinted(cell))?;
-                figures.percentiles_us.extend(us.map(|us| (*percent, us)));
+                figures.extend(us.map(|us| (Metric::percentile(*percent), us)));
             }
             Line::Totals { requests, time, bytes } => {
-                figures.requests = Some(*requests);
-                figures.duration_us = units::time_us(time).map_err(unprinted(time))?;
-                figures.bytes = Some(units::bytes(bytes).map_err(unprinted(bytes))?.round() as u64);
+                figures.insert(Metric::Requests, *requests as f64);
+                let us = units::time_us(time).map_err(unprinted(time))?;
+                figures.extend(us.map(|us| (Metric::Duration, us)));
+                figures.insert(Metric::Received, units::bytes(bytes).map_err(unprinted(bytes))?.round());
                 // The lines that follow are printed only if they are not zero.
-                figures.errors = Some(Errors::default());
+                figures
+                    .extend(FAILURES.into_iter().chain([ErrorKind::Status]).map(|kind| (Metric::ErrorsOf(kind), 0.0)));
             }
             Line::Errors(counts) => {
-                let [connect, read, write, timeout] = *counts;
-                let status = figures.errors.unwrap_or_default().status;
-                figures.errors = Some(Errors { connect, read, write, timeout, status });
+                let [connect, read, write, timeout] = counts.map(|count| count as f64);
+                let counts =
+                    FAILURES.into_iter().zip([connect, read, write, timeout, connect + read + write + timeout]);
+                figures.extend(counts.map(|(kind, count)| (Metric::ErrorsOf(kind), count)));
             }
-            Line::Statuses(status) => {
-                figures.errors = Some(Errors { status: *status, ..figures.errors.unwrap_or_default() });
+            Line::Statuses(status) => _ = figures.insert(Metric::ErrorsOf(ErrorKind::Status), *status as f64),
+            Line::Rate(rate) => {
+                let per_s = units::metric(rate).map_err(unprinted(rate))?;
+                figures.extend(per_s.map(|per_s| (Metric::Rate, per_s)));
             }
-            Line::Rate(rate) => figures.rate_per_s = units::metric(rate).map_err(unprinted(rate))?,
-            Line::Transfer(bytes) => figures.bytes_per_s = Some(units::bytes(bytes).map_err(unprinted(bytes))?),
+            Line::Transfer(bytes) => {
+                figures.insert(Metric::Transfer, units::bytes(bytes).map_err(unprinted(bytes))?);
+            }
         }
         Ok(())
     }
@@ -135,24 +146,19 @@ impl Report {
             [times @ .., share] if share.ends_with('%') && (3..=4).contains(&times.len()) => times,
             _ => return Err(format!("{:?} is not a row of latencies as wrk prints it", cells.join(" "))),
         };
-        let mut us = [None; 4];
-        for (us, cell) in us.iter_mut().zip(times) {
-            *us = units::time_us(cell).map_err(unprinted(cell))?;
-        }
+        let us = times.iter().map(|cell| units::time_us(cell).map_err(unprinted(cell)));
+        let us = us.collect::<Result<Vec<Option<f64>>, String>>()?;
         self.has_minimum = times.len() == 4;
-        let figures = &mut self.figures;
-        [figures.mean_us, figures.stdev_us, figures.max_us, figures.min_us] = us;
+        let statistics = [Statistic::Mean, Statistic::Stdev, Statistic::Max, Statistic::Least];
+        let figures = statistics.into_iter().zip(us);
+        self.figures.extend(figures.filter_map(|(statistic, us)| Some((Metric::Latency(View::Shown, statistic), us?))));
         Ok(())
     }
 
     /// Adopts the exact figures that wrk-cmm's script writes below it.
     pub fn refine(&mut self, json: Figures, text: String) {
-        let Figures { mean_us, stdev_us, min_us, max_us, errors, percentiles_us, .. } =
-            std::mem::take(&mut self.figures);
-        self.figures = Figures { mean_us, stdev_us, min_us, max_us, errors, ..json };
-        for (percent, us) in percentiles_us {
-            self.figures.percentiles_us.entry(percent).or_insert(us);
-        }
+        let printed = std::mem::replace(&mut self.figures, json);
+        fill_in(&mut self.figures, printed);
         self.json = Some(text);
         self.tool = "wrk-cmm";
     }
@@ -164,7 +170,7 @@ impl Report {
 
     /// Whether it has figures.
     pub fn has_figures(&self) -> bool {
-        self.figures.requests.is_some() || self.figures.rate_per_s.is_some()
+        [Metric::Requests, Metric::Rate].iter().any(|metric| self.figures.contains_key(metric))
     }
 
     /// The lines that it lacks, though every report has them.
@@ -172,7 +178,7 @@ impl Report {
         let lines = [
             (self.load.is_some(), "threads and connections"),
             (self.has_latency, "Latency"),
-            (self.figures.errors.is_some(), "requests in"),
+            (self.figures.contains_key(&Metric::ErrorsOf(ErrorKind::Socket)), "requests in"),
             (self.place >= Line::Rate("").place(), "Requests/sec"),
         ];
         lines.into_iter().filter(|(is_there, _)| !is_there).map(|(_, name)| name).collect()

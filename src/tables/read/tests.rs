@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use onrush_plan::Dialect;
+use onrush_plan::{Dialect, Metric};
 use tempfile::TempDir;
 
 use super::*;
 use crate::report::fixtures;
+
+/// The value of the metric of this name.
+fn value_of(run: &Measured, id: &str) -> Option<f64> {
+    run.value(id.parse().unwrap())
+}
 
 /// A report as wrk prints it.
 const WRK: &str = "Running 30s test @ http://[x VM IP]:8080/a b
@@ -102,15 +107,24 @@ fn every_line_of_a_report_is_read_with_its_unit() {
     assert_eq!((run.section.as_deref(), run.label.as_deref()), (Some("Tests"), Some("First round")));
     assert_eq!((run.url.as_deref(), run.host()), (Some("http://[x VM IP]:8080/a b"), Some("[x VM IP]:8080")));
     assert_eq!((run.threads, run.connections, run.origin.line, run.origin.tool), (Some(12), Some(400), Some(7), "wrk"));
-    let figures = &run.figures;
-    assert_eq!(
-        (figures.requests, figures.duration_us, figures.rate_per_s),
-        (Some(22_640), Some(30.03e6), Some(753.86))
-    );
-    assert_eq!((figures.bytes, figures.bytes_per_s), (Some(25_239_224), Some(820.7 * 1024.0)));
-    assert_eq!((figures.mean_us, figures.stdev_us, figures.max_us), (Some(253_110.0), Some(234_740.0), Some(1.98e6)));
-    let errors = figures.errors.unwrap();
-    assert_eq!([errors.connect, errors.read, errors.write, errors.timeout, errors.status], [1, 2, 3, 259, 7]);
+    for (id, value) in [
+        ("requests", 22_640.0),
+        ("duration", 30.03e6),
+        ("rate", 753.86),
+        ("bytes", 25_239_224.0),
+        ("transfer", 820.7 * 1024.0),
+        ("mean", 253_110.0),
+        ("stdev", 234_740.0),
+        ("max", 1.98e6),
+        ("errors.connect", 1.0),
+        ("errors.read", 2.0),
+        ("errors.write", 3.0),
+        ("errors.timeout", 259.0),
+        ("errors.socket", 265.0),
+        ("errors.status", 7.0),
+    ] {
+        assert_eq!(value_of(run, id), Some(value), "{id}");
+    }
 }
 
 #[test]
@@ -135,7 +149,7 @@ fn wrk2_has_percentiles_of_the_latency_since_requests_were_due() {
     let [run] = &runs[..] else { panic!("{runs:?}") };
     assert_eq!((run.origin.tool, run.label.as_deref()), ("wrk2", None));
     let percentiles: Vec<(String, f64)> =
-        run.figures.percentiles_us.iter().map(|(percent, us)| (percent.to_string(), *us)).collect();
+        run.percents().map(|percent| (percent.to_string(), run.value(Metric::percentile(percent)).unwrap())).collect();
     let expected = [("50", 6_670.0), ("99.9", 12_300.0), ("100", 12_500.0)];
     assert_eq!(percentiles, expected.map(|(percent, us)| (percent.to_owned(), us)));
 }
@@ -148,8 +162,8 @@ fn a_run_without_responses_has_no_latency() {
         let text = WRK.replace("   253.11ms  234.74ms   1.98s    85.79%", row);
         let folder = written(&[("a.log", text.as_bytes())]);
         let Read { runs, problems } = read(&folder);
-        let figures = &runs[0].figures;
-        assert_eq!((figures.mean_us, figures.requests, problems.len()), (None, Some(22_640), 0), "{row}");
+        let [mean, requests] = ["mean", "requests"].map(|id| value_of(&runs[0], id));
+        assert_eq!((mean, requests, problems.len()), (None, Some(22_640.0), 0), "{row}");
         assert_eq!(runs[0].origin.tool, tool, "{row}");
     }
 }
@@ -213,8 +227,9 @@ fn runs_of_two_programs_that_wrote_at_once_are_never_mixed() {
         assert!(log.reports.len() == 2 || !log.problems.is_empty(), "{text}");
         for Report { url, figures, .. } in &log.reports {
             let is_one = url.contains("[x VM");
-            assert!(figures.requests.is_none_or(|requests| (requests == 22_640) == is_one), "{text}");
-            assert!(figures.rate_per_s.is_none_or(|rate| (rate == 753.86) == is_one), "{text}");
+            let [requests, rate] = [Metric::Requests, Metric::Rate].map(|metric| figures.get(&metric));
+            assert!(requests.is_none_or(|requests| (*requests == 22_640.0) == is_one), "{text}");
+            assert!(rate.is_none_or(|rate| (*rate == 753.86) == is_one), "{text}");
         }
     }
 }
@@ -234,9 +249,12 @@ fn records_of_one_run_are_one_and_complete_each_other() {
     ]);
     let Read { runs, problems } = read(&folder);
     let [nine, ten] = &runs[..] else { panic!("{runs:?}") };
-    assert_eq!((ten.figures.requests, ten.connections, ten.run), (Some(5), Some(400), Some(1)));
-    assert_eq!(ten.figures.mean_us, Some(253_110.0));
-    assert_eq!((nine.figures.requests, &nine.factors), (Some(60_018), &vec![("size".to_owned(), "9".to_owned())]));
+    assert_eq!((value_of(ten, "requests"), ten.connections, ten.run), (Some(5.0), Some(400), Some(1)));
+    assert_eq!(value_of(ten, "mean"), Some(253_110.0));
+    assert_eq!(
+        (value_of(nine, "requests"), &nine.factors),
+        (Some(60_018.0), &vec![("size".to_owned(), "9".to_owned())])
+    );
     assert!(matches!(&problems[..], [empty] if empty.contains("a-size-9-2.json")), "{problems:?}");
 }
 
@@ -261,9 +279,10 @@ fn results_of_ours_are_read_plain_and_compressed() {
     let folder = written(&[("x-1.json", plain.as_bytes()), ("x-2.json.gz", &compressed)]);
     let Read { runs, problems } = read(&folder);
     assert_eq!(problems, Vec::<String>::new());
-    let figures: Vec<_> = runs.iter().map(|run| (run.figures.requests, run.run, run.threads, run.host())).collect();
+    let figures: Vec<_> =
+        runs.iter().map(|run| (value_of(run, "requests"), run.run, run.threads, run.host())).collect();
     let host = Some("127.0.0.1:8080");
-    assert_eq!(figures, [(Some(10), Some(1), Some(2), host), (Some(20), Some(2), Some(2), host)]);
+    assert_eq!(figures, [(Some(10.0), Some(1), Some(2), host), (Some(20.0), Some(2), Some(2), host)]);
 }
 
 #[test]
@@ -326,12 +345,12 @@ fn the_blocks_that_people_published_are_read() {
     for (name, count, rate, words) in table {
         let Read { runs, problems } = all(&[fixture(name)]);
         assert_eq!(runs.len(), count, "{name}");
-        assert_eq!(runs.last().unwrap().figures.rate_per_s, Some(rate), "{name}");
+        assert_eq!(value_of(runs.last().unwrap(), "rate"), Some(rate), "{name}");
         assert!(problems.iter().all(|problem| problem.contains(words)), "{problems:?}");
         assert_eq!(problems.is_empty(), words.is_empty(), "{problems:?}");
         for run in runs {
-            let figures = &run.figures;
-            assert!(figures.requests.is_some() && figures.mean_us.is_some() && figures.errors.is_some(), "{name}");
+            let is_known = |id: &&str| value_of(&run, id).is_some();
+            assert!(["requests", "mean", "errors.status"].iter().all(is_known), "{name}");
             assert!(run.threads.is_some() && run.connections.is_some() && run.host().is_some(), "{name}");
         }
     }

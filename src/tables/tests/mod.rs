@@ -588,3 +588,30 @@ fn what_programs_without_histograms_measured_is_summed_up_by_medians() {
     let expected = onrush_text::units::time_us(p99[1]);
     assert!(text.lines().nth(1).unwrap().contains(&expected), "{expected}: {text}");
 }
+
+#[test]
+fn a_figure_is_a_column_by_the_name_that_gates_give_it_unless_a_factor_has_that_name() {
+    let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
+    plan.schedule = Some(fixtures::schedule(1_000));
+    let mut outcome = fixtures::flawless(1_000, 10);
+    let open_loop = outcome.totals.open_loop.get_or_insert_default();
+    (0..1_000).for_each(|_| open_loop.complete(2_000_000, 1_000_000, false));
+    open_loop.lateness.record_many(1_000_000, 1_000);
+    (open_loop.due, open_loop.late) = (1_000, 7);
+    let mut document = Document::judged(&plan, &fixtures::whole(outcome));
+    document.labels = [("max".to_owned(), "big".to_owned())].into();
+    let (_folder, paths) = saved(&[("x-1.json", document)]);
+    let columns =
+        columns(&["p99", "service.mean", "late", "status.2xx", "errors", "errors.timeout", "rate", "transfer"]);
+    let by = names(&["max"]);
+    let Printed { text, said } = run(&Table { by, columns, form: Form::Csv, ..table(paths) });
+    let expected = "max,run,p99_us,service_mean_us,late_requests,status.2xx,errors,timeouts,rate,bytes_transfer_per_sec\n\
+                    big,1,2000,1000.00,7,1000,0,0,1000,0.00\n";
+    assert_eq!(text, expected, "{said:?}");
+}
+
+#[test]
+fn the_list_of_figures_needs_no_file() {
+    let Printed { text, said } = run(&Table { columns: Columns::Help, ..table(Vec::new()) });
+    assert!(text.starts_with("metric ") && text.contains("\np99 ") && said.is_empty(), "{text}");
+}

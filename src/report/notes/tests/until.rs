@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use onrush_plan::Metric;
 use onrush_plan::StopTerm;
-use onrush_plan::condition::{Metric, Statistic, View};
 use onrush_stats::{Estimate, Unknown};
 
 use super::*;
 use crate::run::{Known, Until};
 
 fn known(text: &str, estimate: Result<(f64, usize), Unknown>) -> Known {
-    let metric = Metric::Latency(View::Shown, Statistic::Percentile("99".parse().unwrap()));
+    let metric = Metric::percentile("99".parse().unwrap());
     let term = StopTerm { text: text.to_owned(), metric, half_width: 0.02 };
     Known { term, estimate: estimate.map(|(half_width, batches)| Estimate { half_width, batches }) }
 }

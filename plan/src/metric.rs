@@ -1,0 +1,414 @@
+//! The metrics: every figure of a run that can be named, in conditions and stop terms, in comparisons, and as a column
+//! of tables and timelines. [`METRICS`] has each of them once.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Percent;
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Metric {
+    /// Complete responses per second.
+    Rate,
+    /// A latency.
+    Latency(View, Statistic),
+    /// Requests without a good response in time, as a share of those that were due.
+    Errors,
+    /// The time in which the target was unavailable, as a share of the time.
+    Unavailable,
+    /// Responses with one status.
+    Status(u16),
+    /// Responses with a status of one class: 5 means 500 to 599.
+    StatusClass(u16),
+    /// Requests that left late.
+    Late,
+    /// Requests that were never sent because it was too late.
+    Dropped,
+    /// Complete responses.
+    Requests,
+    /// Requests sent.
+    Started,
+    /// How long the run measured.
+    Duration,
+    /// Bytes received.
+    Received,
+    /// Bytes sent.
+    Sent,
+    /// Bytes received per second.
+    Transfer,
+    /// Errors of one of wrk's kinds.
+    ErrorsOf(ErrorKind),
+    /// What limited the run.
+    Verdict,
+}
+
+/// The moment a latency is measured from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum View {
+    /// The one that the text report shows.
+    Shown,
+    /// When the request was due.
+    Scheduled,
+    /// When the request was sent.
+    Service,
+}
+
+/// A statistic of the latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Statistic {
+    /// The mean.
+    Mean,
+    /// A percentile.
+    Percentile(Percent),
+    /// The minimum.
+    Least,
+    /// The maximum.
+    Max,
+    /// The standard deviation.
+    Stdev,
+}
+
+/// wrk's kinds of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ErrorKind {
+    /// A connection could not be opened.
+    Connect,
+    /// A response could not be read.
+    Read,
+    /// A request could not be written.
+    Write,
+    /// A request lasted longer than the timeout.
+    Timeout,
+    /// All of these, wrk's `Socket errors`.
+    Socket,
+    /// A status of 400 or higher.
+    Status,
+}
+
+/// What the value of a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A time, in microseconds.
+    Time,
+    /// A number per second.
+    PerSecond,
+    /// A number of requests, responses or errors.
+    Count,
+    /// A part of a whole, 0 to 1.
+    Share,
+    /// A number of bytes.
+    Bytes,
+    /// A number of bytes per second.
+    BytesPerSecond,
+    /// A name instead of a number.
+    Name,
+}
+
+/// Which of two values is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The lower one.
+    Lower,
+    /// The higher one.
+    Higher,
+    /// Neither.
+    Neither,
+}
+
+/// The description of a metric; of a family of metrics, such as percentiles, that of one as an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The metric.
+    pub metric: Metric,
+    /// Its name.
+    pub id: &'static str,
+    /// Its names as a column: for programs; for people, if that is another; more that are understood. None: no table has
+    /// it.
+    pub columns: &'static [&'static str],
+    /// What its value is.
+    pub unit: Unit,
+    /// Which value is better.
+    pub better: Better,
+    /// What it is, in one sentence.
+    pub words: &'static str,
+}
+
+/// All metrics.
+pub static METRICS: [About; 25] = {
+    use Better::{Higher, Lower, Neither};
+    use ErrorKind::{Connect, Read, Socket, Timeout, Write};
+    use Metric::*;
+    use Statistic::{Least, Max, Mean, Percentile, Stdev};
+    use Unit::{Bytes, BytesPerSecond, Count, Name, PerSecond, Share, Time};
+    const RATE: &[&str] = &["requests_per_sec", "", "requests/s", "rate_per_s"];
+    [
+        latency(
+            Percentile(Percent::EXAMPLE),
+            "p99",
+            &["p99_us", "99% latency"],
+            "the latency that 99 % of the responses do not exceed; there are p0 to p100",
+        ),
+        latency(Mean, "mean", &["mean_us", "mean latency"], "the mean latency"),
+        latency(Max, "max", &["max_us", "max latency"], "the largest latency"),
+        about(Rate, "rate", RATE, PerSecond, Higher, "complete responses per second"),
+        about(
+            Errors,
+            "errors",
+            &[],
+            Share,
+            Lower,
+            "requests that failed, were abandoned, late, dropped or unsent, or got a status of 400 or more, each once",
+        ),
+        about(
+            Unavailable,
+            "unavailable",
+            &["unavailable_percent", "unavailable"],
+            Share,
+            Lower,
+            "time in which requests were due and no response came for far longer than usual; needs a rate",
+        ),
+        about(Status(503), "status.503", &["status.503"], Count, Neither, "responses with this status, or any other"),
+        about(StatusClass(5), "status.5xx", &["status.5xx"], Count, Neither, "responses with a status from 500 to 599"),
+        about(Late, "late", &["late_requests"], Count, Lower, "requests sent over 1 ms late; needs a rate"),
+        about(Dropped, "dropped", &["dropped_requests"], Count, Lower, "requests not sent (--max-late); needs a rate"),
+        latency(Least, "min", &["min_us", "min latency"], "the smallest latency"),
+        latency(Stdev, "stdev", &["stdev_us", "latency stdev"], "the standard deviation of the latency"),
+        about(Requests, "requests", &["requests", "", "completed"], Count, Higher, "complete responses, of any status"),
+        about(Started, "started", &["started_requests"], Count, Neither, "requests sent"),
+        about(Duration, "duration", &["duration_in_microseconds"], Time, Neither, "how long the run measured"),
+        about(Received, "bytes", &["bytes", "", "bytes_received"], Bytes, Neither, "bytes received, heads included"),
+        about(Sent, "bytes_sent", &["bytes_sent"], Bytes, Neither, "bytes sent"),
+        about(Transfer, "transfer", &["bytes_transfer_per_sec"], BytesPerSecond, Higher, "bytes received per second"),
+        errors(Connect, "errors.connect", &["connect_errors"], "connections that could not be opened"),
+        errors(Read, "errors.read", &["read_errors"], "responses that could not be read"),
+        errors(Write, "errors.write", &["write_errors"], "requests that could not be sent"),
+        errors(Timeout, "errors.timeout", &["timeouts"], "requests that took longer than --timeout"),
+        errors(Socket, "errors.socket", &["errors"], "these four together, wrk's Socket errors"),
+        errors(ErrorKind::Status, "errors.status", &["status_errors"], "responses with a status of 400 or more"),
+        about(Verdict, "verdict", &[], Name, Neither, "what limited the run"),
+    ]
+};
+
+type Names = &'static [&'static str];
+
+const fn about(
+    metric: Metric,
+    id: &'static str,
+    columns: Names,
+    unit: Unit,
+    better: Better,
+    words: &'static str,
+) -> About {
+    About { metric, id, columns, unit, better, words }
+}
+
+const fn latency(statistic: Statistic, id: &'static str, columns: Names, words: &'static str) -> About {
+    about(Metric::Latency(View::Shown, statistic), id, columns, Unit::Time, Better::Lower, words)
+}
+
+const fn errors(kind: ErrorKind, id: &'static str, columns: Names, words: &'static str) -> About {
+    about(Metric::ErrorsOf(kind), id, columns, Unit::Count, Better::Lower, words)
+}
+
+impl Unit {
+    /// Whether the values of several runs add up to that of all.
+    pub fn adds_up(self) -> bool {
+        matches!(self, Self::Count | Self::Bytes)
+    }
+
+    /// How it is written behind a number.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Time => "us",
+            Self::PerSecond => "1/s",
+            Self::Count => "count",
+            Self::Share => "%",
+            Self::Bytes => "B",
+            Self::BytesPerSecond => "B/s",
+            Self::Name => "name",
+        }
+    }
+}
+
+impl View {
+    /// The view that a name begins with, and the rest of the name.
+    fn split(name: &str, separator: char) -> (Self, &str) {
+        match name.split_once(separator) {
+            Some(("scheduled", rest)) => (Self::Scheduled, rest),
+            Some(("service", rest)) => (Self::Service, rest),
+            _ => (Self::Shown, name),
+        }
+    }
+
+    /// Its name before that of a statistic.
+    fn prefix(self, separator: char) -> String {
+        match self {
+            Self::Shown => String::new(),
+            Self::Scheduled => format!("scheduled{separator}"),
+            Self::Service => format!("service{separator}"),
+        }
+    }
+}
+
+impl Metric {
+    /// The mean of the latency that the text shows.
+    pub const MEAN: Self = Self::Latency(View::Shown, Statistic::Mean);
+
+    /// A percentile of the latency that the text shows.
+    pub fn percentile(percent: Percent) -> Self {
+        Self::Latency(View::Shown, Statistic::Percentile(percent))
+    }
+
+    /// The percentile of the latency that the text shows, if it is one.
+    pub fn percent(self) -> Option<Percent> {
+        if let Self::Latency(View::Shown, Statistic::Percentile(percent)) = self { Some(percent) } else { None }
+    }
+
+    /// Its description, or that of its family.
+    pub fn about(self) -> &'static About {
+        let example = match self {
+            Self::Latency(_, Statistic::Percentile(_)) => Self::percentile(Percent::EXAMPLE),
+            Self::Latency(_, statistic) => Self::Latency(View::Shown, statistic),
+            Self::Status(_) => Self::Status(503),
+            Self::StatusClass(_) => Self::StatusClass(5),
+            other => other,
+        };
+        METRICS.iter().find(|about| about.metric == example).expect("every metric is described")
+    }
+
+    /// The metric of this name of a column, if it is one.
+    pub fn of_column(name: &str) -> Option<Self> {
+        let (view, name) = View::split(name, '_');
+        let percent = name.strip_suffix("% latency").or_else(|| name.strip_suffix('%'));
+        let percent = percent.or_else(|| name.strip_prefix('p').map(|rest| rest.strip_suffix("_us").unwrap_or(rest)));
+        let known =
+            METRICS.iter().find(|about| !name.is_empty() && about.columns.contains(&name)).map(|about| about.metric);
+        known.or_else(|| percent?.parse().ok().map(Self::percentile))?.seen_from(view)
+    }
+
+    /// The name of its column for programs.
+    pub fn column(self) -> String {
+        let name = self.about().columns.first().map_or(self.about().id, |name| name);
+        self.view().prefix('_') + &self.instance(name)
+    }
+
+    /// The name of its column for people.
+    pub fn heading(self) -> String {
+        match self.about().columns.get(1).filter(|name| !name.is_empty() && self.view() == View::Shown) {
+            Some(name) => self.instance(name),
+            None => self.column(),
+        }
+    }
+
+    /// Whether it is a latency.
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::Latency(..))
+    }
+
+    /// Whether only a run with a rate has this figure.
+    pub fn needs_rate(self) -> bool {
+        matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(View::Scheduled, _))
+    }
+
+    fn view(self) -> View {
+        if let Self::Latency(view, _) = self { view } else { View::Shown }
+    }
+
+    /// The same in another view; only latencies have several.
+    fn seen_from(self, view: View) -> Option<Self> {
+        match self {
+            Self::Latency(_, statistic) => Some(Self::Latency(view, statistic)),
+            other => (view == View::Shown).then_some(other),
+        }
+    }
+
+    /// A name of the family's example, turned into its own.
+    fn instance(self, name: &str) -> String {
+        match self {
+            Self::Latency(_, Statistic::Percentile(percent)) => name.replacen("99", &percent.to_string(), 1),
+            Self::Status(status) => name.replacen("503", &status.to_string(), 1),
+            Self::StatusClass(class) => name.replacen('5', &class.to_string(), 1),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// The member of a family with this name.
+    fn member(name: &str) -> Option<Self> {
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+        if let Some(codes) = name.strip_prefix("status.") {
+            return match codes.strip_suffix("xx") {
+                Some(class) => digits(class).filter(|class| (1..=9).contains(class)).map(Self::StatusClass),
+                None => digits(codes).filter(|code| (100..=999).contains(code)).map(Self::Status),
+            };
+        }
+        match name.strip_prefix('p')? {
+            "0" => Some(Self::Latency(View::Shown, Statistic::Least)),
+            percent => percent.parse().ok().map(Self::percentile),
+        }
+    }
+}
+
+/// Its name, as it is read.
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&(self.view().prefix('.') + &self.instance(self.about().id)))
+    }
+}
+
+impl FromStr for Metric {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (view, name) = View::split(text, '.');
+        let fixed = METRICS.iter().find(|about| about.id == name).map(|about| about.metric);
+        fixed.or_else(|| Self::member(name)).and_then(|metric| metric.seen_from(view)).ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_leads_to_its_metric_and_to_no_other() {
+        let mut names = BTreeSet::new();
+        for about in &METRICS {
+            assert!(names.insert(about.id) && about.metric.about() == about, "{}", about.id);
+            assert_eq!((about.metric.to_string().as_str(), about.id.parse()), (about.id, Ok(about.metric)));
+            for name in about.columns.iter().filter(|name| !name.is_empty()) {
+                assert_eq!(Metric::of_column(name), Some(about.metric), "{name}");
+            }
+        }
+        for (id, column, heading) in [
+            ("p99.9", "p99.9_us", "99.9% latency"),
+            ("p100", "p100_us", "100% latency"),
+            ("scheduled.p50", "scheduled_p50_us", "scheduled_p50_us"),
+            ("service.max", "service_max_us", "service_max_us"),
+            ("status.404", "status.404", "status.404"),
+            ("status.2xx", "status.2xx", "status.2xx"),
+            ("errors.socket", "errors", "errors"),
+            ("mean", "mean_us", "mean latency"),
+        ] {
+            let metric: Metric = id.parse().unwrap();
+            assert_eq!(
+                (metric.to_string(), metric.column(), metric.heading()),
+                (id.into(), column.into(), heading.into())
+            );
+        }
+        assert_eq!("p0".parse(), "min".parse::<Metric>());
+        for name in ["", "p", "p101", "status.99", "status.0xx", "status.x", "scheduled.rate", "service.", "mean_us"] {
+            assert_eq!(name.parse::<Metric>(), Err(()), "{name}");
+        }
+        for name in ["p99.9", "99.9%", "p99.9_us", "99.9% latency"] {
+            assert_eq!(Metric::of_column(name), "p99.9".parse().ok());
+        }
+        for name in ["rmem_max", "host", "p", "path", "0%", "rate", "mean", "scheduled_bytes"] {
+            assert_eq!(Metric::of_column(name), None, "{name}");
+        }
+    }
+}

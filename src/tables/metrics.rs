@@ -1,0 +1,69 @@
+//! The metrics as a text: what `onrush table --columns help` prints, and `docs/metrics.md`.
+
+use onrush_plan::metric::METRICS;
+
+/// What is true of all names.
+const NAMES: &str = "\
+Conditions (--fail-if, --find-max) and stop terms (--until) take the first name of
+a metric. Tables take either name, with two exceptions: in a table, rate is the
+rate that was asked for, and errors is the number errors.socket.
+
+Latencies are those of the report: since requests were due if there is a rate,
+and since they were sent otherwise. With scheduled. before the name, such as
+scheduled.p99, they always count from when requests were due, and with service.
+from when they were sent (columns scheduled_p99_us and service_p99_us).
+";
+
+/// The table for a terminal, with a line for each metric.
+pub fn listing() -> String {
+    let row = |[name, column, unit, words]: [&str; 4]| format!("{name:<15} {column:<25} {unit:<6} {words}\n");
+    let rows = METRICS.iter().map(|about| {
+        let column = about.columns.first().unwrap_or(&"-");
+        row([about.id, column, about.unit.symbol(), about.words])
+    });
+    let head = row(["metric", "column", "unit", "meaning"]);
+    format!("{head}{}\n{NAMES}", rows.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::metric::Better;
+
+    use super::*;
+    use crate::report::result::schema;
+
+    #[test]
+    fn every_metric_has_a_line_that_fits_the_width_of_a_wide_terminal() {
+        let text = listing();
+        for about in &METRICS {
+            let line = text.lines().find(|line| line.split_whitespace().next() == Some(about.id)).unwrap();
+            assert!(line.ends_with(about.words) && line.contains(about.unit.symbol()), "{line}");
+            assert!(line.len() <= 160, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_document_of_metrics_is_the_table() {
+        let rows = METRICS.iter().map(|about| {
+            let column = about.columns.first().map_or(String::new(), |column| format!("`{column}`"));
+            let better = match about.better {
+                Better::Lower => "lower",
+                Better::Higher => "higher",
+                Better::Neither => "",
+            };
+            let adds_up = if about.unit.adds_up() { "yes" } else { "" };
+            let unit = about.unit.symbol();
+            format!("| `{}` | {column} | {unit} | {better} | {adds_up} | {} |\n", about.id, about.words)
+        });
+        let text = format!(
+            "# Metrics\n\nEvery figure of a run that has a name: for [conditions](ci.md#conditions), for \
+             [comparisons](statistics.md#onrush-compare),\nand as a column of [tables](tables.md#columns) and of the \
+             [timeline](output.md#csv). `onrush table --columns help` prints\nthis table in a terminal. A cell is empty \
+             where a table has no such column, and where neither value is better.\n\n{NAMES}\n\
+             | metric | column | unit | better | adds up | meaning |\n|---|---|---|---|---|---|\n{}\n\
+             What adds up is the sum over all runs in the [sum of results](output.md#merging).\n",
+            rows.collect::<String>()
+        );
+        schema::check_text("docs/metrics.md", &text, "the_document_of_metrics");
+    }
+}
