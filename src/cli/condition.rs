@@ -201,10 +201,16 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
         Some(percent) => vec![format!("p{percent}")],
         None => vec![alias?.1.to_owned()],
     };
-    let is_turned = purpose == Purpose::Gate && K6.iter().any(|part| name.contains(part));
+    let is_k6 = K6.iter().any(|part| name.contains(part));
+    // With the other signs it is what must not hold already.
+    let is_upper = matches!(comparison, Comparison::Less | Comparison::AtMost | Comparison::Equal);
+    let is_turned = purpose == Purpose::Gate && is_k6 && is_upper;
     let sign = if is_turned { comparison.opposite() } else { comparison }.sign();
     // Elsewhere, it may be a share, which 1 would be all of, per cent or a number of requests.
-    let is_number = figures[0] == "errors" && !is_turned && decimal(value).is_some_and(|number| number >= 1.0);
+    let number = decimal(value).filter(|number| figures[0] == "errors" && !is_k6 && *number >= 1.0);
+    let is_number = number.is_some();
+    // No share is greater than all.
+    let is_share = number.is_none_or(|number| number < 100.0 || is_upper);
     let mut terms = Vec::new();
     for figure in figures {
         let value = match (figure.parse(), decimal(value)) {
@@ -228,8 +234,11 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
         if is_turned { "; --fail-if says what must not hold, where k6's threshold says what must" } else { "" };
     let joint = if is_latency && !is_turned { ": " } else { "; " };
     if is_number {
-        let count = format!("errors.read{sign}{value}");
-        return Some(format!("{what}; if that is per cent write {}, if it is a number for instance {count}", terms[0]));
+        let counts = ["read", "connect", "timeout"].map(|kind| format!("errors.{kind}{sign}{value}"));
+        counts.iter().try_for_each(|count| term(count, 0, purpose).map(drop)).ok()?;
+        let share = if is_share { format!("if that is per cent write {}, ", terms[0]) } else { String::new() };
+        let [read, connect, timeout] = counts;
+        return Some(format!("{what}; {share}if it is a number, of one kind: {read}, {connect} or {timeout}"));
     }
     Some(format!("{what}{turned}{joint}write {}", terms.join(" or ")))
 }
@@ -477,9 +486,15 @@ mod tests {
             (
                 "failed>1",
                 0,
-                "unknown metric \"failed\"; if that is per cent write errors>1%, if it is a number for instance \
-                 errors.read>1",
+                "unknown metric \"failed\"; if that is per cent write errors>1%, if it is a number, of one kind: \
+                 errors.read>1, errors.connect>1 or errors.timeout>1",
             ),
+            (
+                "failed>100",
+                0,
+                "unknown metric \"failed\"; if it is a number, of one kind: errors.read>100, errors.connect",
+            ),
+            ("failures>=100", 0, "unknown metric \"failures\"; if it is a number, of one kind: errors.read>=100, "),
             ("error_rate>5", 0, "unknown metric \"error_rate\"; if that is per cent write errors>5%, if it"),
             ("iterations<1000", 0, "iterations is a counter in k6, which is no metric here; per second, write"),
             ("non2xx", 0, "unknown metric \"non2xx\"; onrush has status.4xx and status.5xx"),
@@ -516,6 +531,12 @@ mod tests {
             ("iteration_duration <= 2s", "p99>2s or mean>2s", "p99<=2s or mean<=2s"),
             ("http_req_failed<0.07", "errors>=7%", "errors<7%"),
             ("http_req_failed==0", "errors!=0%", "errors=0%"),
+            // These would break every good run if they were turned round.
+            ("http_req_duration>500ms", "p99>500ms or mean>500ms", "p99>500ms or mean>500ms"),
+            ("p(99)>500", "p99>500ms", "p99>500ms"),
+            ("http_req_failed>0.01", "errors>1%", "errors>1%"),
+            ("http_req_failed<1", "errors>=100%", "errors<100%"),
+            ("dropped_iterations>0", "dropped>0", "dropped>0"),
             ("http_reqs>100", "for instance rate<1k", "for instance rate>1k"),
             ("iterations<1000", "for instance rate<1k", "for instance rate>1k"),
             ("timeouts>0", "errors.timeout>0", "errors.timeout>0"),

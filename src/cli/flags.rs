@@ -198,7 +198,7 @@ const OUTPUT: &[Flag] = &[
     flag(Id::Help, "-h, --help")
         .common()
         .from(Wrk)
-        .help("-h: the ten most used options; --help: the common\nones; --help all: all of them"),
+        .help("print these options\n(-h: the ten most used; --help: the common ones;\n--help all: all of them)"),
 ];
 
 /// How the generator works.

@@ -188,7 +188,8 @@ impl<'a> Runs<'a> {
     fn doubt(&self, headline: Option<Metric>, checks: &[Checks; 2]) -> Option<String> {
         let [a, b] = self.are_scheduled();
         match (headline, self.wanted()) {
-            (None, Some(wanted)) => Some(self.behind().unwrap_or_else(|| {
+            // What failed is no matter of the rate.
+            (None, Some(wanted)) => Some(Checks::doubt(checks).or_else(|| self.behind()).unwrap_or_else(|| {
                 // Perhaps there are enough responses in a longer run.
                 format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")
             })),
@@ -200,15 +201,23 @@ impl<'a> Runs<'a> {
     }
 
     /// That a side had fewer responses than requests were due, so that its latency depends on the length of its runs.
+    /// Requests that failed or were merely in flight at the end are not missing.
     fn behind(&self) -> Option<String> {
         let side = |(name, runs): (&str, &Vec<&Measured>)| {
             let open_loop = |run: &&Measured| Some(run.document.as_deref()?.open_loop.as_ref()?.due_per_s);
             let due: Vec<f64> = runs.iter().filter_map(open_loop).collect();
             let had: Vec<f64> = runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
+            let other = |run: &&Measured| {
+                let document = run.document.as_deref()?;
+                let in_flight = document.open_loop.as_ref()?.in_flight.as_ref().map_or(0, |ages| ages.count);
+                let failed = document.errors.read + document.errors.write;
+                Some((in_flight + failed) as f64 / document.duration_s)
+            };
+            let other: Vec<f64> = runs.iter().filter_map(other).collect();
             // The mean of no runs is not a number, and less than none.
             let (due_per_s, per_s) = (student::mean(&due), student::mean(&had));
             let [had, due] = [per_s, due_per_s].map(per_second);
-            (per_s < REACHED_MIN * due_per_s)
+            (per_s + student::mean(&other) < REACHED_MIN * due_per_s)
                 .then(|| format!("{name} had {had} responses/s where {due} requests/s were due"))
         };
         let behind: Vec<String> = ["A", "B"].into_iter().zip(&self.sides).filter_map(side).collect();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::decoded::{apart, decoded, search};
+use super::decoded::{decoded, search};
 use super::names;
 
 /// What comes before the user and host of a URL.
@@ -31,10 +31,20 @@ pub(super) fn places(text: &[u8], blanks_end: bool) -> Vec<Range<usize>> {
 /// The places of the users of URLs in a text, in order and apart.
 pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
     let finder = Finder { bytes: text, blanks_end: false, hides_values: false };
-    // One that begins within the last one's authority is part of its user.
-    let found = memmem::find_iter(text, AUTHORITY).filter_map(|at| finder.user(at + AUTHORITY.len()).0);
-    // The one of an example is nobody's.
-    apart(found.filter(|place| &text[place.clone()] != b"USER:PW").collect())
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = memmem::find(&text[at..], AUTHORITY) {
+        let start = at + next + AUTHORITY.len();
+        at = finder.user(start).1;
+        // What has a colon may be a user with a password that has characters which end it, such as a slash.
+        if text[start..at].contains(&b':') {
+            at = finder.end(start, |byte| byte != b'"' && !byte.is_ascii_whitespace());
+        }
+        let user = memchr::memrchr(b'@', &text[start..at]).map(|length| start..start + length);
+        // The one of an example is nobody's.
+        found.extend(user.filter(|place| &text[place.clone()] != b"USER:PW"));
+    }
+    found
 }
 
 /// Scans bytes from left to right. Takes linear time: what was hidden is not looked at again.

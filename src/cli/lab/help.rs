@@ -104,7 +104,7 @@ Usage: onrush vs [options] URL_A URL_B [URL_C...]
 
 All other options are those of a run (onrush --help), except -o, --format,
 --sockets-output, --quiet, --once, --compat, --find-max and --over. A run lasts
-2s after a warm-up of 500ms, with a rate (-R) as long as 2,000 responses take,
-unless -d and --warmup say otherwise. At 2s, two targets take about 50s; --plan
-prints the time.
+2s after a warm-up of 500ms, with a rate (-R) of 110 or more as long as 2,000
+responses take, unless -d and --warmup say otherwise. At 2s, two targets take
+about 50s; --plan prints the time.
 ";

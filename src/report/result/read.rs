@@ -77,8 +77,10 @@ fn of_no_result(path: &Path, text: &[u8], error: serde_json::Error) -> anyhow::E
     // A number that ends too soon is one that is wrong.
     let last = text.split(|byte| *byte == b'\n').next_back().map_or(0, <[u8]>::len);
     let is_at_end = || error.line() == text.iter().filter(|byte| **byte == b'\n').count() + 1 && error.column() >= last;
+    // What follows a whole document, or a comma, was written by somebody.
+    let is_too_much = error.to_string().starts_with("trailing ");
     match error.classify() {
-        Category::Eof | Category::Syntax if error.is_eof() || is_at_end() => anyhow!(
+        Category::Eof | Category::Syntax if error.is_eof() || (is_at_end() && !is_too_much) => anyhow!(
             "{path:?} is cut off after {}: use a complete copy of it, or repeat the run",
             counted(text.len() as u64, "byte")
         ),
