@@ -24,7 +24,7 @@ fn main() -> ExitCode {
             print("onrush", Ok(stdout), exit)
         }
         Invocation::Merge(merge) => program::until_signal(|signals| {
-            show("onrush merge", report::merge::run(&merge, |fates| signals.give_up_before_quitting(fates)))
+            show("onrush merge", report::merge::run(&merge, |states| signals.give_up_before_quitting(states)))
         }),
         Invocation::Show(wanted) => {
             let codes: Vec<u8> = report::show::run(&wanted).map(|printed| show("onrush show", printed)).collect();

@@ -33,7 +33,7 @@ use onrush_plan::{Format, Plan};
 
 use crate::live::ProgressLine;
 use crate::report;
-use crate::report::files::{self, Fates, Files};
+use crate::report::files::{self, FileStates, Files};
 use crate::report::result::Document;
 use crate::report::{Gate, Judgement};
 use crate::run::host::Cramped;
@@ -98,7 +98,7 @@ fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
     // Signals first: one that comes while the files are tested leaves no files behind.
     let signals = Signals::listen(&[])?;
     let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
-    signals.give_up_before_quitting(files.fates());
+    signals.give_up_before_quitting(files.states());
     Ok((files, signals))
 }
 
@@ -111,7 +111,7 @@ fn steps(plan: &mut Plan) -> u8 {
             return code_of(&error);
         }
     };
-    let fates = files.fates().clone();
+    let states = files.states().clone();
     let interrupt = signals.interrupt.clone();
     let read = interrupt.blocking(|| plan.read_materials());
     if !plan.show.keeps_secrets {
@@ -133,7 +133,7 @@ fn steps(plan: &mut Plan) -> u8 {
     let mut ending = Ending {
         plan,
         interrupt,
-        fates,
+        states,
         said: Vec::new(),
         broken: Vec::new(),
         our_fault: None,
@@ -157,7 +157,7 @@ fn steps(plan: &mut Plan) -> u8 {
 struct Ending<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
-    fates: Fates,
+    states: FileStates,
     /// What went wrong, printed at the very end.
     said: Vec<String>,
     /// The gates that are broken.
@@ -199,7 +199,7 @@ impl Ending<'_> {
                     Ok(())
                 });
             }
-            self.fates.wait(GRACE);
+            self.states.wait(GRACE);
         }
         // The reader of the report may block, and `done` may loop: from here on the first signal quits.
         interrupt.blocking(|| {
@@ -232,12 +232,12 @@ impl Ending<'_> {
     }
 
     fn wait_for_files(&self) {
-        if self.plan.show.files().is_empty() || self.fates.wait(Duration::ZERO) {
+        if self.plan.show.files().is_empty() || self.states.wait(Duration::ZERO) {
             return;
         }
         say(&format!("onrush: waiting up to {} s for the files; Ctrl-C quits", files::PATIENCE.as_secs()));
-        self.fates.wait(files::PATIENCE);
-        self.fates.give_up();
+        self.states.wait(files::PATIENCE);
+        self.states.give_up();
     }
 
     /// Handles an error, which may be a script's wish to end the program.
@@ -281,7 +281,7 @@ impl Ending<'_> {
 
     /// Prints what is still to be said; returns the exit code.
     fn last_words(mut self, screen: Screen) -> u8 {
-        let unwritten = if self.was_written { files::unwritable(&self.fates) } else { Vec::new() };
+        let unwritten = if self.was_written { files::unwritable(&self.states) } else { Vec::new() };
         let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
         said.extend(screen.failure("the report").map(|line| format!("onrush: {line}")));
         let is_short = !self.was_written && !self.plan.show.files().is_empty();
@@ -302,7 +302,7 @@ impl Ending<'_> {
             said.push(format!("onrush: a signal ended the run early, so {} cannot pass", self.undecided.join(", ")));
         }
         if ![0, EXIT_BROKEN, EXIT_OUR_FAULT].contains(&self.code) {
-            said.extend(self.fates.account().map(|account| format!("onrush: {account}")));
+            said.extend(self.states.account().map(|account| format!("onrush: {account}")));
         }
         said.extend(std::mem::take(&mut self.said));
         self.interrupt.blocking(|| said.iter().for_each(|line| say(line)));

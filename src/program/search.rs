@@ -20,7 +20,7 @@ use super::{
     code_of, foremost, guard, print_notes, say, with_stack,
 };
 use crate::live::ProgressLine;
-use crate::report::files::{self, Fates, Files};
+use crate::report::files::{self, FileStates, Files};
 use crate::report::result;
 use crate::report::{Judgement, Note};
 use crate::run::{
@@ -71,7 +71,7 @@ fn steps(search: &mut Search) -> u8 {
             return EXIT_WRONG;
         }
     };
-    let fates = files.fates().clone();
+    let states = files.states().clone();
     let is_ours = search.plan.script.is_some() && search.plan.show.format == Format::Json;
     let screen = Screen::open(is_ours);
     let interrupt = signals.interrupt.clone();
@@ -89,7 +89,7 @@ fn steps(search: &mut Search) -> u8 {
         Err(error) => {
             drop(files);
             say(&format!("onrush: {error:#}"));
-            account(&fates);
+            account(&states);
             exit_code(&error)
         }
     }
@@ -138,11 +138,11 @@ struct Finished {
 impl Finished {
     /// Writes the files, prints the result, and returns the exit code.
     fn show(self, search: &Search, mut screen: Screen, files: Files) -> u8 {
-        let fates = files.fates().clone();
+        let states = files.states().clone();
         let Some([first, last]) = &self.runs else {
             drop(files);
             say(&format!("onrush: {}", words::interrupted(search)));
-            account(&fates);
+            account(&states);
             return EXIT_INTERRUPTED;
         };
         let found = Found::of(search.over, &self.points, self.look, self.ended);
@@ -156,16 +156,16 @@ impl Finished {
             Format::Text => format!("{line}\n"),
             Format::Json => document.to_json(),
         });
-        fates.wait(files::PATIENCE);
-        fates.give_up();
-        let unwritable = files::unwritable(&fates);
+        states.wait(files::PATIENCE);
+        states.give_up();
+        let unwritable = files::unwritable(&states);
         unwritable.iter().for_each(|error| say(&format!("onrush: {error}")));
         let unread = screen.failure("the result");
         unread.iter().for_each(|line| say(&format!("onrush: {line}")));
         let is_written = unwritable.is_empty() && unread.is_none();
         let code = if is_written { self.code(search, &found) } else { EXIT_WRONG };
         if code != 0 && code != EXIT_BROKEN {
-            account(&fates);
+            account(&states);
         }
         if code != 0 && search.plan.show.annotates {
             say(&report::annotation(&line));
@@ -190,8 +190,8 @@ impl Finished {
 }
 
 /// Prints what became of the files.
-fn account(fates: &Fates) {
-    fates.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
+fn account(states: &FileStates) {
+    states.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }
 
 /// The runs of a search.

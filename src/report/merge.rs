@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail, ensure};
 use onrush_plan::{Kind, Output};
 
-use super::files::{self, Fates, Files};
+use super::files::{self, FileStates, Files};
 use super::form::{self, Form, Printed};
 use super::result::{self, Different, Document, Named};
 use super::{export, input};
@@ -32,11 +32,11 @@ pub struct Merge {
 /// # Errors
 ///
 /// When a file cannot be read, added or written.
-pub fn run(merge: &Merge, open: impl FnOnce(&Fates)) -> anyhow::Result<Printed> {
+pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Printed> {
     // A sum of private files is private, too.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
-    open(files.fates());
+    open(files.states());
     ensure!(!merge.inputs.is_empty(), "nothing to merge");
     if let Some((path, known)) = twice(&merge.inputs) {
         bail!("{path:?} and {known:?} are the same file; a result counts once");
@@ -70,14 +70,14 @@ pub fn run(merge: &Merge, open: impl FnOnce(&Fates)) -> anyhow::Result<Printed> 
     if merge.outputs.is_empty() {
         return Ok(printed);
     }
-    let fates = files.fates().clone();
+    let states = files.states().clone();
     files.write_texts(|kind| {
         let text = export::render(kind, &sum).map_err(|corrupt| corrupt.to_string())?;
         if kind == Kind::Json { input::readable(text) } else { Ok(text) }
     });
-    fates.wait(files::PATIENCE);
-    fates.give_up();
-    files::unwritable(&fates).into_iter().next().map_or(Ok(printed), |error| Err(error.into()))
+    states.wait(files::PATIENCE);
+    states.give_up();
+    files::unwritable(&states).into_iter().next().map_or(Ok(printed), |error| Err(error.into()))
 }
 
 /// The note of a sum on a result that `--force` added.

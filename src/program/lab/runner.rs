@@ -377,7 +377,7 @@ fn run(plan: &Plan, progress: &str, interrupt: &Interrupt) -> Ran {
 
 fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ran> {
     let mut files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
-    let fates = files.fates().clone();
+    let states = files.states().clone();
     let mut line = ProgressLine::on_stderr(words, plan);
     let mut waiting = WaitingLine { plan, is_said: true };
     let observers: &mut [&mut dyn Observer] = &mut [&mut line, &mut waiting, &mut Messages, &mut files];
@@ -385,9 +385,9 @@ fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ra
     let judgement = Judgement::of(plan, &outcome);
     let document = Box::new(Document::of(plan, &outcome, &judgement));
     files.write(&document);
-    fates.wait(files::PATIENCE);
-    fates.give_up();
-    let unwritable = files::unwritable(&fates).first().map(ToString::to_string);
+    states.wait(files::PATIENCE);
+    states.give_up();
+    let unwritable = files::unwritable(&states).first().map(ToString::to_string);
     let fault = fault(plan, &outcome).map(|error| format!("{error:#}"));
     let reason = fault.or_else(|| document.flaw()).or(unwritable);
     let has_begun = document.requests.started > 0;

@@ -3,12 +3,12 @@
 //! the beginning.
 //!
 //! Each file has its own thread, because a write may block for as long as the reader likes. No wait for a file is
-//! longer than the caller allows; the state of each file is available at any moment ([`Fates`]).
+//! longer than the caller allows; the state of each file is available at any moment ([`FileStates`]).
 
-mod fates;
 mod place;
+mod states;
 
-pub use fates::Fates;
+pub use states::FileStates;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ pub struct Unwritable {
 pub struct Files {
     whole: Vec<Whole>,
     streams: Vec<Stream>,
-    fates: Fates,
+    states: FileStates,
 }
 
 /// A file that is written at the end.
@@ -65,7 +65,7 @@ struct Whole {
 struct Stream {
     index: usize,
     kind: Kind,
-    fates: Fates,
+    states: FileStates,
     has_begun: bool,
     /// Lines for the thread that writes them; the first one, which may be empty, begins the file.
     lines: Option<SyncSender<String>>,
@@ -73,7 +73,7 @@ struct Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.fates.clear(self.index);
+        self.states.clear(self.index);
     }
 }
 
@@ -84,7 +84,7 @@ impl Files {
     ///
     /// The first file that cannot be written.
     pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
-        let fates = Fates::of(outputs);
+        let states = FileStates::of(outputs);
         let mut whole = Vec::new();
         let mut streams = Vec::new();
         let mut places = Vec::new();
@@ -100,17 +100,17 @@ impl Files {
             }
             places.push(place.clone());
             if matches!(kind, Kind::Lines | Kind::Sockets) {
-                streams.push(Stream::open(index, *kind, place, &fates).map_err(refuse)?);
+                streams.push(Stream::open(index, *kind, place, &states).map_err(refuse)?);
             } else {
-                whole.push(Whole::open(index, output, place, &fates).map_err(refuse)?);
+                whole.push(Whole::open(index, output, place, &states).map_err(refuse)?);
             }
         }
-        Ok(Self { whole, streams, fates })
+        Ok(Self { whole, streams, states })
     }
 
     /// The state of each file.
-    pub fn fates(&self) -> &Fates {
-        &self.fates
+    pub fn states(&self) -> &FileStates {
+        &self.states
     }
 
     /// Sends text to the files that are written during the run. Failures are reported at the end: a file never stops or
@@ -119,7 +119,7 @@ impl Files {
         self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
 
-    /// Starts writing all files and returns at once; [`Fates::wait`] waits until they are written.
+    /// Starts writing all files and returns at once; [`FileStates::wait`] waits until they are written.
     pub fn write(self, document: &Document) {
         self.write_texts(|kind| export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
     }
@@ -128,7 +128,7 @@ impl Files {
     pub fn write_texts(mut self, text_of: impl Fn(Kind) -> Result<String, String>) {
         for Whole { index, kind, is_special, is_compressed, content } in self.whole {
             if is_special {
-                self.fates.begin(index);
+                self.states.begin(index);
             }
             // A thread that is gone has panicked, and its panic was reported.
             let bytes = |text: String| if is_compressed { compressed(&text) } else { text.into_bytes() };
@@ -155,16 +155,16 @@ impl Observer for Files {
 
 impl Whole {
     /// Checks that it can be written, and starts the thread that writes it.
-    fn open(index: usize, output: &Output, place: Place, fates: &Fates) -> Result<Self, String> {
+    fn open(index: usize, output: &Output, place: Place, states: &FileStates) -> Result<Self, String> {
         place.probe().map_err(|error| place.words(&error))?;
         let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
         let is_special = place.is_special();
-        let fates = fates.clone();
+        let states = states.clone();
         in_thread("file", move || {
             // Nothing is sent if the run never begins.
             let Ok(content) = contents.recv() else { return };
-            let write = |content: Vec<u8>| place.write(&content, &fates, index).map_err(|error| place.words(&error));
-            fates.settle(index, content.and_then(write).err());
+            let write = |content: Vec<u8>| place.write(&content, &states, index).map_err(|error| place.words(&error));
+            states.settle(index, content.and_then(write).err());
         })?;
         Ok(Self { index, kind: output.kind, is_special, is_compressed: is_compressed(&output.path), content })
     }
@@ -172,30 +172,30 @@ impl Whole {
 
 impl Stream {
     /// Opens the file without emptying it, and starts the thread that writes it.
-    fn open(index: usize, kind: Kind, place: Place, fates: &Fates) -> Result<Self, String> {
+    fn open(index: usize, kind: Kind, place: Place, states: &FileStates) -> Result<Self, String> {
         let opened = place.open().map_err(|error| place.words(&error))?;
         if let Some((_, true)) = opened {
-            fates.created(index, place.path());
+            states.created(index, place.path());
         }
         let (sender, lines) = sync_channel(if kind == Kind::Sockets { SAMPLES_MAX } else { LINES_MAX });
-        let stream = Self { index, kind, fates: fates.clone(), has_begun: false, lines: Some(sender) };
-        let fates = fates.clone();
+        let stream = Self { index, kind, states: states.clone(), has_begun: false, lines: Some(sender) };
+        let states = states.clone();
         in_thread("lines", move || {
             // Nothing is sent if the run never begins.
             let Ok(first) = lines.recv() else { return };
             let written = write_lines(&place, opened.map(|(file, _)| file), iter::once(first).chain(lines));
-            let publish = || fates.publish(index, &mut || Ok(())).map_err(|error| place.words(&error));
-            fates.settle(index, written.and_then(|()| publish()).err());
+            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| place.words(&error));
+            states.settle(index, written.and_then(|()| publish()).err());
         })?;
         Ok(stream)
     }
 
     fn write(&mut self, line: String) {
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.fates.begin(self.index);
+            self.states.begin(self.index);
         }
         if self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_err()) {
-            self.fates.settle(self.index, Some("its reader is so slow that rows were left out".to_owned()));
+            self.states.settle(self.index, Some("its reader is so slow that rows were left out".to_owned()));
             self.lines = None;
         }
     }
@@ -264,7 +264,7 @@ pub fn words(error: &io::Error, path: &Path) -> String {
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The files that are not complete, as errors.
-pub fn unwritable(fates: &Fates) -> Vec<Unwritable> {
+pub fn unwritable(states: &FileStates) -> Vec<Unwritable> {
     let unwritable = |(Output { path, kind }, reason)| Unwritable { option: kind.option(), path, reason };
-    fates.failures().into_iter().map(unwritable).collect()
+    states.failures().into_iter().map(unwritable).collect()
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::Fates;
+use super::FileStates;
 
 /// Maximum length of a chain of links, the same as the kernel's.
 const LINKS_MAX: usize = 40;
@@ -103,17 +103,17 @@ impl Place {
     /// # Errors
     ///
     /// Why it could not be written; the previous file remains.
-    pub fn write(&self, content: &[u8], fates: &Fates, index: usize) -> io::Result<()> {
+    pub fn write(&self, content: &[u8], states: &FileStates, index: usize) -> io::Result<()> {
         if self.is_special {
             self.open_special()?.write_all(content)?;
-            return fates.publish(index, &mut || Ok(()));
+            return states.publish(index, &mut || Ok(()));
         }
-        let mut file = fates.temporary(index, || self.temporary())?;
+        let mut file = states.temporary(index, || self.temporary())?;
         file.write_all(content)?;
         // A full disk may be reported only now.
         file.as_file().sync_all()?;
         let mut file = Some(file);
-        fates.publish(index, &mut || match file.take() {
+        states.publish(index, &mut || match file.take() {
             Some(file) => file.persist(&self.path).map(drop).map_err(|error| error.error),
             None => Ok(()),
         })
@@ -219,12 +219,12 @@ mod tests {
 
     use super::*;
 
-    fn fates(path: &Path) -> Fates {
-        Fates::of(&[Output { path: path.to_owned(), kind: Kind::Json }])
+    fn states(path: &Path) -> FileStates {
+        FileStates::of(&[Output { path: path.to_owned(), kind: Kind::Json }])
     }
 
     fn write(path: &Path, is_private: bool) -> io::Result<()> {
-        Place::of(path, is_private)?.write(b"new", &fates(path), 0)
+        Place::of(path, is_private)?.write(b"new", &states(path), 0)
     }
 
     fn mode(path: &Path) -> u32 {
@@ -288,9 +288,9 @@ mod tests {
         let path = scratch.path().join("x.json");
         fs::write(&path, "old").unwrap();
         let place = Place::of(&path, false).unwrap();
-        let fates = fates(&path);
-        fates.give_up();
-        assert!(place.write(b"new", &fates, 0).is_err());
+        let states = states(&path);
+        states.give_up();
+        assert!(place.write(b"new", &states, 0).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing else is left behind");
     }

@@ -15,7 +15,7 @@ use onrush_plan::Output;
 
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum FileState {
     /// Nothing was written: any previous content is untouched.
     Untouched,
     /// It is being written line by line, or is not a regular file.
@@ -24,9 +24,9 @@ pub enum Fate {
     Complete,
 }
 
-/// The fates of all files of a run.
+/// The states of all files of a run.
 #[derive(Clone, Debug)]
-pub struct Fates(Arc<Shared>);
+pub struct FileStates(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -37,7 +37,7 @@ struct Shared {
 #[derive(Clone, Debug)]
 struct Known {
     file: Output,
-    fate: Fate,
+    state: FileState,
     /// Whether its state is final.
     is_settled: bool,
     /// Why it will never be complete.
@@ -53,12 +53,12 @@ impl Known {
     }
 }
 
-impl Fates {
-    /// The fates of files that no thread has touched yet.
+impl FileStates {
+    /// The states of files that no thread has touched yet.
     pub fn of(outputs: &[Output]) -> Self {
         let known = |output: &Output| Known {
             file: output.clone(),
-            fate: Fate::Untouched,
+            state: FileState::Untouched,
             is_settled: false,
             failure: None,
             leftover: None,
@@ -74,7 +74,7 @@ impl Fates {
     /// Records that writing to file `index` is about to begin.
     pub fn begin(&self, index: usize) {
         let file = &mut self.lock()[index];
-        file.fate = Fate::Begun;
+        file.state = FileState::Begun;
         file.leftover = None;
     }
 
@@ -112,7 +112,7 @@ impl Fates {
         if files[index].is_settled {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        put().inspect(|()| (files[index].fate, files[index].leftover) = (Fate::Complete, None))
+        put().inspect(|()| (files[index].state, files[index].leftover) = (FileState::Complete, None))
     }
 
     /// Makes the state of file `index` final, with the reason if it is not complete. Only the first call counts.
@@ -154,7 +154,7 @@ impl Fates {
             let unread = || "it has no reader or the disk is too slow: it is not complete".to_owned();
             (file.file.clone(), file.failure.clone().unwrap_or_else(unread))
         };
-        self.lock().iter().filter(|file| file.fate != Fate::Complete).map(why).collect()
+        self.lock().iter().filter(|file| file.state != FileState::Complete).map(why).collect()
     }
 
     /// One line with the state of each file; `None` if there are no files.
@@ -177,11 +177,11 @@ fn give_up(files: &mut [Known]) {
 /// The state of each file as text.
 fn account(files: &[Known]) -> Option<String> {
     let mut text = String::new();
-    for Known { file: Output { path, .. }, fate, .. } in files {
-        let words = match fate {
-            Fate::Untouched => "was not written",
-            Fate::Begun => "is not complete",
-            Fate::Complete => "is complete",
+    for Known { file: Output { path, .. }, state, .. } in files {
+        let words = match state {
+            FileState::Untouched => "was not written",
+            FileState::Begun => "is not complete",
+            FileState::Complete => "is complete",
         };
         let _ = write!(text, "{}{path:?} {words}", if text.is_empty() { "" } else { ", " });
     }
@@ -194,8 +194,8 @@ mod tests {
 
     use super::*;
 
-    fn fates_of<const N: usize>(paths: [&str; N]) -> Fates {
-        Fates::of(&paths.map(|path| Output { path: path.into(), kind: Kind::Json }))
+    fn states_of<const N: usize>(paths: [&str; N]) -> FileStates {
+        FileStates::of(&paths.map(|path| Output { path: path.into(), kind: Kind::Json }))
     }
 
     #[test]
@@ -203,38 +203,38 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (new, left) = (scratch.path().join("new.ndjson"), || fs::read_dir(scratch.path()).unwrap().count());
         fs::write(&new, "").unwrap();
-        let fates = fates_of(["a.json", "new.ndjson"]);
+        let states = states_of(["a.json", "new.ndjson"]);
         // Its thread is still writing.
-        let part = fates.temporary(0, || NamedTempFile::new_in(&scratch)).unwrap();
-        fates.created(1, &new);
+        let part = states.temporary(0, || NamedTempFile::new_in(&scratch)).unwrap();
+        states.created(1, &new);
         assert_eq!(left(), 2);
         let mut said = String::new();
-        fates.quit(|text| said.push_str(text));
+        states.quit(|text| said.push_str(text));
         assert_eq!(left(), 0);
         assert_eq!(said, r#""a.json" was not written, "new.ndjson" was not written"#);
         drop(part);
         // Nothing can begin after it was abandoned.
-        let fates = fates_of(["a.json"]);
-        fates.give_up();
-        assert!(fates.temporary(0, || NamedTempFile::new_in(&scratch)).is_err());
+        let states = states_of(["a.json"]);
+        states.give_up();
+        assert!(states.temporary(0, || NamedTempFile::new_in(&scratch)).is_err());
         assert_eq!(left(), 0);
     }
 
     #[test]
-    fn every_fate_has_its_words() {
-        let fates = fates_of(["a.json", "b.csv", "c.ndjson"]);
-        assert!(!fates.wait(Duration::ZERO));
-        fates.publish(0, &mut || Ok(())).unwrap();
-        fates.settle(0, None);
-        assert!(fates.publish(1, &mut || Err(io::ErrorKind::StorageFull.into())).is_err());
-        fates.settle(1, Some("the disk is full".to_owned()));
-        fates.begin(2);
-        let account = fates.account().unwrap();
+    fn every_state_has_its_words() {
+        let states = states_of(["a.json", "b.csv", "c.ndjson"]);
+        assert!(!states.wait(Duration::ZERO));
+        states.publish(0, &mut || Ok(())).unwrap();
+        states.settle(0, None);
+        assert!(states.publish(1, &mut || Err(io::ErrorKind::StorageFull.into())).is_err());
+        states.settle(1, Some("the disk is full".to_owned()));
+        states.begin(2);
+        let account = states.account().unwrap();
         assert_eq!(account, r#""a.json" is complete, "b.csv" was not written, "c.ndjson" is not complete"#);
-        let failures: Vec<String> = fates.failures().into_iter().map(|(_, reason)| reason).collect();
+        let failures: Vec<String> = states.failures().into_iter().map(|(_, reason)| reason).collect();
         assert_eq!(failures, ["the disk is full", "it has no reader or the disk is too slow: it is not complete"]);
-        fates.settle(2, None);
-        assert!(fates.wait(Duration::ZERO));
-        assert!(fates_of([]).account().is_none());
+        states.settle(2, None);
+        assert!(states.wait(Duration::ZERO));
+        assert!(states_of([]).account().is_none());
     }
 }
