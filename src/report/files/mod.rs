@@ -5,7 +5,7 @@
 //! Each file has its own thread, because a write may block for as long as the reader likes. No wait for a file is
 //! longer than the caller allows; the state of each file is available at any moment ([`FileStates`]).
 
-mod place;
+mod destination;
 mod states;
 
 pub use states::FileStates;
@@ -27,7 +27,7 @@ use thiserror::Error;
 use super::export;
 use super::result::Document;
 use crate::run::{self, Observer, Sample, TimelineRow};
-use place::{Place, directory};
+use destination::{Destination, directory};
 
 /// Maximum number of lines queued for writing: twenty minutes of them.
 const LINES_MAX: usize = 1200;
@@ -87,22 +87,24 @@ impl Files {
         let states = FileStates::of(outputs);
         let mut whole = Vec::new();
         let mut streams = Vec::new();
-        let mut places = Vec::new();
+        let mut destinations = Vec::new();
         for (index, output @ Output { path, kind }) in outputs.iter().enumerate() {
             let refuse = |reason: String| Unwritable { option: kind.option(), path: path.clone(), reason };
-            let place = Place::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
-            if let Some(earlier) = places.iter().position(|earlier: &Place| earlier.is_one_with(&place)) {
+            let destination = Destination::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
+            if let Some(earlier) =
+                destinations.iter().position(|earlier: &Destination| earlier.is_one_with(&destination))
+            {
                 let earlier = &outputs[earlier].path;
                 return Err(refuse(format!("it is the same file as {earlier:?}; leave one of the two out")));
             }
-            if let Some(stream) = place.standard_stream() {
+            if let Some(stream) = destination.standard_stream() {
                 return Err(refuse(format!("{stream} goes to the same file; choose another for one of the two")));
             }
-            places.push(place.clone());
+            destinations.push(destination.clone());
             if matches!(kind, Kind::Lines | Kind::Sockets) {
-                streams.push(Stream::open(index, *kind, place, &states).map_err(refuse)?);
+                streams.push(Stream::open(index, *kind, destination, &states).map_err(refuse)?);
             } else {
-                whole.push(Whole::open(index, output, place, &states).map_err(refuse)?);
+                whole.push(Whole::open(index, output, destination, &states).map_err(refuse)?);
             }
         }
         Ok(Self { whole, streams, states })
@@ -155,15 +157,17 @@ impl Observer for Files {
 
 impl Whole {
     /// Checks that it can be written, and starts the thread that writes it.
-    fn open(index: usize, output: &Output, place: Place, states: &FileStates) -> Result<Self, String> {
-        place.probe().map_err(|error| place.words(&error))?;
+    fn open(index: usize, output: &Output, destination: Destination, states: &FileStates) -> Result<Self, String> {
+        destination.probe().map_err(|error| destination.words(&error))?;
         let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
-        let is_special = place.is_special();
+        let is_special = destination.is_special();
         let states = states.clone();
         in_thread("file", move || {
             // Nothing is sent if the run never begins.
             let Ok(content) = contents.recv() else { return };
-            let write = |content: Vec<u8>| place.write(&content, &states, index).map_err(|error| place.words(&error));
+            let write = |content: Vec<u8>| {
+                destination.write(&content, &states, index).map_err(|error| destination.words(&error))
+            };
             states.settle(index, content.and_then(write).err());
         })?;
         Ok(Self { index, kind: output.kind, is_special, is_compressed: is_compressed(&output.path), content })
@@ -172,10 +176,10 @@ impl Whole {
 
 impl Stream {
     /// Opens the file without emptying it, and starts the thread that writes it.
-    fn open(index: usize, kind: Kind, place: Place, states: &FileStates) -> Result<Self, String> {
-        let opened = place.open().map_err(|error| place.words(&error))?;
+    fn open(index: usize, kind: Kind, destination: Destination, states: &FileStates) -> Result<Self, String> {
+        let opened = destination.open().map_err(|error| destination.words(&error))?;
         if let Some((_, true)) = opened {
-            states.created(index, place.path());
+            states.created(index, destination.path());
         }
         let (sender, lines) = sync_channel(if kind == Kind::Sockets { SAMPLES_MAX } else { LINES_MAX });
         let stream = Self { index, kind, states: states.clone(), has_begun: false, lines: Some(sender) };
@@ -183,8 +187,8 @@ impl Stream {
         in_thread("lines", move || {
             // Nothing is sent if the run never begins.
             let Ok(first) = lines.recv() else { return };
-            let written = write_lines(&place, opened.map(|(file, _)| file), iter::once(first).chain(lines));
-            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| place.words(&error));
+            let written = write_lines(&destination, opened.map(|(file, _)| file), iter::once(first).chain(lines));
+            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.words(&error));
             states.settle(index, written.and_then(|()| publish()).err());
         })?;
         Ok(stream)
@@ -214,25 +218,29 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Str
 
 /// Writes lines until the channel closes. `file`: the regular file opened earlier; anything else is opened now, which
 /// may take a while.
-fn write_lines(place: &Place, file: Option<File>, lines: impl Iterator<Item = String>) -> Result<(), String> {
+fn write_lines(
+    destination: &Destination,
+    file: Option<File>,
+    lines: impl Iterator<Item = String>,
+) -> Result<(), String> {
     let is_regular = file.is_some();
-    let opened = file.map_or_else(|| place.open_special(), |file| place.empty(&file).map(|()| file));
-    let mut file = opened.map_err(|error| place.words(&error))?;
+    let opened = file.map_or_else(|| destination.open_special(), |file| destination.empty(&file).map(|()| file));
+    let mut file = opened.map_err(|error| destination.words(&error))?;
     let mut length = 0;
     for line in lines {
         file.write_all(line.as_bytes()).map_err(|error| {
             // Readers of the file find only whole lines; if truncating fails, it is not a regular file.
             let is_longer = file.metadata().is_ok_and(|there| there.len() > length);
             is_longer.then(|| file.set_len(length));
-            place.words(&error)
+            destination.words(&error)
         })?;
         length += line.len() as u64;
     }
-    let tampering = if is_regular { place.tampering(&file, length) } else { None };
+    let tampering = if is_regular { destination.tampering(&file, length) } else { None };
     tampering.map_or(Ok(()), Err)
 }
 
-impl Place {
+impl Destination {
     fn words(&self, error: &io::Error) -> String {
         words(error, self.path())
     }

@@ -101,8 +101,8 @@ impl FileStates {
         make().inspect(|made| file.leftover = Some(made.path().to_owned()))
     }
 
-    /// Moves file `index` to its place, unless it was abandoned. Holds the lock, so other threads see the state before
-    /// or after, never in between.
+    /// Moves file `index` to its destination, unless it was abandoned. Holds the lock, so other threads see the state
+    /// before or after, never in between.
     ///
     /// # Errors
     ///

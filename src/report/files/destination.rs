@@ -1,5 +1,5 @@
-//! The place of an output file. Links are followed; the new file is written next to the old one until it is complete,
-//! and inherits its owner and mode.
+//! The destination of an output file. Links are followed; the new file is written next to the old one until it is
+//! complete, and inherits its owner and mode.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ const USUAL: u32 = 0o666;
 
 /// Where a file is to be.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Destination {
     /// Its path, through all links.
     path: PathBuf,
     /// Whether it is something other than a regular file, such as a device, which is written to and not replaced.
@@ -31,8 +31,8 @@ pub struct Place {
     is_private: bool,
 }
 
-impl Place {
-    /// The place that a path leads to, whether or not something is there.
+impl Destination {
+    /// The destination that a path leads to, whether or not something is there.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Place {
         self.is_special
     }
 
-    /// Whether another place is the same file; devices never count as the same.
+    /// Whether another destination is the same file; devices never count as the same.
     pub fn is_one_with(&self, other: &Self) -> bool {
         let whole = |path: &Path| {
             let directory = fs::canonicalize(directory(path)).unwrap_or_default();
@@ -136,7 +136,7 @@ impl Place {
         Ok(Some((file, is_new)))
     }
 
-    /// Empties the file that [`Place::open`] opened, and makes it readable by its owner only if it may hold secrets.
+    /// Empties the file that [`Self::open`] opened, and makes it readable by its owner only if it may hold secrets.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn write(path: &Path, is_private: bool) -> io::Result<()> {
-        Place::of(path, is_private)?.write(b"new", &states(path), 0)
+        Destination::of(path, is_private)?.write(b"new", &states(path), 0)
     }
 
     fn mode(path: &Path) -> u32 {
@@ -245,7 +245,7 @@ mod tests {
         }
         symlink("circle", at("circle")).unwrap();
         assert!(write(&at("circle"), false).is_err());
-        assert_eq!(Place::of(&at("there"), false).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(Destination::of(&at("there"), false).unwrap_err().kind(), io::ErrorKind::IsADirectory);
     }
 
     #[test]
@@ -258,10 +258,10 @@ mod tests {
             write(&path, is_private).unwrap();
             assert_eq!((mode(&path), fs::read_to_string(&path).unwrap().as_str()), (after, "new"));
             fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
-            let place = Place::of(&path, is_private).unwrap();
-            let (file, _) = place.open().unwrap().unwrap();
+            let destination = Destination::of(&path, is_private).unwrap();
+            let (file, _) = destination.open().unwrap().unwrap();
             assert_eq!(mode(&path), before, "nothing changes before the first line");
-            place.empty(&file).unwrap();
+            destination.empty(&file).unwrap();
             assert_eq!((mode(&path), fs::read_to_string(&path).unwrap().as_str()), (after, ""));
             fs::remove_file(&path).unwrap();
         }
@@ -273,11 +273,11 @@ mod tests {
     fn what_an_earlier_run_left_behind_is_in_nobodys_way() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.json");
-        let place = Place::of(&path, false).unwrap();
+        let destination = Destination::of(&path, false).unwrap();
         // What a killed run leaves: its temporary file, and one named after this process.
         fs::write(scratch.path().join(format!(".x.json.{}.part", std::process::id())), "").unwrap();
-        let _left = place.temporary().unwrap();
-        place.probe().unwrap();
+        let _left = destination.temporary().unwrap();
+        destination.probe().unwrap();
         write(&path, false).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     }
@@ -287,10 +287,10 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.json");
         fs::write(&path, "old").unwrap();
-        let place = Place::of(&path, false).unwrap();
+        let destination = Destination::of(&path, false).unwrap();
         let states = states(&path);
         states.give_up();
-        assert!(place.write(b"new", &states, 0).is_err());
+        assert!(destination.write(b"new", &states, 0).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing else is left behind");
     }
