@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{EXIT_WRONG, Screen, say};
-use crate::settings::{self, DIRECTORY, Fate, Leftover};
+use crate::settings::{self, DIRECTORY, Leftover, Restoration};
 
 /// Restores settings and prints a line for each; returns the exit code.
 pub fn restore() -> u8 {
@@ -23,11 +23,11 @@ fn show(left: &Leftover) -> u8 {
     match left {
         Leftover::Nothing => print("nothing to restore in this network namespace"),
         Leftover::Restarted => print("nothing to restore: a restart of the machine has restored everything"),
-        Leftover::Changes(fates) => {
-            for fate in fates {
-                match fate {
-                    Fate::Restored(line) => print(line),
-                    Fate::Left(line) | Fate::Failed(line) => {
+        Leftover::Changes(restorations) => {
+            for restoration in restorations {
+                match restoration {
+                    Restoration::Done(line) => print(line),
+                    Restoration::Left(line) | Restoration::Failed(line) => {
                         are_restored = false;
                         say(&format!("onrush restore: {line}"));
                     }

@@ -16,9 +16,9 @@ pub(super) struct Change {
 
 /// What became of a change that was to be undone, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Restoration {
     /// The setting has its old value.
-    Restored(String),
+    Done(String),
     /// Another process has changed it since; it was left alone.
     Left(String),
     /// It could not be restored now; a later attempt may succeed.
@@ -52,28 +52,28 @@ impl Change {
     }
 
     /// Restores the old value, unless another process has changed the setting since.
-    pub fn restore(&self, tree: &Tree) -> Fate {
+    pub fn restore(&self, tree: &Tree) -> Restoration {
         let name = &self.name;
         let old = normalised(&self.old);
         let found = match tree.read(name) {
             Ok(found) => normalised(&found),
-            Err(refusal) => return Fate::Failed(format!("{name} was {old:?} before: {refusal}")),
+            Err(refusal) => return Restoration::Failed(format!("{name} was {old:?} before: {refusal}")),
         };
         if found == old {
-            return Fate::Restored(format!("{name} is {old:?}, as before"));
+            return Restoration::Done(format!("{name} is {old:?}, as before"));
         }
         if !self.is_ours(&found) {
             let ours = self.ours();
-            return Fate::Left(format!(
+            return Restoration::Left(format!(
                 "{name} is {found:?} and was left alone: onrush had set it to {ours:?}, and before it was {old:?}"
             ));
         }
         match tree.check(name).and_then(|()| tree.write(name, &self.old)) {
-            Err(refusal) => Fate::Failed(format!("{name} is still {found:?} and was {old:?} before: {refusal}")),
+            Err(refusal) => Restoration::Failed(format!("{name} is still {found:?} and was {old:?} before: {refusal}")),
             Ok(()) => match tree.read(name).map(|value| normalised(&value)) {
-                Ok(value) if value == old => Fate::Restored(format!("{name} is {old:?} again, after {found:?}")),
-                Ok(value) => Fate::Failed(format!("{name} became {value:?} when it was restored to {old:?}")),
-                Err(refusal) => Fate::Failed(format!("{name} was restored to {old:?}, but {refusal}")),
+                Ok(value) if value == old => Restoration::Done(format!("{name} is {old:?} again, after {found:?}")),
+                Ok(value) => Restoration::Failed(format!("{name} became {value:?} when it was restored to {old:?}")),
+                Err(refusal) => Restoration::Failed(format!("{name} was restored to {old:?}, but {refusal}")),
             },
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use onrush_text::reason;
 
-use super::change::Fate;
+use super::change::Restoration;
 use super::here::Here;
 use super::journal::Journal;
 use super::refusal::Refusal;
@@ -18,7 +18,7 @@ pub enum Leftover {
     /// There were changes, which a restart of the machine has undone.
     Restarted,
     /// There were changes; what became of each, the last one first.
-    Changes(Vec<Fate>),
+    Changes(Vec<Restoration>),
 }
 
 /// Restores the settings in the journal of this network namespace, which is in a directory. The journal is removed,
@@ -41,9 +41,10 @@ pub(super) fn restore_in(tree: &Tree, directory: &Path) -> Result<Leftover, Refu
         Some(record) if record.here.boot != here.boot => (Leftover::Restarted, true),
         Some(record) if record.here.namespace != here.namespace => return Err(journal.damaged()),
         Some(record) => {
-            let fates: Vec<Fate> = record.changes.iter().rev().map(|change| change.restore(tree)).collect();
-            let is_done = !fates.iter().any(|fate| matches!(fate, Fate::Failed(_)));
-            (Leftover::Changes(fates), is_done)
+            let restorations: Vec<Restoration> =
+                record.changes.iter().rev().map(|change| change.restore(tree)).collect();
+            let is_done = !restorations.iter().any(|restoration| matches!(restoration, Restoration::Failed(_)));
+            (Leftover::Changes(restorations), is_done)
         }
     };
     if is_done {

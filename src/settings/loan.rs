@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onrush_text::reason;
 
-use super::change::{Change, Fate};
+use super::change::{Change, Restoration};
 use super::here::Here;
 use super::journal::Journal;
 use super::name::Name;
@@ -152,9 +152,9 @@ impl Lent {
         let mut failed = Vec::new();
         for change in changes.drain(..).rev() {
             match change.restore(tree) {
-                Fate::Restored(_) => {}
-                Fate::Left(sentence) => unsaid.push(sentence),
-                Fate::Failed(sentence) => {
+                Restoration::Done(_) => {}
+                Restoration::Left(sentence) => unsaid.push(sentence),
+                Restoration::Failed(sentence) => {
                     unsaid.push(sentence);
                     failed.push(change);
                 }

@@ -16,7 +16,7 @@ mod tree;
 
 use std::sync::atomic::Ordering;
 
-pub use change::Fate;
+pub use change::Restoration;
 pub use effect::effect;
 pub use leftover::{Leftover, restore};
 pub use loan::{Loan, Restorer};

@@ -89,7 +89,7 @@ fn name_of(text: &str) -> Name {
 }
 
 fn restored(sentences: &[&str]) -> Leftover {
-    Leftover::Changes(sentences.iter().map(|sentence| Fate::Restored((*sentence).to_owned())).collect())
+    Leftover::Changes(sentences.iter().map(|sentence| Restoration::Done((*sentence).to_owned())).collect())
 }
 
 const SOMAXCONN: &str = "net.core.somaxconn";
@@ -305,8 +305,8 @@ fn what_cannot_be_restored_stays_in_the_journal() {
     let machine = Machine::new();
     machine.killed_after(&[(SOMAXCONN, "128"), (RMEM, "1 2 3")]);
     machine.set_mode(SOMAXCONN, 0o444);
-    let Ok(Leftover::Changes(fates)) = machine.restore() else { panic!("there are changes") };
-    assert!(matches!(&fates[..], [Fate::Restored(_), Fate::Failed(words)] if words.starts_with(
+    let Ok(Leftover::Changes(restorations)) = machine.restore() else { panic!("there are changes") };
+    assert!(matches!(&restorations[..], [Restoration::Done(_), Restoration::Failed(words)] if words.starts_with(
         "net.core.somaxconn is still \"128\" and was \"4096\" before: net.core.somaxconn is read-only here"
     )));
     machine.set_mode(SOMAXCONN, 0o644);
