@@ -1,4 +1,4 @@
-//! Turns a draft into an experiment: crosses the levels and makes a plan for each point.
+//! Turns an outline into an experiment: crosses the levels and makes a plan for each point.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use onrush_plan::{Dialect, Plan, secrets};
 use onrush_text::{printable, units};
 
 use super::super::decide;
-use super::super::draft::Draft as SearchDraft;
+use super::super::draft::Draft;
 use super::super::front::Front;
 use super::super::refusal::Refusal;
 use super::super::typed::Typed;
 use super::super::{Warned, command};
-use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::names::{factor_file, files_collide, point_file, slug};
 use super::options::{COMMAND, KEEP_SECRETS, NO_SEARCHES, Options, SYSCTL, URL, near, redacted};
+use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer};
 use super::resolved;
 use crate::compare::{DECISIVE, RESPONSES_NEEDED};
 
@@ -33,34 +33,35 @@ pub(super) struct Circumstances {
 }
 
 /// Makes the experiment; the warnings are what the user should know although it can be carried out.
-pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<Experiment>, String> {
-    if slug(&draft.name).is_empty() {
+pub(super) fn decide(mut outline: Outline, around: Circumstances) -> Result<Warned<Experiment>, String> {
+    if slug(&outline.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
     }
-    let keeps_secrets = draft.run.0.contains_key(KEEP_SECRETS);
-    let known = if keeps_secrets { Known::default() } else { known(&draft) };
+    let keeps_secrets = outline.run.0.contains_key(KEEP_SECRETS);
+    let known = if keeps_secrets { Known::default() } else { known(&outline) };
     if !keeps_secrets {
         let labels =
-            draft.factors.iter_mut().flat_map(|factor| &mut factor.levels).filter_map(|level| level.label.as_mut());
+            outline.factors.iter_mut().flat_map(|factor| &mut factor.levels).filter_map(|level| level.label.as_mut());
         labels.for_each(|label| *label = known.hide_in(&secrets::text(label)));
     }
-    refuse_controls(&draft)?;
-    let names = || draft.factors.iter().map(|factor| factor.name.as_str());
-    if let Some((unknown, _)) = draft.baseline.iter().find(|(factor, _)| !names().any(|name| name == factor)) {
+    refuse_controls(&outline)?;
+    let names = || outline.factors.iter().map(|factor| factor.name.as_str());
+    if let Some((unknown, _)) = outline.baseline.iter().find(|(factor, _)| !names().any(|name| name == factor)) {
         let hint = near(unknown, names()).unwrap_or_else(|| "name one of the factors".to_owned());
         return Err(format!("baseline: there is no factor {unknown:?}; {hint}"));
     }
-    let factors = draft.factors.iter().map(|factor| decided(factor, &draft, &known)).collect::<Result<Vec<_>, _>>()?;
+    let factors =
+        outline.factors.iter().map(|factor| decided(factor, &outline, &known)).collect::<Result<Vec<_>, _>>()?;
     // From here on a baseline has the name under which its level is shown, which contains no secret.
-    for (name, level) in &mut draft.baseline {
+    for (name, level) in &mut outline.baseline {
         let factor = factors.iter().find(|factor| factor.name == *name);
         factor.iter().for_each(|factor| *level = factor.levels[factor.baseline].shown.clone());
     }
     let mut warnings = BTreeSet::new();
     let mut points = Vec::new();
-    for levels in crossed(&draft.factors)? {
-        let sets = draft.factors.iter().zip(&levels).flat_map(|(factor, &level)| &factor.levels[level].sets);
-        let options = draft.run.with(sets);
+    for levels in crossed(&outline.factors)? {
+        let sets = outline.factors.iter().zip(&levels).flat_map(|(factor, &level)| &factor.levels[level].sets);
+        let options = outline.run.with(sets);
         let shown = || shown(&factors, &levels);
         let (plan, said) = plan(&options).map_err(|words| format!("{}{words}", shown()))?;
         warnings.extend(said);
@@ -68,9 +69,9 @@ pub(super) fn decide(mut draft: Draft, around: Circumstances) -> Result<Warned<E
         points.push(Point { levels, file, plan, settings: options.settings(), command: options.command() });
     }
     files_collide(&factors, &points)?;
-    let server = server(draft.server.as_ref(), &draft.run, points.iter().any(|point| point.command.is_some()))?;
-    let (text, shown) = resolved::texts(&draft);
-    let Draft { name, rounds, order, seed, retries, attach, hooks, .. } = draft;
+    let server = server(outline.server.as_ref(), &outline.run, points.iter().any(|point| point.command.is_some()))?;
+    let (text, shown) = resolved::texts(&outline);
+    let Outline { name, rounds, order, seed, retries, attach, hooks, .. } = outline;
     let Circumstances { folder, may_change_host, retries: instead } = around;
     let retries = instead.unwrap_or(retries);
     let experiment = Experiment {
@@ -160,17 +161,17 @@ pub(super) fn enough_s(per_s: f64) -> f64 {
 }
 
 /// Refuses names that would move the terminal's cursor.
-fn refuse_controls(draft: &Draft) -> Result<(), String> {
-    let labels = draft.factors.iter().flat_map(|factor| &factor.levels).filter_map(|level| level.label.as_ref());
-    let names = draft.factors.iter().map(|factor| &factor.name);
-    match [&draft.name].into_iter().chain(names).chain(labels).find(|name| printable(name) != **name) {
+fn refuse_controls(outline: &Outline) -> Result<(), String> {
+    let labels = outline.factors.iter().flat_map(|factor| &factor.levels).filter_map(|level| level.label.as_ref());
+    let names = outline.factors.iter().map(|factor| &factor.name);
+    match [&outline.name].into_iter().chain(names).chain(labels).find(|name| printable(name) != **name) {
         Some(name) => Err(format!("\"{}\" has control characters; remove them from names and labels", printable(name))),
         None => Ok(()),
     }
 }
 
 /// All combinations of one level of each factor; the first factor changes least often.
-fn crossed(factors: &[DraftFactor]) -> Result<Vec<Vec<usize>>, String> {
+fn crossed(factors: &[OutlineFactor]) -> Result<Vec<Vec<usize>>, String> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
     let count = count.filter(|count| *count <= POINTS_MAX);
     if count.is_none() {
@@ -195,15 +196,15 @@ fn shown(factors: &[Factor], levels: &[usize]) -> String {
 }
 
 /// A factor, with the names of its levels and its baseline.
-fn decided(factor: &DraftFactor, draft: &Draft, known: &Known) -> Result<Factor, String> {
+fn decided(factor: &OutlineFactor, outline: &Outline, known: &Known) -> Result<Factor, String> {
     let name = &factor.name;
     if factor.levels.is_empty() {
         return Err(format!("factor {name:?} has no levels; try levels = [1, 8, 64]"));
     }
-    if draft.factors.iter().filter(|other| other.name == *name).count() > 1 {
+    if outline.factors.iter().filter(|other| other.name == *name).count() > 1 {
         return Err(format!("two factors are called {name:?}; rename one of them"));
     }
-    check_options(factor, draft)?;
+    check_options(factor, outline)?;
     let mut levels = Vec::new();
     for (index, level) in factor.levels.iter().enumerate() {
         let shown = known.hide_in(&named(level));
@@ -212,7 +213,7 @@ fn decided(factor: &DraftFactor, draft: &Draft, known: &Known) -> Result<Factor,
         }
         levels.push(Level { file: factor_file(name, level, index, known), shown });
     }
-    let baseline = match draft.baseline.iter().find(|(factor, _)| factor == name) {
+    let baseline = match outline.baseline.iter().find(|(factor, _)| factor == name) {
         None => 0,
         Some((_, wanted)) => baseline(factor, &levels, wanted)?,
     };
@@ -220,16 +221,16 @@ fn decided(factor: &DraftFactor, draft: &Draft, known: &Known) -> Result<Factor,
 }
 
 /// Refuses a factor that sets nothing, or an option that is also set elsewhere.
-fn check_options(factor: &DraftFactor, draft: &Draft) -> Result<(), String> {
+fn check_options(factor: &OutlineFactor, outline: &Outline) -> Result<(), String> {
     let name = &factor.name;
-    let others = || draft.factors.iter().filter(|other| other.name != *name).flat_map(|other| &other.levels);
+    let others = || outline.factors.iter().filter(|other| other.name != *name).flat_map(|other| &other.levels);
     let keys: BTreeSet<&String> = factor.levels.iter().flat_map(|level| &level.sets).map(|(key, _)| key).collect();
     if let Some(key) = keys.iter().find(|key| others().flat_map(|level| &level.sets).any(|(other, _)| other == **key)) {
         return Err(format!("{key} is set by two factors; set it in one of them"));
     }
     let unset = keys.iter().find(|key| {
-        let is_set = |level: &DraftLevel| level.sets.iter().any(|(set, _)| set == **key);
-        draft.run.0.contains_key(**key) && !factor.levels.iter().all(is_set)
+        let is_set = |level: &OutlineLevel| level.sets.iter().any(|(set, _)| set == **key);
+        outline.run.0.contains_key(**key) && !factor.levels.iter().all(is_set)
     });
     if let Some(key) = unset {
         return Err(format!("{key} is set in [run], but not in every level of factor {name:?}; remove it from [run]"));
@@ -243,7 +244,7 @@ fn check_options(factor: &DraftFactor, draft: &Draft) -> Result<(), String> {
 }
 
 /// The place of the level that is called `wanted`, or sets this value only.
-fn baseline(factor: &DraftFactor, levels: &[Level], wanted: &String) -> Result<usize, String> {
+fn baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result<usize, String> {
     let found = factor.levels.iter().zip(levels).position(|(level, named)| {
         named.shown == *wanted
             || named.shown == secrets::text(wanted)
@@ -258,7 +259,7 @@ fn baseline(factor: &DraftFactor, levels: &[Level], wanted: &String) -> Result<u
 }
 
 /// A level as people read it: its label, or what it sets.
-fn named(level: &DraftLevel) -> String {
+fn named(level: &OutlineLevel) -> String {
     let value = |key: &str, values: &[String]| match values {
         [] => "on".to_owned(),
         _ => values.iter().map(|value| redacted(key, value)).collect::<Vec<_>>().join(" "),
@@ -280,9 +281,10 @@ fn named(level: &DraftLevel) -> String {
 }
 
 /// The secrets in the options of all levels and in the commands. Files have not been read yet.
-fn known(draft: &Draft) -> Known {
-    let levels = draft.factors.iter().flat_map(|factor| &factor.levels);
-    let options: Vec<Options> = levels.map(|level| draft.run.with(&level.sets)).chain([draft.run.clone()]).collect();
+fn known(outline: &Outline) -> Known {
+    let levels = outline.factors.iter().flat_map(|factor| &factor.levels);
+    let options: Vec<Options> =
+        levels.map(|level| outline.run.with(&level.sets)).chain([outline.run.clone()]).collect();
     let plan_of = |options: &Options| {
         let mut options = options.clone();
         // A file is read once, when the points are made: it may be standard input.
@@ -293,27 +295,27 @@ fn known(draft: &Draft) -> Known {
         plan(&options).ok().map(|(plan, _)| plan)
     };
     let plans: Vec<Plan> = options.iter().filter_map(plan_of).collect();
-    let of_target = draft.server.as_ref().and_then(|server| server.command.as_ref());
+    let of_target = outline.server.as_ref().and_then(|server| server.command.as_ref());
     let of_points: Vec<String> = options.iter().filter_map(Options::command).collect();
-    Known::of_all(&plans, experiment::commands(&draft.hooks, of_target, &of_points))
+    Known::of_all(&plans, experiment::commands(&outline.hooks, of_target, &of_points))
 }
 
-fn server(draft: Option<&DraftServer>, run: &Options, is_varied: bool) -> Result<Option<Server>, String> {
-    let Some(draft) = draft else {
+fn server(outline: Option<&OutlineServer>, run: &Options, is_varied: bool) -> Result<Option<Server>, String> {
+    let Some(outline) = outline else {
         let words = "target.command is varied, but there is no [target]; add one, with ready = \"http://…\"";
         return if is_varied { Err(words.to_owned()) } else { Ok(None) };
     };
-    if draft.command.is_none() && !is_varied {
+    if outline.command.is_none() && !is_varied {
         return Err(format!("[target] has no command; add command = \"…\", or vary {COMMAND}"));
     }
-    let ready = draft.ready.as_ref().map(|url| {
+    let ready = outline.ready.as_ref().map(|url| {
         // TLS, proxy and socket options are those of the runs.
         let mut options = run.clone();
         options.0.insert(URL.to_owned(), vec![url.clone()]);
         ["script", "args", "body", "method"].iter().for_each(|key| drop(options.0.remove(*key)));
         plan(&options).map(|(plan, _)| Box::new(plan)).map_err(|words| format!("[target] ready: {words}"))
     });
-    Ok(Some(Server { command: draft.command.clone(), ready: ready.transpose()?, timeout: draft.timeout }))
+    Ok(Some(Server { command: outline.command.clone(), ready: ready.transpose()?, timeout: outline.timeout }))
 }
 
 /// The plan of these options, as if they had been typed.
@@ -328,7 +330,7 @@ pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
     };
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
-    if SearchDraft::take(&mut typed).map_err(refused)?.is_some() {
+    if Draft::take(&mut typed).map_err(refused)?.is_some() {
         return Err(NO_SEARCHES.to_owned());
     }
     let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;

@@ -9,8 +9,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::super::units;
-use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer, READY, RETRIES_MAX, ROUNDS_MAX};
 use super::options::{COMMAND, Options, SYSCTL, canonical, near};
+use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer, READY, RETRIES_MAX, ROUNDS_MAX};
 
 /// What is wrong with a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Wrong {
 }
 
 /// Reads an experiment.
-pub(super) fn read(text: &str) -> Result<Draft, Wrong> {
+pub(super) fn read(text: &str) -> Result<Outline, Wrong> {
     let root = DeTable::parse(text).map_err(|error| {
         let line = error.span().map(|span| line(text, span.start));
         Wrong { line, words: error.message().trim().replace('\n', ", ") }
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> Result<Draft, Wrong> {
         "name", "rounds", "order", "seed", "retry", "baseline", "attach", "run", "factor", "target", "hooks", "made",
     ])?;
     let factors = root.tables("factor")?;
-    Ok(Draft {
+    Ok(Outline {
         name: root.string("name")?.unwrap_or_default(),
         rounds: root.integer("rounds", 1..ROUNDS_MAX + 1)?.unwrap_or(3) as u32,
         order: root.choice("order", &ORDERS)?.unwrap_or_default(),
@@ -64,7 +64,7 @@ fn run(root: &Table<'_>) -> Result<Options, Wrong> {
     Ok(Options(table.options("", &[])?.into_iter().collect()))
 }
 
-fn factor(table: &Table<'_>) -> Result<DraftFactor, Wrong> {
+fn factor(table: &Table<'_>) -> Result<OutlineFactor, Wrong> {
     table.knows(&["name", "levels"])?;
     let name = table.string("name")?.filter(|name| !name.is_empty());
     let Some(name) = name else {
@@ -80,20 +80,20 @@ fn factor(table: &Table<'_>) -> Result<DraftFactor, Wrong> {
         DeValue::Table(inner) => {
             let inner = Table { text: table.text, name: "levels", table: inner };
             let label = inner.string("label")?;
-            Ok(DraftLevel { label, sets: inner.options("", &["label"])? })
+            Ok(OutlineLevel { label, sets: inner.options("", &["label"])? })
         }
         // A plain value sets the option that the factor is named after.
         _ => {
             table.option(&name, value.span())?;
-            Ok(DraftLevel { label: None, sets: table.setting(&name, value)?.into_iter().collect() })
+            Ok(OutlineLevel { label: None, sets: table.setting(&name, value)?.into_iter().collect() })
         }
     };
-    Ok(DraftFactor { levels: levels.iter().map(level).collect::<Result<_, _>>()?, name: name.clone() })
+    Ok(OutlineFactor { levels: levels.iter().map(level).collect::<Result<_, _>>()?, name: name.clone() })
 }
 
-fn server(table: &Table<'_>) -> Result<DraftServer, Wrong> {
+fn server(table: &Table<'_>) -> Result<OutlineServer, Wrong> {
     table.knows(&["command", "ready", "timeout"])?;
-    Ok(DraftServer {
+    Ok(OutlineServer {
         command: table.string("command")?,
         ready: table.string("ready")?,
         timeout: table.time("timeout")?.unwrap_or(READY),

@@ -1,16 +1,16 @@
 //! Reads the command lines of `onrush lab`, `onrush sweep` and `onrush vs`, and the file of `lab`, into an experiment.
 //!
-//! A `file` and the arguments of `sweep` and `vs` (`shorthand`) both give a `draft`, in which the `options` of the runs
+//! A `file` and the arguments of `sweep` and `vs` (`shorthand`) both give an `outline`, in which the `options` of the runs
 //! are still text; `levels` reads lists of values, and `typed` has the options of the commands themselves. `design`
-//! turns the draft into the experiment, with a plan for each point and `names` for its files; `resolved` writes down
+//! turns the outline into the experiment, with a plan for each point and `names` for its files; `resolved` writes down
 //! what was decided.
 
 mod design;
-mod draft;
 mod file;
 mod help;
 mod names;
 mod options;
+mod outline;
 mod resolved;
 mod shorthand;
 #[cfg(test)]
@@ -76,10 +76,10 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
     let text = read_at_most(&path, PLAN_MAX_MIB).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
     let text = String::from_utf8(text).map_err(|_| format!("{} is not text in UTF-8", path.display()))?;
     let place = |line: Option<usize>| line.map_or(String::new(), |line| format!(":{line}"));
-    let draft =
+    let outline =
         file::read(&text).map_err(|wrong| format!("{}{}: {}", path.display(), place(wrong.line), wrong.words))?;
     let around = Circumstances { folder, may_change_host: typed.may_change_host, retries: typed.retries };
     let (experiment, warnings) =
-        design::decide(draft, around).map_err(|words| format!("{}: {words}", path.display()))?;
+        design::decide(outline, around).map_err(|words| format!("{}: {words}", path.display()))?;
     Ok(Some(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, is_verbose: typed.is_verbose, warnings }))
 }

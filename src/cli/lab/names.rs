@@ -6,8 +6,8 @@ use aws_lc_rs::digest;
 use onrush_plan::experiment::{Factor, Point};
 use onrush_plan::secrets::Known;
 
-use super::draft::DraftLevel;
 use super::options::{ARGS, COMMAND, URL, redacted};
+use super::outline::OutlineLevel;
 
 /// The longest beginning of a point's file names, in bytes; a longer one is cut and gets a digest.
 const LENGTH_MAX: usize = 100;
@@ -17,7 +17,7 @@ const DIGITS: usize = 8;
 
 /// The part of a file name that is a factor and one of its levels: `connections-8`, or the label, or a number where the
 /// value is unfit for a file name. `index` counts from 0. Secrets are not in it.
-pub(super) fn factor_file(factor: &str, level: &DraftLevel, index: usize, known: &Known) -> String {
+pub(super) fn factor_file(factor: &str, level: &OutlineLevel, index: usize, known: &Known) -> String {
     let is_no_word = |key: &str| [URL, ARGS, COMMAND, "header", "body", "basic-auth", "http-proxy"].contains(&key);
     let of = |(key, values): &(String, Vec<String>)| match &values[..] {
         _ if is_no_word(key) => format!("{}{}", short(key), index + 1),
@@ -84,9 +84,9 @@ pub(super) fn files_collide(factors: &[Factor], points: &[Point]) -> Result<(), 
 mod tests {
     use super::*;
 
-    fn level(label: Option<&str>, sets: &[(&str, &str)]) -> DraftLevel {
+    fn level(label: Option<&str>, sets: &[(&str, &str)]) -> OutlineLevel {
         let set = |(key, value): &(&str, &str)| (key.to_string(), vec![value.to_string()]);
-        DraftLevel { label: label.map(str::to_owned), sets: sets.iter().map(set).collect() }
+        OutlineLevel { label: label.map(str::to_owned), sets: sets.iter().map(set).collect() }
     }
 
     #[test]

@@ -4,14 +4,14 @@ use onrush_plan::experiment::Hooks;
 use onrush_plan::{Order, secrets};
 use toml::{Table, Value};
 
-use super::draft::{Draft, DraftFactor, DraftLevel, DraftServer};
 use super::options::{ARGS, COMMAND, KEEP_SECRETS, Options, URL, redacted};
+use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer};
 
 /// The experiment as TOML, and the same without secrets.
-pub(super) fn texts(draft: &Draft) -> (String, String) {
-    let keeps_secrets = draft.run.0.contains_key(KEEP_SECRETS);
-    let text = text(draft, &|_, values| values.to_vec());
-    let shown = if keeps_secrets { text.clone() } else { self::text(draft, &without_secrets) };
+pub(super) fn texts(outline: &Outline) -> (String, String) {
+    let keeps_secrets = outline.run.0.contains_key(KEEP_SECRETS);
+    let text = text(outline, &|_, values| values.to_vec());
+    let shown = if keeps_secrets { text.clone() } else { self::text(outline, &without_secrets) };
     (text, shown)
 }
 
@@ -27,32 +27,33 @@ fn without_secrets(key: &str, values: &[String]) -> Vec<String> {
     }
 }
 
-fn text(draft: &Draft, value: &Shown) -> String {
+fn text(outline: &Outline, value: &Shown) -> String {
     let mut root = Table::new();
-    let order = match draft.order {
+    let order = match outline.order {
         Order::Interleaved => "interleaved",
         Order::Random => "random",
         Order::Sequential => "sequential",
     };
-    root.insert("name".to_owned(), draft.name.clone().into());
-    root.insert("rounds".to_owned(), i64::from(draft.rounds).into());
+    root.insert("name".to_owned(), outline.name.clone().into());
+    root.insert("rounds".to_owned(), i64::from(outline.rounds).into());
     root.insert("order".to_owned(), order.into());
-    root.insert("seed".to_owned(), (draft.seed as i64).into());
-    root.insert("retry".to_owned(), i64::from(draft.retries).into());
-    let baseline: Table = draft.baseline.iter().map(|(factor, level)| (factor.clone(), level.clone().into())).collect();
+    root.insert("seed".to_owned(), (outline.seed as i64).into());
+    root.insert("retry".to_owned(), i64::from(outline.retries).into());
+    let baseline: Table =
+        outline.baseline.iter().map(|(factor, level)| (factor.clone(), level.clone().into())).collect();
     root.insert("baseline".to_owned(), Value::Table(baseline));
-    let attached = draft.attach.iter().map(|path| Value::from(path.display().to_string()));
+    let attached = outline.attach.iter().map(|path| Value::from(path.display().to_string()));
     root.insert("attach".to_owned(), Value::Array(attached.collect()));
-    root.insert("run".to_owned(), Value::Table(options(&draft.run, value)));
-    root.insert("factor".to_owned(), Value::Array(draft.factors.iter().map(|each| factor(each, value)).collect()));
-    if let Some(target) = &draft.server {
+    root.insert("run".to_owned(), Value::Table(options(&outline.run, value)));
+    root.insert("factor".to_owned(), Value::Array(outline.factors.iter().map(|each| factor(each, value)).collect()));
+    if let Some(target) = &outline.server {
         root.insert("target".to_owned(), Value::Table(server(target, value)));
     }
-    root.insert("hooks".to_owned(), Value::Table(hooks(&draft.hooks, value)));
+    root.insert("hooks".to_owned(), Value::Table(hooks(&outline.hooks, value)));
     root.to_string()
 }
 
-fn server(server: &DraftServer, value: &Shown) -> Table {
+fn server(server: &OutlineServer, value: &Shown) -> Table {
     let one = |key, text: &String| value(key, std::slice::from_ref(text)).concat();
     table([
         ("command", server.command.as_ref().map(|command| one(COMMAND, command))),
@@ -78,8 +79,8 @@ fn table<const N: usize>(keys: [(&str, Option<String>); N]) -> Table {
     keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?)))).collect()
 }
 
-fn factor(factor: &DraftFactor, value: &Shown) -> Value {
-    let level = |level: &DraftLevel| {
+fn factor(factor: &OutlineFactor, value: &Shown) -> Value {
+    let level = |level: &OutlineLevel| {
         let mut table = options(&Options(level.sets.iter().cloned().collect()), value);
         if let Some(label) = &level.label {
             table.insert("label".to_owned(), label.clone().into());

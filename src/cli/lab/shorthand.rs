@@ -15,8 +15,8 @@ use super::super::refusal::is_url;
 use super::super::spelling::Spelling;
 use super::Lab;
 use super::design::{self, Circumstances};
-use super::draft::{Draft, DraftFactor, DraftLevel};
 use super::options::{ARGS, Options, SYSCTL, URL, redacted};
+use super::outline::{Outline, OutlineFactor, OutlineLevel};
 use super::typed::{OPTIONS, SHORTHAND, Typed};
 
 /// How often `sweep` and `vs` measure each point.
@@ -60,15 +60,15 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
                 list.len()
             ));
         }
-        let level = |index: usize| DraftLevel {
+        let level = |index: usize| OutlineLevel {
             label: None,
             sets: typed.lists.iter().map(|(key, list)| one(key, &list[index])).collect(),
         };
         let names: Vec<String> = typed.lists.iter().map(|(key, _)| name(key)).collect();
-        vec![DraftFactor { name: names.join("+"), levels: (0..length).map(level).collect() }]
+        vec![OutlineFactor { name: names.join("+"), levels: (0..length).map(level).collect() }]
     } else {
-        let level = |key: &String, value: &String| DraftLevel { label: None, sets: vec![one(key, value)] };
-        let factor = |(key, list): &(String, Vec<String>)| DraftFactor {
+        let level = |key: &String, value: &String| OutlineLevel { label: None, sets: vec![one(key, value)] };
+        let factor = |(key, list): &(String, Vec<String>)| OutlineFactor {
             name: name(key),
             levels: list.iter().map(|value| level(key, value)).collect(),
         };
@@ -93,7 +93,7 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
         let earlier = urls[..index].iter().filter(|url| redacted(URL, url) == shown).count();
         (earlier > 0).then(|| format!("{shown} ({})", earlier + 1))
     };
-    let level = |(index, url): (usize, &String)| DraftLevel {
+    let level = |(index, url): (usize, &String)| OutlineLevel {
         label: label(index),
         sets: vec![(URL.to_owned(), vec![url.clone()])],
     };
@@ -103,7 +103,7 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
         }
     }
     let levels = urls.iter().enumerate().map(level).collect();
-    lab(typed, "vs", vec![DraftFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
+    lab(typed, "vs", vec![OutlineFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
 }
 
 /// How long a run of `vs` measures: with a rate, until it has enough responses to be compared, if that is not very long.
@@ -183,9 +183,9 @@ fn text(word: OsString) -> Result<String, String> {
 }
 
 /// The experiment that was typed, with these factors; `name` and `rounds` unless others were asked for.
-fn lab(mut typed: Typed, name: &str, factors: Vec<DraftFactor>, rounds: u32) -> Result<Lab, String> {
+fn lab(mut typed: Typed, name: &str, factors: Vec<OutlineFactor>, rounds: u32) -> Result<Lab, String> {
     let around = Circumstances { folder: typed.folder()?, may_change_host: typed.may_change_host, retries: None };
-    let draft = Draft {
+    let outline = Outline {
         name: typed.name.unwrap_or_else(|| name.to_owned()),
         rounds: typed.rounds.unwrap_or(rounds),
         order: typed.order,
@@ -193,8 +193,8 @@ fn lab(mut typed: Typed, name: &str, factors: Vec<DraftFactor>, rounds: u32) -> 
         retries: typed.retries.unwrap_or(0),
         run: typed.run,
         factors,
-        ..Draft::default()
+        ..Outline::default()
     };
-    let (experiment, warnings) = design::decide(draft, around)?;
+    let (experiment, warnings) = design::decide(outline, around)?;
     Ok(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, is_verbose: typed.is_verbose, warnings })
 }

@@ -7,9 +7,9 @@ use super::*;
 
 /// The experiment that a text describes, or what is wrong with the text.
 fn decided(text: &str) -> Result<Experiment, String> {
-    let draft = read(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
+    let outline = read(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
     let around = Circumstances { folder: Destination::New(None), may_change_host: false, retries: None };
-    design::decide(draft, around).map(|(experiment, _)| experiment)
+    design::decide(outline, around).map(|(experiment, _)| experiment)
 }
 
 const WHOLE: &str = r#"

@@ -9,8 +9,8 @@ use onrush_plan::experiment::Destination;
 use super::super::arguments::{Setter, path, switch, text};
 use super::super::refusal::took_url;
 use super::super::spelling::Spelling;
-use super::draft::{RETRIES_MAX, ROUNDS_MAX};
 use super::options::{Options, SYSCTL, canonical};
+use super::outline::{RETRIES_MAX, ROUNDS_MAX};
 
 /// What was typed.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use super::options::Options;
 
 /// An experiment as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Draft {
+pub(super) struct Outline {
     pub name: String,
     pub rounds: u32,
     pub order: Order,
@@ -21,28 +21,28 @@ pub(super) struct Draft {
     pub attach: Vec<PathBuf>,
     /// What all runs have in common.
     pub run: Options,
-    pub factors: Vec<DraftFactor>,
-    pub server: Option<DraftServer>,
+    pub factors: Vec<OutlineFactor>,
+    pub server: Option<OutlineServer>,
     pub hooks: Hooks,
 }
 
 /// Something that is varied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct DraftFactor {
+pub(super) struct OutlineFactor {
     pub name: String,
-    pub levels: Vec<DraftLevel>,
+    pub levels: Vec<OutlineLevel>,
 }
 
 /// What one level sets, and its label if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct DraftLevel {
+pub(super) struct OutlineLevel {
     pub label: Option<String>,
     pub sets: Vec<(String, Vec<String>)>,
 }
 
 /// The target's command: started for each point.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DraftServer {
+pub(super) struct OutlineServer {
     pub command: Option<String>,
     pub ready: Option<String>,
     pub timeout: Duration,
