@@ -13,7 +13,7 @@ use super::timers::Timer;
 
 /// The state of a connection for the backend, which made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum ConnectionState {
     /// Not open.
     #[default]
     Closed,
@@ -31,7 +31,7 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Its state.
-    pub way: Way,
+    pub state: ConnectionState,
     /// Bytes of a send that have not all been accepted.
     pub unsent: usize,
 }
@@ -118,13 +118,13 @@ impl<B: Backend> Engine<B> {
     /// What is wrong with one connection.
     fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize, is_needed: bool) -> Option<String> {
         let expected = match &slot.state {
-            State::Parked | State::Queued | State::Waiting => Way::Closed,
-            State::Connecting(_) => Way::Connecting,
-            State::Tunnelling(_) | State::Open(_) => Way::Open,
+            State::Parked | State::Queued | State::Waiting => ConnectionState::Closed,
+            State::Connecting(_) => ConnectionState::Connecting,
+            State::Tunnelling(_) | State::Open(_) => ConnectionState::Open,
         };
-        let is_broken = seen.way == Way::Broken && expected == Way::Open;
-        if seen.way != expected && !is_broken {
-            return Some(format!("{:?} to the backend, {expected:?} to the engine", seen.way));
+        let is_broken = seen.state == ConnectionState::Broken && expected == ConnectionState::Open;
+        if seen.state != expected && !is_broken {
+            return Some(format!("{:?} to the backend, {expected:?} to the engine", seen.state));
         }
         let is_wanted = self.is_short(most) && self.connecting.routes.found();
         if slot.is_queued != agenda.is_ready {
@@ -155,7 +155,7 @@ impl<B: Backend> Engine<B> {
     }
 
     fn flaw_of_live(&self, live: &Live, pause: Pause, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
-        if seen.way == Way::Open && live.unsent != seen.unsent {
+        if seen.state == ConnectionState::Open && live.unsent != seen.unsent {
             return Some(format!("{} bytes are unsent to the engine, {} to the backend", live.unsent, seen.unsent));
         }
         if live.open.len() > most {

@@ -79,7 +79,7 @@ pub use demand::Demand;
 pub use dispatch::too_long;
 pub use end::WorkerEnd;
 #[cfg(any(test, feature = "testing"))]
-pub use inspect::{Over, Seen, Way};
+pub use inspect::{ConnectionState, Over, Seen};
 pub use kept::Budget;
 pub use mailbox::Mailbox;
 pub use pacer::Pacer;

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use onrush_engine::backend::sim::{Act, Action, Network, Peer};
 use onrush_engine::backend::{Backend, Completion, ConnId, Sim, What};
-use onrush_engine::{Seen, Way};
+use onrush_engine::{ConnectionState, Seen};
 use onrush_plan::schedule::Dues;
 
 /// How many calls the timers of a turn may cause, in addition to those for each connection.
@@ -156,15 +156,16 @@ impl Backend for Watched {
         if self.opened > OPENED_MAX {
             self.flaw.get_or_insert_with(|| format!("{} connects in one turn", self.opened));
         }
-        self.judge(conn, "it is opened", |seen| seen.way == Way::Closed);
-        self.seen[conn.index()].way = Way::Connecting;
+        self.judge(conn, "it is opened", |seen| seen.state == ConnectionState::Closed);
+        self.seen[conn.index()].state = ConnectionState::Connecting;
         self.sim.connect(conn, address);
     }
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
         // A server that resets a connection has accepted it first: the engine sends something, and only then does the
         // connection end.
-        let is_there = |seen: Seen| matches!(seen.way, Way::Open | Way::Over) && seen.unsent == 0;
+        let is_there =
+            |seen: Seen| matches!(seen.state, ConnectionState::Open | ConnectionState::Over) && seen.unsent == 0;
         self.called(conn, "something is sent", is_there);
         let length = bytes.bytes().len();
         let n = self.sim.send(conn, bytes);
@@ -173,7 +174,9 @@ impl Backend for Watched {
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
-        self.called(conn, "something is discarded", |seen| matches!(seen.way, Way::Open | Way::Broken));
+        self.called(conn, "something is discarded", |seen| {
+            matches!(seen.state, ConnectionState::Open | ConnectionState::Broken)
+        });
         self.sim.discard(conn, n);
     }
 
@@ -213,10 +216,10 @@ impl Backend for Watched {
         self.completions += 1;
         let seen = &mut self.seen[completion.conn.index()];
         match completion.what {
-            What::Connected(Ok(())) => seen.way = Way::Open,
-            What::Connected(Err(_)) | What::Received(Ok(0) | Err(_)) => seen.way = Way::Over,
+            What::Connected(Ok(())) => seen.state = ConnectionState::Open,
+            What::Connected(Err(_)) | What::Received(Ok(0) | Err(_)) => seen.state = ConnectionState::Over,
             What::Sent(Ok(n)) => seen.unsent -= n,
-            What::Sent(Err(_)) => seen.way = Way::Broken,
+            What::Sent(Err(_)) => seen.state = ConnectionState::Broken,
             What::Received(Ok(n)) | What::Discarded(n) => self.count(n, completion.at),
             What::Postponed => {}
         }
