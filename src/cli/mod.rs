@@ -10,6 +10,7 @@ mod command;
 mod compare;
 mod compat;
 mod condition;
+mod connect;
 mod decide;
 mod draft;
 mod filter;
@@ -40,7 +41,6 @@ mod typed;
 pub mod units;
 mod until;
 mod values;
-mod way;
 
 use std::env;
 use std::ffi::{OsStr, OsString};

@@ -1,5 +1,6 @@
 //! Whole command lines, and the plans or texts that they lead to.
 
+mod connect;
 mod connections;
 mod foreign;
 mod help_and_manual;
@@ -7,7 +8,6 @@ mod pace;
 mod sampling;
 mod schedule;
 mod until;
-mod way;
 
 use std::time::Duration;
 

@@ -10,6 +10,7 @@ use onrush_plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
 use onrush_plan::secrets;
 use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
 
+use super::connect::ConnectOptions;
 use super::flags::{self, Flag, Id, Origin};
 use super::front::{Front, Item, Misuse};
 use super::pace::TypedPace;
@@ -21,7 +22,6 @@ use super::tls::TypedTls;
 use super::values::{
     breakout, condition, count, format, io, label, method, notes, percents, script, seed, spin, stop_terms, time, user,
 };
-use super::way::TypedWay;
 use super::{compat, hints};
 
 /// Everything on a command line. Of a repeated option the last one counts; headers add up.
@@ -66,7 +66,7 @@ pub(super) struct Typed {
     /// Everything about a search.
     pub search: TypedSearch,
     /// Everything about the way to the target.
-    pub way: TypedWay,
+    pub way: ConnectOptions,
     /// Everything about TLS.
     pub tls: TypedTls,
     /// Everything about sockets that are sampled.

@@ -6,6 +6,7 @@
 mod axis;
 mod build;
 mod distribution;
+mod endpoints;
 mod identities;
 mod imitated;
 mod in_flight;
@@ -30,7 +31,6 @@ mod thread_rates;
 mod unavailable;
 mod until;
 mod value;
-mod way;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,6 +46,7 @@ use crate::verdict::Verdict;
 pub use super::rate::{counted, rate};
 pub use build::NO_RESPONSE;
 pub use distribution::{Distribution, distribution};
+pub use endpoints::{Endpoints, Offer};
 pub use imitated::Wrk2;
 pub use in_flight::InFlight;
 pub use level::Level;
@@ -65,7 +66,6 @@ pub use thread::{Lateness, Thread, Waits};
 pub use thread_rates::ThreadRates;
 pub use unavailable::{Span, Unavailable};
 pub use until::{Known, Until};
-pub use way::{Offer, Way};
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;

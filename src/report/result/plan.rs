@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Level, Offer, Schedule, Way};
+use super::{Endpoints, Level, Offer, Schedule};
 
 /// Maximum length of a body that is shown, in bytes.
 const BODY_SHOWN: usize = 4096;
@@ -34,7 +34,7 @@ pub struct Plan {
     pub body_sha256: Option<String>,
     /// The way to the target, where it is not simply the host of the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub way: Option<Way>,
+    pub way: Option<Endpoints>,
     /// How TLS is spoken, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Offer>,
@@ -133,7 +133,7 @@ impl Plan {
             body_bytes: (!body.is_empty()).then_some(body.len()),
             body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_without_secrets(body)),
             body: text.map(|text| shown(text, secrets::text)),
-            way: Way::of(&plan.way, plan.show.keeps_secrets),
+            way: Endpoints::of(&plan.way, plan.show.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
             script: plan.script.as_ref().map(|onrush_plan::Script { file, args }| Script {
                 path: file.name.clone(),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// The way to the target, where it is not simply the host of the URL; only what was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Way {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Way"))]
+pub struct Endpoints {
     /// The source addresses that connections use in turn: the first, and the last if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bind_ip: Vec<String>,
@@ -71,7 +71,7 @@ pub struct Offer {
     pub resume: bool,
 }
 
-impl Way {
+impl Endpoints {
     /// The parts of the way that were asked for; `None`: none.
     pub fn of(way: &onrush_plan::Way, keeps_secrets: bool) -> Option<Self> {
         let onrush_plan::Way { instead, proxy, resolved, family, unix, sources, socket } = way;

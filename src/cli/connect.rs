@@ -1,4 +1,4 @@
-//! The options about the way to the target, as typed, and the [`Way`] that follows from them.
+//! The options about connecting to the target, as typed, and the [`Way`] that follows from them.
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -17,9 +17,9 @@ use super::values::{buffer, congestion};
 /// The longest path of a Unix socket, in bytes, without the terminating zero.
 const UNIX_MAX: usize = 107;
 
-/// The options about the way, as typed.
+/// The options about connecting, as typed.
 #[derive(Debug, Default)]
-pub(super) struct TypedWay {
+pub(super) struct ConnectOptions {
     way: Way,
     /// `--connect-to`, every one.
     instead: Vec<Instead>,
@@ -46,7 +46,7 @@ struct Resolved {
     address: IpAddr,
 }
 
-impl TypedWay {
+impl ConnectOptions {
     /// Takes one option in.
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), Refusal> {
         match flag.id {
