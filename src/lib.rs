@@ -4,7 +4,7 @@
 //! ([`onrush_plan`]), [`program`] shows a test and decides how it ends, [`session`] takes a run from a name to an
 //! outcome, and [`run`] has the threads that carry it out, each with an engine ([`onrush_engine`]) and an optional
 //! [`script`]. They record into statistics ([`onrush_stats`]), which [`report`] and [`live`] show. [`lab`] carries out
-//! experiments of many runs, and [`settings`] changes kernel settings temporarily. [`tables`] reads saved results, and
+//! experiments of many runs, and [`sysctl`] changes kernel settings temporarily. [`tables`] reads saved results, and
 //! [`compare`] tells how much they differ. [`serve`] is the embedded target. The library exists for the binary and its
 //! tests; its interface is not stable.
 
@@ -19,7 +19,7 @@ pub mod script;
 pub mod search;
 pub mod serve;
 pub mod session;
-pub mod settings;
+pub mod sysctl;
 pub mod tables;
 pub mod verdict;
 

@@ -13,7 +13,7 @@ use rustix::thread::gettid;
 
 use super::exit::EXIT_NOT_STARTED;
 use super::say;
-use crate::settings;
+use crate::sysctl;
 
 /// The id of the thread that is ending the program; 0: none.
 static ENDING: AtomicI32 = AtomicI32::new(0);
@@ -68,7 +68,7 @@ fn end(what: Arguments<'_>) -> ! {
         what,
         limit: getrlimit(Resource::As).current,
         has_runs: RUNS.load(Ordering::Relaxed),
-        is_changed: settings::any_changed(),
+        is_changed: sysctl::any_changed(),
     };
     let _ = writeln!(rest, "onrush: {sentence}");
     let length = LINE_BYTES - rest.len();

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::{EXIT_WRONG, Screen, say};
-use crate::settings::{self, DIRECTORY, Leftover, Restoration};
+use crate::sysctl::{self, DIRECTORY, Leftover, Restoration};
 
 /// Restores settings and prints a line for each; returns the exit code.
 pub fn restore() -> u8 {
-    match settings::restore(Path::new(DIRECTORY)) {
+    match sysctl::restore(Path::new(DIRECTORY)) {
         Ok(left) => show(&left),
         Err(refusal) => {
             say(&format!("onrush restore: {refusal}"));

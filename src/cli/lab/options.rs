@@ -8,7 +8,7 @@ use onrush_plan::secrets;
 use super::super::command;
 use super::super::flags::{self, Flag, Id};
 use super::super::hints;
-use crate::settings::Name;
+use crate::sysctl::Name;
 
 /// Options by name, each with its values: none for a switch, several if it is repeated. [`URL`] and [`ARGS`] are among
 /// them.

@@ -13,7 +13,7 @@ use super::super::say;
 use super::super::signals::Signals;
 use crate::lab::{Folder, Groups, Hook, HookEnded, Start, Target, ending};
 use crate::run::Interrupt;
-use crate::settings::{self, Loan, Name};
+use crate::sysctl::{self, Loan, Name};
 
 /// The surroundings of points and runs.
 pub(super) struct Around<'a> {
@@ -84,11 +84,11 @@ impl<'a> Around<'a> {
         }
         let mut said = Vec::new();
         for name in &names {
-            let effect = settings::effect(&Name::parse(name)?).filter(|effect| !said.contains(effect));
+            let effect = sysctl::effect(&Name::parse(name)?).filter(|effect| !said.contains(effect));
             effect.iter().for_each(|effect| say(&format!("note: {effect}")));
             said.extend(effect);
         }
-        let loan = if names.is_empty() { None } else { Some(Loan::open(Path::new(settings::DIRECTORY))?) };
+        let loan = if names.is_empty() { None } else { Some(Loan::open(Path::new(sysctl::DIRECTORY))?) };
         let groups = Groups::default();
         let restorer = loan.as_ref().map(Loan::restorer);
         let started = groups.clone();

@@ -29,7 +29,7 @@ use crate::lab::{self, Attached, Folder, Host, Made, Occupied, words};
 use crate::report::files;
 use crate::report::result::Document;
 use crate::run;
-use crate::settings::{self, Name};
+use crate::sysctl::{self, Name};
 use crate::tables::{self, Columns, Form, Table};
 use around::Around;
 use runner::Runner;
@@ -74,7 +74,7 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<Attached>> {
     ready.map_or(Ok(()), Plan::read_materials)?;
     let settings = experiment.points.iter().flat_map(|point| &point.settings);
     for name in settings.map(|(name, _)| name).collect::<BTreeSet<_>>() {
-        settings::check(&Name::parse(name)?)?;
+        sysctl::check(&Name::parse(name)?)?;
     }
     experiment.attach.iter().map(|path| Attached::read(path)).collect()
 }

@@ -382,7 +382,7 @@ const ALONE: &str = "ONRUSH_TEST_LOAN";
 fn whether_settings_are_changed_is_known_without_a_lock() {
     if std::env::var_os(ALONE).is_none() {
         let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
-        let name = "settings::tests::whether_settings_are_changed_is_known_without_a_lock";
+        let name = "sysctl::tests::whether_settings_are_changed_is_known_without_a_lock";
         let output = alone.args([name, "--exact", "--test-threads=1"]).env(ALONE, "").output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         return assert!(output.status.success() && said.contains("1 passed"), "{said}");
