@@ -522,7 +522,7 @@ mod tests {
 
     /// A gate that was copied from k6 with its sign would let pass what it should stop.
     #[test]
-    fn what_is_proposed_is_what_must_not_hold_for_a_gate_and_what_must_for_a_search() {
+    fn a_gate_is_proposed_with_the_opposite_sign_of_an_objective() {
         for (text, gate, objective) in [
             ("p(95)<500", "p95>=500ms", "p95<500ms"),
             ("p(99.9)<=1s", "p99.9>1s", "p99.9<=1s"),

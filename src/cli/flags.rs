@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn wrks_abbreviations_mean_in_every_dialect_but_its_forks_what_they_mean_in_wrk() {
+    fn abbreviations_mean_the_same_as_in_wrk() {
         let table = [
             ("c", "connections"),
             ("d", "duration"),

@@ -231,7 +231,7 @@ mod tests {
     const TEN_PERCENT: &str = "at least 2.00ms, with no upper bound, because 10 % of the requests due failed";
 
     #[test]
-    fn a_percentile_breaks_its_gate_unless_the_upper_bound_over_all_that_were_due_keeps_it() {
+    fn a_gate_judges_the_upper_bound_of_a_percentile() {
         let mut plan = plan(Dialect::Native, URL, 5, 1, 1);
         plan.schedule = Some(schedule(200));
         // Of 1,000 requests that were due, this many failed, and one is in flight.

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn natively_percentiles_are_lower_bounds_and_the_figures_are_of_what_was_completed() {
+    fn native_percentiles_count_requests_without_a_response() {
         let (mut completed, mut censored) = (Distribution::new(), Distribution::new());
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);

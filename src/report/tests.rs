@@ -129,7 +129,7 @@ Transfer/sec:    159.46KB
 }
 
 #[test]
-fn rates_are_those_of_the_document_natively_and_of_whole_microseconds_in_wrks_place() {
+fn as_wrk_the_rate_is_over_whole_microseconds() {
     let rates = |dialect| {
         let plan = plan(dialect, "http://h/", 1, 1, 1);
         let mut outcome = outcome(10, counters(3, 3_000));
@@ -142,7 +142,7 @@ fn rates_are_those_of_the_document_natively_and_of_whole_microseconds_in_wrks_pl
 }
 
 #[test]
-fn what_a_warm_up_left_in_flight_is_in_the_rate_unless_nothing_balances_it_at_the_end() {
+fn requests_carried_from_the_warm_up_leave_the_rate_only_with_a_number() {
     let table = [
         (Ended::Duration, 50, 150),
         (Ended::Signal, 50, 150),

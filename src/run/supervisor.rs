@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suspended_is_what_the_clock_that_goes_on_has_gained_on_the_one_that_stands_still() {
+    fn a_suspension_is_the_difference_of_two_clocks() {
         // The machine may have been suspended before the run as well, and a time namespace may set either clock back.
         for before_ns in [0, 86_400_000_000_000, -100_000_000_000] {
             assert_eq!(suspended(before_ns, before_ns), Duration::ZERO);

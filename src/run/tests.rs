@@ -111,7 +111,7 @@ fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile(
 }
 
 #[test]
-fn a_run_begins_at_the_moment_that_was_agreed_upon_and_not_if_it_was_stopped_before() {
+fn a_run_begins_at_the_agreed_moment_unless_it_was_stopped() {
     let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new(), threads);
     let start = Instant::now() + Duration::from_millis(100);
     let outcome = run(&plan, prepared, start);

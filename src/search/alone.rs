@@ -110,7 +110,7 @@ mod tests {
     use crate::search::simulation::{points, search};
 
     #[test]
-    fn an_objective_cannot_hold_once_so_many_requests_alone_were_too_slow_as_chance_does_not_explain() {
+    fn an_objective_cannot_hold_if_single_requests_miss_it() {
         let p99 = search(Over::Rate).objective;
         let mut p50 = p99.clone();
         let percent = "50".parse().unwrap();

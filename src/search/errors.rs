@@ -28,7 +28,7 @@ mod tests {
     use crate::search::simulation::search;
 
     #[test]
-    fn an_objective_is_broken_by_more_failures_than_it_permits_and_by_statuses_if_it_counts_errors() {
+    fn failures_break_an_objective_and_statuses_only_one_with_errors() {
         // p99<50ms, and errors<3%.
         let p99 = search(Over::Rate).objective.terms.remove(0);
         let (metric, value) = (Metric::Errors, Value::Share(0.03));

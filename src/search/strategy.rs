@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_the_targets_fault_is_repeated_and_ends_the_search_the_third_time() {
+    fn a_run_that_was_not_the_targets_fault_is_repeated_twice() {
         let search = search(Over::Connections);
         let limit = Limit::Verdict(LimitedBy::Ports);
         let limited = |runs: usize| {
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_grow_while_all_loads_hold_and_a_failure_is_repeated_before_a_lower_load_is_tried() {
+    fn steps_grow_while_loads_hold_and_a_failure_is_repeated() {
         let rate = search(Over::Rate);
         let per_s = |runs: &[(f64, bool)]| {
             let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (Over::Rate.load(*per_s), *holds)).collect();

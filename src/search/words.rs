@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn that_no_load_held_is_doubted_where_a_closed_loop_did_or_somebody_had_no_processor() {
+    fn no_load_holds_is_doubted_after_a_closed_loop_or_starvation() {
         let look = |per_s, holds| Some(Look { connections: 10, per_s, holds });
         let mut runs = per_s(&[(480, false), (480, false)], false);
         let of = |runs: &[Point], look| {

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_ends_when_it_is_sure_is_hardly_less_sure_although_it_looks_more_than_once() {
+    fn looking_more_than_once_costs_hardly_any_confidence() {
         // The last number is the share of 1,000 seeds whose interval covered the true value; with one look it would be
         // 95 %. Only where values are correlated over a hundred of them is it less than 93 %.
         for (correlation, half_width, figure, truth, share) in [
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_joined_where_there_are_too_few_responses_or_too_much_in_common() {
+    fn batches_are_joined_if_too_short_or_correlated() {
         let mut batches = Batches::default();
         let mut random = Random::new(3);
         for second in 0..80 {

@@ -34,7 +34,7 @@ cases! {
     the_examples_about_tables_come_out_as_shown (Once);
     the_examples_about_tls_come_out_as_shown (Once) needs "jq";
     the_examples_of_troubleshooting_come_out_as_shown (Once);
-    every_message_of_troubleshooting_is_in_the_source_and_every_heading_that_messages_name_exists (Once);
+    messages_and_troubleshooting_refer_to_what_exists (Once);
     a_shape_is_a_line_without_its_numbers (Once);
     every_link_leads_to_something (Once);
     every_option_that_is_mentioned_exists (Once);
@@ -115,7 +115,7 @@ fn the_examples_of_troubleshooting_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/troubleshooting.md", 6);
 }
 
-fn every_message_of_troubleshooting_is_in_the_source_and_every_heading_that_messages_name_exists(_: &Context) {
+fn messages_and_troubleshooting_refer_to_what_exists(_: &Context) {
     let mut source = read("Makefile");
     for directory in ["src", "engine/src", "plan/src", "proto/src", "stats/src", "text/src"] {
         append_sources(&root().join(directory), &mut source);

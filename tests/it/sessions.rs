@@ -17,7 +17,7 @@ use crate::harness::{Context, cases, target};
 use crate::tls_peers::{TlsServer, self_signed};
 
 cases! {
-    a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads_each_has;
+    a_session_takes_over_connections_with_any_number_of_threads;
     connections_that_speak_tls_outlast_a_session;
     forty_sessions_in_one_process_leave_nothing_behind (Once, Alone);
 }
@@ -137,7 +137,7 @@ fn begin_together(url: &str) {
     });
 }
 
-fn a_session_goes_on_with_the_connections_of_the_one_before_however_many_threads_each_has(context: &Context) {
+fn a_session_takes_over_connections_with_any_number_of_threads(context: &Context) {
     let server = target();
     let mut spares = Vec::new();
     for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {

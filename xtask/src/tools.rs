@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_package_list_is_fetched_only_after_a_first_failure_and_the_policy_is_gone_after_a_second() {
+    fn packages_are_updated_after_a_failure_and_the_policy_is_removed() {
         let debian = Debian::new("failing", "[ \"$1\" = update ]");
         let (is_good, log) = debian.install();
         assert!(!is_good);

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_found_no_buffer_arrived_when_it_did_though_it_is_received_after_another_wait() {
+    fn bytes_that_found_no_buffer_keep_their_time_of_arrival() {
         let (mut arrivals, first, second) = waited();
         at(&mut arrivals, 0, 100);
         arrivals.missed();

@@ -58,7 +58,7 @@ fn a_run_of_less_than_a_millisecond_has_a_rate_natively() {
 }
 
 #[test]
-fn the_rest_behind_the_last_whole_tenth_has_a_rate_if_it_is_at_least_half_as_long() {
+fn a_last_interval_of_half_the_length_has_a_rate() {
     for (duration_ms, compat, expected) in [(149, false, 1), (150, false, 2), (150, true, 1), (49, false, 1)] {
         let rules = Rules { scale: scale(compat), ..config().rules };
         let ran = run_http(Config { rules, duration_ns: Some(duration_ms * MS), ..config() }, "connect_us = 0.0");
@@ -179,7 +179,7 @@ fn a_run_of_requests_waits_for_its_target_and_gives_up_in_the_end() {
 }
 
 #[test]
-fn connections_that_are_closed_as_announced_are_replaced_at_once_and_without_an_error() {
+fn an_announced_close_is_no_error_and_delays_nothing() {
     let scenario = "connect_us = 1000.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
     let totals = run_http(config(), scenario).totals;
     assert_eq!(totals.counters.completed, 500, "connect and response take 1 ms each");

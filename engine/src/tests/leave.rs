@@ -115,7 +115,7 @@ fn assert_only_the_last_says_so(seen: &[Vec<bool>]) {
 }
 
 #[test]
-fn the_last_request_says_so_and_the_next_connection_waits_for_the_end_of_this_one() {
+fn the_last_request_closes_before_the_next_connection_opens() {
     for (after, elapsed) in [(0, 21 * MS), (10 * MS, 41 * MS), (999 * MS, 2019 * MS)] {
         let (ran, seen) = run(limited(7, 21), Manners::Closes(after), None);
         assert_only_the_last_says_so(&seen);

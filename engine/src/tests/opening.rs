@@ -121,7 +121,7 @@ fn every_connection_is_looked_after_however_many_there_are() {
 }
 
 #[test]
-fn who_has_answered_a_connect_is_not_blamed_for_our_want_of_time() {
+fn a_connect_is_late_only_if_it_was_unanswered() {
     let connections = 1 + 3 * HANDLED_PER_TURN as u32;
     let many = Config { max_inflight: connections, duration_ns: Some(2 * SECOND), ..config() };
     let (totals, _) = run_where_others_connect(Nanos(2 * SECOND), many.clone(), Behaviour::Never, None);

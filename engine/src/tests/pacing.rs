@@ -264,7 +264,7 @@ fn a_warm_up_hands_over_what_it_could_not_send() {
 }
 
 #[test]
-fn how_quick_the_target_is_while_it_has_little_to_do_is_known_from_the_warm_up() {
+fn the_warm_up_shows_the_latency_of_a_calm_target() {
     let warm = Config { max_inflight: 10, warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
     let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 200000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
@@ -305,7 +305,7 @@ fn what_is_still_made_up_for_slowly_at_the_end_was_held_back() {
 }
 
 #[test]
-fn what_is_dropped_because_it_was_made_up_for_slowly_was_held_back_and_what_an_outage_made_late_was_not() {
+fn a_request_is_held_back_if_catching_up_slowly_made_it_late() {
     let counted = |factor: Option<u64>, stalls: &[(f64, f64)]| {
         let rules = OpenLoop { max_late_ns: Some(300 * MS), ..OpenLoop::default() };
         let still =
@@ -569,7 +569,7 @@ fn what_the_warm_up_left_over_is_none_of_the_requests_that_are_asked_for() {
 }
 
 #[test]
-fn who_is_stalled_over_the_end_of_the_warm_up_drops_what_counts_where_it_counts() {
+fn a_stall_over_the_end_of_the_warm_up_drops_what_is_too_late() {
     let rules = OpenLoop { max_late_ns: Some(50 * MS), ..OpenLoop::default() };
     let config = Config { warmup_ns: SECOND, ..open_loop(rules) };
     let totals = run_scenario(config, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 0.805\nfor_s = 0.7");

@@ -154,7 +154,7 @@ fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
 }
 
 #[test]
-fn a_late_batch_is_one_timeout_where_wrk_is_imitated_and_one_for_each_request_natively() {
+fn a_late_batch_is_one_timeout_only_as_wrk() {
     for (compat, expected) in [(true, 1), (false, 3)] {
         let rules =
             Rules { scale: scale(compat), timeout_ns: Some(MS / 2), phases: false, pipelines: true, open_loop: None };
@@ -184,7 +184,7 @@ fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
 }
 
 #[test]
-fn a_pause_that_is_longer_than_the_server_keeps_a_connection_is_over_all_the_same() {
+fn a_pause_outlasts_the_servers_idle_timeout() {
     let wants = Wants { delay: true, ..Wants::default() };
     let three = Config { requests: Some(3), duration_ns: None, ..config() };
     let scenario = "connect_us = 0.0\nlatency_us = 1000.0\nidle_us = 200000.0";

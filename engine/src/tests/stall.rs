@@ -17,7 +17,7 @@ fn standing(connections: u32, duration_ms: u64, span: &str) -> Ran {
 }
 
 #[test]
-fn what_arrived_while_the_generator_was_stalled_is_answered_and_not_given_up() {
+fn a_response_that_arrives_during_a_stall_counts() {
     // More connections than one turn of the loop handles completions.
     for connections in [3 * HANDLED_PER_TURN as u32, 3, 1] {
         let Ran { totals, end } = standing(connections, 3_000, "from_s = 1.005\nfor_s = 1.0");

@@ -44,7 +44,7 @@ fn requests_that_were_carried_fail_are_given_up_and_stay_open_like_others() {
 }
 
 #[test]
-fn a_number_of_requests_is_started_in_the_window_and_what_was_carried_comes_on_top() {
+fn carried_requests_are_not_among_the_requested_number() {
     let limited = Config { max_inflight: 5, requests: Some(20), warmup_ns: 100 * MS, duration_ns: None, ..config() };
     let ran = run_http(limited, "connect_us = 0.0\nlatency_us = 30000.0");
     let counters = &ran.totals.counters;

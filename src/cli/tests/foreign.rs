@@ -155,7 +155,7 @@ fn an_option_that_took_the_url_for_its_value_is_named() {
 }
 
 #[test]
-fn a_wrong_value_that_looks_like_a_url_is_not_said_to_be_the_one_that_is_there() {
+fn a_wrong_value_is_not_mistaken_for_the_url() {
     for (option, name, shown, why) in [
         ("--connect-to http://10.0.0.1:80", "connect-to", "http://10.0.0.1:80", ""),
         ("-b http://10.0.0.5", "bind-ip", "http://10.0.0.5", ""),

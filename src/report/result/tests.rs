@@ -569,7 +569,7 @@ fn the_share_that_the_target_was_unavailable_is_that_of_the_spans() {
 }
 
 #[test]
-fn in_markdown_the_latency_has_bounds_where_they_differ_and_what_is_merely_in_flight_counts_with_its_age() {
+fn markdown_shows_the_bounds_of_a_latency_where_they_differ() {
     let mut document = scheduled((1..=98).map(|ms| ms * 1_000));
     let row = |document: &Document| {
         let text = export::render(onrush_plan::Kind::Markdown, document).unwrap();

@@ -268,7 +268,7 @@ fn a_target_whose_queue_grows_falls_short() {
 }
 
 #[test]
-fn a_slow_target_does_not_keep_up_with_what_was_drawn_even_where_the_number_is_limited() {
+fn a_slow_target_falls_short_with_and_without_a_limit_on_requests() {
     // A connection is busy for 20 ms with each request: 100 per second.
     let slow = "connect_us = 0.0\nlatency_us = 20000.0";
     for seed in 0..20 {

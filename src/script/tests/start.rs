@@ -185,7 +185,7 @@ fn a_first_request_that_is_none_ends_the_start() {
 }
 
 #[test]
-fn random_numbers_differ_from_thread_to_thread_and_are_the_same_again_for_the_same_seed() {
+fn random_numbers_depend_on_the_seed_and_the_thread() {
     let folder = Folder::new("number = math.random()");
     let numbers = |seed| {
         let script = folder.load(|setting| setting.seed = seed).unwrap();

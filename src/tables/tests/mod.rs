@@ -411,7 +411,7 @@ fn an_experiment_has_its_factors_levels_and_rounds_in_the_order_of_its_plan() {
 }
 
 #[test]
-fn a_factor_in_a_files_name_that_is_called_like_a_figure_has_a_column_of_its_own() {
+fn a_factor_named_like_a_figure_has_its_own_column() {
     let folder = TempDir::new().unwrap();
     for (name, completed) in [("x-requests-5-1.json", 10), ("x-requests-6-1.json", 20)] {
         fs::write(folder.path().join(name), result((0..completed).map(|_| 100)).to_json()).unwrap();

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_who_is_timed_has_one_turn_in_every_round_and_every_place_in_turn() {
+    fn every_contender_has_every_position_equally_often() {
         let orders: Vec<Vec<usize>> = (0..8).map(|round| rounds(None).order(round)).collect();
         for place in 0..4 {
             for entrant in 0..4 {

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_refusal_of_a_closed_connections_send_may_come_until_all_completions_have_been_seen() {
+    fn a_send_may_fail_after_its_connection_is_closed() {
         for (has_seen_all, expected) in [(false, 100), (true, 200)] {
             let mut taken = Taken::default();
             taken.queued_silently(100);

@@ -173,7 +173,7 @@ fn a_refusal_that_is_heard_behind_the_next_send_ends_the_connection() {
 }
 
 #[test]
-fn what_the_kernel_took_of_a_send_that_was_cut_off_counts_and_what_it_never_saw_does_not() {
+fn bytes_that_the_kernel_took_of_an_unfinished_send_count() {
     for (is_handed_over, is_closed) in [(true, true), (true, false), (false, true), (false, false)] {
         for length in [BYTES, 1024 * BYTES] {
             let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };

@@ -90,7 +90,7 @@ fn an_early_answer_completes_and_ends_the_connection() {
 }
 
 #[test]
-fn an_early_head_waits_for_its_body_and_is_not_early_if_the_request_is_sent_by_then() {
+fn a_head_is_not_early_if_the_request_is_sent_before_its_body_ends() {
     let mut client = Http1::new(1);
     client.start(&request("GET"), false).unwrap();
     let size = client.poll_transmit().unwrap().bytes().len();

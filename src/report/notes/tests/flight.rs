@@ -40,7 +40,7 @@ fn requests_that_are_open_at_the_end_and_not_late_are_nothing_unusual() {
 }
 
 #[test]
-fn requests_that_are_open_at_the_end_and_no_older_than_the_slowest_answers_are_nothing_unusual() {
+fn requests_in_flight_at_the_end_may_be_as_old_as_the_slowest_response() {
     let counters = Counters { slots_opened: 10, started: 20, completed: 16, open_at_end: 4, ..Counters::default() };
     let mut outcome = outcome(1_000_000, Counters { open_late_at_end: 4, ..counters });
     let ten_seconds = 10_000_000_000;

@@ -41,7 +41,7 @@ fn a_schedule_that_was_kept_needs_no_words() {
 }
 
 #[test]
-fn connections_that_the_server_closes_while_nothing_is_due_are_no_reason_for_doubt() {
+fn closing_idle_connections_raises_no_doubt() {
     let mut outcome = kept();
     let counters = &mut outcome.totals.counters;
     counters.idle_closed = 100;
@@ -222,7 +222,7 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
 }
 
 #[test]
-fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_connections() {
+fn catch_up_is_blamed_if_it_held_most_requests_back() {
     let mut plan = with_rate(1_600);
     plan.schedule.as_mut().unwrap().catch_up = CatchUp::from_thousandths(1_250);
     let of = |held_back| {
@@ -238,7 +238,7 @@ fn requests_that_wait_because_late_ones_are_made_up_for_slowly_are_no_matter_of_
 }
 
 #[test]
-fn while_the_target_answered_nothing_no_number_of_connections_would_have_helped() {
+fn connections_are_not_advised_for_an_unresponsive_target() {
     let of = |unsent: u64, busy_ms: u64, silent_ms: u64| {
         let mut outcome = changed(|open_loop| {
             (open_loop.due, open_loop.unsent) = (10_000 + unsent, unsent);
@@ -277,7 +277,7 @@ fn connections_that_pause_for_the_script_are_needed_too() {
 }
 
 #[test]
-fn where_there_may_be_more_connections_or_stages_say_how_many_the_words_do_too() {
+fn advice_on_connections_names_the_limit_that_applies() {
     let mut plan = with_rate(1_600);
     plan.load.max_inflight = 15;
     let words = "for 20 % of the run, all 15 connections were busy while requests were due; about 47 would be needed; use --max-inflight 47";

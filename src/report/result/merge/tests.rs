@@ -111,7 +111,7 @@ fn ten_results_of_one_connection_are_added_every_time() {
 }
 
 #[test]
-fn runs_at_the_same_time_add_their_rates_and_those_one_after_another_their_times() {
+fn simultaneous_runs_add_rates_and_successive_ones_add_times() {
     let table = [
         (0, 1_000, 20.0, 20, "2 runs at the same time: their rates are added"),
         (400, 1_400, 10.0 / 0.7, 20, "2 runs at the same time: their rates are added"),
