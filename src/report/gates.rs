@@ -81,10 +81,12 @@ fn of_asked(per_s: f64, asked_per_s: f64, by_end_per_s: f64, ended: Ended) -> St
         return format!("{per_s:.2} of {asked} requests/s");
     }
     let why = match ended {
-        Ended::Requests => "would have been due while the last responses came",
-        _ => "were due too shortly before the end",
+        Ended::Requests => "because nothing was left to send while the last responses came",
+        _ => "because they were due too close to the end to have a response",
     };
-    format!("{per_s:.2} of {by_end_per_s:.2} requests/s: {asked} were asked for, {late} of which {why}")
+    format!(
+        "{per_s:.2} of the {by_end_per_s:.2} requests/s that count: of {asked} asked for, {late} are left out, {why}"
+    )
 }
 
 /// A share of all requests; a count where they are few.
@@ -221,9 +223,15 @@ mod tests {
         let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
         assert_eq!(slow, (Some("900.00 of 1000.00 requests/s".to_owned()), false));
         let words = |ended| of_asked(60.0, 100.0, 90.0, ended);
-        let asked = "60.00 of 90.00 requests/s: 100.00 were asked for, 10.00 of which";
-        assert_eq!(words(Ended::Duration), format!("{asked} were due too shortly before the end"));
-        assert_eq!(words(Ended::Requests), format!("{asked} would have been due while the last responses came"));
+        let asked = "60.00 of the 90.00 requests/s that count: of 100.00 asked for, 10.00 are left out,";
+        assert_eq!(
+            words(Ended::Duration),
+            format!("{asked} because they were due too close to the end to have a response")
+        );
+        assert_eq!(
+            words(Ended::Requests),
+            format!("{asked} because nothing was left to send while the last responses came")
+        );
     }
 
     /// What a gate says if this many of the requests failed.

@@ -25,7 +25,8 @@ pub fn first(connections: u32, per_s: f64) -> String {
 
 /// The line if the single request before that had no response.
 pub fn silent(over: Over) -> String {
-    let first_rate = if over == Over::Rate { ", or if it is just slow, start the search at a rate (-R)" } else { "" };
+    let first_rate =
+        if over == Over::Rate { ", or, if it is just slow, give the rate at which the search starts (-R)" } else { "" };
     format!("no response to the first request; check the target with onrush --once{first_rate}")
 }
 
@@ -168,7 +169,7 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
         }
         (Kind::All(load), None) => format!("{objective} held at every {noun} tried, up to {}{early}", show(load)),
         (Kind::Never(alone), _) => format!(
-            "{objective} cannot hold at any {noun}: even one request at a time took {} or longer ({} within {:.0} s)",
+            "{objective} cannot hold at any {noun}: even when sent one at a time, every request took at least {} ({} measured over {:.0} s)",
             units::time_us(alone.least_ns as f64 / 1e3),
             units::counted(alone.responses, "request"),
             alone.time().as_secs_f64()
@@ -237,7 +238,7 @@ pub fn contradicted(search: &Search, points: &[Point], found: &Found) -> Option<
     let are_first = against.iter().all(|point| !point.holds()) && first.eq(against.iter().copied());
     let gone = gone(found);
     let advice = match gone.is_empty() {
-        true => "repeat the search when its machine has nothing else to do",
+        true => "repeat the search when nothing else runs on the machines of onrush and the target",
         false => "find out why, and repeat the search",
     };
     let observed: Vec<String> = gone.into_iter().chain(found.starved.clauses()).collect();
@@ -279,8 +280,7 @@ fn none_held(objective: &Condition, found: &Found) -> Option<String> {
     let doubts: Vec<String> = look.into_iter().chain(starved).collect();
     (!doubts.is_empty()).then(|| {
         format!(
-            "the target may sustain more than this search has shown: {}; repeat the search when its machine has nothing \
-             else to do",
+            "the target may sustain more than this search has shown: {}; repeat the search when nothing else runs on the machines of onrush and the target",
             doubts.join(", and ")
         )
     })
@@ -460,15 +460,14 @@ mod tests {
         assert_eq!(
             note(&points(&disturbed)).unwrap(),
             "1 of 8 runs contradicts the others (the run at 50 connections failed): the target, or this machine, was slower \
-             in some runs, and why was not observed; repeat the search when its machine has nothing else to do"
+             in some runs, and why was not observed; repeat the search when nothing else runs on the machines of onrush and the target"
         );
         let mut starved = points(&disturbed);
         starved[7].starved = Starved { generator: 0.004, target: 0.31, stolen: 0.02 };
         assert_eq!(
             note(&starved).unwrap(),
             "1 of 8 runs contradicts the others (the run at 50 connections failed): in this run, the target waited for a \
-             processor 31 % of the time and the hypervisor gave 2 % of the processor time to others; repeat the search when \
-             its machine has nothing else to do"
+             processor 31 % of the time and the hypervisor gave 2 % of the processor time to others; repeat the search when nothing else runs on the machines of onrush and the target"
         );
         let cold = [&[(50, false)][..], &agree].concat();
         let mut dead = points(&cold);
@@ -505,8 +504,7 @@ mod tests {
         assert_eq!(
             note.unwrap(),
             "the target may sustain more than this search has shown: p99<50ms held at 980.0/s in the closed loop on 10 \
-             connections, and in the runs that failed, onrush waited for a processor 20 % of the time; repeat the search \
-             when its machine has nothing else to do"
+             connections, and in the runs that failed, onrush waited for a processor 20 % of the time; repeat the search when nothing else runs on the machines of onrush and the target"
         );
     }
 

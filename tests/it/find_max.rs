@@ -281,18 +281,20 @@ fn a_target_too_slow_without_any_load_ends_the_search_early(context: &Context) {
     let slow = "latency_us = 300000.0";
     let constant = "latency_us = 1000.0\n[capacity]\nworkers = 2\nservice_us = 4000.0\nqueue = 5000";
     for (words, scenario, runs, took) in [
-        ("-t1 --find-max p99<50ms", slow, 5, "300.00ms or longer (16 requests within 21 s)"),
-        ("-t1 --find-max p99<50ms -R 36", slow, 6, "300.00ms or longer (19 requests within 23 s)"),
+        ("-t1 --find-max p99<50ms", slow, 5, "at least 300.00ms (16 requests measured over 21 s)"),
+        ("-t1 --find-max p99<50ms -R 36", slow, 6, "at least 300.00ms (19 requests measured over 23 s)"),
         // A p99 takes 1,000 responses, for which there is no time; nor would it help.
-        ("-t1 --find-max p99<50ms -d 15s", slow, 0, "300.00ms or longer (11 requests within 5 s)"),
-        ("-t2 --find-max p99<3ms -d 20s", constant, 4, "5.00ms or longer (13 requests within 8 s)"),
+        ("-t1 --find-max p99<50ms -d 15s", slow, 0, "at least 300.00ms (11 requests measured over 5 s)"),
+        ("-t2 --find-max p99<3ms -d 20s", constant, 4, "at least 5.00ms (13 requests measured over 8 s)"),
         // Three requests after a run take longer than the five seconds in which most targets have recovered.
-        ("-t1 --find-max p99<1s -R 20", "latency_us = 2000000.0", 2, "2.00s or longer (7 requests within 26 s)"),
+        ("-t1 --find-max p99<1s -R 20", "latency_us = 2000000.0", 2, "at least 2.00s (7 requests measured over 26 s)"),
     ] {
         let (output, document) = simulated_document(context.onrush().words(words), scenario);
         assert!(output.code == 3 && output.stdout.starts_with("p99<"), "{output:?}");
         assert!(
-            output.stdout.ends_with(&format!(" cannot hold at any rate: even one request at a time took {took}\n")),
+            output.stdout.ends_with(&format!(
+                " cannot hold at any rate: even when sent one at a time, every request took {took}\n"
+            )),
             "{output:?}"
         );
         let points = document["points"].as_array().unwrap();

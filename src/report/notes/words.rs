@@ -120,7 +120,7 @@ impl Lost {
         match (self.youngest_ns.map(text), self.oldest_ns.map(text)) {
             (Some(youngest), Some(oldest)) if youngest != oldest => format!("{comma} after {youngest} to {oldest}"),
             (Some(_), Some(oldest)) => format!("{comma} after {oldest}"),
-            (None, Some(oldest)) => format!(", the oldest after {oldest}"),
+            (None, Some(oldest)) => format!("; the longest of these lasted {oldest}"),
             (_, None) => String::new(),
         }
     }
@@ -296,7 +296,7 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
         ),
         (name, Err(Unknown::Dependent)) => {
             format!(
-                "the precision of {name} is unknown, because it drifts too slowly: the run divides into fewer than \
+                "the precision of {name} is unknown: it changes so slowly that the run has fewer than \
                  {BATCHES_MIN} independent sections"
             )
         }
@@ -424,7 +424,7 @@ fn behind_line(behind: &Behind) -> String {
         }
         Bottleneck::CatchUp(factor) => {
             format!(
-                "--catch-up {factor} held them back; without it late requests are sent as soon as a connection is free"
+                "--catch-up {factor} held the others back; without it, late requests are sent as soon as a connection is free"
             )
         }
     });

@@ -26,7 +26,7 @@ fn requests_without_an_answer_are_said_with_their_share() {
     censored.record_many(2_100_000_000, 2);
     censored.record_many(4_000_000, 8);
     let sentence = "0.98 % of 101,000 requests got no complete response: 978 failed; 12 were abandoned and 2 were still in flight \
-                    at the end, the oldest after 31.20s";
+                    at the end; the longest of these lasted 31.20s";
     assert_eq!(said(&outcome), [sentence]);
 }
 
@@ -69,8 +69,7 @@ fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
     };
     censored(&mut outcome, 900_000, 3);
     censored(&mut outcome, 1_900_000_000, 2);
-    let sentence =
-        "2 of 100,010 requests got no complete response: 2 were still in flight at the end, the oldest after 1.90s";
+    let sentence = "2 of 100,010 requests got no complete response: 2 were still in flight at the end; the longest of these lasted 1.90s";
     assert_eq!(said(&outcome), [sentence]);
     censored(&mut outcome, 1_900_000_000, 5);
     let sentence = "7 requests had no response by the end of the run, though they were sent at least 1.9 s earlier; the \

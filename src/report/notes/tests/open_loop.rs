@@ -231,8 +231,7 @@ fn catch_up_is_blamed_if_it_held_most_requests_back() {
         (open_loop.held_back, open_loop.all_busy_ns) = (held_back, 10_000 * MS);
         said_of(&plan, &outcome)
     };
-    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): --catch-up 1.25 held them back; without it late \
-                 requests are sent as soon as a connection is free; 6,000 were still unsent at the end";
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): --catch-up 1.25 held the others back; without it, late requests are sent as soon as a connection is free; 6,000 were still unsent at the end";
     assert_eq!(of(3_001), [words]);
     assert!(of(3_000)[0].contains("busy"), "{:?}", of(3_000));
 }

@@ -38,8 +38,7 @@ fn how_well_figures_are_known_is_said_and_what_is_missing() {
                 20 sections of 1,000 responses; measure longer (-d)";
     assert!(said(&outcome).iter().any(|note| note == line), "{:?}", said(&outcome));
     let slow = known("p99+-2%", Err(Unknown::Dependent));
-    let line = "--until was not reached in 10.00s: the precision of p99 is unknown, because it drifts too slowly: the run \
-                divides into fewer than 20 independent sections; measure longer (-d)";
+    let line = "--until was not reached in 10.00s: the precision of p99 is unknown: it changes so slowly that the run has fewer than 20 independent sections; measure longer (-d)";
     let mut outcome = until(false, 10, vec![slow]);
     assert_eq!(said(&outcome), [line]);
     let line = line.replace("measure longer (-d)", "send more requests (-n)").replace("10.00s", "800.00ms");
