@@ -63,7 +63,7 @@ fn few_local_ports_are_the_limit(context: &Context) {
 }
 
 fn a_target_that_dies_is_found(context: &Context) {
-    let server = Python::start("afterwards(listen(64), 0.2, lambda: os._exit(1))");
+    let server = Python::start("afterwards(listen(64), 0.6, lambda: os._exit(1))");
     let verdict = verdict(context.onrush().words("-t1 -c4 -d1s").word(server.url()));
     assert!(has(&verdict, "target_died"), "{verdict:#}");
 }
