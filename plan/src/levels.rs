@@ -49,6 +49,21 @@ impl Levels {
         (self.here(self.stages.last().map_or(0, |last| last.to)), u64::MAX)
     }
 
+    /// The planned number of connections of the whole run at two times of one stage, since the planned start of measuring.
+    pub fn between(&self, from: Duration, until: Duration) -> (u32, u32) {
+        let mut begin = Duration::ZERO;
+        for stage in &self.stages {
+            let end = begin + stage.length;
+            if from < end {
+                let at = |time: Duration| stage.at((time.min(end) - begin).as_nanos() as u64);
+                return (at(from), at(until));
+            }
+            begin = end;
+        }
+        let last = self.stages.last().map_or(0, |last| last.to);
+        (last, last)
+    }
+
     /// The largest number of connections that is planned here for at least `least_ns` nanoseconds without a break,
     /// before `until_ns` nanoseconds after the planned start of measuring.
     pub fn most_for(&self, least_ns: u64, until_ns: u64) -> u32 {

@@ -62,7 +62,7 @@ pub fn stages(document: &Document) -> Result<Option<Parts>, Corrupt> {
     if document.stages.is_empty() {
         return Ok(None);
     }
-    let has_rate = document.stages.iter().any(|stage| stage.asked_per_s.is_some());
+    let has_rate = document.stages.iter().any(|stage| stage.late.is_some());
     let mut headings = vec!["Stage", "asked", "reached", "50%", "99%"];
     headings.extend(has_rate.then_some("late"));
     headings.push("errors");

@@ -1,7 +1,6 @@
 //! Adds up a run stage by stage.
 //!
-//! Workers hand over at whole tenths of a second. What they recorded in one counts in the stage in which that tenth
-//! began.
+//! Workers hand over at whole tenths of a second, with which stages begin and end.
 
 use onrush_plan::Plan;
 use onrush_stats::timeline::row_of;

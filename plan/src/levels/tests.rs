@@ -9,6 +9,16 @@ fn levels(stages: &[(u64, u32, u32)]) -> Levels {
 }
 
 #[test]
+fn a_stage_has_the_connections_of_its_two_ends_or_of_the_part_of_it_that_there_was() {
+    let s = Duration::from_secs;
+    let stages = vec![Level { length: s(4), from: 2, to: 2 }, Level { length: s(10), from: 2, to: 12 }];
+    let levels = Levels { stages, part: Part::WHOLE };
+    for (from, until, expected) in [(0, 4, (2, 2)), (4, 14, (2, 12)), (4, 9, (2, 7)), (14, 15, (12, 12))] {
+        assert_eq!(levels.between(s(from), s(until)), expected, "{from} s to {until} s");
+    }
+}
+
+#[test]
 fn ramps_open_and_close_evenly_and_steps_at_once() {
     let levels = levels(&[(10, 3, 3), (100, 0, 4), (100, 4, 2), (10, 0, 0)]);
     for (at_ns, expected) in [

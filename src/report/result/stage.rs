@@ -8,8 +8,7 @@ use super::super::rate::rate;
 use super::{Distribution, distribution};
 use crate::run::Outcome;
 
-/// What was measured in one stage of `--stages`. What was recorded in a tenth of a second counts in the stage in which
-/// that tenth began.
+/// What was measured in one stage of `--stages`, whose times are rounded up to tenths of a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageRow {
@@ -57,8 +56,8 @@ impl StageRow {
             Self {
                 start_s: from_s,
                 length_s: until_s - from_s,
-                asked_per_s: stage.per_s.map(|(from, to)| f64::midpoint(from, to)),
-                connections: stage.connections,
+                asked_per_s: plan.schedule.as_ref().map(|schedule| schedule.per_second_between(stage.from, until)),
+                connections: plan.levels.as_ref().map(|levels| levels.between(stage.from, until)),
                 started: counters.started,
                 completed: counters.completed,
                 rate_per_s: rate(counters.completed, until_s - from_s),
