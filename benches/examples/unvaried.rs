@@ -1,8 +1,6 @@
 //! A library to preload that makes a program get the same random numbers from the kernel in every run. LuaJIT uses them
 //! to decide what to compile; without this, a script's instruction count varies by half a per cent from run to run.
 
-#![allow(unsafe_code, reason = "the kernel is spoken to in pointers")]
-
 use std::mem;
 use std::process;
 use std::sync::atomic::{AtomicPtr, Ordering};

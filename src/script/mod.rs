@@ -12,8 +12,6 @@
 //! `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
 //! errors. Nothing here sends a request or measures a response.
 
-#![allow(unsafe_code, reason = "Lua's C interface")]
-
 mod address;
 mod call;
 mod callbacks;

@@ -1,7 +1,5 @@
 //! An allocator that counts, for the tests of what a request and what a session allocate.
 
-#![allow(unsafe_code, reason = "an allocator is unsafe")]
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

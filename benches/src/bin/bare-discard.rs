@@ -2,8 +2,6 @@
 //!
 //! The length of the head is taken from the first response, before the clock starts.
 
-#![allow(unsafe_code, reason = "the kernel is spoken to in pointers")]
-
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 

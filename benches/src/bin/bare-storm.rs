@@ -1,8 +1,6 @@
 //! The limit of a storm of connections: one connect after the other, each from a local port that it chooses, one
 //! request on each, and then all responses.
 
-#![allow(unsafe_code, reason = "the kernel is spoken to in pointers")]
-
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io;

@@ -2,8 +2,6 @@
 //! completions, one system call for everything that a round of responses has caused. With `spin` it busy-polls, as
 //! onrush does with few connections, and makes a second call to fetch what has arrived.
 
-#![allow(unsafe_code, reason = "the kernel is spoken to in pointers")]
-
 use std::alloc::{self, Layout};
 use std::io;
 use std::os::fd::AsRawFd;

@@ -8,8 +8,6 @@
 //! CPUS is a list such as `0` or `0,1`. CPU time is user and system together, of all threads, from start to end; the
 //! memory is the peak. The limit on descriptors is raised to the maximum, for all programs alike.
 
-#![allow(unsafe_code, reason = "the kernel is spoken to in pointers")]
-
 use std::env;
 use std::fs;
 use std::io;

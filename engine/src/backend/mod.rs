@@ -16,8 +16,6 @@
 //! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Among the completions of
 //!   one [`Backend::gather`], a later one may have an earlier time.
 
-#![allow(unsafe_code, reason = "the kernel is spoken to in pointers")]
-
 mod alarm;
 mod arrival;
 mod clock;

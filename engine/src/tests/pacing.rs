@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use onrush_plan::schedule::{Arrivals, CatchUp, Dues, Rate, Span, Stage};
-use onrush_plan::{Part, Schedule};
+use onrush_plan::{Part, Schedule, fixtures};
 use onrush_stats::Gap;
 use onrush_stats::silences::common;
 use rustix::io::Errno;
@@ -439,16 +439,7 @@ fn slices_begin_with_the_schedule_and_hold_while_late_requests_are_made_up_for()
 
 #[test]
 fn a_stall_while_catching_up_begins_it_anew() {
-    let rate = Rate::from_per_second(1_000).unwrap();
-    let schedule = Schedule {
-        arrivals: Arrivals::Uniform,
-        stages: vec![Stage::open(rate)],
-        part: Part::WHOLE,
-        catch_up: None,
-        max_late: None,
-        send_slice: None,
-    };
-    let dues = schedule.dues(Part::WHOLE, Span::default(), 1);
+    let dues = fixtures::schedule(1_000).dues(Part::WHOLE, Span::default(), 1);
     let mut pacer = Pacer::Scheduled(Scheduled::new(dues, CatchUp::from_thousandths(4_000), 0));
     pacer.begin(Nanos(7 * MS));
     let quarter = MS / 4;

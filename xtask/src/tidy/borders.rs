@@ -56,6 +56,13 @@ const BORDERS: &[Border] = &[
         rule: "proto never reads a clock or a socket",
     },
     Border {
+        within: &["src/", "engine/", "plan/", "proto/", "stats/", "text/", "xtask/", "fuzz/"],
+        except: &["engine/src/backend/", "src/script/"],
+        names: &[&["unsafe"]],
+        spares_tests: false,
+        rule: "only `engine/src/backend/` and `src/script/` contain `unsafe`",
+    },
+    Border {
         within: PROGRAM,
         except: &["src/run/", "src/serve/"],
         names: &[SPAWNING],
@@ -167,6 +174,9 @@ mod tests {
         ("use std::net::TcpStream;", "proto/src/a.rs", "src/serve/a.rs"),
         ("use std::{fmt, fs};", "proto/src/a.rs", "src/cli/a.rs"),
         ("use rustix::event;", "proto/src/a.rs", "engine/src/backend/epoll.rs"),
+        ("fn a() { unsafe {} }", "engine/src/a.rs", "engine/src/backend/socket.rs"),
+        ("fn a() { unsafe {} }", "xtask/src/a.rs", "tests/it/counting.rs"),
+        ("#[cfg(test)] mod tests { unsafe impl A for B {} }", "src/cli/a.rs", "src/script/a.rs"),
         ("fn a() { std::thread::spawn(f); }", "engine/src/a.rs", "src/run/a.rs"),
         ("use std::thread; fn a() { thread::Builder::new(); }", "src/live/a.rs", "src/serve/a.rs"),
         ("fn a() { assert!(thread::scope(f)); }", "src/main.rs", "src/run/mod.rs"),

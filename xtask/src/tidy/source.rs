@@ -91,13 +91,13 @@ impl<'ast> Visit<'ast> for TestItems {
 }
 
 /// Whether an attribute is `#[test]`, `#[cfg(test)]` (at the top of a file with a `!`) `#[cfg(all(test, …))]` or
-/// `#[cfg(any(test, …))]`.
+/// `#[cfg(any(test, feature = "testing"))]`.
 fn is_for_tests(attribute: &Attribute) -> bool {
     match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) if list.path.is_ident("cfg") => {
             let condition = list.tokens.to_string().replace(' ', "");
-            condition == "test" || condition.starts_with("all(test,") || condition.starts_with("any(test,")
+            condition == "test" || condition.starts_with("all(test,") || condition == "any(test,feature=\"testing\")"
         }
         _ => false,
     }
