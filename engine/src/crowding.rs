@@ -35,10 +35,14 @@ impl Crowding {
 impl<B: Backend> Engine<B> {
     /// Counts up to now how long a due request has waited for a connection. Called whenever one becomes ready, and
     /// before their number changes.
+    #[inline]
     pub(super) fn count_all_busy(&mut self, now: Nanos) {
-        if let Pacer::Closed = self.dispatch.pacer {
-            return;
+        if let Pacer::Scheduled(_) = self.dispatch.pacer {
+            self.count_waiting(now);
         }
+    }
+
+    fn count_waiting(&mut self, now: Nanos) {
         if self.stalled_since(now).is_none() {
             return self.count_until(now);
         }

@@ -1,6 +1,5 @@
 //! The network of one thread, in which every address is the server of a [`Scenario`].
 
-use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -18,9 +17,7 @@ impl Scenario {
     pub fn network(self, seed: u64) -> Box<dyn Network> {
         let mut random = Random::new(seed);
         let workers = self.capacity.as_ref().map(|capacity| Workers::new(capacity, Random::new(random.next())));
-        let shared =
-            Shared { scenario: self, workers: RefCell::new(workers), requests: Cell::new(0), open: Cell::new(0) };
-        Box::new(HttpNetwork { shared: Rc::new(shared), accepted: 0, random })
+        Box::new(HttpNetwork { shared: Rc::new(Shared::new(self, workers)), accepted: 0, random })
     }
 }
 

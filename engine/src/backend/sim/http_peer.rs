@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 use onrush_plan::Random;
 use onrush_proto::Nanos;
 
@@ -24,14 +24,27 @@ const PIECE_BYTES: usize = 512;
 pub(super) struct Shared {
     pub scenario: Scenario,
     /// Who works on the requests, if the capacity is limited.
-    pub workers: RefCell<Option<Workers>>,
+    workers: RefCell<Option<Workers>>,
     /// Requests received so far.
-    pub requests: Cell<u64>,
+    requests: Cell<u64>,
     /// Open connections.
     pub open: Cell<usize>,
+    /// Finds [`EMPTY_LINE`].
+    empty_line: Finder<'static>,
 }
 
 impl Shared {
+    /// Nothing has arrived yet.
+    pub fn new(scenario: Scenario, workers: Option<Workers>) -> Self {
+        Self {
+            scenario,
+            workers: RefCell::new(workers),
+            requests: Cell::new(0),
+            open: Cell::new(0),
+            empty_line: Finder::new(EMPTY_LINE),
+        }
+    }
+
     /// When a request that arrives now is done with; `None`: the queue is full.
     fn done_at(&self, now: Nanos) -> Option<Nanos> {
         match (&self.scenario.capacity, &mut *self.workers.borrow_mut()) {
@@ -112,7 +125,7 @@ impl HttpPeer {
             self.head.extend_from_slice(piece);
             // The empty line may have begun in an earlier piece.
             let from = before.saturating_sub(EMPTY_LINE.len() - 1);
-            let Some(at) = memmem::find(&self.head[from..], EMPTY_LINE) else {
+            let Some(at) = self.shared.empty_line.find(&self.head[from..]) else {
                 bytes = &bytes[piece.len()..];
                 continue;
             };
