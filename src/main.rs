@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use onrush::cli::{self, Invocation};
 use onrush::program::{self, EXIT_WRONG, Screen, memory, say};
 use onrush::report::form::Printed;
-use onrush::{compare, report, serve, tables};
+use onrush::{compare, merge, serve, show as shown, tables};
 use onrush_engine::backend::memory::Memory;
 
 /// Memory that is refused ends a run, or the program with a sentence.
@@ -24,10 +24,10 @@ fn main() -> ExitCode {
             print("onrush", Ok(stdout), exit)
         }
         Invocation::Merge(merge) => program::until_signal(|signals| {
-            show("onrush merge", report::merge::run(&merge, |states| signals.give_up_before_quitting(states)))
+            show("onrush merge", merge::run(&merge, |states| signals.give_up_before_quitting(states)))
         }),
         Invocation::Show(wanted) => {
-            let codes: Vec<u8> = report::show::run(&wanted).map(|printed| show("onrush show", printed)).collect();
+            let codes: Vec<u8> = shown::run(&wanted).map(|printed| show("onrush show", printed)).collect();
             // One result that could be shown is enough.
             codes.into_iter().min().unwrap_or(EXIT_WRONG)
         }

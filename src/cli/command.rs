@@ -59,7 +59,7 @@ mod tests {
     use onrush_plan::{Dialect, Show};
 
     use super::*;
-    use crate::report::fixtures;
+    use crate::fixtures;
 
     fn command(words: &[&str]) -> String {
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use onrush_plan::{Kind, Output};
 
 use super::arguments::{Subcommand, path, switch};
-use crate::report::merge::Merge;
+use crate::merge::Merge;
 
 /// What `onrush merge --help` prints.
 pub(super) const HELP: &str = "\

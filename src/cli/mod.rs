@@ -50,8 +50,8 @@ use onrush_plan::{Dialect, Io, Plan, Search, secrets};
 use onrush_text::printable_lines;
 
 use crate::compare::Compare;
-use crate::report::merge::Merge;
-use crate::report::show::Show;
+use crate::merge::Merge;
+use crate::show::Show;
 use crate::tables::Table;
 use draft::Draft;
 use front::Front;

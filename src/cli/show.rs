@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::arguments::{Subcommand, switch, text};
 use crate::report::form::Form;
-use crate::report::show::Show;
+use crate::show::Show;
 
 /// What `onrush show --help` prints.
 pub(super) const HELP: &str = "\

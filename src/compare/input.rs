@@ -11,7 +11,7 @@ use onrush_text::printable;
 use onrush_text::units::counted;
 use strsim::damerau_levenshtein;
 
-use crate::report::result::Document;
+use crate::files;
 use crate::tables::{self, Measured, Read};
 
 /// Runs that belong together.
@@ -61,7 +61,7 @@ pub fn example(folder: &Path) -> String {
     let mut files = entries(folder);
     files.retain(|path| Kind::of(path) == Some(Kind::Json) && path.is_file());
     files.sort_by_key(|path| Reverse(fs::metadata(path).and_then(|file| file.modified()).ok()));
-    let is_run = |path: &&PathBuf| Document::read(path).is_ok_and(|document| document.sources.is_none());
+    let is_run = |path: &&PathBuf| files::read(path).is_ok_and(|document| document.sources.is_none());
     let results: Vec<&PathBuf> = files.iter().take(TRIED_MAX).filter(is_run).take(2).collect();
     let two = match results[..] {
         [later, earlier] => Some(format!("onrush compare {} {}", shown(earlier), shown(later))),

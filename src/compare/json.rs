@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::checks::Checks;
 use super::comparison::{Comparison, Pairing};
 use super::words;
-use crate::report::json;
-use crate::report::result::SCHEMA;
+use crate::record::SCHEMA;
+use crate::record::json;
 
 /// All comparisons.
 #[derive(Serialize)]
@@ -206,7 +206,7 @@ mod tests {
 
     use super::super::fixtures::compared;
     use super::*;
-    use crate::report::result::schema;
+    use crate::record::schema;
 
     #[test]
     fn the_schema_of_comparisons_is_that_of_these_structs() {

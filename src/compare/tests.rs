@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use super::fixtures::runs;
 use super::*;
-use crate::report::fixtures as reported;
-use crate::report::result::{Document, LedgerRow, Named};
+use crate::fixtures as reported;
+use crate::record::{Document, LedgerRow, Named};
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.txt");
 

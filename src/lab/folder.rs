@@ -22,7 +22,8 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::host::Host;
-use crate::report::{files, json};
+use crate::files;
+use crate::record::json;
 
 /// The names of the files in it that are not results.
 const HOST: &str = "host.json";

@@ -7,7 +7,7 @@ use onrush_plan::{Order, Percent, Stop, secrets};
 use onrush_text::units;
 
 use super::Turn;
-use crate::report::result::{Buffer, Document, Extent, SocketSamples, Sockets};
+use crate::record::{Buffer, Document, Extent, SocketSamples, Sockets};
 
 /// The text of `--plan`: points, order and time.
 pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {

@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn with_a_schedule_the_line_says_what_was_asked_for_and_how_late_it_is() {
-        let mut schedule = crate::report::fixtures::schedule(90_000);
+        let mut schedule = crate::fixtures::schedule(90_000);
         let line = |late_ns| text(stop(Some(10), None), Some(&schedule), &Progress { late_ns, ..*PROGRESS });
         assert_eq!(line(Some(12_300.0)), "3.2s of 10s, 85,894 of 90,000 requests/s, 12.30us late, 1,029 errors");
         assert_eq!(line(None), "3.2s of 10s, 85,894 of 90,000 requests/s, 1,029 errors");

@@ -7,7 +7,7 @@ use onrush_plan::load::Load;
 use onrush_plan::{Plan, Stop};
 use thiserror::Error;
 
-use crate::report;
+use crate::failure;
 use crate::run::{Ended, Interrupt, Outcome};
 use crate::session;
 
@@ -60,7 +60,7 @@ fn sent(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outco
 /// Why a run does not count; `None`: it does.
 pub(super) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
     if let Ended::Refused { address, cause } = outcome.ended {
-        return Some(Refused(report::refusal(plan, outcome, address, cause)).into());
+        return Some(Refused(failure::refusal(plan, outcome, address, cause)).into());
     }
-    report::incomplete(outcome).map(|why| anyhow!(why))
+    failure::incomplete(outcome).map(|why| anyhow!(why))
 }

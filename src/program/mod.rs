@@ -31,15 +31,19 @@ use anyhow::anyhow;
 use onrush_plan::secrets::Known;
 use onrush_plan::{Format, Plan};
 
+use crate::failure;
+use crate::files::{self, FileStates, Files};
+use crate::judge;
+use crate::judge::Judgement;
 use crate::live::ProgressLine;
+use crate::record::Document;
+use crate::record::gate::Gate;
 use crate::report;
-use crate::report::files::{self, FileStates, Files};
-use crate::report::result::Document;
-use crate::report::{Gate, Judgement};
 use crate::run::host::Cramped;
 use crate::run::{self, Breakdown, Ended, Interrupt, NoBackend, NotStarted, Outcome};
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
+use crate::verdict;
 use crate::verdict::Verdict;
 pub use exit::EXIT_WRONG;
 use exit::{EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost};
@@ -175,7 +179,7 @@ impl Ending<'_> {
     /// Files, report, wait, `done()`.
     fn conclude(&mut self, Ran { outcome, script }: Ran, mut opening: Opening<'_>, files: Files) -> Screen {
         if let Ended::Refused { address, cause } = outcome.ended {
-            self.said.push(format!("onrush: {}", report::refusal(self.plan, &outcome, address, cause)));
+            self.said.push(format!("onrush: {}", failure::refusal(self.plan, &outcome, address, cause)));
             self.code = EXIT_NOT_STARTED;
             return opening.screen;
         }
@@ -190,7 +194,7 @@ impl Ending<'_> {
         let plan = self.plan;
         let interrupt = self.interrupt.clone();
         // The files and the report are functions of it.
-        let document = self.step(|| Ok(Document::of(plan, &outcome, &judgement)));
+        let document = self.step(|| Ok(judgement.document(plan, &outcome)));
         if !plan.show.files().is_empty() {
             self.was_written = true;
             if let Some(document) = &document {
@@ -251,7 +255,7 @@ impl Ending<'_> {
 
     /// Notes why a run broke off, if it did.
     fn explain(&mut self, outcome: &Outcome) {
-        for sentence in report::stuck(outcome) {
+        for sentence in failure::stuck(outcome) {
             self.code = EXIT_WRONG;
             self.said.push(format!("onrush: {sentence}"));
         }
@@ -264,11 +268,11 @@ impl Ending<'_> {
             }
             Some(Breakdown::Bug(thread)) => {
                 self.code = EXIT_WRONG;
-                self.said.push(format!("onrush: {}", report::fallen(*thread)));
+                self.said.push(format!("onrush: {}", failure::fallen(*thread)));
             }
             Some(Breakdown::Memory) => {
                 self.code = EXIT_NOT_STARTED;
-                self.said.push(format!("onrush: {}", report::OUT_OF_MEMORY));
+                self.said.push(format!("onrush: {}", failure::OUT_OF_MEMORY));
             }
         }
     }
@@ -307,7 +311,7 @@ impl Ending<'_> {
         said.extend(std::mem::take(&mut self.said));
         self.interrupt.blocking(|| said.iter().for_each(|line| say(line)));
         if self.plan.show.annotates {
-            said.iter().for_each(|line| say(&report::annotation(line)));
+            said.iter().for_each(|line| say(&judge::annotation(line)));
         }
         self.code
     }
@@ -355,11 +359,11 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
 
 fn print_notes(plan: &Plan, outcome: &Outcome, judgement: &Judgement) {
     if plan.show.notes {
-        let is_long = outcome.elapsed >= report::VERDICT_MIN || plan.show.verbose;
+        let is_long = outcome.elapsed >= verdict::VERDICT_MIN || plan.show.verbose;
         let verdict = judgement.verdict.as_ref().filter(|_| is_long);
         let mut stderr = std::io::stderr().lock();
         // If standard error is closed, the notes are lost.
-        let _ = report::print_notes(&judgement.notes, plan.show.verbose, has_colours(), &mut stderr)
+        let _ = judge::print_notes(&judgement.notes, plan.show.verbose, has_colours(), &mut stderr)
             .and_then(|()| verdict.map_or(Ok(()), |verdict| writeln!(stderr, "verdict: {verdict}")));
     }
 }

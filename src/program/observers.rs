@@ -7,6 +7,7 @@ use std::time::Instant;
 use onrush_plan::{Addresses, Format, Plan};
 
 use super::screen::{Screen, say};
+use crate::failure;
 use crate::run::{self, Choice, Interrupt, Listener, Observer, Waiting};
 use crate::{cli, report};
 
@@ -58,7 +59,7 @@ impl Observer for Opening<'_> {
         // What is measured is not what was asked for: that is said even where other notes are not.
         if plan.show.notes || run::host::room(plan, shortage).is_some() {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
-            report::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
+            failure::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
         }
     }
 
@@ -86,7 +87,7 @@ pub(super) struct WaitingLine<'a> {
 impl Observer for WaitingLine<'_> {
     fn waiting(&mut self, waiting: &Waiting) {
         if self.is_said {
-            say(&report::waiting(self.plan, waiting));
+            say(&failure::waiting(self.plan, waiting));
         }
     }
 }

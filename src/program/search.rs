@@ -19,10 +19,11 @@ use super::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin,
     code_of, foremost, guard, print_notes, say, with_stack,
 };
+use crate::failure;
+use crate::files::{self, FileStates, Files};
+use crate::judge::{self, Judgement, Note};
 use crate::live::ProgressLine;
-use crate::report::files::{self, FileStates, Files};
-use crate::report::result;
-use crate::report::{Judgement, Note};
+use crate::record;
 use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
@@ -30,8 +31,8 @@ use crate::script::Exit;
 use crate::search::{
     self, Alone, Course, Document, Ended, Fault, Found, Hopeless, Limit, Look, Next, Point, Step, words,
 };
+use crate::session;
 use crate::verdict::{LimitedBy, Verdict};
-use crate::{report, session};
 
 /// The duration of the closed loop that finds the first load, and of what comes before it and does not count.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
@@ -131,7 +132,7 @@ struct Finished {
     look: Option<Look>,
     ended: Ended,
     /// The documents of the first and the last run; `None`: there was none.
-    runs: Option<[Box<result::Document>; 2]>,
+    runs: Option<[Box<record::Document>; 2]>,
     elapsed: Duration,
 }
 
@@ -168,7 +169,7 @@ impl Finished {
             account(&states);
         }
         if code != 0 && search.plan.show.annotates {
-            say(&report::annotation(&line));
+            say(&judge::annotation(&line));
         }
         code
     }
@@ -211,7 +212,7 @@ struct Runs<'a> {
     alone: Alone,
     /// Whether the target had not recovered from the last run when the search went on.
     is_recovering: bool,
-    runs: Option<[Box<result::Document>; 2]>,
+    runs: Option<[Box<record::Document>; 2]>,
     /// Idle connections that the last run left for the next one.
     spares: Vec<Spare>,
     /// The lowest median of the service latency of any run, in nanoseconds; the maximum: there was no response yet.
@@ -296,7 +297,7 @@ impl<'a> Runs<'a> {
         self.say_statuses(&plan, &judgement);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
         // A percentile of a closed loop is one of the responses only.
-        let holds = report::objective(&self.search.objective, &plan, &outcome, judgement.verdict.as_ref())
+        let holds = judge::objective(&self.search.objective, &plan, &outcome, judgement.verdict.as_ref())
             .iter()
             .all(|term| term.holds)
             && !search::errors::break_it(&self.search.objective, &outcome);
@@ -405,7 +406,7 @@ impl<'a> Runs<'a> {
                 return Ok(Some(Ended::Signal));
             }
             if self.is_hopeless() {
-                self.keep(result::Document::of(&plan, &outcome, &judgement));
+                self.keep(judgement.document(&plan, &outcome));
                 return Ok(Some(Ended::Hopeless(self.alone)));
             }
             if self.alone.responses == known || !self.alone.exceeds(&self.search.objective) {
@@ -423,7 +424,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Keeps the documents of the first and of the last run.
-    fn keep(&mut self, document: result::Document) {
+    fn keep(&mut self, document: record::Document) {
         let document = Box::new(document);
         let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
         self.runs = Some([first, document]);
@@ -509,7 +510,7 @@ impl<'a> Runs<'a> {
         } else {
             point.blame(self.limit(&outcome, judgement.verdict.as_ref()));
         }
-        self.keep(result::Document::of(&plan, &outcome, &judgement));
+        self.keep(judgement.document(&plan, &outcome));
         self.pause(&outcome, point.per_s);
         if over != Over::Rate {
             self.known = (load, point.per_s);
@@ -555,13 +556,13 @@ impl<'a> Runs<'a> {
         let spares = std::mem::take(&mut self.spares);
         let mut outcome = session::run_on(spares, &mut self.clock, plan, self.interrupt, observers)?.outcome;
         self.spares = std::mem::take(&mut outcome.spares);
-        if let Some(sentence) = report::stuck(&outcome).into_iter().next() {
+        if let Some(sentence) = failure::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));
         }
         match &outcome.breakdown {
             Some(Breakdown::Exit(code)) => Err(Exit(*code).into()),
             Some(Breakdown::Script(words)) => Err(anyhow!(words.clone())),
-            Some(Breakdown::Bug(thread)) => Err(anyhow!(report::fallen(*thread))),
+            Some(Breakdown::Bug(thread)) => Err(anyhow!(failure::fallen(*thread))),
             Some(Breakdown::Memory) => {
                 Err(Fruitless { line: words::OUT_OF_MEMORY.to_owned(), code: EXIT_NOT_STARTED }.into())
             }
@@ -588,7 +589,7 @@ impl<'a> Runs<'a> {
         };
         match refusal.filter(|_| self.calm_ns == u64::MAX && !self.interrupt.is_asked()) {
             Some((address, cause)) => {
-                let line = report::refusal(plan, outcome, address, cause);
+                let line = failure::refusal(plan, outcome, address, cause);
                 Err(Fruitless { line, code: EXIT_NOT_STARTED })
             }
             None => Ok(()),

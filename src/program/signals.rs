@@ -15,7 +15,7 @@ use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::say;
-use crate::report::files::FileStates;
+use crate::files::FileStates;
 use crate::run::{self, Interrupt, NotStarted};
 
 /// The exit code of a run that was quit by a second signal.

@@ -3,9 +3,9 @@
 use onrush_plan::{Dialect, Plan};
 use onrush_stats::{OpenLoop, Row};
 
-use super::NS_PER_US;
-use super::correct::rewritten;
-use super::failure::{class, why};
+use crate::failure::{class, why};
+use crate::figures::NS_PER_US;
+use crate::figures::correct::rewritten;
 use crate::run::Outcome;
 use crate::script::{LedgerRow, Summary, View};
 
@@ -56,8 +56,8 @@ fn scheduled(open_loop: &OpenLoop<u64>) -> View {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{flawless, plan};
     use super::*;
+    use crate::fixtures::{flawless, plan};
 
     #[test]
     fn as_wrk2_every_figure_follows_from_bins() {

@@ -5,17 +5,20 @@
 
 use std::fmt::Write;
 
-use onrush_plan::{Breakout, Dialect, Kind};
+use onrush_plan::{Breakout, Dialect};
 use onrush_stats::{Corrupt, Distribution as Values};
 use onrush_text::printable;
 
-use super::latency::Latency;
 use super::percentiles::Percentiles;
-use super::result::{Distribution, Document, OpenLoop, Phases, Wrk2};
 use super::spectrum::Spectrum;
-use super::table::{Figures, Layout};
+use super::table::Layout;
 use super::text::{Text, Totals};
-use super::{NS_PER_US, VERDICT_MIN, export, opening, parts, rate};
+use super::{markdown, opening, parts};
+use crate::figures::Figures;
+use crate::figures::latency::Latency;
+use crate::figures::{NS_PER_US, rate};
+use crate::record::{Distribution, Document, OpenLoop, Phases, Wrk2};
+use crate::verdict::VERDICT_MIN;
 
 /// The form of a result on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +69,7 @@ pub struct Printed {
 pub fn print(document: &Document, form: Form, percentiles: bool) -> Result<Printed, Corrupt> {
     let text = match form {
         Form::Json => document.to_json(),
-        Form::Markdown => export::render(Kind::Markdown, document)?,
+        Form::Markdown => markdown::render(document)?,
         Form::CmmJson => cmm_json(document)?,
         Form::Report | Form::Wrk | Form::WrkCmm | Form::Wrk2 => {
             opening::of(document, form == Form::Report) + &text(document, form, percentiles)?.render()
@@ -249,9 +252,10 @@ mod tests {
     use onrush_stats::{Cause, Phase};
     use onrush_text::units::time_us;
 
-    use super::super::fixtures::{self, closing as printed_after};
-    use super::super::{Judgement, opening as printed_before};
+    use super::super::opening as printed_before;
     use super::*;
+    use crate::fixtures::{self, closing as printed_after};
+    use crate::judge::Judgement;
     use crate::run::Outcome;
 
     /// A run with errors, phases and rates, whose report shows everything.

@@ -8,14 +8,14 @@ use onrush_stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
 use onrush_text::misleads;
 use onrush_text::units;
 
-use super::tls;
+use crate::failure::agreed;
 use crate::run::Outcome;
 
 /// The request after `> `, the response's heads after `< `, the beginning of the body, a line of timings, and with TLS
 /// what was negotiated.
 pub fn once(outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
-    text + &tls::agreed(&outcome.totals.handshakes)
+    text + &agreed(&outcome.totals.handshakes)
 }
 
 fn transcript(transcript: &Transcript) -> String {

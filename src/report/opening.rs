@@ -6,7 +6,7 @@ use onrush_plan::{Dialect, Plan, Stop, secrets};
 use onrush_text::printable;
 use onrush_text::units::{self, counted};
 
-use super::result::{self, Document};
+use crate::record::{self, Document};
 
 /// Those that are printed before the run.
 pub fn opening(plan: &Plan) -> String {
@@ -14,7 +14,7 @@ pub fn opening(plan: &Plan) -> String {
     let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
     let hidden = || secrets::Known::of(plan).hide_in(&secrets::url(&plan.target.typed));
     let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
-    let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(result::Schedule::of);
+    let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(record::Schedule::of);
     let head = format!("Running {} test @ {url}", length(plan.stop));
     lines(&head, plan.load.threads.into(), plan.load.connections.into()) + &due(schedule.as_ref(), "")
 }
@@ -54,8 +54,8 @@ fn lines(head: &str, threads: u64, connections: u64) -> String {
 }
 
 /// The line that marks a report with a rate, whose latency is defined differently.
-fn due(schedule: Option<&result::Schedule>, each: &str) -> String {
-    let line = |it: &result::Schedule| {
+fn due(schedule: Option<&record::Schedule>, each: &str) -> String {
+    let line = |it: &record::Schedule| {
         format!("  {} requests/s{each}, latency counted from when each request was due\n", it.asked())
     };
     schedule.map_or(String::new(), line)

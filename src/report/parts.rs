@@ -4,8 +4,8 @@ use onrush_stats::{Corrupt, Distribution as Values, has_enough_beyond};
 use onrush_text::units::{exact, per_second, percentage, thousands, time_us};
 use std::time::Duration;
 
-use super::NS_PER_US;
-use super::result::{Document, StageRow};
+use crate::figures::NS_PER_US;
+use crate::record::{Document, StageRow};
 
 /// Classes with at most this share of the responses are not shown.
 const CLASS_SHARE_MIN: f64 = 0.01;
@@ -146,8 +146,8 @@ mod tests {
     use onrush_plan::{Dialect, Plan};
     use onrush_stats::Totals;
 
-    use super::super::fixtures;
     use super::*;
+    use crate::fixtures;
     use crate::run::Outcome;
 
     /// Two stages of five seconds, of 100/s and of 300/s, of which the second keeps up less well.

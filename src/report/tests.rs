@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use onrush_plan::{Breakout, Dialect, Show, Stop};
+use onrush_plan::{Breakout, Dialect, Plan, Show, Stop};
 use onrush_stats::{Cause, Counters, Phase};
 
-use super::fixtures::{closing, fail, outcome, plan, shaped};
 use super::form::{Form, text};
-use super::result::Document;
 use super::text::Totals;
 use super::*;
-use crate::run::Ended;
+use crate::fixtures::{closing, fail, outcome, plan, shaped};
+use crate::record::Document;
+use crate::run::{Ended, Outcome};
 
 /// The lines below the table.
 fn summary(plan: &Plan, outcome: &Outcome) -> Totals {
@@ -479,29 +479,4 @@ fn the_first_line_says_when_the_run_ends() {
         let lines = format!("Running {length} test @ http://h/?a=b\n  2 threads and 10 connections\n");
         assert_eq!(opening(&plan), lines);
     }
-}
-
-#[test]
-fn too_few_files_and_ports_are_one_line_before_the_run() {
-    let native = plan(Dialect::Native, "http://h/", 10, 2, 100_000);
-    let files = Some(Shortage { needed: 100_036, hard: 20_000 });
-    assert_eq!(too_few(&native, None, None), None);
-    let said = |files, ports| too_few(&native, files, ports).unwrap_or_default();
-    let (limit, ports) = (
-        "note: running with 19,964 of 100,000 connections: the limit is 20,000 open files, and 100,036 are needed; \
-         'sudo prlimit --pid $$ --nofile=100036' raises the limit",
-        "use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range",
-    );
-    assert_eq!(said(files, None), limit);
-    assert_eq!(said(files, Some(28_232)), format!("{limit}; of local ports, too, there are only 28,232: {ports}"));
-    let alone = "note: 100,000 connections need as many local ports, but there are only 28,232: ";
-    assert_eq!(said(None, Some(28_232)), format!("{alone}{ports}"));
-    // There is one connection for each thread at least, whether or not there is room for it.
-    let few = plan(Dialect::Native, "http://h/", 10, 8, 8);
-    let limit =
-        "note: the limit is 12 open files, and 56 are needed; 'sudo prlimit --pid $$ --nofile=56' raises the limit";
-    assert_eq!(too_few(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
-    // wrk tries them all, and the errors are counted.
-    let as_wrk = plan(Dialect::Wrk, "http://h/", 10, 2, 100_000);
-    assert_eq!(too_few(&as_wrk, files, None), None);
 }

@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use onrush_stats::Errors;
 use onrush_text::units;
 
-use super::table::{Figures, Layout};
+use super::table::Layout;
+use crate::figures::Figures;
+use crate::record::STATUSES_NAMED;
 
 /// The content of the text, line by line.
 pub struct Text {
@@ -93,9 +95,6 @@ impl Totals {
         text
     }
 }
-
-/// Maximum number of statuses that are named one by one.
-pub const STATUSES_NAMED: usize = 6;
 
 /// Statuses and how often each was received, the most frequent first: `200: 1,234 · 404: 5`.
 pub fn counts(statuses: &[(u16, u64)]) -> String {

@@ -105,7 +105,7 @@ mod tests {
     use onrush_stats::{Activity, Counters};
 
     use super::*;
-    use crate::report::fixtures;
+    use crate::fixtures;
     use crate::run::WorkerShare;
     use crate::search::simulation::{points, search};
 

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::fit::CONFIDENCE;
 use super::found::is_confident;
 use super::{Ended, Fault, Found, Kind, Point};
-use crate::report::Judged;
-use crate::report::json;
-use crate::report::result::{self, Host, Moment, SCHEMA, Tool};
+use crate::record::gate::Judged;
+use crate::record::json;
+use crate::record::{self, Host, Moment, SCHEMA, Tool};
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Document {
     pub command: String,
     /// The plan of the last run, with the seed of the search, from which each run draws its own; otherwise the plans differ
     /// only in what was varied. Secrets are redacted.
-    pub plan: result::Plan,
+    pub plan: record::Plan,
     /// When the first run began: RFC 3339, UTC.
     #[cfg_attr(test, schemars(with = "String"))]
     pub started_at: Moment,
@@ -135,7 +135,7 @@ pub struct Run {
 
 impl Document {
     /// The document of a search that took `duration_s` seconds; `runs` are the documents of its first and its last run.
-    pub fn of(search: &Search, points: &[Point], found: &Found, runs: [&result::Document; 2], duration_s: f64) -> Self {
+    pub fn of(search: &Search, points: &[Point], found: &Found, runs: [&record::Document; 2], duration_s: f64) -> Self {
         let [first, last] = runs;
         let ended = found.ended;
         let number = |load: u64| search.over.number(load);
@@ -156,7 +156,7 @@ impl Document {
             tool: first.tool.clone(),
             host: first.host.clone(),
             command: first.command.clone(),
-            plan: result::Plan { seed: search.plan.seed, ..last.plan.clone() },
+            plan: record::Plan { seed: search.plan.seed, ..last.plan.clone() },
             started_at: first.started_at,
             duration_s,
             objective: search.objective.to_string(),
@@ -215,7 +215,8 @@ mod tests {
 
     use super::super::Limit;
     use super::*;
-    use crate::report::{fixtures, result::schema};
+    use crate::fixtures;
+    use crate::record::schema;
     use crate::search::simulation::{points, search};
 
     #[test]
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn a_document_has_the_loads_in_their_unit_and_is_read_again() {
         let search = search(Over::Rate);
-        let run = result::Document::judged(&search.plan, &fixtures::flawless(10, 1));
+        let run = record::Document::judged(&search.plan, &fixtures::flawless(10, 1));
         let mut points = points(&[(60_000, true), (120_000, false), (120_000, false)]);
         points[0].confirms = true;
         let document =

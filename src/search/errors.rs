@@ -24,7 +24,7 @@ mod tests {
     use onrush_plan::search::Over;
 
     use super::*;
-    use crate::report::fixtures;
+    use crate::fixtures;
     use crate::search::simulation::search;
 
     #[test]

@@ -154,7 +154,7 @@ mod tests {
     use onrush_stats::{Interval, Timeline};
 
     use super::*;
-    use crate::report::fixtures;
+    use crate::fixtures;
     use crate::search::simulation::search;
 
     /// A second with so many requests of 10 ms, and so many of 80 ms.

@@ -74,7 +74,7 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixtures;
+    use crate::fixtures;
     use crate::run::Shortage;
     use crate::verdict::Evidence;
 

@@ -10,7 +10,9 @@ use onrush_plan::{Condition, Plan};
 use onrush_stats::{Gap, silences};
 
 use super::{Excess, Limit, Starved, Step, errors};
-use crate::report::{self, Judged, bounds};
+use crate::figures::{bounds, unavailable};
+use crate::judge;
+use crate::record::gate::Judged;
 use crate::run::{Outcome, nanos};
 use crate::verdict::Verdict;
 
@@ -136,13 +138,13 @@ impl Point {
             Over::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
             Over::Threads => None,
         };
-        let terms = report::objective(&search.objective, plan, outcome, verdict);
+        let terms = judge::objective(&search.objective, plan, outcome, verdict);
         let stalled = stalled(outcome, length);
         let excess = Excess::of(&search.objective, plan, outcome, WINDOWS as usize);
         let measured = Measured { reached, windows, completed: counters.completed, stalled, excess, terms };
         let point = Self::judge(load, length, measured, limit_ns(&search.objective));
         let is_broken_by_errors = errors::break_it(&search.objective, outcome);
-        let silent = report::unanswered(plan, outcome);
+        let silent = unavailable::unanswered(plan, outcome);
         let unconnected = outcome.totals.ledger.totals().connect;
         Self { confirms, starved: Starved::of(outcome), silent, unconnected, is_broken_by_errors, ..point }
     }

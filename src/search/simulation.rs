@@ -18,7 +18,8 @@ use super::strategy::Course;
 use super::{
     Ended, Excess, Fault, Found, Hopeless, Kind, Measured, Next, Point, Share, Starved, Step, WINDOWS, Window,
 };
-use crate::report::{Judged, fixtures};
+use crate::fixtures;
+use crate::record::gate::Judged;
 
 /// Points of runs that ended like this, without any figures.
 pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {

@@ -8,8 +8,8 @@ use super::fit::CONFIDENCE;
 use super::found::{is_confident, unconfirmed};
 use super::{Ended, Fault, Found, Kind, Limit, Look, Point};
 
-use crate::report::Judged;
-use crate::report::result::NO_RESPONSE;
+use crate::record::NO_RESPONSE;
+use crate::record::gate::Judged;
 
 /// The line before the first run.
 pub fn opening(search: &Search) -> String {

@@ -8,7 +8,7 @@ use super::column;
 use super::measured::Measured;
 use super::number::Number;
 use super::order;
-use crate::report::result::{self, Document, Named};
+use crate::record::{self, Document, Named};
 
 /// Runs with the same values in the fields of a key.
 #[derive(Debug)]
@@ -116,6 +116,6 @@ impl<'a> Group<'a> {
             .counted()
             .map(|run| Some(Named { name: &run.origin.file, document: run.document.as_deref()? }))
             .collect();
-        Document::sum(&result::in_order(documents?)).ok()
+        Document::sum(&record::in_order(documents?)).ok()
     }
 }

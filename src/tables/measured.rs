@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use onrush_plan::{Metric, Percent, Place};
 
-use crate::report::result::{Document, NO_RESPONSE};
+use crate::record::{Document, NO_RESPONSE};
 
 /// One run, read from a file. What the file does not say is `None`.
 #[derive(Clone, Debug)]

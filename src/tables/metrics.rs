@@ -30,7 +30,7 @@ mod tests {
     use onrush_plan::metric::Better;
 
     use super::*;
-    use crate::report::result::schema;
+    use crate::record::schema;
 
     #[test]
     fn every_metric_has_a_line_that_fits_the_width_of_a_wide_terminal() {

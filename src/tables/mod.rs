@@ -33,7 +33,7 @@ pub use read::{Read, all as read};
 use onrush_plan::{Metric, Percent};
 use onrush_text::printable;
 
-use crate::report::result::Document;
+use crate::record::Document;
 use column::{Column, FIELDS};
 
 /// The tables to show, and how.

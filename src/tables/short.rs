@@ -9,7 +9,7 @@ use super::column::{self, PER_SECOND};
 use super::grid::{Cell, Grid, Head};
 use super::group::Group;
 use super::number::Number;
-use crate::report::result::Document;
+use crate::record::Document;
 
 /// The most columns: what fits a terminal, a ticket and the eye.
 const COLUMNS_MAX: usize = 10;

@@ -10,6 +10,7 @@ mod network;
 mod words;
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,9 @@ pub use decide::{QUEUEING, SLOW, is_held};
 pub use evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Target, Thirds, Thread};
 pub use find::Finding;
 pub use onrush_plan::LimitedBy;
+
+/// The verdict on a shorter run is printed only with `-v`.
+pub const VERDICT_MIN: Duration = Duration::from_secs(1);
 
 /// What limited a run, and the evidence for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -25,9 +25,8 @@ use super::{
 };
 use crate::cli::Lab;
 use crate::compare;
+use crate::files;
 use crate::lab::{self, Attached, Folder, Host, Made, Occupied, words};
-use crate::report::files;
-use crate::report::result::Document;
 use crate::run;
 use crate::sysctl::{self, Name};
 use crate::tables::{self, Columns, Form, Table};
@@ -249,7 +248,7 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     for point in experiment.points.iter().filter(|point| point.plan.show.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
         let files = files.filter(|file| file.is_file());
-        let sampled = files.filter_map(|file| Document::read(&file).ok()?.sockets?.sampled);
+        let sampled = files.filter_map(|file| files::read(&file).ok()?.sockets?.sampled);
         if let Some(words) = words::sockets(&sampled.collect::<Vec<_>>()) {
             screen.print(&format!("\nsockets of {}: {words}\n", experiment.words(point)));
         }

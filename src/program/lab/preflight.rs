@@ -11,9 +11,8 @@ use serde::Serialize;
 use super::super::ask::{Refused, ask as request};
 use super::Unasked;
 use super::around::Around;
+use crate::judge::{self, Judgement};
 use crate::lab::Folder;
-use crate::report::result::Document;
-use crate::report::{self, Judgement};
 use crate::run::{Interrupt, NoBackend, NotStarted};
 
 /// The first response of a target.
@@ -49,7 +48,7 @@ impl FirstResponse {
         let status = self.status.filter(|status| *status >= 300)?;
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
         let why = if self.expects_tls {
-            report::EXPECTS_TLS
+            judge::EXPECTS_TLS
         } else if status < 400 {
             "is the redirect what you want to measure?"
         } else {
@@ -105,7 +104,7 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Err
         let is_unstarted = error.is::<Refused>() || error.is::<NotStarted>() || error.is::<NoBackend>();
         (error, if is_unstarted { Unasked::NotStarted } else { Unasked::Wrong })
     })?;
-    let document = Document::of(plan, &outcome, &Judgement::of(plan, &outcome));
+    let document = Judgement::of(plan, &outcome).document(plan, &outcome);
     let transcript = outcome.transcript.clone().unwrap_or_default();
     if document.requests.completed == 0 && !interrupt.is_asked() {
         let url = secrets::url(&plan.target.typed);

@@ -12,12 +12,12 @@ use super::super::observers::{Messages, WaitingLine};
 use super::super::say;
 use super::around::{Around, When};
 use super::{Sum, preflight};
+use crate::files::{self, Files};
+use crate::judge::{self, Judgement};
 use crate::lab::{Folder, TARGETS, Turn, words};
 use crate::live::ProgressLine;
-use crate::report::files::{self, Files};
-use crate::report::json;
-use crate::report::result::Document;
-use crate::report::{self, Judgement};
+use crate::record::Document;
+use crate::record::json;
 use crate::run::{Interrupt, Observer};
 use crate::session;
 
@@ -139,7 +139,7 @@ impl<'a> Runner<'a> {
         let path = self.folder.here()?.join(&name);
         // A pipe would be waited for, and even a regular file may never end: some of those in `/proc` wait for more.
         let read = if path.is_file() {
-            self.interrupt.blocking(|| Document::read(&path))
+            self.interrupt.blocking(|| files::read(&path))
         } else {
             Err(anyhow!("{name} is not a regular file"))
         };
@@ -289,7 +289,7 @@ impl<'a> Runner<'a> {
     /// Prints what is wrong in the form that GitHub turns into annotations, if that is asked for.
     fn annotate(&self, point: &Point, line: &str, is_wrong: bool) {
         if is_wrong && point.plan.show.annotates {
-            say(&report::annotation(line));
+            say(&judge::annotation(line));
         }
     }
 
@@ -383,7 +383,7 @@ fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ra
     let observers: &mut [&mut dyn Observer] = &mut [&mut line, &mut waiting, &mut Messages, &mut files];
     let outcome = session::run(plan, interrupt, observers)?.outcome;
     let judgement = Judgement::of(plan, &outcome);
-    let document = Box::new(Document::of(plan, &outcome, &judgement));
+    let document = Box::new(judgement.document(plan, &outcome));
     files.write(&document);
     states.wait(files::PATIENCE);
     states.give_up();

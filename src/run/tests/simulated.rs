@@ -194,7 +194,7 @@ fn a_stop_rule_ends_a_run_when_a_second_is_over() {
 fn falls_short(words: &str, scenario: &str) -> bool {
     let words = format!("{words} --fail-if rate<0.99*asked");
     let (plan, outcome, _) = simulate_plan(&words, scenario, &mut virtual_clock(), &Interrupt::default());
-    crate::report::Judgement::of(&plan, &outcome).gates[0].broken
+    crate::judge::Judgement::of(&plan, &outcome).gates[0].broken
 }
 
 /// With 400 requests drawn at 200 per second the rate is off by 5 % on average, and by whatever the other threads need

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::super::grid::{Cell, Grid, Head};
-use crate::report::json;
+use crate::record::json;
 
 /// The rows, one per line.
 pub fn json(grid: &Grid) -> String {

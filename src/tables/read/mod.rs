@@ -22,8 +22,8 @@ use serde_json::Value;
 
 use super::column::factor_of_experiment;
 use super::measured::{Measured, Origin};
-use crate::report::input;
-use crate::report::result::{self, Document};
+use crate::files::input;
+use crate::record::{self, Document};
 use files::Source;
 use name::Name;
 use report::Report;
@@ -134,7 +134,7 @@ fn log_file(origin: &Origin, path: &Path, text: &str, problems: &mut Vec<String>
     problems.extend(found.into_iter().map(|(line, words)| format!("{path:?} line {line}: {words}")));
     if log.reports.is_empty() {
         let no_run = || format!("{path:?} has no run of onrush, wrk, wrk-cmm or wrk2");
-        problems.push(result::other_file(path, text.as_bytes()).unwrap_or_else(no_run));
+        problems.push(record::other_file(path, text.as_bytes()).unwrap_or_else(no_run));
     }
     log.reports.into_iter().map(|report| of_report(origin.clone(), report)).collect()
 }

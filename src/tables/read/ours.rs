@@ -2,7 +2,7 @@
 
 use super::super::column::{factor_of_experiment, factor_of_label};
 use super::super::measured::{Measured, Origin};
-use crate::report::result::{Document, Schedule};
+use crate::record::{Document, Schedule};
 
 /// The run in a document.
 pub fn read(origin: Origin, document: Document) -> Measured {

@@ -10,7 +10,7 @@ use onrush_plan::{Dialect, Metric};
 use tempfile::TempDir;
 
 use super::*;
-use crate::report::fixtures;
+use crate::fixtures;
 
 /// The value of the metric of this name.
 fn value_of(run: &Measured, id: &str) -> Option<f64> {

@@ -8,9 +8,10 @@ use onrush_stats::{Cause, Distribution, Phase};
 use tempfile::TempDir;
 
 use super::*;
+use crate::fixtures;
+use crate::record::{Document, LedgerRow, Named};
+use crate::report;
 use crate::report::form;
-use crate::report::result::{Document, LedgerRow, Named};
-use crate::report::{self, fixtures};
 use crate::run::Outcome;
 
 /// Runs with and without their averages, as a script made them of three runs for each of seven settings.

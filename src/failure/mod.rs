@@ -1,0 +1,178 @@
+//! What went wrong, in words: why a run could not start or broke off, and each row of the ledger.
+
+mod errno;
+mod proxy;
+mod row;
+mod tls;
+
+pub use errno::{short, words as errno_words};
+pub use row::{Failure, class, too_few_files, why, why_row};
+pub use tls::agreed;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use onrush_plan::Plan;
+use onrush_stats::{Cause, Phase, Row};
+use onrush_text::{escape, units};
+use rustix::io::Errno;
+
+use crate::run::{Breakdown, Outcome, Shortage, Waiting, host};
+use crate::script::Exit;
+
+/// Why a run could not start: no server accepted a first connection; the last attempt was to `address`.
+pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+    let rows = outcome.totals.ledger.rows();
+    let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
+    let whom = whom(plan, address, is_about_tls);
+    match cause {
+        Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
+            format!("unable to connect to {whom}: {}: nothing listens there", errno::words(number))
+        }
+        Cause::Proxy(failure) => format!("no tunnel through {whom}: {}", proxy::sentence(failure)),
+        Cause::Tls(failure) => {
+            let row = rows.iter().find(|row| row.cause == cause);
+            let example = row.map_or_else(String::new, |row| escape(&row.example));
+            format!("TLS handshake with {whom} failed: {}", tls::sentence(failure, &example))
+        }
+        Cause::Unanswered if is_about_tls => tls::unanswered(&whom),
+        _ => unable(plan, outcome, address, is_about_tls, cause),
+    }
+}
+
+/// The sentence on a connection that could not be established, and what to do about it.
+fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: bool, cause: Cause) -> String {
+    let phase = if is_about_tls { Phase::Tls } else { Phase::Connect };
+    let example = address.to_string().into_bytes();
+    let row = Row { phase, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
+    let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, &row) };
+    let way_out = failure.way_out().map_or(String::new(), |way_out| format!("; {way_out}"));
+    let whom = whom(plan, address, is_about_tls);
+    let why = why(cause, plan.timeout);
+    if is_about_tls {
+        return format!("TLS handshake with {whom} failed: {why}{way_out}");
+    }
+    format!("unable to connect to {whom}: {why}{way_out}")
+}
+
+/// The name of the peer of a connection to `address`.
+fn whom(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
+    match (&plan.way.unix, &plan.way.proxy) {
+        (Some(path), _) => path.display().to_string(),
+        // TLS is spoken with the target after the proxy.
+        (None, Some(_)) if is_about_tls => plan.target.authority(),
+        (None, Some(_)) => format!("the proxy {address}"),
+        (None, None) => address.to_string(),
+    }
+}
+
+/// The line printed while a run waits for its target.
+pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
+    let whom = whom(plan, waiting.address, matches!(waiting.cause, Cause::Tls(_)));
+    let why = match waiting.cause {
+        Cause::Errno(number) => short(number),
+        cause => why(cause, plan.timeout),
+    };
+    format!("onrush: waiting for {whom} ({why}), up to {}", units::spaced(waiting.limit))
+}
+
+/// The threads that never returned from their script, if any: one sentence per function.
+pub fn stuck(outcome: &Outcome) -> Vec<String> {
+    let mut threads_in: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for &(thread, callback) in &outcome.stuck {
+        threads_in.entry(callback).or_default().push(thread.to_string());
+    }
+    let sentence = |(callback, threads): (&str, Vec<String>)| {
+        let (threads, are, they) = match &threads[..] {
+            [thread] => (format!("thread {thread}"), "is", "it"),
+            _ => (format!("threads {}", threads.join(", ")), "are", "they"),
+        };
+        format!(
+            "{threads} {are} still in the script's {callback}() more than a second after the end of the run: what \
+             {they} measured last is missing from the report; look for an endless loop in {callback}()"
+        )
+    };
+    threads_in.into_iter().map(sentence).collect()
+}
+
+/// Why a run broke off, or what is missing from it; `None`: it is complete.
+pub fn incomplete(outcome: &Outcome) -> Option<String> {
+    let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
+        Breakdown::Script(words) => words.clone(),
+        Breakdown::Exit(code) => Exit(*code).to_string(),
+        Breakdown::Bug(thread) => fallen(*thread),
+        Breakdown::Memory => OUT_OF_MEMORY.to_owned(),
+    });
+    let reasons: Vec<String> = breakdown.into_iter().chain(stuck(outcome)).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// The sentence on a run that ended because memory was refused.
+pub const OUT_OF_MEMORY: &str = "the run ended early because memory was refused: the report covers what was \
+                                 measured until then; fewer threads (-t) and connections (-c), or a script that \
+                                 keeps less, need less memory";
+
+/// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
+pub fn fallen(thread: usize) -> String {
+    format!(
+        "thread {thread} died during the run because of the bug named above: the report covers what was \
+         measured until then, except that thread's last tenth of a second"
+    )
+}
+
+/// The note before a run for whose connections this machine has too few open files or local ports. `ports`: how many
+/// there are, if those are too few.
+pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
+    let connections = units::counted(u64::from(plan.load.connections), "connection");
+    let room = host::room(plan, shortage).zip(shortage);
+    let (there_are, more_ports) = (|ports| units::thousands(ports), row::MORE_PORTS);
+    match (room, ports) {
+        (None, None) => None,
+        (None, Some(ports)) => Some(format!(
+            "note: {connections} need as many local ports, but there are only {}: {more_ports}",
+            there_are(ports)
+        )),
+        (Some((room, shortage)), ports) => {
+            // Where there is room for as many connections as threads, something else may have none.
+            let is_fewer = room < plan.load.connections;
+            let (room, files) = (units::thousands(u64::from(room)), too_few_files(&shortage));
+            let ports =
+                ports.map(|ports| format!("; of local ports, too, there are only {}: {more_ports}", there_are(ports)));
+            let fewer = if is_fewer { format!("running with {room} of {connections}: ") } else { String::new() };
+            Some(format!("note: {fewer}{files}{}", ports.unwrap_or_default()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::Dialect;
+
+    use super::*;
+    use crate::fixtures::plan;
+
+    #[test]
+    fn too_few_files_and_ports_are_one_line_before_the_run() {
+        let native = plan(Dialect::Native, "http://h/", 10, 2, 100_000);
+        let files = Some(Shortage { needed: 100_036, hard: 20_000 });
+        assert_eq!(too_few(&native, None, None), None);
+        let said = |files, ports| too_few(&native, files, ports).unwrap_or_default();
+        let (limit, ports) = (
+            "note: running with 19,964 of 100,000 connections: the limit is 20,000 open files, and 100,036 are needed; \
+             'sudo prlimit --pid $$ --nofile=100036' raises the limit",
+            "use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range",
+        );
+        assert_eq!(said(files, None), limit);
+        assert_eq!(said(files, Some(28_232)), format!("{limit}; of local ports, too, there are only 28,232: {ports}"));
+        let alone = "note: 100,000 connections need as many local ports, but there are only 28,232: ";
+        assert_eq!(said(None, Some(28_232)), format!("{alone}{ports}"));
+        // There is one connection for each thread at least, whether or not there is room for it.
+        let few = plan(Dialect::Native, "http://h/", 10, 8, 8);
+        let limit =
+            "note: the limit is 12 open files, and 56 are needed; 'sudo prlimit --pid $$ --nofile=56' raises the limit";
+        assert_eq!(too_few(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
+        // wrk tries them all, and the errors are counted.
+        let as_wrk = plan(Dialect::Wrk, "http://h/", 10, 2, 100_000);
+        assert_eq!(too_few(&as_wrk, files, None), None);
+    }
+}

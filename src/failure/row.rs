@@ -1,0 +1,268 @@
+//! One row of the ledger as a sentence: what failed, how often, when, an example, and what to do about it.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use onrush_plan::Plan;
+use onrush_proto::Error;
+use onrush_stats::{Cause, Phase, Row, TlsFailure};
+use onrush_text::escape;
+use onrush_text::units::{counted, spaced, thousands};
+use rustix::io::Errno;
+
+use super::{errno, proxy, tls};
+use crate::run::{Outcome, Ports, Shortage, host};
+
+/// One row of the ledger, with all that its sentence needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// What happened.
+    pub row: Row,
+    /// Whether it happened from the first to the last tenth of a second of the run.
+    pub throughout: bool,
+    /// The threshold of `--timeout`.
+    pub timeout: Option<Duration>,
+    /// Whether other connections were established.
+    pub others_connected: bool,
+    /// Whether there was only one request.
+    pub once: bool,
+    /// The local ports of this machine, if they ran out.
+    pub ports: Option<Ports>,
+    /// How many connections onrush closed because the server, whose turn it was, had not.
+    pub closed_first: u64,
+    /// How many open files the run needs, if the limit can be raised to that.
+    pub files_needed: Option<u64>,
+    /// The limit on open files, if it is too low and no other note says so.
+    pub shortage: Option<Shortage>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence(None))
+    }
+}
+
+impl Failure {
+    /// The failure of a row.
+    pub fn of(plan: &Plan, outcome: &Outcome, row: &Row) -> Self {
+        let files_needed = host::needed(plan.load.max_inflight, plan.load.threads);
+        let mut row = row.clone();
+        if let Some(path) = plan.way.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
+            row.example = path.display().to_string().into_bytes();
+        }
+        Self {
+            throughout: row.first_tenth == 0 && row.last_s() + 0.1 >= outcome.elapsed.as_secs_f64(),
+            row,
+            timeout: plan.timeout,
+            once: plan.once,
+            others_connected: outcome.totals.counters.connects > 0,
+            ports: outcome.ports,
+            closed_first: outcome.totals.counters.closed_first,
+            files_needed: outcome.descriptors.is_none().then_some(files_needed),
+            shortage: None,
+        }
+    }
+
+    /// The sentence with the example, before what to do about it.
+    pub fn in_full(&self) -> String {
+        self.sentence(self.example())
+    }
+
+    fn sentence(&self, example: Option<String>) -> String {
+        let Row { phase, count, .. } = self.row;
+        let seconds = self.seconds();
+        let why = why_row(&self.row, self.timeout);
+        if self.is_refusal() {
+            let example = escape(&self.row.example);
+            let by = if example.is_empty() { String::new() } else { format!(" by {example}") };
+            let listens = if self.throughout { "listens" } else { "listened" };
+            return format!("{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
+        }
+        let what = match self.once {
+            true => format!("{}: {why}", class(phase)),
+            false => format!("{}: {} × {why}{seconds}", class(phase), thousands(count)),
+        };
+        let example = match (example, self.row.cause) {
+            (None, _) => String::new(),
+            (Some(words), Cause::Tls(_)) => format!(" ({words})"),
+            (Some(words), _) => format!(", {words}"),
+        };
+        let way_out = self.way_out().map_or_else(String::new, |way_out| format!("; {way_out}"));
+        what + &example + &way_out
+    }
+
+    /// An example, unless the sentence names it already or the place does not matter.
+    pub fn example(&self) -> Option<String> {
+        let example = escape(&self.row.example);
+        match self.row.cause {
+            _ if example.is_empty() || self.is_refusal() || self.is_ours() => None,
+            Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
+                Some(format!("received: \"{example}\""))
+            }
+            Cause::Tls(_) => Some(example),
+            _ => Some(format!("seen with {example}")),
+        }
+    }
+
+    /// Whether this machine ran out of a resource.
+    pub fn is_ours(&self) -> bool {
+        let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+        match self.row.cause {
+            Cause::Kernel(_) => true,
+            Cause::Errno(number) => errno::known(number).is_some_and(|errno| short.contains(&errno)),
+            _ => false,
+        }
+    }
+
+    fn is_refusal(&self) -> bool {
+        (self.row.phase, self.row.cause) == (Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error()))
+    }
+
+    /// When it happened, unless it happened throughout.
+    fn seconds(&self) -> String {
+        let (first_s, last_s) = (self.row.first_s(), self.row.last_s());
+        if self.throughout {
+            String::new()
+        } else if first_s == last_s {
+            format!(" ({first_s:.1} s into the run)")
+        } else {
+            format!(" (first {first_s:.1} s, last {last_s:.1} s into the run)")
+        }
+    }
+
+    /// What to do about it, where known.
+    pub fn way_out(&self) -> Option<String> {
+        let text = match self.row.cause {
+            Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
+            Cause::Kernel(number) => match errno::known(number) {
+                Some(Errno::NOMEM | Errno::NOBUFS) => "this machine or its control group is short of memory",
+                _ => "--io epoll or --io uring uses other system calls",
+            },
+            Cause::Tls(failure) => return tls::way_out(failure).map(str::to_owned),
+            Cause::Proxy(failure) => proxy::way_out(failure),
+            Cause::Unanswered if self.row.phase == Phase::Tls => tls::IS_IT_TLS,
+            Cause::Unanswered => self.why_nobody_answers(),
+            Cause::Late => "change the limit with --timeout",
+            Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
+            Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => tls::SERVER_LOG,
+            Cause::Protocol(Error::SpeaksTls) => SPEAKS_TLS,
+            Cause::Protocol(Error::NotHttp) => NOT_HTTP,
+            Cause::Protocol(_) if self.once => return None,
+            Cause::Protocol(_) => "--once shows a response in full",
+        };
+        Some(text.to_owned())
+    }
+
+    fn way_out_of(&self, errno: Errno) -> Option<String> {
+        let text = match errno {
+            Errno::MFILE if self.shortage.is_some() => return self.shortage.as_ref().map(too_few_files),
+            Errno::MFILE => return Some(ulimit(self.files_needed?)),
+            Errno::NETUNREACH | Errno::HOSTUNREACH => return Some(self.way_there()),
+            Errno::ADDRNOTAVAIL if self.ports.is_some() => {
+                return self.ports.map(|ports| more_ports(ports, self.closed_first));
+            }
+            Errno::ADDRNOTAVAIL => PORTS_IN_USE,
+            Errno::TIMEDOUT if self.row.phase == Phase::Connect => self.why_nobody_answers(),
+            Errno::TIMEDOUT => HOST_GONE,
+            Errno::CONNRESET => LIMIT_ON_CONNECTIONS,
+            Errno::PIPE => LIMIT_ON_KEEP_ALIVE,
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+
+    /// The likely reason why connection attempts get no response.
+    fn why_nobody_answers(&self) -> &'static str {
+        if self.others_connected {
+            "others were accepted, so either the server's accept queue was full (see its listen backlog and \
+             net.core.somaxconn) or a firewall limits connections"
+        } else {
+            "a firewall drops the packets, or the address is wrong"
+        }
+    }
+
+    fn way_there(&self) -> String {
+        match std::str::from_utf8(&self.row.example).unwrap_or_default().parse::<SocketAddr>() {
+            Ok(address) => format!("'ip route get {}' shows the route", address.ip()),
+            Err(_) => "'ip route' shows the routes".to_owned(),
+        }
+    }
+}
+
+/// What to do about a server that responds in TLS.
+const SPEAKS_TLS: &str = "write https://";
+/// What to check if a server's response is not HTTP.
+const NOT_HTTP: &str = "is it an HTTP port?";
+/// What to do when the local ports ran out, and their number is unknown.
+const PORTS_IN_USE: &str =
+    "a closed connection keeps its port for a minute: keep connections alive or use more addresses";
+/// What happened to an established connection whose packets are no longer acknowledged.
+const HOST_GONE: &str = "the host, or the path to it, stopped responding";
+/// Where to look after a reset.
+const LIMIT_ON_CONNECTIONS: &str = "the server's log or its limits on connections may say why";
+/// Where to look after a write to a connection that the server had closed.
+const LIMIT_ON_KEEP_ALIVE: &str = "the server's log or its limits on keep-alive may say why";
+/// How to have more local ports.
+pub(super) const MORE_PORTS: &str =
+    "use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range";
+
+/// What to do when the limit on open files is too low, and may be raised without help.
+fn ulimit(needed: u64) -> String {
+    format!("raise the limit with 'ulimit -n {needed}'")
+}
+
+/// What to do when the limit on open files is too low.
+pub fn too_few_files(&Shortage { needed, hard }: &Shortage) -> String {
+    let (allowed, wanted) = (thousands(hard), thousands(needed));
+    format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::raise_files(needed))
+}
+
+/// What to do when local ports run out.
+fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
+    let ours = match closed_first {
+        0 => String::new(),
+        count => {
+            format!(" (onrush had to close {} itself, so the TIME_WAIT state is here)", counted(count, "connection"))
+        }
+    };
+    format!(
+        "there are {} per pair of addresses, and {} on this machine are in TIME_WAIT{ours}: keep connections alive, \
+         {MORE_PORTS}",
+        thousands(usable),
+        counted(time_wait, "connection")
+    )
+}
+
+/// The cause of a row as text; `timeout` is the threshold of `--timeout`.
+pub fn why_row(row: &Row, timeout: Option<Duration>) -> String {
+    match row {
+        Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),
+        Row { cause, .. } => why(*cause, timeout),
+    }
+}
+
+/// A cause as text; `timeout` is the threshold of `--timeout`.
+pub fn why(cause: Cause, timeout: Option<Duration>) -> String {
+    match cause {
+        Cause::Errno(number) => errno::words(number),
+        Cause::Kernel(number) => format!("refused by this machine's kernel: {}", errno::words(number)),
+        Cause::Protocol(error) => error.to_string(),
+        Cause::Tls(failure) => tls::words(failure),
+        Cause::Proxy(failure) => proxy::words(failure),
+        Cause::Unanswered => "no response to a connection attempt".to_owned(),
+        Cause::Late => format!("no complete response within {}", spaced(timeout.unwrap_or_default())),
+        Cause::Status(status) => format!("status {status}"),
+    }
+}
+
+/// wrk's word for the errors of a phase.
+pub fn class(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Resolve | Phase::Connect | Phase::Tls => "connect",
+        Phase::Send => "write",
+        Phase::Head | Phase::Body => "read",
+        Phase::Timeout => "timeout",
+        Phase::Status => "status",
+    }
+}

@@ -1,0 +1,326 @@
+//! The latencies that wrk would print, with its correction for "coordinated omission", for comparison with old results.
+//!
+//! wrk takes E, the mean spacing of responses on one connection, and for every recorded latency n of at least 2 E adds
+//! latencies n − E, n − 2 E and so on, as long as they are larger than E. Two faults of wrk are not copied: E is
+//! computed from pipelined batches, like the latencies, and not from responses; and the minimum moves when values are
+//! added below it.
+//!
+//! The values added for one recorded latency are evenly spaced, so their count, sum, sum of squares and number below
+//! any bound are formulas: nothing is added bin by bin, no matter how long the tail.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use onrush_plan::Plan;
+use onrush_stats::{Distribution, Moments, rank, sample_stdev};
+
+use super::Figures;
+use crate::run::{Outcome, nanos};
+
+/// The latencies that wrk would print for this run.
+pub fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
+    let totals = &outcome.totals;
+    // wrk counts a batch as one request.
+    let latency = totals.batch_latency.as_deref().unwrap_or(&totals.latency);
+    Rewritten::new(latency, plan.timeout, spacing_of(plan, outcome))
+}
+
+/// wrk's E for this run, in whole microseconds.
+pub fn spacing_of(plan: &Plan, outcome: &Outcome) -> u64 {
+    let counters = &outcome.totals.counters;
+    // Connections that were not needed at a time did not contribute to the rate.
+    let unneeded = counters.occupancy.done_ns / (outcome.elapsed.as_nanos() as u64).max(1);
+    let connections = match &plan.levels {
+        Some(_) => plan.load.connections.saturating_sub(unneeded as u32),
+        None => plan.load.connections,
+    };
+    spacing_us(outcome.elapsed, counters.batches, connections)
+}
+
+/// Latencies in whole microseconds, rewritten as wrk does.
+#[derive(Clone, Debug)]
+pub struct Rewritten {
+    /// The recorded values, ascending.
+    trains: Vec<Train>,
+    /// E; zero: nothing is added.
+    spacing_us: u64,
+    min_us: u64,
+    max_us: u64,
+    count: u64,
+    sum: u128,
+    sum_of_squares: u128,
+}
+
+/// One recorded value, and the evenly spaced values that wrk adds below it.
+#[derive(Clone, Copy, Debug)]
+struct Train {
+    value: u64,
+    count: u64,
+    /// How many values are added below each.
+    added: u64,
+}
+
+impl Rewritten {
+    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` is E; [`number`] says how many
+    /// there will be.
+    pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
+        let longest = timeout.map_or(u64::MAX, nanos);
+        let mut rewritten = Self {
+            trains: Vec::new(),
+            spacing_us,
+            min_us: microseconds(latency.min().unwrap_or(0)),
+            max_us: microseconds(latency.max().unwrap_or(0).min(longest)),
+            count: 0,
+            sum: 0,
+            sum_of_squares: 0,
+        };
+        for (value, count) in latency.values().filter(|&(value, _)| value <= longest) {
+            rewritten.add(microseconds(value), count);
+        }
+        rewritten
+    }
+
+    /// The figures of the table's row, in microseconds.
+    pub fn figures(&self) -> Figures {
+        let Some(mean) = self.mean_us() else { return Figures::default() };
+        let stdev = sample_stdev(self.count, self.sum, self.sum_of_squares);
+        // Values are whole numbers, so the bounds can be, too.
+        let below = ((mean - stdev).ceil() as u64).checked_sub(1).map_or(0, |bound| self.count_up_to(bound));
+        let within = self.count_up_to((mean + stdev) as u64) - below;
+        let within = Some(within as f64 / self.count as f64);
+        Figures { mean, stdev, max: self.max_us as f64, min: self.min_us as f64, within }
+    }
+
+    /// The mean in microseconds, if there is any value.
+    pub fn mean_us(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The value at rank floor(`p` / 100 · count) + 1, at most count; zero if there is no value.
+    pub fn percentile_us(&self, p: f64) -> u64 {
+        let rank = rank(p, self.count);
+        if rank >= self.count {
+            return if self.count == 0 { 0 } else { self.max_us };
+        }
+        let (mut below, mut reached) = (0, self.max_us);
+        while below < reached {
+            let middle = below + (reached - below) / 2;
+            if self.count_up_to(middle) >= rank {
+                reached = middle;
+            } else {
+                below = middle + 1;
+            }
+        }
+        reached
+    }
+
+    /// All values, recorded or added, ascending, each with its count. Takes time and memory for each of them.
+    pub fn values(&self) -> Vec<(u64, u64)> {
+        let mut counts = HashMap::new();
+        for train in &self.trains {
+            for step in 0..=train.added {
+                *counts.entry(train.value - step * self.spacing_us).or_default() += train.count;
+            }
+        }
+        let mut values: Vec<_> = counts.into_iter().collect();
+        values.sort_unstable();
+        values
+    }
+
+    /// Adds a recorded value and all that wrk derives from it.
+    fn add(&mut self, value: u64, count: u64) {
+        let spacing = self.spacing_us;
+        let added = added(value, spacing);
+        self.trains.push(Train { value, count, added });
+        self.min_us = self.min_us.min(value - added * spacing);
+        self.count += count * (1 + added);
+        let [n, k, m, e] = [value, count, added, spacing].map(u128::from);
+        // Sums over n − j·e for j from 0 to m.
+        self.sum += k * ((m + 1) * n - e * m * (m + 1) / 2);
+        self.sum_of_squares += k * ((m + 1) * n * n + e * e * m * (m + 1) * (2 * m + 1) / 6 - n * e * m * (m + 1));
+    }
+
+    /// The same values in nanoseconds, in bins, with the exact figures.
+    pub fn distribution(&self) -> Distribution<u64> {
+        let mut bins = Distribution::new();
+        for &Train { mut value, count, added } in &self.trains {
+            let mut left = added + 1;
+            while left > 0 {
+                // All values in one bin are recorded at once.
+                let start_us = bins.bin_start(value * 1000).div_ceil(1000);
+                let here = ((value - start_us) / self.spacing_us.max(1) + 1).min(left);
+                bins.record_many(value * 1000, here * count);
+                left -= here;
+                value = value.saturating_sub(here * self.spacing_us);
+            }
+        }
+        if let Some(mean_us) = self.mean_us() {
+            let (mean, stdev) = (mean_us * 1e3, sample_stdev(self.count, self.sum, self.sum_of_squares) * 1e3);
+            let (min, max) = (self.min_us * 1000, self.max_us * 1000);
+            let set = bins.set_moments(Moments { count: self.count, mean, stdev, min, max });
+            debug_assert_eq!(set, Ok(()), "every value is in a bin");
+        }
+        bins
+    }
+
+    /// How many values, recorded or added, are at most `bound`.
+    fn count_up_to(&self, bound: u64) -> u64 {
+        let up_to = |train: &Train| match train.value.checked_sub(bound) {
+            None | Some(0) => 1 + train.added,
+            Some(excess) if train.added > 0 => (train.added + 1).saturating_sub(excess.div_ceil(self.spacing_us)),
+            Some(_) => 0,
+        };
+        self.trains.iter().map(|train| train.count * up_to(train)).sum()
+    }
+}
+
+/// How many latencies there are when they are rewritten, however many that may be.
+pub fn number(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> u128 {
+    let longest = timeout.map_or(u64::MAX, nanos);
+    let values = latency.values().filter(|&(value, _)| value <= longest);
+    values.map(|(value, count)| u128::from(count) * (1 + u128::from(added(microseconds(value), spacing_us)))).sum()
+}
+
+/// How many values wrk adds below one, where E is `spacing`.
+fn added(value: u64, spacing: u64) -> u64 {
+    if spacing == 0 || value / 2 < spacing { 0 } else { value.div_ceil(spacing) - 2 }
+}
+
+/// wrk's E: the mean spacing of the batches on one connection in whole microseconds. Zero if there were fewer batches
+/// than connections, in which case wrk rewrites nothing.
+pub fn spacing_us(elapsed: Duration, batches: u64, connections: u32) -> u64 {
+    let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+    let per_connection = batches / u64::from(connections.max(1));
+    elapsed_us.checked_div(per_connection).unwrap_or(0)
+}
+
+/// Nanoseconds rounded to whole microseconds: on average the difference of two clock readings in whole microseconds.
+fn microseconds(ns: u64) -> u64 {
+    (ns + 500) / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The values that wrk would have in its histogram, added one by one as wrk does.
+    fn one_by_one(values: &[u64], spacing: u64) -> Vec<u64> {
+        let mut all = values.to_vec();
+        for &value in values.iter().filter(|&&value| value >= 2 * spacing) {
+            let mut earlier = value - spacing;
+            while earlier > spacing {
+                all.push(earlier);
+                earlier -= spacing;
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+
+    fn of_us(values: impl IntoIterator<Item = (u64, u64)>) -> Distribution<u64> {
+        let mut distribution = Distribution::new();
+        values.into_iter().for_each(|(value, count)| distribution.record_many(value * 1000, count));
+        distribution
+    }
+
+    #[test]
+    fn the_formulas_give_what_adding_one_by_one_gives() {
+        for spacing in [1, 2, 3, 7, 50, 113, 400] {
+            // Up to a millisecond the bins are narrower than a microsecond, so nothing is lost in them.
+            let values: Vec<u64> = (0..300).map(|i: u64| i * i % 997 + 20).collect();
+            let all = one_by_one(&values, spacing);
+            let rewritten = Rewritten::new(&of_us(values.iter().map(|&value| (value, 1))), None, spacing);
+            let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
+            let squares: f64 = all.iter().map(|&value| (value as f64 - mean).powi(2)).sum();
+            let stdev = (squares / (all.len() - 1) as f64).sqrt();
+            let within = all.iter().filter(|&&value| (value as f64 - mean).abs() <= stdev).count();
+            let figures = rewritten.figures();
+            assert_eq!(figures.mean, mean, "E = {spacing}");
+            assert!((figures.stdev - stdev).abs() < 1e-6, "E = {spacing}: {} instead of {stdev}", figures.stdev);
+            assert_eq!(figures.within, Some(within as f64 / all.len() as f64), "E = {spacing}");
+            assert_eq!((figures.min, figures.max), (all[0] as f64, all[all.len() - 1] as f64), "E = {spacing}");
+            let bins = rewritten.distribution();
+            assert_eq!(bins.count(), all.len() as u64, "E = {spacing}");
+            assert!((bins.mean().unwrap() / 1e3 - mean).abs() < 1e-6, "E = {spacing}");
+            for p in [10.0, 50.0, 99.0] {
+                let rank = (p / 100.0 * all.len() as f64) as usize;
+                let (got, expected) = (bins.percentile(p) as f64 / 1e3, all[rank] as f64);
+                assert!(
+                    (got - expected).abs() <= expected / 500.0,
+                    "E = {spacing}, {p} %: {got} instead of {expected}"
+                );
+            }
+            for p in [0.0, 10.0, 50.0, 75.0, 90.0, 99.0, 99.99] {
+                let rank = (p / 100.0 * all.len() as f64) as usize;
+                assert_eq!(rewritten.percentile_us(p), all[rank], "E = {spacing}, {p} %");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_added_up_to_twice_the_spacing() {
+        let rewritten = Rewritten::new(&of_us([(100, 3), (200, 1)]), None, 100);
+        assert_eq!((rewritten.count, rewritten.percentile_us(99.0)), (4, 200));
+        let rewritten = Rewritten::new(&of_us([(100, 3), (201, 1)]), None, 100);
+        assert_eq!((rewritten.count, rewritten.percentile_us(60.0)), (5, 101));
+    }
+
+    #[test]
+    fn the_minimum_follows_the_values_added_below_it() {
+        let rewritten = Rewritten::new(&of_us([(1_000, 1)]), None, 300);
+        let figures = rewritten.figures();
+        assert_eq!((figures.min, figures.max, figures.mean), (400.0, 1_000.0, 700.0));
+    }
+
+    #[test]
+    fn a_stall_is_spread_as_in_a_run_measured_with_wrk() {
+        // 4 connections, every 100th request stalls for 50 ms. An instrumented wrk measured a mean of 552 us and printed
+        // a mean of 12.02 ms, 75 % of 23.90 ms and 90 % of 40.04 ms.
+        let measured = of_us([(50, 7_500), (53, 1_500), (64, 900), (50_000, 100)]);
+        let rewritten = Rewritten::new(&measured, None, 552);
+        let close =
+            |figure: f64, printed: f64| assert!((figure / printed - 1.0).abs() < 0.03, "{figure} for {printed}");
+        close(measured.mean().unwrap() / 1000.0, 552.0);
+        close(rewritten.figures().mean, 12_020.0);
+        close(rewritten.percentile_us(75.0) as f64, 23_900.0);
+        close(rewritten.percentile_us(90.0) as f64, 40_040.0);
+    }
+
+    #[test]
+    fn a_pipeline_of_three_keeps_the_latency_of_its_batches() {
+        // 16 batches of 3 in a second, each 61 ms. With E from the 48 responses wrk printed a mean of 29.67 ms and
+        // percentiles of zero.
+        let latency = of_us([(61_000, 16)]);
+        let spacing = spacing_us(Duration::from_secs(1), 16, 1);
+        let rewritten = Rewritten::new(&latency, None, spacing);
+        assert_eq!(spacing, 62_500);
+        assert_eq!((rewritten.figures().mean, rewritten.figures().stdev), (61_000.0, 0.0));
+        assert_eq!([50.0, 75.0, 90.0, 99.0].map(|p| rewritten.percentile_us(p)), [61_000; 4]);
+        assert_eq!(rewritten.figures().within, Some(1.0));
+    }
+
+    #[test]
+    fn the_spacing_is_that_of_one_connection() {
+        let second = Duration::from_secs(1);
+        let table = [((1_000, 10), 10_000), ((19, 10), 1_000_000), ((9, 10), 0), ((0, 10), 0), ((7, 0), 142_857)];
+        for ((batches, connections), spacing) in table {
+            assert_eq!(spacing_us(second, batches, connections), spacing, "{batches} on {connections}");
+        }
+    }
+
+    #[test]
+    fn values_above_the_timeout_are_left_out() {
+        let measured = of_us([(1_000, 5), (3_000_000, 5)]);
+        let rewritten = Rewritten::new(&measured, Some(Duration::from_secs(2)), 0);
+        assert_eq!((rewritten.count, rewritten.mean_us()), (5, Some(1_000.0)));
+        let nothing = Rewritten::new(&measured, Some(Duration::ZERO), 100);
+        assert_eq!((nothing.mean_us(), nothing.figures(), nothing.percentile_us(50.0)), (None, Figures::default(), 0));
+    }
+
+    #[test]
+    fn an_hour_with_a_spacing_of_a_microsecond_takes_no_time() {
+        let rewritten = Rewritten::new(&of_us([(3_600_000_000, 1_000)]), None, 1);
+        assert_eq!(rewritten.count, 3_599_999_999_000);
+        assert!((rewritten.percentile_us(50.0) as f64 / 1.8e9 - 1.0).abs() < 1e-6);
+    }
+}

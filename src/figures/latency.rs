@@ -1,0 +1,52 @@
+//! The latency that the text shows: as measured, or as the imitated tool would show it.
+
+use std::borrow::Cow;
+
+use onrush_plan::{Dialect, Plan};
+use onrush_stats::{Distribution, OpenLoop, Totals};
+
+use super::Figures;
+use super::NS_PER_US;
+use super::correct::{Rewritten, rewritten};
+use crate::run::Outcome;
+
+/// The latency that the text shows.
+pub enum Latency<'a> {
+    /// As measured.
+    Measured(Cow<'a, Distribution<u64>>),
+    /// As the imitated tool would show it.
+    Rewritten(Rewritten),
+    /// As wrk2 records it, in whole microseconds.
+    Wrk2(Cow<'a, Distribution<u64>>),
+}
+
+impl<'a> Latency<'a> {
+    /// That of a run.
+    pub fn of(plan: &Plan, outcome: &'a Outcome) -> Self {
+        let Totals { latency, open_loop, .. } = &outcome.totals;
+        match (open_loop.as_deref(), plan.dialect) {
+            (Some(OpenLoop { wrk2: Some(wrk2), .. }), _) => Self::Wrk2(Cow::Borrowed(&wrk2.recorded)),
+            (Some(open_loop), _) => Self::Measured(Cow::Borrowed(&open_loop.scheduled)),
+            (None, Dialect::Native) => Self::Measured(Cow::Borrowed(latency)),
+            (None, Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2) => Self::Rewritten(rewritten(plan, outcome)),
+        }
+    }
+
+    /// The figures of its row, in microseconds.
+    pub fn figures_us(&self) -> Figures {
+        match self {
+            Self::Measured(latency) => Figures::measured(latency, NS_PER_US),
+            Self::Rewritten(latency) => latency.figures(),
+            Self::Wrk2(latency) => Figures::binned(latency.binned()),
+        }
+    }
+
+    /// A percentile in microseconds.
+    pub fn percentile_us(&self, percent: f64) -> f64 {
+        match self {
+            Self::Measured(latency) => latency.percentile(percent) as f64 / NS_PER_US,
+            Self::Rewritten(latency) => latency.percentile_us(percent) as f64,
+            Self::Wrk2(latency) => latency.binned().percentile(percent) as f64,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! How much of a run with a schedule the target was unavailable: requests were due, and far longer than responses
+//! usually took there was none.
+
+use std::time::Duration;
+
+use onrush_plan::Plan;
+use onrush_stats::Gap;
+use onrush_stats::silences::{GAP_MIN_NS, joined, without};
+
+use super::silences::silences;
+use crate::run::{DueGap, Outcome, nanos};
+
+/// A target is unavailable once there has been no response for this many times the usual latency.
+const USUAL_FACTOR: u64 = 10;
+
+/// How much of a run its target was unavailable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable {
+    /// Each time, from when the first request was due in it to the next response, in order.
+    pub times: Vec<DueGap>,
+    /// The parts of them that count: onrush was not stalled, and requests could be due and sent.
+    pub spans: Vec<Gap>,
+    /// Shorter times, in nanoseconds, do not count.
+    pub longer_than_ns: u64,
+    /// How long was measured, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// How many requests were due in all: threads that ended earlier than others had fewer.
+    pub due_in_all: u64,
+}
+
+impl Unavailable {
+    /// `None` without a schedule, or if it is unknown.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
+        let due_gaps = outcome.due_gaps.as_deref()?;
+        let longer_than_ns = usual_ns(outcome).saturating_mul(USUAL_FACTOR).max(GAP_MIN_NS);
+        let elapsed_ns = nanos(outcome.elapsed);
+        let excused = excused(plan, outcome, elapsed_ns);
+        let parts = due_gaps.iter().map(|it| (*it, without(it.gap, &excused)));
+        let is_long = |(_, parts): &(DueGap, Vec<Gap>)| total_ns(parts) > longer_than_ns;
+        let (times, spans): (Vec<DueGap>, Vec<Vec<Gap>>) = parts.filter(is_long).unzip();
+        let due_in_all = outcome.totals.open_loop.as_deref().map_or(u64::MAX, |open_loop| open_loop.due);
+        Some(Self { times, spans: spans.concat(), longer_than_ns, elapsed_ns, due_in_all })
+    }
+
+    /// The share (0 to 1) of the measured time.
+    pub fn share(&self) -> f64 {
+        (total_ns(&self.spans) as f64 / self.elapsed_ns as f64).min(1.0)
+    }
+
+    /// How many requests were due meanwhile.
+    pub fn due(&self) -> u64 {
+        self.times.iter().map(|time| time.due).sum::<u64>().min(self.due_in_all)
+    }
+}
+
+/// For how long requests were due, or without a schedule in flight, and there was no response far longer than usual.
+pub fn unanswered(plan: &Plan, outcome: &Outcome) -> Duration {
+    let ns = match Unavailable::of(plan, outcome) {
+        Some(unavailable) => total_ns(&unavailable.spans),
+        None => silences(plan, outcome).into_iter().map(|(_, heard_ns)| heard_ns).sum(),
+    };
+    Duration::from_nanos(ns)
+}
+
+/// The median latency of the responses, in nanoseconds, or if it is less, of those that no time without responses held
+/// up, nor the queue that it left.
+fn usual_ns(outcome: &Outcome) -> u64 {
+    let held = outcome.totals.open_loop.as_deref().and_then(|open_loop| open_loop.held.as_deref());
+    let latency = &outcome.totals.latency;
+    let free = held.map(|held| latency.without(held)).filter(|free| free.count() > 0);
+    let all_ns = latency.percentile(50.0);
+    free.map_or(all_ns, |free| free.percentile(50.0).min(all_ns))
+}
+
+/// The times in which a lack of responses says nothing about the target: onrush was stalled, stages made no request due
+/// or had no connection for it.
+fn excused(plan: &Plan, outcome: &Outcome, elapsed_ns: u64) -> Vec<Gap> {
+    let idle = plan.schedule.as_ref().map_or_else(Vec::new, |schedule| schedule.idle());
+    let empty = plan.levels.as_ref().map_or_else(Vec::new, |levels| levels.empty(0, elapsed_ns));
+    let of_plan = idle.into_iter().chain(empty).map(|(from_ns, until_ns)| Gap { from_ns, until_ns });
+    joined(&outcome.stalls, &of_plan.collect::<Vec<_>>())
+}
+
+fn total_ns(gaps: &[Gap]) -> u64 {
+    gaps.iter().map(|gap| gap.length_ns()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use onrush_plan::Dialect;
+
+    use super::*;
+    use crate::fixtures::{flawless, plan, schedule};
+
+    const MS: u64 = 1_000_000;
+
+    fn gap(from_ms: u64, until_ms: u64) -> Gap {
+        Gap { from_ns: from_ms * MS, until_ns: until_ms * MS }
+    }
+
+    /// A run of ten seconds at a rate, in which requests were due and no response came at these times, in milliseconds.
+    fn run(times_ms: &[(u64, u64)]) -> (Plan, Outcome) {
+        let mut outcome = flawless(1_000, 1);
+        outcome.elapsed = Duration::from_secs(10);
+        let due_gaps = times_ms.iter().map(|(from_ms, until_ms)| DueGap { gap: gap(*from_ms, *until_ms), due: 7 });
+        outcome.due_gaps = Some(due_gaps.collect());
+        let plan = Plan { schedule: Some(schedule(100)), ..plan(Dialect::Native, "http://127.0.0.1/", 10, 1, 1) };
+        (plan, outcome)
+    }
+
+    #[test]
+    fn only_far_longer_times_than_usual_count_and_less_what_onrush_was_stalled() {
+        let (plan, mut outcome) = run(&[(0, 200), (1_000, 1_201), (3_000, 4_000), (9_000, 10_000)]);
+        outcome.stalls = vec![gap(3_100, 3_950), gap(9_500, 9_900)];
+        let found = Unavailable::of(&plan, &outcome).unwrap();
+        assert_eq!(found.spans, [gap(1_000, 1_201), gap(9_000, 9_500), gap(9_900, 10_000)]);
+        assert_eq!((found.times.len(), found.due(), found.longer_than_ns), (2, 14, 200 * MS));
+        assert!((found.share() - 0.0801).abs() < 1e-9, "{}", found.share());
+    }
+
+    #[test]
+    fn what_is_usual_is_the_median_without_what_was_held_up() {
+        let limit_ms = |slow: u64, held: u64| {
+            let (plan, mut outcome) = run(&[]);
+            outcome.totals.latency.record_many(2_000 * MS, slow);
+            let open_loop = outcome.totals.open_loop.get_or_insert_default();
+            open_loop.held.get_or_insert_default().record_many(2_000 * MS, held);
+            // Bins are a thousandth wide.
+            (Unavailable::of(&plan, &outcome).unwrap().longer_than_ns + 20 * MS) / (100 * MS) * 100
+        };
+        assert_eq!([(999, 0), (3_000, 0), (3_000, 2_990)].map(|(slow, held)| limit_ms(slow, held)), [200, 20_000, 200]);
+    }
+
+    #[test]
+    fn what_is_unknown_is_no_share() {
+        let (plan, mut outcome) = run(&[(0, 10_000)]);
+        assert_eq!(Unavailable::of(&plan, &outcome).map(|found| found.share()), Some(1.0));
+        outcome.due_gaps = None;
+        assert_eq!(Unavailable::of(&plan, &outcome), None);
+    }
+}

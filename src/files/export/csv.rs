@@ -1,0 +1,45 @@
+//! The timeline as comma-separated values: a heading, then one row per second.
+
+use onrush_plan::Metric;
+use onrush_plan::metric::Unit;
+
+use crate::record::{Document, Row};
+
+/// The columns, by the names that metrics have as columns.
+const COLUMNS: &str = "start_s,length_s,started,completed,rate_per_s,bytes_sent,bytes_received,connect_errors,\
+                       read_errors,write_errors,timeouts,status_errors,mean_us,p50_us,p90_us,p99_us,max_us";
+
+/// With a schedule, further columns have the latencies since requests were due, the numbers of late and dropped
+/// requests, and how long the target was unavailable.
+const SCHEDULED: &str = ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,scheduled_p99_us,scheduled_max_us,late,\
+                         dropped,unavailable_s";
+
+/// The heading and the rows.
+pub fn render(document: &Document) -> String {
+    let scheduled = if document.latency.scheduled.is_some() { SCHEDULED } else { "" };
+    let heading = format!("{COLUMNS}{scheduled}");
+    let cells = |row: &Row| heading.split(',').map(|name| cell(name, row, document)).collect::<Vec<_>>().join(",");
+    let rows: String = document.timeline.iter().map(|row| cells(row) + "\n").collect();
+    format!("{heading}\n{rows}")
+}
+
+/// A figure of a row. A row without responses has no latency: the cells are empty, not zero.
+fn cell(name: &str, row: &Row, document: &Document) -> String {
+    let metric = || Metric::of_column(name).or_else(|| name.parse().ok());
+    let (value, decimals) = match name {
+        "start_s" => return row.start_s.to_string(),
+        "length_s" => return row.length_s.to_string(),
+        "unavailable_s" => {
+            let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
+            let within_s = unavailable.map(|unavailable| unavailable.within_s(row.start_s, row.length_s));
+            return within_s.map_or(String::new(), |seconds| seconds.to_string());
+        }
+        _ => match metric().map(|metric| (row.value(metric), metric.about().unit)) {
+            Some((value, Unit::Time)) => (value, 1),
+            Some((value, Unit::PerSecond)) => (value, 2),
+            Some((value, _)) => (value, 0),
+            None => (None, 0),
+        },
+    };
+    value.map_or(String::new(), |value| format!("{value:.decimals$}"))
+}

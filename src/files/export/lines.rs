@@ -1,0 +1,12 @@
+//! A row of the timeline of a run in progress as a line of JSON.
+
+use crate::record::Row;
+use crate::run::TimelineRow;
+
+/// The line, including its line end.
+pub fn line(second: &TimelineRow) -> String {
+    let row = Row::of(&second.figures, second.from_ns, second.until_ns);
+    let mut line = serde_json::to_string(&row).expect("numbers and lists can always be written");
+    line.push('\n');
+    line
+}

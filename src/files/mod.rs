@@ -1,0 +1,288 @@
+//! The files that a result is written to: checked before the run, written after it under a temporary name, then
+//! renamed, so that no other process ever finds half a result. Files written during the run have their final name from
+//! the beginning.
+//!
+//! Each file has its own thread, because a write may block for as long as the reader likes. No wait for a file is
+//! longer than the caller allows; the state of each file is available at any moment ([`FileStates`]).
+
+mod destination;
+pub mod export;
+pub mod input;
+mod states;
+
+pub use states::FileStates;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::iter;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use onrush_plan::output::is_compressed;
+use onrush_plan::{Kind, Output};
+use onrush_text::reason;
+use thiserror::Error;
+
+use crate::record::Document;
+use crate::run::{self, Observer, Sample, TimelineRow};
+use destination::{Destination, directory};
+
+/// Maximum number of lines queued for writing: twenty minutes of them.
+const LINES_MAX: usize = 1200;
+/// Maximum number of samples queued for writing: each may have a megabyte.
+const SAMPLES_MAX: usize = 60;
+
+/// A file that cannot be written.
+#[derive(Debug, Error)]
+#[error("{option} {path:?}: {reason}")]
+pub struct Unwritable {
+    option: &'static str,
+    path: PathBuf,
+    reason: String,
+}
+
+/// The output files of a run, checked as far as possible. The threads that write them are started at the beginning: at
+/// the end there may be no memory for a new one.
+pub struct Files {
+    whole: Vec<Whole>,
+    streams: Vec<Stream>,
+    states: FileStates,
+}
+
+/// A file that is written at the end.
+struct Whole {
+    index: usize,
+    kind: Kind,
+    is_special: bool,
+    is_compressed: bool,
+    /// Sends the content to the file's thread, or the reason why there is none.
+    content: SyncSender<Result<Vec<u8>, String>>,
+}
+
+/// A file that is written during the run.
+struct Stream {
+    index: usize,
+    kind: Kind,
+    states: FileStates,
+    has_begun: bool,
+    /// Lines for the thread that writes them; the first one, which may be empty, begins the file.
+    lines: Option<SyncSender<String>>,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.states.clear(self.index);
+    }
+}
+
+/// Reads the document in a file: plain, compressed, or standard input.
+///
+/// # Errors
+///
+/// When it cannot be read, is not a result or one of another version, or has impossible figures.
+pub fn read(path: &Path) -> anyhow::Result<Document> {
+    Document::parse(path, &input::read(path)?)
+}
+
+impl Files {
+    /// Checks that each file can be written. `is_private`: only their owner may read them.
+    ///
+    /// # Errors
+    ///
+    /// The first file that cannot be written.
+    pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
+        let states = FileStates::of(outputs);
+        let mut whole = Vec::new();
+        let mut streams = Vec::new();
+        let mut destinations = Vec::new();
+        for (index, output @ Output { path, kind }) in outputs.iter().enumerate() {
+            let refuse = |reason: String| Unwritable { option: kind.option(), path: path.clone(), reason };
+            let destination = Destination::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
+            if let Some(earlier) =
+                destinations.iter().position(|earlier: &Destination| earlier.is_one_with(&destination))
+            {
+                let earlier = &outputs[earlier].path;
+                return Err(refuse(format!("it is the same file as {earlier:?}; leave one of the two out")));
+            }
+            if let Some(stream) = destination.standard_stream() {
+                return Err(refuse(format!("{stream} goes to the same file; choose another for one of the two")));
+            }
+            destinations.push(destination.clone());
+            if matches!(kind, Kind::Lines | Kind::Sockets) {
+                streams.push(Stream::open(index, *kind, destination, &states).map_err(refuse)?);
+            } else {
+                whole.push(Whole::open(index, output, destination, &states).map_err(refuse)?);
+            }
+        }
+        Ok(Self { whole, streams, states })
+    }
+
+    /// The state of each file.
+    pub fn states(&self) -> &FileStates {
+        &self.states
+    }
+
+    /// Sends text to the files that are written during the run. Failures are reported at the end: a file never stops or
+    /// delays a test.
+    fn stream(&mut self, kind: Kind, text: impl Fn() -> String) {
+        self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
+    }
+
+    /// Starts writing all files and returns at once; [`FileStates::wait`] waits until they are written.
+    pub fn write(self, document: &Document) {
+        self.write_texts(|kind| export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
+    }
+
+    /// Like [`Files::write`], with these texts, or the reason why there is none.
+    pub fn write_texts(mut self, text_of: impl Fn(Kind) -> Result<String, String>) {
+        for Whole { index, kind, is_special, is_compressed, content } in self.whole {
+            if is_special {
+                self.states.begin(index);
+            }
+            // A thread that is gone has panicked, and its panic was reported.
+            let bytes = |text: String| if is_compressed { compressed(&text) } else { text.into_bytes() };
+            let _ = content.send(text_of(kind).map(bytes));
+        }
+        for stream in &mut self.streams {
+            if !stream.has_begun {
+                stream.write(String::new());
+            }
+            stream.lines = None;
+        }
+    }
+}
+
+impl Observer for Files {
+    fn second(&mut self, second: &TimelineRow) {
+        self.stream(Kind::Lines, || export::line(second));
+    }
+
+    fn sampled(&mut self, sample: &Sample) {
+        self.stream(Kind::Sockets, || export::samples(sample));
+    }
+}
+
+impl Whole {
+    /// Checks that it can be written, and starts the thread that writes it.
+    fn open(index: usize, output: &Output, destination: Destination, states: &FileStates) -> Result<Self, String> {
+        destination.probe().map_err(|error| destination.words(&error))?;
+        let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
+        let is_special = destination.is_special();
+        let states = states.clone();
+        in_thread("file", move || {
+            // Nothing is sent if the run never begins.
+            let Ok(content) = contents.recv() else { return };
+            let write = |content: Vec<u8>| {
+                destination.write(&content, &states, index).map_err(|error| destination.words(&error))
+            };
+            states.settle(index, content.and_then(write).err());
+        })?;
+        Ok(Self { index, kind: output.kind, is_special, is_compressed: is_compressed(&output.path), content })
+    }
+}
+
+impl Stream {
+    /// Opens the file without emptying it, and starts the thread that writes it.
+    fn open(index: usize, kind: Kind, destination: Destination, states: &FileStates) -> Result<Self, String> {
+        let opened = destination.open().map_err(|error| destination.words(&error))?;
+        if let Some((_, true)) = opened {
+            states.created(index, destination.path());
+        }
+        let (sender, lines) = sync_channel(if kind == Kind::Sockets { SAMPLES_MAX } else { LINES_MAX });
+        let stream = Self { index, kind, states: states.clone(), has_begun: false, lines: Some(sender) };
+        let states = states.clone();
+        in_thread("lines", move || {
+            // Nothing is sent if the run never begins.
+            let Ok(first) = lines.recv() else { return };
+            let written = write_lines(&destination, opened.map(|(file, _)| file), iter::once(first).chain(lines));
+            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.words(&error));
+            states.settle(index, written.and_then(|()| publish()).err());
+        })?;
+        Ok(stream)
+    }
+
+    fn write(&mut self, line: String) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.states.begin(self.index);
+        }
+        if self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_err()) {
+            self.states.settle(self.index, Some("its reader is so slow that rows were left out".to_owned()));
+            self.lines = None;
+        }
+    }
+}
+
+/// Compresses a text with gzip. Histograms are compressed already; names and rows of the timeline are not.
+fn compressed(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
+    written.expect("memory can be written to")
+}
+
+fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    run::beside(name, work).map_err(|error| format!("cannot create a thread for it: {}", reason(&error)))
+}
+
+/// Writes lines until the channel closes. `file`: the regular file opened earlier; anything else is opened now, which
+/// may take a while.
+fn write_lines(
+    destination: &Destination,
+    file: Option<File>,
+    lines: impl Iterator<Item = String>,
+) -> Result<(), String> {
+    let is_regular = file.is_some();
+    let opened = file.map_or_else(|| destination.open_special(), |file| destination.empty(&file).map(|()| file));
+    let mut file = opened.map_err(|error| destination.words(&error))?;
+    let mut length = 0;
+    for line in lines {
+        file.write_all(line.as_bytes()).map_err(|error| {
+            // Readers of the file find only whole lines; if truncating fails, it is not a regular file.
+            let is_longer = file.metadata().is_ok_and(|there| there.len() > length);
+            is_longer.then(|| file.set_len(length));
+            destination.words(&error)
+        })?;
+        length += line.len() as u64;
+    }
+    let tampering = if is_regular { destination.tampering(&file, length) } else { None };
+    tampering.map_or(Ok(()), Err)
+}
+
+impl Destination {
+    fn words(&self, error: &io::Error) -> String {
+        words(error, self.path())
+    }
+}
+
+/// Why a file or folder cannot be written and, where known, what to do about it.
+pub fn words(error: &io::Error, path: &Path) -> String {
+    let directory = directory(path);
+    match error.kind() {
+        io::ErrorKind::NotFound if !directory.is_dir() => {
+            format!("there is no directory {directory:?}; create it, or choose another")
+        }
+        io::ErrorKind::NotFound => format!("no file can be created in {directory:?}; choose another"),
+        io::ErrorKind::PermissionDenied => "permission denied; choose a path that you may write to".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "its file system is read-only; choose another".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full; free some space, or choose another".to_owned(),
+        io::ErrorKind::QuotaExceeded => "your disk quota is used up; free some space, or choose another".to_owned(),
+        io::ErrorKind::FileTooLarge => {
+            "it is longer than the limit on the size of files; raise that (ulimit -f)".to_owned()
+        }
+        io::ErrorKind::InvalidFilename => "its name is too long; choose a shorter one".to_owned(),
+        io::ErrorKind::BrokenPipe => "its reader has gone".to_owned(),
+        _ => reason(error),
+    }
+}
+
+/// How long to wait for files to be written.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The files that are not complete, as errors.
+pub fn unwritable(states: &FileStates) -> Vec<Unwritable> {
+    let unwritable = |(Output { path, kind }, reason)| Unwritable { option: kind.option(), path, reason };
+    states.failures().into_iter().map(unwritable).collect()
+}

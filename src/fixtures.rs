@@ -1,0 +1,146 @@
+//! Hand-made plans and outcomes, and distributions with given figures.
+
+#![cfg(test)]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use onrush_plan::Plan;
+use onrush_stats::{
+    Buffers, Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Spread, Statuses, Timeline, Totals,
+};
+
+use crate::judge::Judgement;
+use crate::record::Document;
+use crate::run::host::Facts;
+use crate::run::{Ended, Outcome};
+
+pub use onrush_plan::fixtures::{plan, schedule};
+
+impl Document {
+    /// The document of a run that nobody has judged before.
+    pub fn judged(plan: &Plan, outcome: &Outcome) -> Self {
+        Judgement::of(plan, outcome).document(plan, outcome)
+    }
+}
+
+/// The report of a run below its first lines.
+pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
+    crate::report::closing(&Document::judged(plan, outcome)).unwrap()
+}
+
+/// A run of full length, on one address, with these counters and nothing else.
+pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
+    Outcome {
+        totals: Totals { counters, ..Totals::default() },
+        elapsed: Duration::from_micros(elapsed_us),
+        suspended: Duration::ZERO,
+        ended: Ended::Duration,
+        until: None,
+        backend: "epoll",
+        dropped: Vec::new(),
+        addresses: vec![address("127.0.0.1:8080")],
+        descriptors: None,
+        // 2026-01-31T12:00:00Z
+        started_at: Duration::from_secs(1_769_860_800),
+        timeline: Timeline::default(),
+        stages: Vec::new(),
+        workers: Vec::new(),
+        host: Facts::default(),
+        ports: None,
+        silences: Vec::new(),
+        due_gaps: None,
+        awaited: Vec::new(),
+        stalls: Vec::new(),
+        least_before_ns: None,
+        spread: Spread::default(),
+        buffers: Buffers::default(),
+        transcript: None,
+        batch: 1,
+        known: onrush_plan::secrets::Known::default(),
+        pauses: false,
+        seen: None,
+        sampled: None,
+        pauses_unread: false,
+        breakdown: None,
+        stuck: Vec::new(),
+        spares: Vec::new(),
+    }
+}
+
+/// An outcome without a flaw: `completed` responses of 200 on `connections`, each after 1 ms.
+pub fn flawless(completed: u64, connections: u64) -> Outcome {
+    let counters = Counters {
+        started: completed,
+        completed,
+        batches: completed,
+        slots_opened: connections,
+        // Each request lasts a millisecond, and the next one follows at once.
+        occupancy: Occupancy {
+            in_flight_ns: completed * 1_000_000,
+            busy_ns: completed * 1_000_000,
+            open_ns: completed * 1_000_000,
+            ..Occupancy::default()
+        },
+        ..Counters::default()
+    };
+    let mut outcome = outcome(completed * 1000 / connections, counters);
+    outcome.totals.latency.record_many(1_000_000, completed);
+    (0..completed).for_each(|_| outcome.totals.statuses.record(200));
+    outcome
+}
+
+/// The outcome with all that follows from its latencies, so that its document can be read: as many requests and statuses,
+/// and a timeline.
+pub fn whole(mut outcome: Outcome) -> Outcome {
+    let completed = outcome.totals.latency.count();
+    let counters = &mut outcome.totals.counters;
+    (counters.started, counters.completed) = (completed + counters.failed, completed);
+    outcome.totals.statuses = Statuses::default();
+    (0..completed).for_each(|_| outcome.totals.statuses.record(200));
+    let mut row = RowFigures::default();
+    row.record(&outcome.totals);
+    outcome.timeline = Timeline { rows: vec![row], ..Timeline::default() };
+    outcome.timeline.end(crate::run::nanos(outcome.elapsed));
+    outcome
+}
+
+/// The document of a run of one row, with another number of bytes received: equal runs count once.
+pub fn received(mut document: Document, bytes: u64) -> Document {
+    (document.bytes_received, document.timeline[0].bytes_received) = (bytes, bytes);
+    document
+}
+
+pub fn address(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+/// Records the same failure `times` times.
+pub fn fail(outcome: &mut Outcome, times: u64, phase: Phase, cause: Cause) {
+    (0..times).for_each(|_| outcome.totals.ledger.record(phase, cause, 0, Vec::new));
+}
+
+/// `count` values with this mean, standard deviation and maximum, of which `inside` are within one deviation: one value
+/// is the maximum, the others are all the same inside and all the same outside.
+pub fn shaped(count: u64, inside: u64, mean: f64, stdev: f64, max: f64) -> Distribution<u64> {
+    let (inner, outer) = (inside as f64, (count - inside - 1) as f64);
+    let top = max - mean;
+    let squares = stdev * stdev * (count - 1) as f64 - top * top;
+    // outer·x² + inner·y² = squares, with y = −(top + outer·x) / inner.
+    let (a, b, c) = (outer + outer * outer / inner, outer * top / inner, top * top / inner - squares);
+    let root = (b * b - a * c).sqrt();
+    let x = if (root - b) / a <= top { (root - b) / a } else { (-root - b) / a };
+    let y = -(top + outer * x) / inner;
+    let mut distribution = Distribution::new();
+    distribution.record(max as u64);
+    spread(&mut distribution, mean + x, count - inside - 1);
+    spread(&mut distribution, mean + y, inside);
+    distribution
+}
+
+/// Records the two whole numbers around `value` so often that their mean is `value`.
+fn spread(distribution: &mut Distribution<u64>, value: f64, times: u64) {
+    let above = (value.fract() * times as f64).round() as u64;
+    distribution.record_many(value as u64, times - above);
+    distribution.record_many(value as u64 + 1, above);
+}

@@ -1,0 +1,213 @@
+//! Gathers the evidence for the [`Verdict`] from the plan and the outcome.
+
+use std::time::Duration;
+
+use onrush_plan::{Io, Plan};
+use onrush_stats::{Cause, OpenLoop, Timeline};
+use onrush_text::escape;
+use rustix::io::Errno;
+
+use crate::figures::rate::{counted, rate};
+use crate::figures::silences::silences;
+use crate::run::{Ended, Outcome, nanos};
+use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, SLOW, Target, Thirds, Thread, Verdict};
+
+/// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
+/// (`TCP_DELACK_MIN`), a busy machine for somewhat longer.
+const DELAYED_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
+/// Minimum number of rows in a third of a run.
+const ROWS_PER_THIRD: usize = 3;
+/// The spread of requests over connections is meaningful from this many per connection on.
+const REQUESTS_PER_CONNECTION: u64 = 20;
+
+/// What limited a run; `None` if nothing was measured, or for a single request.
+pub fn verdict(plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
+    let is_none = plan.once || outcome.elapsed.is_zero() || outcome.ended == Ended::NeverBegun;
+    (!is_none).then(|| Verdict::of(evidence(plan, outcome), unseen(plan, outcome)))
+}
+
+fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
+    let seen = outcome.seen.clone().unwrap_or_default();
+    let stalled_ns: u64 = outcome.stalls.iter().map(|gap| gap.length_ns()).sum();
+    Evidence {
+        generator: Generator {
+            threads: threads(plan, outcome),
+            cpus: outcome.host.cpus,
+            stalled_s: figure((stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
+            throttled_s: seen.throttled_s,
+        },
+        load: load(plan, outcome),
+        latency: latency(outcome),
+        network: network(outcome),
+        // A program's name can contain anything.
+        target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
+        machine: Machine { suspended_s: outcome.suspended.as_secs_f64(), ..seen.machine },
+    }
+}
+
+/// What could not be observed.
+fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    if is_simulated(plan) {
+        return vec!["the generator's threads and the network: the run was simulated".to_owned()];
+    }
+    let mut unseen: Vec<String> = match &outcome.seen {
+        Some(seen) => seen.unseen.iter().map(ToString::to_string).collect(),
+        None => vec!["the target and the machine: there was no thread to watch them".to_owned()],
+    };
+    if outcome.totals.sockets.readings == 0 {
+        let why = if plan.way.unix.is_some() { "the run used a Unix socket" } else { "no TCP_INFO could be read" };
+        unseen.push(format!("the network: {why}"));
+    }
+    if outcome.workers.iter().any(|worker| worker.activity.is_none_or(|activity| activity.queued_ns.is_none())) {
+        unseen.push("how long each thread waited for a processor: the kernel does not say".to_owned());
+    }
+    unseen
+}
+
+/// In virtual time there is no processor time to compare with.
+fn is_simulated(plan: &Plan) -> bool {
+    matches!(plan.io, Io::Sim(_))
+}
+
+/// The work of each thread; none in virtual time.
+pub(super) fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
+    if is_simulated(plan) {
+        return Vec::new();
+    }
+    let elapsed_ns = nanos(outcome.elapsed);
+    let activities = outcome.workers.iter().filter_map(|worker| worker.activity);
+    let activities = activities.filter(|activity| activity.wall_ns > 0);
+    activities
+        .map(|activity| {
+            // A thread that had nothing more to do ended before the others.
+            let share = |ns: u64| figure((ns as f64 / activity.wall_ns.max(elapsed_ns) as f64).min(1.0));
+            let worked_ns = activity.cpu_ns().saturating_sub(activity.spun_ns);
+            // A thread queued only to busy-poll is not delayed.
+            let to_work = worked_ns as f64 / activity.cpu_ns().max(1) as f64;
+            let queued_ns = activity.queued_ns.map(|queued_ns| (queued_ns as f64 * to_work) as u64);
+            Thread {
+                busy: share(worked_ns + queued_ns.unwrap_or(0)),
+                queued: queued_ns.map(share),
+                script: share(activity.script_ns),
+            }
+        })
+        .collect()
+}
+
+fn load(plan: &Plan, outcome: &Outcome) -> Load {
+    let counters = &outcome.totals.counters;
+    let occupancy = &counters.occupancy;
+    let elapsed_s = outcome.elapsed.as_secs_f64();
+    let mean = |ns: u64| figure(ns as f64 / 1e9 / elapsed_s);
+    let open_loop = outcome.totals.open_loop.as_deref();
+    let errors = outcome.totals.ledger.totals();
+    let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
+    let without_port =
+        outcome.totals.ledger.rows().iter().filter(|row| row.cause == no_port).map(|row| row.count).sum();
+    let run_ns = nanos(outcome.elapsed);
+    let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
+    let silent_ns: u64 = silences(plan, outcome).iter().map(|(_, heard_ns)| heard_ns).sum();
+    // A connection that was opened later had less time.
+    let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
+    let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
+    Load {
+        elapsed_s,
+        connections: outcome.most_connections(plan),
+        in_flight: mean(occupancy.in_flight_ns),
+        idle: (occupancy.open_ns > 0)
+            .then(|| figure((1.0 - occupancy.busy_ns as f64 / occupancy.open_ns as f64).max(0.0))),
+        missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
+        completed: counters.completed,
+        rate_per_s: figure(rate(counted(outcome), elapsed_s)),
+        asked_per_s: plan
+            .schedule
+            .as_ref()
+            .map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed))),
+        sent: open_loop.map(sent),
+        lateness_p99_us: open_loop.map(|open_loop| figure(open_loop.lateness.percentile(99.0) as f64 / 1e3)),
+        without_port,
+        connect_errors: errors.connect.saturating_sub(without_port),
+        read_errors: errors.read,
+        timeouts: errors.timeout,
+        silent_s: if open_loop.is_none() { figure(silent_ns as f64 / 1e9) } else { 0.0 },
+        quiet_s: figure(quiet_ns(outcome) as f64 / 1e9),
+        silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
+        hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
+        thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
+    }
+}
+
+/// The sum of the silences that no ordinary latency explains.
+fn quiet_ns(outcome: &Outcome) -> u64 {
+    let ordinary_ns = outcome.totals.latency.percentile(50.0).saturating_mul(SLOW);
+    outcome.silences.iter().map(|gap| gap.length_ns()).filter(|length_ns| *length_ns >= ordinary_ns).sum()
+}
+
+/// The share of due requests that were sent.
+fn sent(open_loop: &OpenLoop<u64>) -> f64 {
+    let due = open_loop.due + open_loop.carried;
+    let missed = open_loop.dropped + open_loop.unsent;
+    if due == 0 { 1.0 } else { figure(1.0 - missed as f64 / due as f64) }
+}
+
+fn latency(outcome: &Outcome) -> Option<Latency> {
+    let latency = &outcome.totals.latency;
+    let least_ns = latency.min().into_iter().chain(outcome.least_before_ns).min()?;
+    let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0);
+    let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
+    let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
+    let slow_ns = latency.percentile(50.0).saturating_mul(SLOW).max(1);
+    let slow = latency.values().filter(|(ns, _)| *ns >= slow_ns);
+    let (slow, slow_sum_ns) =
+        slow.fold((0, 0.0), |(count, sum_ns), (ns, more)| (count + more, sum_ns + ns as f64 * more as f64));
+    Some(Latency {
+        mean_us: figure(latency.mean()? / 1e3),
+        min_us: figure(least_ns as f64 / 1e3),
+        calm_us: open_loop.map(|open_loop| figure(open_loop.calm_ns as f64 / open_loop.calm as f64 / 1e3)),
+        p1_us: us(1.0),
+        p50_us: us(50.0),
+        p99_us: us(99.0),
+        delayed: figure(delayed as f64 / latency.count() as f64),
+        slow,
+        slow_mean_us: figure(slow_sum_ns / slow.max(1) as f64 / 1e3),
+        slow_time: figure((slow_sum_ns / latency.sum().max(1) as f64).min(1.0)),
+    })
+}
+
+/// The generator's end of some connections.
+fn network(outcome: &Outcome) -> Option<Network> {
+    let sockets = &outcome.totals.sockets;
+    // Assumes that each connection had the same number of requests.
+    let counters = &outcome.totals.counters;
+    let all_us = (counters.occupancy.open_ns / 1_000).max(1) as f64;
+    let requests = sockets.between_readings_us as f64 / all_us * counters.completed as f64;
+    let lost = (sockets.retransmits + sockets.out_of_order.unwrap_or(0)) as f64;
+    let lost_per_request = if requests > 0.0 { lost / requests } else { 0.0 };
+    Network::of(sockets, lost_per_request)
+}
+
+/// How the rate changed over a run that is long enough.
+fn thirds(timeline: &Timeline) -> Option<Thirds> {
+    let rates: Vec<f64> =
+        timeline.rows.iter().map(|row| row.completed as f64 * 1e9 / timeline.length_ns as f64).collect();
+    // The last row may be short.
+    let (_, rates) = rates.split_last()?;
+    let third = rates.len() / 3;
+    if third < ROWS_PER_THIRD {
+        return None;
+    }
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    // From one second to the next (von Neumann), so that a trend within a third does not count as noise.
+    let variance = |rates: &[f64]| {
+        let steps = rates.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum::<f64>();
+        steps / (2 * (rates.len() - 1)) as f64
+    };
+    let (first, last) = (&rates[..third], &rates[rates.len() - third..]);
+    let error_per_s = ((variance(first) + variance(last)) / third as f64).sqrt();
+    Some(Thirds { first_per_s: figure(mean(first)), last_per_s: figure(mean(last)), error_per_s: figure(error_per_s) })
+}
+
+/// Rounds to four decimals, which is enough for evidence.
+fn figure(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}

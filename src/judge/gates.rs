@@ -1,0 +1,344 @@
+//! Decides whether gates are broken, from the figures that the text shows.
+
+use onrush_plan::Plan;
+use onrush_plan::condition::{Comparison, Condition, Term, Value};
+use onrush_plan::metric::{Metric, Statistic, View};
+use onrush_stats::rank;
+use onrush_text::units;
+
+use super::metric::{total, value};
+use crate::figures::NS_PER_US;
+use crate::figures::bounds::{Bounds, Missing};
+use crate::figures::rate::{asked_by_end_per_s, asked_per_s};
+use crate::record::gate::{Gate, Judged};
+use crate::run::{Ended, Outcome};
+use crate::verdict::Verdict;
+
+/// A line in GitHub's annotation syntax: an error of the workflow, in one line.
+pub fn annotation(line: &str) -> String {
+    let line = line.strip_prefix("onrush: ").unwrap_or(line);
+    format!("::error title=onrush::{}", line.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
+}
+
+/// Judges the gates of a plan, some of which may be about the verdict.
+pub(super) fn gates(plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Gate> {
+    let gate = |condition: &Condition| {
+        let terms = terms(condition, plan, outcome, verdict);
+        Gate { broken: terms.iter().all(|term| term.holds), terms }
+    };
+    plan.show.gates.iter().map(gate).collect()
+}
+
+/// Judges each term of the objective of a search.
+pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Judged> {
+    terms(condition, plan, outcome, verdict)
+}
+
+fn terms(condition: &Condition, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Judged> {
+    condition.terms.iter().map(|term| judge(term, plan, outcome, verdict)).collect()
+}
+
+fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Judged {
+    if let Value::LimitedBy(expected) = term.value {
+        let limited_by = verdict.map(|verdict| verdict.limited_by);
+        let holds = limited_by.is_some_and(|was| (was == expected) == (term.comparison == Comparison::Equal));
+        return Judged { term: term.text.clone(), was: limited_by.map(|was| was.name().to_owned()), holds };
+    }
+    if let Some(judged) = percentile(term, plan, outcome) {
+        return judged;
+    }
+    let figure = value(term.metric, plan, outcome);
+    let total = total(outcome);
+    let is_count = term.metric.about().unit.adds_up();
+    let by_end_per_s = asked_by_end_per_s(plan, outcome).unwrap_or(0.0);
+    let (figure, value) = match term.value {
+        Value::Time(time) => (figure, time.as_nanos() as f64 / NS_PER_US),
+        Value::Number(number) => (figure, number),
+        Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
+        Value::Share(share) => (figure, share),
+        Value::OfAsked(factor) => (figure, factor * by_end_per_s),
+        Value::LimitedBy(_) => (None, 0.0),
+    };
+    let was = figure.map(|figure| match term.value {
+        Value::Time(_) => units::time_us(figure),
+        Value::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
+        Value::Share(_) => share(figure, total),
+        Value::OfAsked(_) => of_asked(figure, asked_per_s(plan, outcome).unwrap_or(0.0), by_end_per_s, outcome.ended),
+        Value::LimitedBy(_) => String::new(),
+        Value::Number(_) if is_count => units::thousands(figure as u64),
+        Value::Number(_) => format!("{figure:.2}"),
+    });
+    let was = was.map(|was| was + &largest(term.metric, outcome.totals.latency.count()));
+    let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
+    Judged { term: term.text.clone(), was, holds }
+}
+
+/// A rate beside the one that it is compared with: the one asked for, or what is left of it without those requests that
+/// could not have had a response by the end.
+fn of_asked(per_s: f64, asked_per_s: f64, by_end_per_s: f64, ended: Ended) -> String {
+    let (asked, late) = (format!("{asked_per_s:.2}"), format!("{:.2}", asked_per_s - by_end_per_s));
+    if late == "0.00" {
+        return format!("{per_s:.2} of {asked} requests/s");
+    }
+    let why = match ended {
+        Ended::Requests => "because nothing was left to send while the last responses came",
+        _ => "because they were due too close to the end to have a response",
+    };
+    format!(
+        "{per_s:.2} of the {by_end_per_s:.2} requests/s that count: of {asked} asked for, {late} are left out, {why}"
+    )
+}
+
+/// A share of all requests; a count where they are few.
+fn share(share: f64, total: f64) -> String {
+    match total as u64 {
+        few if few < units::PERCENT_MIN => units::share((share * total).round() as u64, few),
+        _ => format!("{:.3} % of requests", share * 100.0),
+    }
+}
+
+/// That a percentile is no more than the largest of so many values, if so.
+fn largest(metric: Metric, values: u64) -> String {
+    match metric {
+        Metric::Latency(_, Statistic::Percentile(percent))
+            if percent.value() < 100.0 && rank(percent.value(), values) >= values =>
+        {
+            format!(" (the largest of {})", units::counted(values, "value"))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Judges a percentile of the latency since requests were due, by its upper bound over all that were due: a latency
+/// that may be too long is too long. `None`: the term is about something else, or nothing was measured.
+fn percentile(term: &Term, plan: &Plan, outcome: &Outcome) -> Option<Judged> {
+    let Metric::Latency(view @ (View::Shown | View::Scheduled), Statistic::Percentile(percent)) = term.metric else {
+        return None;
+    };
+    let Value::Time(limit) = term.value else { return None };
+    let bounds = Bounds::of(plan, outcome)?;
+    let mut between = bounds.percentile(percent.value())?;
+    if view == View::Shown && plan.dialect.is_compat() {
+        // What the imitated tool prints is of complete responses.
+        between.lower_ns = (value(term.metric, plan, outcome)? * NS_PER_US).round() as u64;
+        between.upper_ns = between.upper_ns.map(|upper_ns| upper_ns.max(between.lower_ns));
+    }
+    let figure = between.upper_ns.map_or(f64::INFINITY, |upper_ns| upper_ns as f64);
+    let mut was = between.because(Missing::of(plan, outcome, &bounds));
+    if between.upper_ns.is_some() {
+        was += &largest(term.metric, bounds.due());
+    }
+    let holds = term.comparison.holds(figure, limit.as_nanos() as f64);
+    Some(Judged { term: term.text.clone(), was: Some(was), holds })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use onrush_plan::Dialect;
+    use onrush_plan::metric::ErrorKind;
+    use onrush_stats::{Cause, Phase};
+
+    use super::*;
+    use crate::fixtures::{fail, flawless, plan, schedule};
+    use crate::verdict::LimitedBy;
+
+    const URL: &str = "http://127.0.0.1/";
+
+    fn term(metric: Metric, comparison: Comparison, value: Value) -> Term {
+        Term { text: String::new(), metric, comparison, value }
+    }
+
+    /// What a metric was, and whether it is more than a value.
+    fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Value) -> (Option<String>, bool) {
+        let judged = judge(&term(metric, Comparison::More, value), plan, outcome, None);
+        (judged.was, judged.holds)
+    }
+
+    /// 1,000 requests in a second: six got a 503, four a late response, and 20 none.
+    fn flawed() -> Outcome {
+        let mut outcome = flawless(1_000, 1);
+        (0..6).for_each(|_| outcome.totals.statuses.record(503));
+        fail(&mut outcome, 6, Phase::Status, Cause::Status(503));
+        fail(&mut outcome, 20, Phase::Head, Cause::Errno(104));
+        fail(&mut outcome, 4, Phase::Timeout, Cause::Late);
+        (outcome.totals.counters.unsuccessful, outcome.totals.counters.failed) = (10, 20);
+        outcome
+    }
+
+    #[test]
+    fn a_figure_is_the_one_that_the_text_shows() {
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
+        let p99 = Statistic::Percentile("99".parse().unwrap());
+        let ms = |ms| Value::Time(Duration::from_millis(ms));
+        for (metric, value, was, holds) in [
+            (Metric::Latency(View::Shown, p99), ms(1), "1.00ms", false),
+            (Metric::Latency(View::Service, Statistic::Max), ms(0), "1.00ms", true),
+            (Metric::Latency(View::Shown, Statistic::Mean), ms(2), "1.00ms", false),
+            (Metric::Rate, Value::Number(999.0), "1000.00", true),
+            (Metric::Errors, Value::Share(0.029), "3.000 % of requests", true),
+            (Metric::Errors, Value::Share(0.031), "3.000 % of requests", false),
+            (Metric::ErrorsOf(ErrorKind::Read), Value::Number(19.0), "20", true),
+            (Metric::ErrorsOf(ErrorKind::Timeout), Value::Share(0.01), "0.400 % of requests", false),
+            (Metric::ErrorsOf(ErrorKind::Connect), Value::Number(0.0), "0", false),
+            (Metric::Status(503), Value::Number(5.0), "6", true),
+            (Metric::StatusClass(5), Value::Share(0.01), "0.600 % of requests", false),
+        ] {
+            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), holds), "{metric:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn under_a_rate_latencies_count_from_when_requests_were_due_and_errors_are_of_those() {
+        let (mut plan, mut outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(900, 1));
+        plan.schedule = Some(schedule(1_000));
+        outcome.elapsed = Duration::from_secs(1);
+        let open_loop = outcome.totals.open_loop.get_or_insert_default();
+        open_loop.scheduled.record_many(5_000_000, 900);
+        open_loop.censored.record_many(40_000_000, 100);
+        (open_loop.due, open_loop.late, open_loop.dropped, open_loop.unsent) = (1_000, 300, 60, 40);
+        let p = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
+        let zero = Value::Time(Duration::ZERO);
+        for (metric, value, was) in [
+            (Metric::Latency(View::Shown, p("50")), zero, "5.00ms"),
+            (
+                Metric::Latency(View::Scheduled, p("100")),
+                zero,
+                "at least 40.00ms, with no upper bound, because 6 % of the requests due were dropped and 4 % were not sent by \
+                 the end",
+            ),
+            (Metric::Latency(View::Shown, Statistic::Max), zero, "5.00ms"),
+            (Metric::Latency(View::Service, p("99")), zero, "1.00ms"),
+            (Metric::Late, Value::Number(0.0), "300"),
+            (Metric::Dropped, Value::Share(0.05), "6.000 % of requests"),
+            (Metric::Errors, Value::Share(0.0), "10.000 % of requests"),
+            (Metric::Rate, Value::OfAsked(0.8), "900.00 of 1000.00 requests/s"),
+        ] {
+            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");
+        }
+        assert!(!asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95)).1);
+        // Fewer requests being due in an overlong run does not bring it closer to the rate.
+        outcome.totals.open_loop.as_mut().unwrap().due = 900;
+        let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
+        assert_eq!(slow, (Some("900.00 of 1000.00 requests/s".to_owned()), false));
+        let words = |ended| of_asked(60.0, 100.0, 90.0, ended);
+        let asked = "60.00 of the 90.00 requests/s that count: of 100.00 asked for, 10.00 are left out,";
+        assert_eq!(
+            words(Ended::Duration),
+            format!("{asked} because they were due too close to the end to have a response")
+        );
+        assert_eq!(
+            words(Ended::Requests),
+            format!("{asked} because nothing was left to send while the last responses came")
+        );
+    }
+
+    /// What a gate says if this many of the requests failed.
+    const ONE_PERCENT: &str = "at least 2.00ms, with no upper bound, because 1 % of the requests due failed";
+    const TEN_PERCENT: &str = "at least 2.00ms, with no upper bound, because 10 % of the requests due failed";
+
+    #[test]
+    fn a_gate_judges_the_upper_bound_of_a_percentile() {
+        let mut plan = plan(Dialect::Native, URL, 5, 1, 1);
+        plan.schedule = Some(schedule(200));
+        // Of 1,000 requests that were due, this many failed, and one is in flight.
+        let outcome = |failed: u64| {
+            let mut outcome = flawless(999 - failed, 1);
+            outcome.totals.counters.failed = failed;
+            outcome.totals.counters.open_at_end = 1;
+            let open_loop = outcome.totals.open_loop.get_or_insert_default();
+            open_loop.scheduled.record_many(2_000_000, 999 - failed);
+            open_loop.censored.record(200_000);
+            open_loop.in_flight.get_or_insert_default().record(200_000);
+            open_loop.due = 1_000;
+            outcome
+        };
+        let limit = Value::Time(Duration::from_millis(50));
+        let metric = |view, percent: &str| Metric::Latency(view, Statistic::Percentile(percent.parse().unwrap()));
+        for (failed, view, percent, was, breaks) in [
+            (0, View::Shown, "99", "2.00ms", false),
+            (0, View::Shown, "99.99", "2.00ms (the largest of 1,000 values)", false),
+            (9, View::Shown, "99", "2.00ms", false),
+            (10, View::Shown, "99", ONE_PERCENT, true),
+            (100, View::Shown, "99", TEN_PERCENT, true),
+            (100, View::Scheduled, "95", TEN_PERCENT, true),
+            (100, View::Scheduled, "89", "2.00ms", false),
+            // Of requests that were sent and answered.
+            (100, View::Service, "99", "1.00ms", false),
+        ] {
+            let judged = asked(&plan, &outcome(failed), metric(view, percent), limit);
+            assert_eq!(judged, (Some(was.to_owned()), breaks), "{failed} {view:?} p{percent}");
+            // A term that must hold, as in a search, does not hold either.
+            let held =
+                judge(&term(metric(view, percent), Comparison::Less, limit), &plan, &outcome(failed), None).holds;
+            assert_eq!(held, !breaks, "{failed} {view:?} p{percent}");
+        }
+        plan.dialect = Dialect::Wrk2;
+        let judged = asked(&plan, &outcome(100), metric(View::Shown, "99"), limit);
+        assert_eq!(judged, (Some(TEN_PERCENT.to_owned()), true));
+    }
+
+    #[test]
+    fn what_was_never_measured_breaks_no_gate() {
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(0, 1));
+        let metrics = [Metric::Latency(View::Shown, Statistic::Max), Metric::Latency(View::Service, Statistic::Least)];
+        for metric in metrics {
+            assert_eq!(asked(&plan, &outcome, metric, Value::Time(Duration::ZERO)), (None, false));
+        }
+        assert_eq!(asked(&plan, &outcome, Metric::Errors, Value::Share(0.0)), (None, false));
+    }
+
+    #[test]
+    fn of_few_requests_shares_are_counts_and_the_largest_value_is_named() {
+        let plan = plan(Dialect::Native, URL, 1, 1, 1);
+        let mut outcome = flawless(9, 1);
+        outcome.totals.counters.started = 14;
+        outcome.totals.counters.failed = 5;
+        let percentile = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
+        let zero = Value::Time(Duration::ZERO);
+        for (metric, value, was) in [
+            (Metric::Errors, Value::Share(0.01), "5 of 14"),
+            (Metric::Status(200), Value::Share(0.01), "9 of 14"),
+            (Metric::Latency(View::Shown, percentile("80")), zero, "1.00ms"),
+            (Metric::Latency(View::Shown, percentile("99")), zero, "1.00ms (the largest of 9 values)"),
+            (Metric::Latency(View::Shown, percentile("100")), zero, "1.00ms"),
+        ] {
+            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?}");
+        }
+    }
+
+    #[test]
+    fn a_gate_breaks_when_all_its_terms_hold() {
+        let (mut plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
+        let rate = Term { text: "rate>10".to_owned(), ..term(Metric::Rate, Comparison::More, Value::Number(10.0)) };
+        let dead = Term { text: "rate<10".to_owned(), ..term(Metric::Rate, Comparison::Less, Value::Number(10.0)) };
+        let of = |terms: &[&Term]| Condition { terms: terms.iter().map(|term| (*term).clone()).collect() };
+        plan.show.gates = vec![of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
+        let gates = gates(&plan, &outcome, None);
+        assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
+        assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "it was 1000.00".to_owned()));
+        assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
+    }
+
+    #[test]
+    fn a_verdict_is_one_of_a_few_and_no_number() {
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(1_000, 1));
+        let verdict = crate::judge::evidence::verdict(&plan, &outcome);
+        let judged = |comparison, limited_by| {
+            let term = term(Metric::Verdict, comparison, Value::LimitedBy(limited_by));
+            let judged = judge(&term, &plan, &outcome, verdict.as_ref());
+            (judged.was, judged.holds)
+        };
+        let was = Some("connections".to_owned());
+        assert_eq!(judged(Comparison::Equal, LimitedBy::Connections), (was.clone(), true));
+        assert_eq!(judged(Comparison::Unequal, LimitedBy::Connections), (was.clone(), false));
+        assert_eq!(judged(Comparison::Equal, LimitedBy::Target), (was.clone(), false));
+        assert_eq!(judged(Comparison::Unequal, LimitedBy::Target), (was, true));
+    }
+
+    #[test]
+    fn an_annotation_is_one_line_of_the_workflow() {
+        assert_eq!(annotation("onrush: 5 %\nof it"), "::error title=onrush::5 %25%0Aof it");
+    }
+}

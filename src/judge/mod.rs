@@ -1,0 +1,68 @@
+//! The judge: what limited a run, which gates are broken, and what its user should know; each decided once, for
+//! everybody who shows it, writes it or ends with an exit code.
+//!
+//! `evidence` gathers what the verdict rests on, `gates` compares metrics with the conditions of `--fail-if`, and `notes`
+//! has every sentence of doubt. Nothing here measures or prints.
+
+mod evidence;
+mod gates;
+pub(crate) mod metric;
+pub mod notes;
+
+use onrush_plan::Plan;
+
+use crate::record::Document;
+use crate::record::build::shown;
+use crate::record::gate::Gate;
+use crate::run::Outcome;
+use crate::verdict::Verdict;
+
+use evidence::verdict;
+use gates::gates;
+use notes::notes;
+
+pub use gates::{annotation, objective};
+pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places, print_notes};
+
+/// What is decided about a run.
+#[derive(Debug)]
+pub struct Judgement {
+    /// What limited it; `None` if nothing was measured, or for a single request.
+    pub verdict: Option<Verdict>,
+    /// The gates of the plan, in its order.
+    pub gates: Vec<Gate>,
+    /// What the user should know about the result, most important first; none if it is beyond doubt.
+    pub notes: Vec<Note>,
+}
+
+impl Judgement {
+    /// Judges a run.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
+        let verdict = verdict(plan, outcome);
+        let (gates, notes) = (gates(plan, outcome, verdict.as_ref()), notes(plan, outcome, verdict.as_ref()));
+        Self { verdict, gates, notes }
+    }
+
+    /// The verdict if onrush itself was the limit, where `--strict` makes that a failure.
+    pub fn strictly(&self, plan: &Plan) -> Option<&Verdict> {
+        self.verdict.as_ref().filter(|verdict| plan.show.is_strict && verdict.limited_by.is_our_fault())
+    }
+
+    /// The document of the run with this judgement.
+    pub fn document(&self, plan: &Plan, outcome: &Outcome) -> Document {
+        let (verdict, gates, notes) = (self.verdict.clone(), self.all_gates(plan), self.sentences(plan, outcome));
+        Document { verdict, gates, notes, ..Document::of(plan, outcome) }
+    }
+
+    /// The gates as documents have them, with `--strict` as one of them.
+    fn all_gates(&self, plan: &Plan) -> Vec<Gate> {
+        let strict = self.verdict.as_ref().filter(|_| plan.show.is_strict).map(Gate::strict);
+        self.gates.iter().cloned().chain(strict).collect()
+    }
+
+    /// The notes, without those that repeat a figure.
+    fn sentences(&self, plan: &Plan, outcome: &Outcome) -> Vec<String> {
+        let notes = self.notes.iter().filter(|note| !note.is_a_figure());
+        notes.map(|note| shown(plan, outcome, note.in_full())).collect()
+    }
+}

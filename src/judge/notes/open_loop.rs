@@ -1,0 +1,346 @@
+//! Notes on whether a schedule was kept and on how precise the latency since requests were due is.
+
+use std::time::Duration;
+
+use onrush_plan::limits::CONNECTIONS_MAX;
+use onrush_plan::schedule::{Arrivals, CatchUp};
+use onrush_plan::{Dialect, Percent, Plan, Schedule};
+use onrush_stats::silences::GAP_MIN_NS;
+use onrush_stats::{OpenLoop, RowFigures, has_enough_beyond, rank};
+
+use super::Note;
+use crate::figures::bounds::{Between, Bounds, Missing};
+use crate::figures::rate::asked_per_s;
+use crate::judge::evidence::threads;
+use crate::run::{Outcome, nanos};
+
+/// Requests that were late or not sent are worth a note above this percentage.
+const MISSED_PERCENT: u64 = 1;
+/// Threads count as busy from this share of their time.
+const BUSY_SHARE: f64 = 0.95;
+/// A rate is constant if its mean is at least this share of its highest value.
+const CONSTANT: f64 = 0.99;
+/// A latency rises if it is this many times that of the third before: a backlog that grows evenly gives 3 and 1.67.
+const RISES: f64 = 1.3;
+/// A run shorter than this, in seconds, spent its time on its first connections.
+const BUSY_MIN_S: f64 = 0.2;
+/// Requests due while all connections were busy are worth a note from this share of the time …
+const CROWDED_SHARE: f64 = 0.05;
+/// … or from this share of the requests that were late, if those have a note.
+const CROWDED_OF_LATE: f64 = 0.5;
+/// If responses take this many times as long when connections are busy, the target is the bottleneck.
+const SLOWED: f64 = 2.0;
+/// Requests that the warm-up left over are worth a mention from this many per second, which shows in a rate.
+const SHOWN_PER_S: f64 = 0.01;
+/// Waiting for a processor is worth a mention from this share of a thread's time.
+const WAITED: f64 = 0.05;
+
+/// A schedule that was not kept: fewer requests were sent than were due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Behind {
+    /// Requests that were due, including what the warm-up left over.
+    pub due: u64,
+    /// Those of them that the warm-up left over; zero if they are less than a hundredth of a request per second.
+    pub carried: u64,
+    /// Requests that were sent.
+    pub sent: u64,
+    /// The same per second.
+    pub sent_per_s: f64,
+    /// Requests that were due and had not been sent at the end.
+    pub unsent: u64,
+    /// Whether more and more requests waited all the time: the rate was constant, and none was dropped.
+    pub grows: bool,
+    /// The bottleneck, where known.
+    pub bottleneck: Option<Bottleneck>,
+}
+
+/// What kept requests from being sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bottleneck {
+    /// All connections had a request in flight.
+    Connections(Crowded),
+    /// The threads were busy all the time.
+    Threads {
+        /// The number of threads.
+        threads: u64,
+    },
+    /// `--catch-up` limited how fast late requests were made up for.
+    CatchUp(CatchUp),
+}
+
+/// Requests were due while every possible connection had a request in flight or paused for the script.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crowded {
+    /// The share (0 to 1) of the time.
+    pub share: f64,
+    /// The number of connections; `None`: stages set it.
+    pub connections: Option<u64>,
+    /// Whether connections paused for the script.
+    pub pauses: bool,
+    /// What would help.
+    pub remedy: Remedy,
+}
+
+/// What would help where connections are busy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Remedy {
+    /// About this many connections would do.
+    About(u64),
+    /// Not more connections: the more are busy, the longer responses take. Means in nanoseconds.
+    Target {
+        /// While less than half of them had a request in flight.
+        calm_ns: f64,
+        /// All the time.
+        mean_ns: f64,
+    },
+    /// Not more connections: the verdict is that the target was the limit.
+    Verdict,
+    /// Not more connections: the target was silent.
+    Silence,
+    /// Perhaps more connections: there was never a time with few busy ones to compare with.
+    Unknown,
+}
+
+/// A burst of more requests than connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// How many requests.
+    pub requests: u64,
+    /// The maximum number of connections.
+    pub connections: u64,
+    /// The number of connections needed.
+    pub needed: u64,
+    /// Whether stages set the number of connections.
+    pub is_staged: bool,
+}
+
+/// What the verdict says about more connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoreConnections {
+    /// The target was the limit, for a reason that they do not change.
+    Useless,
+    /// Slow responses held those that there were.
+    Useful,
+    /// Nothing.
+    Unknown,
+}
+
+/// What made requests late although connections were free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LateReason {
+    /// onrush was stalled for this long in all, in stalls that no other note mentions.
+    Stalled(Duration),
+    /// A thread waited for a processor for this share (0 to 1) of the time.
+    Waited(f64),
+}
+
+/// A percentile that is not known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Uncertain {
+    /// Which.
+    pub percent: Percent,
+    /// Its bounds.
+    pub between: Between,
+    /// Why there are two.
+    pub missing: Missing,
+}
+
+/// Whether more than a few requests were not sent when they were due.
+pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -> bool {
+    (late + dropped + unsent) * 100 > due * MISSED_PERCENT
+}
+
+/// The notes on a run with a schedule; `silent_ns`: the total length of its silences;
+/// `more`: what its verdict says about more connections.
+pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, more: MoreConnections) -> Vec<Note> {
+    let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
+    let OpenLoop { lateness, late, dropped, due, carried, .. } = open_loop;
+    let slice = plan.schedule.as_ref().and_then(|schedule| schedule.send_slice).filter(|slice| is_sliced(plan, *slice));
+    let sent = lateness.count();
+    let burst = burst(plan, outcome);
+    let crowded = crowded(plan, outcome, open_loop, silent_ns, more);
+    let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
+        late: *late,
+        sent,
+        limit: plan.schedule.as_ref().map(Schedule::late_after).unwrap_or_default(),
+        p99_ns: has_enough_beyond(99.0, sent).then(|| lateness.percentile(99.0)),
+        max_ns: lateness.max().unwrap_or(0),
+        burst,
+        reason: if crowded.is_none() { late_reason(plan, outcome) } else { None },
+    });
+    let in_percentiles = plan.dialect != Dialect::Wrk2;
+    let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: due + carried, in_percentiles });
+    let behind = behind(plan, outcome, open_loop, crowded);
+    let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
+    let uncertain = uncertain(plan, outcome).map(Note::Uncertain);
+    let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
+    [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
+}
+
+/// Why requests were late although connections were free.
+fn late_reason(plan: &Plan, outcome: &Outcome) -> Option<LateReason> {
+    let waited = threads(plan, outcome).iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
+    let waited = (waited >= WAITED).then_some(LateReason::Waited(waited));
+    let Some(stalled) = short_stalls(outcome) else { return waited };
+    // The requests that were due during the stalls, and those that had to wait for them.
+    let explained = 2.0 * stalled.as_secs_f64() / outcome.elapsed.as_secs_f64();
+    let late = outcome.totals.open_loop.as_deref().map_or(0.0, |all| all.late as f64 / all.lateness.count() as f64);
+    waited.filter(|_| late > explained).or(Some(LateReason::Stalled(stalled)))
+}
+
+/// Whether the latency rose in every third of the run, as a backlog makes it.
+fn rises(outcome: &Outcome) -> bool {
+    let rows = &outcome.timeline.rows;
+    let third = rows.len() / 3;
+    let mean = |rows: &[RowFigures]| {
+        let (sum_ns, count) = rows
+            .iter()
+            .fold((0, 0), |(sum_ns, count), row| (sum_ns + row.scheduled.sum_ns, count + row.scheduled.count()));
+        sum_ns as f64 / count.max(1) as f64
+    };
+    let thirds: Vec<f64> = rows.chunks_exact(third.max(1)).take(3).map(mean).collect();
+    thirds.len() == 3 && thirds.windows(2).all(|pair| pair[1] > RISES * pair[0])
+}
+
+/// The sum of the stalls, if all were too short for a note of their own and it may explain why requests were late.
+fn short_stalls(outcome: &Outcome) -> Option<Duration> {
+    let lengths = || outcome.stalls.iter().map(|gap| gap.length_ns());
+    let sum = Duration::from_nanos(lengths().sum());
+    let matters = sum.as_nanos() * 100 > outcome.elapsed.as_nanos() * u128::from(MISSED_PERCENT);
+    (matters && lengths().all(|length_ns| length_ns < GAP_MIN_NS)).then_some(sum)
+}
+
+/// Whether a slice ends while the run is measured; requests due after the last end are sent when they are due.
+fn is_sliced(plan: &Plan, slice: Duration) -> bool {
+    let Some(duration) = plan.stop.duration else { return true };
+    let last_ns = nanos(plan.warmup + duration).saturating_sub(1);
+    last_ns - last_ns % nanos(slice) > nanos(plan.warmup)
+}
+
+fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Option<Crowded>) -> Option<Behind> {
+    let OpenLoop { lateness, due, carried, dropped, unsent, .. } = open_loop;
+    let evidence = &outcome.totals.activity;
+    let elapsed_s = outcome.elapsed.as_secs_f64();
+    if (dropped + unsent) * 100 <= due * MISSED_PERCENT || elapsed_s == 0.0 {
+        return None;
+    }
+    let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
+    let bottleneck = if elapsed_s < BUSY_MIN_S {
+        None
+    } else if worked_ns as f64 >= BUSY_SHARE * evidence.wall_ns as f64 && evidence.wall_ns > 0 {
+        Some(Bottleneck::Threads { threads: u64::from(plan.load.threads) })
+    } else {
+        held_back(plan, open_loop).or(crowded.map(Bottleneck::Connections))
+    };
+    let by_schedule_per_s = asked_per_s(plan, outcome)?;
+    let [sent_per_s, carried_per_s] = [lateness.count(), *carried].map(|requests| requests as f64 / elapsed_s);
+    // A backlog of one silence does not grow afterwards, and one that is caught up with shrinks.
+    let is_overload = match bottleneck {
+        Some(Bottleneck::Connections(crowded)) => crowded.remedy != Remedy::Silence,
+        Some(Bottleneck::Threads { .. }) => true,
+        Some(Bottleneck::CatchUp(_)) | None => false,
+    };
+    let is_constant = by_schedule_per_s >= CONSTANT * plan.schedule.as_ref()?.most_per_second();
+    let grows = is_overload && is_constant && rises(outcome) && *dropped == 0 && unsent > carried;
+    Some(Behind {
+        due: due + carried,
+        carried: if carried_per_s < SHOWN_PER_S { 0 } else { *carried },
+        sent: lateness.count(),
+        sent_per_s,
+        unsent: *unsent,
+        grows,
+        bottleneck,
+    })
+}
+
+/// Whether `--catch-up` alone held back most of the requests that were not sent.
+fn held_back(plan: &Plan, open_loop: &OpenLoop<u64>) -> Option<Bottleneck> {
+    let factor = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat())?.catch_up?;
+    (2 * open_loop.held_back > open_loop.unsent + open_loop.dropped).then_some(Bottleneck::CatchUp(factor))
+}
+
+/// Whether requests waited because all connections were busy, and what would help.
+fn crowded(
+    plan: &Plan,
+    outcome: &Outcome,
+    open_loop: &OpenLoop<u64>,
+    silent_ns: u64,
+    more: MoreConnections,
+) -> Option<Crowded> {
+    let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
+    let share = open_loop.all_busy_ns as f64 / threads_ns;
+    let latency = &outcome.totals.latency;
+    let schedule = plan.schedule.as_ref()?;
+    let late_share = open_loop.late as f64 / open_loop.lateness.count().max(1) as f64;
+    let noted = if late_share * 100.0 > MISSED_PERCENT as f64 { CROWDED_OF_LATE * late_share } else { 1.0 };
+    let least_share = CROWDED_SHARE.min(noted);
+    if threads_ns == 0.0 || share < least_share || latency.count() == 0 {
+        return None;
+    }
+    let most = outcome.most_connections(plan);
+    let connections = plan.levels.is_none().then_some(most);
+    // Responses after a silence do not show how long responses take.
+    let mean_ns = latency.sum().saturating_sub(u128::from(most * silent_ns)) as f64 / latency.count() as f64;
+    let calm_ns = open_loop.calm_ns as f64 / open_loop.calm as f64;
+    // By Little's law, if the target keeps its speed, plus a margin, because connections do not become free evenly.
+    let batch = outcome.batch.max(1) as f64;
+    let pause_ns = open_loop.paused_ns as f64 * batch / open_loop.lateness.count().max(1) as f64;
+    let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
+    let taken = batches_per_ns * (mean_ns + pause_ns);
+    let on_average = taken + 2.0 * taken.sqrt();
+    // If there were too few only for a while: one for each request that waited then.
+    let is_passing = open_loop.unsent * 100 <= open_loop.due * MISSED_PERCENT && silent_ns == 0;
+    let due = open_loop.due as f64 / batch;
+    let waited = connections
+        .filter(|_| is_passing)
+        .map_or(0.0, |connections| connections as f64 + (batches_per_ns * open_loop.all_busy_max_ns as f64).min(due));
+    let needed = on_average.max(waited).ceil() as u64;
+    let heard_share = share - silent_ns as f64 * f64::from(plan.load.threads) / threads_ns;
+    let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {
+        _ if heard_share < least_share => Remedy::Silence,
+        _ if open_loop.calm == 0 => Remedy::Unknown,
+        _ if mean_ns > SLOWED * calm_ns && more != MoreConnections::Useful => Remedy::Target { calm_ns, mean_ns },
+        _ if more == MoreConnections::Useless => Remedy::Verdict,
+        CONNECTIONS_MAX.. => Remedy::Unknown,
+        // The stages do reach this number, but not at the right time.
+        needed if needed <= most => Remedy::Unknown,
+        needed => Remedy::About(needed),
+    };
+    Some(Crowded { share: share.min(1.0), connections, pauses: open_loop.paused_ns > 0, remedy })
+}
+
+/// Whether a burst has more requests than the connections can take, one batch each.
+fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
+    let schedule = plan.schedule.as_ref()?;
+    let Arrivals::Burst(size) = schedule.arrivals else { return None };
+    let requests = size.get().div_ceil(schedule.part.of);
+    let needed = requests.div_ceil(outcome.batch.max(1) as u64);
+    let connections = outcome.most_connections(plan);
+    (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
+}
+
+/// The first percentile that is not known, ignoring those that are one of the few largest values or, if they were asked
+/// for, the largest. A few requests that were due in the last instant and had not been sent make none doubtful.
+fn uncertain(plan: &Plan, outcome: &Outcome) -> Option<Uncertain> {
+    if plan.dialect == Dialect::Wrk2 {
+        return None;
+    }
+    let bounds = Bounds::of(plan, outcome)?;
+    let missing = Missing::of(plan, outcome, &bounds);
+    let Missing { due, failed, abandoned, dropped, unsent, hanging } = missing;
+    if failed + abandoned + dropped + hanging == 0 && unsent * 100 <= due * MISSED_PERCENT {
+        return None;
+    }
+    let mut percents = Percent::asked_or_usual(plan.show.percents.as_deref());
+    let is_asked = plan.show.percents.is_some();
+    percents.retain(|percent| match percent.value() {
+        value if is_asked => rank(value, due) < due,
+        value => has_enough_beyond(value, due),
+    });
+    percents.sort_unstable();
+    let uncertain = |percent: Percent| {
+        let between = bounds.percentile(percent.value()).filter(|between| !between.is_known())?;
+        Some(Uncertain { percent, between, missing })
+    };
+    percents.into_iter().find_map(uncertain)
+}

@@ -1,0 +1,344 @@
+//! Every note, with the outcome that causes it.
+
+mod failures;
+mod flight;
+mod open_loop;
+mod order;
+mod silences;
+mod until;
+
+use onrush_plan::{Dialect, Plan};
+use onrush_proto::Error;
+use onrush_stats::buffers::{Buffers, Sizes};
+use onrush_stats::{Cause, Counters, Distribution, Negotiated, Occupancy, Phase, ProxyFailure};
+
+use super::*;
+use crate::fixtures::{address, fail, flawless, outcome, plan};
+use crate::judge::Judgement;
+use crate::run::{Breakdown, Ended, Outcome};
+
+fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    Judgement::of(plan, outcome).notes
+}
+
+/// The notes on an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
+fn said(outcome: &Outcome) -> Vec<String> {
+    said_of(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome)
+}
+
+fn said_of(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+    notes(plan, outcome).iter().map(Note::in_full).collect()
+}
+
+/// 100,000 responses after 1 ms each on 10 connections in 10 seconds: beyond doubt.
+fn good() -> Outcome {
+    flawless(100_000, 10)
+}
+
+/// An outcome with these silences, in milliseconds.
+fn silent(gaps_ms: &[(u64, u64)]) -> Outcome {
+    let mut outcome = good();
+    let gap = |&(from_ms, until_ms): &(u64, u64)| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
+    outcome.silences = gaps_ms.iter().map(gap).collect();
+    outcome
+}
+
+#[test]
+fn a_good_run_needs_no_words() {
+    assert_eq!(said(&good()), Vec::<String>::new());
+}
+
+#[test]
+fn a_buffer_that_the_kernel_capped_is_said() {
+    let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
+    (plan.way.socket.rcvbuf, plan.way.socket.sndbuf) = (Some(16_777_216), Some(1));
+    // The kernel has a minimum size, so a smaller request is not capped.
+    outcome.buffers =
+        Buffers { rcvbuf: Some(Sizes { min: 8_388_608, max: 33_554_432 }), sndbuf: Some(Sizes::of(4_608)) };
+    let words = "--rcvbuf: connections had 4,194,304 bytes, not 16,777,216: net.core.rmem_max allows no more; \
+                 'sysctl -w net.core.rmem_max=16777216' raises it";
+    assert_eq!(said_of(&plan, &outcome), [words]);
+    outcome.buffers.rcvbuf = Some(Sizes::of(33_554_432));
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    plan.way.socket.sndbuf = Some(262_144);
+    assert!(said_of(&plan, &outcome)[0].contains("net.core.wmem_max"));
+    outcome.buffers = Buffers::default();
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "there was no connection");
+}
+
+#[test]
+fn pauses_of_a_script_that_are_no_times_or_too_long_are_said() {
+    let mut outcome = good();
+    (outcome.pauses, outcome.pauses_unread) = (true, true);
+    let words =
+        "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
+    assert_eq!(said(&outcome), [words]);
+    outcome.pauses_unread = false;
+    outcome.totals = onrush_stats::Totals {
+        counters: Counters { slots_opened: 10, ..Counters::default() },
+        ..onrush_stats::Totals::default()
+    };
+    let words = "no request was sent: the script's delay() asked for pauses longer than the run, or longer than the \
+                 connections stayed open";
+    assert_eq!(said(&outcome), [words]);
+    outcome.pauses = false;
+    assert_eq!(said(&outcome), ["no request could be sent"]);
+}
+
+#[test]
+fn a_script_that_saw_too_little_is_said() {
+    let mut outcome = good();
+    outcome.totals.counters.cut_bodies = 1;
+    assert_eq!(
+        said(&outcome),
+        [
+            "the script saw only the beginning of 1 body: all bodies being received share 256 MiB; use fewer connections \
+          (-c), or drop the third parameter of response()"
+        ]
+    );
+}
+
+#[test]
+fn time_that_was_up_before_all_requests_were_sent_is_said() {
+    let (mut outcome, mut plan) = (good(), plan(Dialect::Native, "http://h/", 10, 2, 10));
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    plan.stop.requests = Some(1_000_000);
+    let words = "the run ended after 10.00s with only 100,000 of 1,000,000 requests completed: use a longer -d";
+    assert_eq!(said_of(&plan, &outcome), [words]);
+    outcome.breakdown = Some(Breakdown::Exit(0));
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "it did not come to that");
+    (outcome.breakdown, outcome.ended) = (None, Ended::Requests);
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+}
+
+#[test]
+fn the_first_request_of_a_batch_is_not_taken_for_all_of_it() {
+    let (mut outcome, mut plan) = (flawless(1, 1), plan(Dialect::Native, "http://h/", 10, 1, 1));
+    outcome.batch = 3;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    plan.once = true;
+    let words = "this is the first of 3 requests that the script sends at once; the others were not sent";
+    assert_eq!(said_of(&plan, &outcome), [words]);
+}
+
+#[test]
+fn waiting_for_a_server_that_does_not_close_limits_the_load() {
+    let mut outcome = good();
+    let counters = &mut outcome.totals.counters;
+    counters.occupancy.busy_ns = 60_000_000_000;
+    counters.occupancy.leaving_ns = 35_000_000_000;
+    assert_eq!(
+        said(&outcome),
+        [
+            "only 6.0 of 10 connections had a request in flight on average: 3.5 were waiting for the server to close them, \
+          0.5 were idle between a response and the next request"
+        ]
+    );
+}
+
+#[test]
+fn all_threads_that_never_came_back_are_named() {
+    let mut outcome = good();
+    assert_eq!(crate::failure::incomplete(&outcome), None);
+    outcome.stuck = vec![(1, "response"), (2, "delay"), (3, "response")];
+    outcome.breakdown = Some(Breakdown::Exit(7));
+    let words = "the script called os.exit(7); thread 2 is still in the script's delay() more than a second after the \
+                 end of the run: what it measured last is missing from the report; look for an endless loop in \
+                 delay(); threads 1, 3 are still in the script's response() more than a second after the end of the \
+                 run: what they measured last is missing from the report; look for an endless loop in response()";
+    assert_eq!(crate::failure::incomplete(&outcome).as_deref(), Some(words));
+}
+
+#[test]
+fn resumed_sessions_are_said_where_handshakes_are_a_part_of_the_load() {
+    let mut outcome = good();
+    for answer in 0..1_002 {
+        outcome.totals.handshakes.record(Negotiated::default(), answer > 1);
+    }
+    assert_eq!(said(&outcome), Vec::<String>::new(), "one for a hundred responses");
+    outcome.totals.handshakes.record(Negotiated::default(), true);
+    assert_eq!(
+        said(&outcome),
+        [
+            "1,001 of 1,003 TLS handshakes resumed an earlier session, which costs less than the full handshake of a new \
+             client: --tls-resume off makes all of them full"
+        ]
+    );
+}
+
+#[test]
+fn of_threads_that_never_came_back_it_is_not_said_that_they_did_nothing() {
+    let mut outcome = outcome(10_000_000, Counters::default());
+    assert_eq!(said(&outcome).len(), 2);
+    outcome.stuck = vec![(1, "request"), (2, "request")];
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}
+
+#[test]
+fn connections_that_never_lived_are_counted_with_the_reason() {
+    let mut outcome = flawless(100_000, 10);
+    outcome.totals.counters.slots_opened = 7;
+    assert_eq!(said(&outcome), ["only 7 of 10 connections were established before the run ended"]);
+    // There is room for none beside the threads, so that this is known before the run.
+    outcome.descriptors = Some(Shortage { needed: 2_060, hard: 24 });
+    let files =
+        "the limit is 24 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
+    assert_eq!(said(&outcome), [format!("only 7 of 10 connections were established: {files}")]);
+    let foretold = |outcome: &Outcome| {
+        let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome);
+        notes.iter().filter(|note| note.is_foretold()).count()
+    };
+    assert_eq!(foretold(&outcome), 0);
+    outcome.totals.counters.slots_opened = 2;
+    assert_eq!(foretold(&outcome), 1);
+    outcome.totals.counters.slots_opened = 7;
+    // The imitated tools try, and the limit may not be reached.
+    let as_wrk = |outcome: &Outcome| said_of(&plan(Dialect::Wrk, "http://h/", 10, 2, 10), outcome);
+    assert_eq!(as_wrk(&outcome), ["only 7 of 10 connections were established before the run ended"]);
+    fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
+    assert_eq!(as_wrk(&outcome)[0], format!("only 7 of 10 connections were established: {files}"));
+    assert!(
+        as_wrk(&outcome)[1].ends_with("too many open files (EMFILE) (0.0 s into the run)"),
+        "{:?}",
+        as_wrk(&outcome)
+    );
+    outcome.descriptors = None;
+    assert_eq!(said(&outcome)[0], "only 7 of 10 connections were established");
+    assert!(said(&outcome)[1].ends_with("raise the limit with 'ulimit -n 46'"), "{:?}", said(&outcome));
+    outcome.totals.counters.slots_opened = 0;
+    assert_eq!(said(&outcome)[0], "none of the 10 connections was established");
+    let one =
+        Note::FewerConnections { opened: 0, asked: 1, shortage: None, foretold: false, failures: true, staged: false };
+    assert_eq!(one.to_string(), "the connection was not established");
+}
+
+#[test]
+fn connections_that_no_request_needed_are_not_missed() {
+    let mut outcome = flawless(100_000, 10);
+    outcome.totals.counters.slots_opened = 7;
+    outcome.ended = Ended::Requests;
+    assert_eq!(said(&outcome), Vec::<String>::new());
+}
+
+/// 100,000 responses with these statuses.
+fn answering(statuses: &[(u16, u64)], location: Option<&str>) -> Outcome {
+    let mut outcome = good();
+    outcome.totals.statuses.clear();
+    for &(status, times) in statuses {
+        (0..times).for_each(|_| outcome.totals.statuses.record(status));
+    }
+    outcome.totals.location = location.map(str::to_owned);
+    outcome
+}
+
+#[test]
+fn statuses_are_counted_when_a_class_beside_2xx_exceeds_a_hundredth() {
+    assert_eq!(said(&answering(&[(200, 99_000), (503, 1_000)], None)), Vec::<String>::new());
+    let sentence = "of 100,000 responses, 98,999 were 200 and 1,001 were 503";
+    assert_eq!(said(&answering(&[(200, 98_999), (503, 1_001)], None)), [sentence]);
+    let sentence = "of 100,000 responses, 90,000 were 404, 9,000 were 200, 600 were 500 and 400 were 502";
+    assert_eq!(said(&answering(&[(404, 90_000), (200, 9_000), (500, 600), (502, 400)], None)), [sentence]);
+    let many: Vec<(u16, u64)> = (400..410).map(|status| (status, 10_000)).collect();
+    let sentence = "of 100,000 responses, 10,000 were 400, 10,000 were 401, 10,000 were 402, 10,000 were 403, 10,000 were \
+                    404, 10,000 were 405 and 40,000 had other statuses";
+    assert_eq!(said(&answering(&many, None)), [sentence]);
+}
+
+#[test]
+fn a_measured_redirect_is_said_with_its_destination() {
+    let all = answering(&[(301, 100_000)], Some("https://h/\x1b[2J"));
+    assert_eq!(said(&all), ["all 100,000 responses were 301 to https://h/\\x1b[2J: you measured the redirect"]);
+    let some = answering(&[(200, 60_000), (302, 40_000)], Some("/login"));
+    assert_eq!(said(&some), ["of 100,000 responses, 60,000 were 200 and 40,000 were 302; a redirect leads to /login"]);
+    let none = answering(&[(304, 100_000)], None);
+    assert_eq!(said(&none), ["all 100,000 responses were 304: --once shows one in full"]);
+    let broken = answering(&[(500, 100_000)], None);
+    assert_eq!(said(&broken), ["all 100,000 responses were 500: --once shows one in full"]);
+}
+
+#[test]
+fn an_address_that_was_left_out_is_named_with_those_that_were_not() {
+    let mut outcome = good();
+    outcome.dropped = vec![(address("[::1]:8080"), 111)];
+    let sentence =
+        "[::1]:8080 was left out: connection refused (ECONNREFUSED) at the start; the load went to 127.0.0.1:8080";
+    assert_eq!(said(&outcome), [sentence]);
+}
+
+#[test]
+fn an_early_end_is_said_with_its_time() {
+    let mut outcome = good();
+    outcome.ended = Ended::Signal;
+    assert_eq!(said(&outcome), ["interrupted after 10.00s of 10s: the report covers only that time"]);
+    outcome.ended = Ended::StayedAway;
+    outcome.totals.counters.started = 100_000;
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.stop.requests = Some(1_000_000);
+    let sentence = "the target was unreachable for 30s: the run ended after 100,000 of 1,000,000 requests";
+    assert_eq!(notes(&plan, &outcome)[0].to_string(), sentence);
+}
+
+#[test]
+fn latencies_beyond_an_hour_are_counted() {
+    let mut outcome = good();
+    outcome.totals.latency.record_many(u64::MAX, 3);
+    assert_eq!(said(&outcome)[0], "3 responses took longer than an hour: recorded as one hour");
+}
+
+#[test]
+fn wrks_mean_is_said_when_it_is_asked_for() {
+    // 100 us apart: a stall of 350 us makes a mean of 80 us, and wrk would add 250 us and 150 us.
+    let counters = Counters { started: 10, completed: 10, batches: 10, slots_opened: 1, ..Counters::default() };
+    let mut outcome = outcome(1_000, counters);
+    outcome.totals.latency.record_many(50_000, 9);
+    outcome.totals.latency.record(350_000);
+    let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    plan.show.verbose = true;
+    assert_eq!(said_of(&plan, &outcome), ["latency as measured; wrk would print Avg 100.00us: see docs/measuring.md"]);
+    // A stall of 950 us, and wrk would add 850 us, 750 us and so on.
+    outcome.totals.latency = Distribution::new();
+    outcome.totals.latency.record_many(5_000, 9);
+    outcome.totals.latency.record(950_000);
+    let notes = notes(&plan, &outcome);
+    let [note @ Note::Rewritten { mean_us }] = &notes[..] else { panic!("{notes:?}") };
+    assert!(note.is_a_figure() && *mean_us > 2.0 * 99.5, "{note}");
+    plan.show.verbose = false;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "twice the measured mean, and still not asked for");
+    plan.dialect = Dialect::Wrk;
+    plan.show.verbose = true;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+}
+
+/// The notes on a single request.
+fn said_once(outcome: &Outcome) -> Vec<String> {
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 1);
+    plan.once = true;
+    plan.show.verbose = true;
+    said_of(&plan, outcome)
+}
+
+#[test]
+fn what_is_said_about_one_request_fits_one_request() {
+    let answered = |status, location: Option<&str>| {
+        let mut outcome = flawless(1, 1);
+        outcome.totals.statuses.clear();
+        outcome.totals.statuses.record(status);
+        outcome.totals.location = location.map(str::to_owned);
+        outcome
+    };
+    assert_eq!(said_once(&answered(200, None)), Vec::<String>::new());
+    assert_eq!(said_once(&answered(403, None)), ["the response was 403: a run would measure the error page"]);
+    assert_eq!(said_once(&answered(301, Some("/a"))), ["the response was 301 to /a: a run would measure the redirect"]);
+    assert_eq!(said_once(&answered(304, None)), ["the response was 304"]);
+    let counters = Counters { started: 1, slots_opened: 1, ..Counters::default() };
+    let mut failed = outcome(1_000, Counters { failed: 1, ..counters });
+    fail(&mut failed, 1, Phase::Head, Cause::Protocol(Error::ClosedInHead));
+    let sentence = "read: closed by the server inside a response head; the server's log may say why";
+    assert_eq!(said_once(&failed), [sentence]);
+    let mut silent = outcome(30_000_000, Counters { abandoned: 1, ..counters });
+    silent.totals.censored.get_or_insert_default().record(30_000_000_000);
+    assert_eq!(said_once(&silent), ["the request got no complete response: it was abandoned after 30.00s"]);
+    let unsent = outcome(1_000, Counters::default());
+    assert_eq!(said_once(&unsent), ["no request could be sent"]);
+}

@@ -1,0 +1,553 @@
+//! The notes on a schedule that was not kept, and on unknown percentiles.
+
+use std::num::NonZeroU64;
+
+use onrush_plan::levels::{self, Levels};
+use onrush_plan::schedule::{Arrivals, CatchUp};
+use onrush_plan::{Part, Schedule};
+use onrush_stats::latencies::bin_of;
+use onrush_stats::{Activity, Latencies, OpenLoop, RowFigures};
+
+use super::*;
+use crate::fixtures::schedule;
+use crate::judge::notes::open_loop::MoreConnections;
+use crate::run::WorkerShare;
+
+const MS: u64 = 1_000_000;
+
+/// 10 seconds in which 10,000 requests were due; all of them were sent at once and completed after a millisecond.
+fn kept() -> Outcome {
+    let mut outcome = flawless(10_000, 1);
+    outcome.totals.counters.slots_opened = 10;
+    let open_loop = outcome.totals.open_loop.get_or_insert_default();
+    open_loop.scheduled.record_many(MS, 10_000);
+    open_loop.lateness.record_many(20_000, 10_000);
+    open_loop.due = 10_000;
+    outcome
+}
+
+fn changed(change: impl FnOnce(&mut OpenLoop<u64>)) -> Outcome {
+    let mut outcome = kept();
+    change(outcome.totals.open_loop.as_mut().unwrap());
+    outcome
+}
+
+#[test]
+fn a_schedule_that_was_kept_needs_no_words() {
+    assert_eq!(said(&kept()), Vec::<String>::new());
+    // 1 % is not more than that.
+    assert_eq!(said(&changed(|open_loop| open_loop.late = 100)), Vec::<String>::new());
+    assert_eq!(said(&changed(|open_loop| (open_loop.due, open_loop.unsent) = (10_100, 100))), Vec::<String>::new());
+}
+
+#[test]
+fn closing_idle_connections_raises_no_doubt() {
+    let mut outcome = kept();
+    let counters = &mut outcome.totals.counters;
+    counters.idle_closed = 100;
+    let occupancy = &mut counters.occupancy;
+    // Four of ten connections wait before they reconnect.
+    (occupancy.busy_ns, occupancy.open_ns, occupancy.waiting_ns) = (1_000 * MS, 60_000 * MS, 40_000 * MS);
+    assert_eq!(said(&outcome), Vec::<String>::new(), "1 % is not more than that");
+    outcome.totals.counters.idle_closed = 117;
+    let words = "the server closed idle connections 117 times; onrush reconnected";
+    assert_eq!(said(&outcome), [words]);
+    let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
+    assert_eq!(said_of(&wrk2, &outcome), Vec::<String>::new(), "where those are errors");
+    outcome.totals.open_loop.as_mut().unwrap().late = 101;
+    assert!(said(&outcome)[0].contains("4.0 were waiting to reconnect"), "{:?}", said(&outcome));
+}
+
+#[test]
+fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
+    let mut outcome = changed(|_| ());
+    outcome.silences = vec![Gap { from_ns: 2_000 * MS, until_ns: 4_000 * MS }];
+    outcome.totals.latency.record_many(1_000 * MS, 3_000);
+    assert_eq!(said(&outcome), ["no response from 2.0 s to 4.0 s"]);
+    outcome.totals.latency.record_many(1_000 * MS, 9_000);
+    assert!(!said(&outcome).concat().contains("no response"), "{:?}", said(&outcome));
+}
+
+#[test]
+fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
+    let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s); 6,000 were still unsent at the end";
+    assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
+    let mut working = behind();
+    working.totals.activity = Activity { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Activity::default() };
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): the 2 threads were always busy; add threads (-t) \
+                 or machines";
+    let waiting = "6,000 were still unsent at the end";
+    assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; {waiting}")]);
+    working.totals.activity.spun_ns = 10_000 * MS;
+    assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
+    working.totals.activity.spun_ns = 0;
+    working.elapsed = Duration::from_millis(100);
+    assert!(
+        !said_of(&with_rate(1_600), &working)[0].contains("threads"),
+        "a run that is over before it has connections says nothing of threads"
+    );
+    // With -n all are due long before such a run ends.
+    let mut few = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_200, 200));
+    few.elapsed = Duration::from_secs(40);
+    assert_eq!(said_of(&with_rate(1_600), &few)[0], "only 10,000 of 10,200 due requests were sent (250/s)");
+}
+
+#[test]
+fn latencies_that_rise_all_the_time_depend_on_the_length_of_the_run() {
+    let of = |seconds: [u64; 6]| {
+        let mut outcome = changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
+        outcome.totals.activity = Activity { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Activity::default() };
+        let row = |seconds: u64| {
+            let ns = seconds * 1_000 * MS;
+            let scheduled = Latencies { sum_ns: u128::from(ns), max_ns: ns, bins: vec![(bin_of(ns), 1)] };
+            RowFigures { scheduled, ..RowFigures::default() }
+        };
+        outcome.timeline.rows = seconds.into_iter().map(row).collect();
+        said_of(&with_rate(1_600), &outcome).remove(0)
+    };
+    let grows = ", so latencies grow with the length of the run";
+    assert!(of([1, 2, 3, 4, 5, 6]).ends_with(grows), "{}", of([1, 2, 3, 4, 5, 6]));
+    assert!(!of([1, 9, 1, 9, 1, 9]).ends_with(grows), "it is slow at times");
+    assert!(!of([1, 2, 3, 3, 3, 3]).ends_with(grows), "the backlog stays as it is");
+}
+
+#[test]
+fn what_a_warm_up_left_over_was_asked_for_too() {
+    let outcome = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (8_000, 6_000, 4_000));
+    let words = "only 10,000 of 14,000 due requests were sent (1,000/s); 6,000 of those due were left over from the \
+                 warm-up; 4,000 were still unsent at the end";
+    assert_eq!(said_of(&with_rate(800), &outcome)[0], words);
+    // A request in a hundred seconds does not show in the rate.
+    let mut long = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (13_999, 1, 4_000));
+    long.elapsed = Duration::from_secs(101);
+    let words = "only 10,000 of 14,000 due requests were sent (99.01/s); 4,000 were still unsent at the end";
+    assert_eq!(said_of(&with_rate(140), &long)[0], words);
+}
+
+#[test]
+fn one_request_that_waits_at_the_end_is_one() {
+    let one = changed(|open_loop| (open_loop.due, open_loop.dropped, open_loop.unsent) = (11_000, 999, 1));
+    let said = said_of(&with_rate(1_100), &one);
+    assert!(said[0].ends_with("; 1 was still unsent at the end"), "{said:?}");
+}
+
+#[test]
+fn connections_without_a_due_request_are_not_said_to_pause() {
+    let mut outcome = changed(|_| ());
+    outcome.pauses = true;
+    // Ten of them, nine of which have nothing to send.
+    outcome.totals.counters.occupancy.open_ns *= 10;
+    assert_eq!(said_of(&with_rate(1_000), &outcome), Vec::<String>::new());
+    // In a closed loop they do.
+    outcome.totals.open_loop = None;
+    assert!(said(&outcome)[0].contains("9.0 were pausing for the script"), "{:?}", said(&outcome));
+}
+
+#[test]
+fn a_run_in_which_nothing_was_due_blames_nobody() {
+    let mut outcome = changed(|open_loop| *open_loop = OpenLoop::default());
+    outcome.totals.counters = Counters { slots_opened: 10, ..Counters::default() };
+    let words = "no request was due while the run was measured: use a longer run or a higher rate";
+    assert_eq!(said(&outcome), [words]);
+    outcome.totals.open_loop.as_mut().unwrap().due = 1;
+    assert_eq!(said(&outcome)[0], "no request could be sent");
+}
+
+/// Requests were due at a rate, with all ten connections busy for `busy_s` of ten seconds; responses took 10 ms.
+fn crowded(per_s: u64, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<String> {
+    crowded_of(&with_rate(per_s), busy_s, unsent, calm_ms)
+}
+
+fn with_rate(per_s: u64) -> Plan {
+    Plan { schedule: Some(schedule(per_s)), ..plan(Dialect::Native, "http://h/", 10, 2, 10) }
+}
+
+fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<String> {
+    let mut outcome = changed(|open_loop| {
+        (open_loop.due, open_loop.unsent) = (10_000 + unsent, unsent);
+        // Of two threads.
+        open_loop.all_busy_ns = 2 * busy_s * 1_000 * MS;
+        open_loop.all_busy_max_ns = 20 * MS;
+        (open_loop.calm, open_loop.calm_ns) = (calm_ms.len() as u64, calm_ms.iter().sum::<u64>() * MS);
+    });
+    outcome.totals.latency.clear();
+    outcome.totals.latency.record_many(10 * MS, 10_000);
+    let said = said_of(plan, &outcome);
+    said.into_iter().filter(|words| words.contains("busy") || words.contains("were sent")).collect()
+}
+
+#[test]
+fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
+    let behind = "only 10,000 of 16,000 due requests were sent (1,000/s): ";
+    let waiting = "; 6,000 were still unsent at the end";
+    // 16 are in flight, and twice their square root is 8.
+    let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
+    assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
+    let words = "all 10 connections were busy; responses took 4.00ms while less than half of the connections were busy, and 10.00ms on average: \
+                 requests queue at the target or on the way to it, so more connections will not help";
+    assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
+    let words = "all 10 connections were busy; more connections may help (--max-inflight)";
+    assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
+    // All were sent, but not on time: 20 waited at one time, or 2 where ten would suffice on average.
+    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 30 would be needed; use --max-inflight 30";
+    assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
+    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 12 would be needed; use --max-inflight 12";
+    assert_eq!(crowded(100, 2, 0, &[10]), [words]);
+    assert_eq!(crowded(1_000, 0, 0, &[10]), Vec::<String>::new());
+}
+
+#[test]
+fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
+    let outcome = changed(|open_loop| {
+        (open_loop.due, open_loop.unsent) = (16_000, 6_000);
+        open_loop.all_busy_ns = 18_000 * MS;
+        (open_loop.calm, open_loop.calm_ns) = (2, 2 * MS);
+    });
+    let advised = |more| {
+        let notes = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, more);
+        notes.into_iter().map(|note| note.to_string()).find(|words| words.contains("busy")).unwrap()
+    };
+    let unknown = advised(MoreConnections::Unknown);
+    assert!(unknown.contains("would be needed"), "{unknown}");
+    let outcome = changed(|open_loop| {
+        (open_loop.due, open_loop.unsent) = (16_000, 6_000);
+        open_loop.all_busy_ns = 18_000 * MS;
+        (open_loop.calm, open_loop.calm_ns) = (2, MS / 100);
+    });
+    let useful = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, MoreConnections::Useful);
+    assert!(!useful[0].to_string().contains("requests queue"), "{useful:?}");
+    let useless = advised(MoreConnections::Useless);
+    assert!(useless.contains("more connections may not help: the target was probably the limit"), "{useless}");
+}
+
+#[test]
+fn catch_up_is_blamed_if_it_held_most_requests_back() {
+    let mut plan = with_rate(1_600);
+    plan.schedule.as_mut().unwrap().catch_up = CatchUp::from_thousandths(1_250);
+    let of = |held_back| {
+        let mut outcome = changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
+        let open_loop = outcome.totals.open_loop.as_mut().unwrap();
+        (open_loop.held_back, open_loop.all_busy_ns) = (held_back, 10_000 * MS);
+        said_of(&plan, &outcome)
+    };
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): --catch-up 1.25 held the others back; without it, late requests are sent as soon as a connection is free; 6,000 were still unsent at the end";
+    assert_eq!(of(3_001), [words]);
+    assert!(of(3_000)[0].contains("busy"), "{:?}", of(3_000));
+}
+
+#[test]
+fn connections_are_not_advised_for_an_unresponsive_target() {
+    let of = |unsent: u64, busy_ms: u64, silent_ms: u64| {
+        let mut outcome = changed(|open_loop| {
+            (open_loop.due, open_loop.unsent) = (10_000 + unsent, unsent);
+            (open_loop.all_busy_ns, open_loop.all_busy_max_ns) = (2 * busy_ms * MS, 1_500 * MS);
+            (open_loop.calm, open_loop.calm_ns) = (5_000, 5_000 * MS);
+        });
+        // One request on each connection completed after the silence.
+        outcome.totals.latency.record_many(silent_ms * MS, 10);
+        outcome.silences = vec![Gap { from_ns: 4_000 * MS, until_ns: (4_000 + silent_ms) * MS }];
+        let said = said_of(&with_rate(1_150), &outcome);
+        said.into_iter().filter(|words| words.contains("busy")).collect::<Vec<_>>()
+    };
+    let words = "for 15 % of the run, all 10 connections were busy while requests were due; the target sent no response \
+                 during that time";
+    assert_eq!(of(0, 1_500, 1_500), [words]);
+    let words = "only 10,000 of 11,500 due requests were sent (1,000/s): all 10 connections were busy while the target \
+                 sent no response; 1,500 were still unsent at the end";
+    assert_eq!(of(1_500, 1_500, 1_500), [words]);
+    // The number needed is that without the silence, no matter how long requests waited during it.
+    let words = "for 60 % of the run, all 10 connections were busy while requests were due; about 11 would be needed; use --max-inflight 11";
+    assert_eq!(of(0, 6_000, 1_500), [words]);
+}
+
+#[test]
+fn connections_that_pause_for_the_script_are_needed_too() {
+    let mut outcome = changed(|open_loop| {
+        (open_loop.due, open_loop.unsent) = (100_000, 90_000);
+        (open_loop.all_busy_ns, open_loop.paused_ns) = (20_000 * MS, 10_000 * 100 * MS);
+        (open_loop.calm, open_loop.calm_ns) = (10_000, 10_000 * MS);
+    });
+    outcome.pauses = true;
+    let said = said_of(&with_rate(1_000), &outcome);
+    let words =
+        "all 10 connections were busy or pausing for the script; about 122 would be needed; use --max-inflight 122";
+    assert!(said.iter().any(|line| line.contains(words)), "{said:?}");
+}
+
+#[test]
+fn advice_on_connections_names_the_limit_that_applies() {
+    let mut plan = with_rate(1_600);
+    plan.load.max_inflight = 15;
+    let words = "for 20 % of the run, all 15 connections were busy while requests were due; about 47 would be needed; use --max-inflight 47";
+    assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
+    let mut plan = with_rate(1_600);
+    let stage = levels::Level { length: Duration::from_secs(10), from: 1, to: 10 };
+    plan.levels = Some(Levels { stages: vec![stage], part: Part::WHOLE });
+    let words = "for 20 % of the run, all connections were busy while requests were due; about 24 would be needed; raise --stages c=";
+    assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
+    // A number that another stage had is not useful advice.
+    plan.schedule = Some(schedule(100));
+    let words = "for 20 % of the run, all connections were busy while requests were due; more connections may help \
+                 (--stages c=)";
+    assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
+}
+
+#[test]
+fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
+    let of = |opened: u64, elapsed_s: u64| {
+        let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        let stage = |from, to| levels::Level { length: Duration::from_secs(5), from, to };
+        plan.levels = Some(Levels { stages: vec![stage(2, 2), stage(2, 10)], part: Part::WHOLE });
+        let mut outcome = flawless(1_000 * elapsed_s, 1);
+        outcome.totals.counters.slots_opened = opened;
+        outcome.elapsed = Duration::from_secs(elapsed_s);
+        said_of(&plan, &outcome)
+    };
+    let missed = |opened: u64, asked: u64| {
+        vec![format!("only {opened} of the {asked} connections that the stages had asked for so far were established")]
+    };
+    assert_eq!(of(2, 5), Vec::<String>::new());
+    assert_eq!(of(1, 5), missed(1, 2));
+    assert_eq!(of(8, 10), Vec::<String>::new());
+    assert_eq!(of(7, 10), missed(7, 8));
+    // 2,000 connections that are asked for only 5 ms are not missed.
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    let stages = [(1_000, 3), (5, 2_000), (9_000, 1)];
+    let stages = stages.map(|(ms, to)| levels::Level { length: Duration::from_millis(ms), from: to, to });
+    plan.levels = Some(Levels { stages: stages.into(), part: Part::WHOLE });
+    let mut outcome = flawless(10_000, 1);
+    outcome.totals.counters.slots_opened = 3;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    outcome.totals.counters.slots_opened = 2;
+    assert_eq!(said_of(&plan, &outcome), missed(2, 3));
+}
+
+#[test]
+fn where_stages_say_how_long_the_run_lasts_no_longer_duration_is_advised() {
+    let mut plan = with_rate(1_000);
+    plan.stop.requests = Some(20_000);
+    let advised = |plan: &Plan| {
+        said_of(plan, &kept()).into_iter().find_map(|line| Some(line.split_once("completed: ")?.1.to_owned()))
+    };
+    assert_eq!(advised(&plan).as_deref(), Some("use a longer -d"));
+    plan.schedule.as_mut().unwrap().stages[0].length = Some(Duration::from_secs(10));
+    assert_eq!(advised(&plan).as_deref(), Some("use longer stages"));
+    plan.schedule = None;
+    plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
+    assert_eq!(advised(&plan).as_deref(), Some("use longer stages"));
+}
+
+#[test]
+fn requests_that_were_late_or_dropped_are_said() {
+    let late_too = |change: fn(&mut OpenLoop<u64>)| {
+        changed(|open_loop| {
+            open_loop.late = 200;
+            open_loop.lateness.clear();
+            open_loop.lateness.record_many(20_000, 9_800);
+            open_loop.lateness.record_many(5 * MS, 199);
+            open_loop.lateness.record(40 * MS);
+            change(open_loop);
+        })
+    };
+    let late = late_too(|_| ());
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (delay of all requests: p99 \
+                 5.00ms, max 40.00ms); latencies count from when requests were due, so they include the delay";
+    assert_eq!(said_of(&with_rate(1_000), &late), [words]);
+    let mut stalled = late_too(|_| ());
+    stalled.stalls = vec![Gap { from_ns: 1_000 * MS, until_ns: 1_150 * MS }];
+    let reason = format!("{words}; onrush itself was stalled for 150.00ms in all");
+    assert_eq!(said_of(&with_rate(1_000), &stalled), [reason]);
+    let mut waited = late_too(|_| ());
+    let activity = Activity { wall_ns: 10_000 * MS, user_ns: MS, queued_ns: Some(1_200 * MS), ..Activity::default() };
+    let counters = waited.totals.counters;
+    waited.workers = vec![WorkerShare { connections: 10, counters, activity: Some(activity) }];
+    let reason = format!("{words}; a thread of onrush waited for a processor for 12 % of the time");
+    assert_eq!(said_of(&with_rate(1_000), &waited), [reason]);
+    // All connections were busy for long enough to make as many requests late.
+    let crowded = said_of(&with_rate(1_000), &late_too(|open_loop| open_loop.all_busy_ns = 300 * 2 * MS));
+    assert!(
+        crowded[0].starts_with("for 3 % of the run, all 10 connections were busy while requests were due"),
+        "{crowded:?}"
+    );
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(500)), ..schedule(1_000) });
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1.5 ms after they were due (delay of all requests: p99 \
+                 5.00ms, max 40.00ms); latencies count from when requests were due, so they include the delay";
+    assert_eq!(said_of(&plan, &late)[0], words);
+    let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
+    let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); the mean \
+                 and the maximum leave them out, and percentiles count each as waiting from its due time to the end of \
+                 the run";
+    assert_eq!(said(&dropped), [words]);
+    let carried = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.dropped) = (1, 36, 37));
+    assert!(said(&carried).iter().any(|words| words.starts_with("37 of 37 requests were dropped")), "of a warm-up too");
+    let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); no latency \
+         includes them";
+    assert_eq!(said_of(&super::plan(Dialect::Wrk2, "http://h/", 10, 2, 10), &dropped), [words]);
+}
+
+#[test]
+fn late_requests_of_a_burst_that_finds_too_few_connections_are_said_to_be_that() {
+    let with_burst = |size| {
+        let mut plan = with_rate(1_000);
+        plan.schedule.as_mut().unwrap().arrivals = Arrivals::Burst(NonZeroU64::new(size).unwrap());
+        plan
+    };
+    let of = |plan: &Plan, batch: usize| {
+        let mut outcome = changed(|open_loop| open_loop.late = 200);
+        outcome.batch = batch;
+        let words = said_of(plan, &outcome)[0].clone();
+        words.split_once("include the delay").unwrap().1.to_owned()
+    };
+    assert_eq!(of(&with_burst(10), 1), "");
+    let mut plan = with_burst(50);
+    assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: use -c 50 or --max-inflight 50");
+    let crowded = crowded_of(&plan, 2, 0, &[10]);
+    assert_eq!(crowded, Vec::<String>::new(), "with another number");
+    assert_eq!(of(&plan, 4), "; bursts of 50 requests met only 10 connections: use -c 13 or --max-inflight 13");
+    assert_eq!(of(&plan, 5), "", "each connection takes a batch");
+    plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
+    assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: raise --stages c= to 50");
+}
+
+#[test]
+fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(200)), ..schedule(1_000) });
+    let sliced = |mean: &str| {
+        format!(
+            "sends were grouped into slices of 200us (--send-slice), which delays each by at most 200us; the mean \
+             lateness, other causes included, is {mean}"
+        )
+    };
+    assert_eq!(said_of(&plan, &kept()), [sliced("20.00us")]);
+    // Lateness that a stalled target adds is not due to slices.
+    let stalled = changed(|open_loop| open_loop.lateness.record_many(90_000_000, 10_000));
+    assert_eq!(said_of(&plan, &stalled), [sliced("45.01ms")]);
+    // If no slice ends during the run, all requests are sent when they are due.
+    for (slice_ms, warmup_ms, duration_ms, is_said) in [
+        (1_000, 0, 1_000, false),
+        (999, 0, 1_000, true),
+        (1_000, 300, 800, true),
+        (1_000, 300, 700, false),
+        (900, 900, 900, false),
+    ] {
+        (plan.warmup, plan.stop.duration) =
+            (Duration::from_millis(warmup_ms), Some(Duration::from_millis(duration_ms)));
+        plan.schedule.as_mut().unwrap().send_slice = Some(Duration::from_millis(slice_ms));
+        assert_eq!(said_of(&plan, &kept()).concat().contains("--send-slice"), is_said, "{slice_ms} {warmup_ms}");
+    }
+}
+
+#[test]
+fn of_few_requests_neither_a_percentage_nor_a_percentile_is_said() {
+    let late = |late: u64, others: u64| {
+        let outcome = changed(|open_loop| {
+            open_loop.lateness.clear();
+            open_loop.lateness.record_many(20_000, others);
+            open_loop.lateness.record_many(5 * MS, late);
+            (open_loop.due, open_loop.late) = (late + others, late);
+        });
+        let said = said(&outcome).into_iter().find_map(|words| Some(words.split_once(" were sent more")?.0.to_owned()));
+        (said.unwrap_or_default(), said_of(&with_rate(1_000), &outcome).concat().contains(": p99 "))
+    };
+    assert_eq!(late(5, 9), ("5 of 14 requests".to_owned(), false));
+    assert_eq!(late(20, 979), ("20 of 999 requests (2.00 %)".to_owned(), false));
+    assert_eq!(late(20, 980), ("20 of 1,000 requests (2.00 %)".to_owned(), true));
+}
+
+#[test]
+fn the_first_percentile_that_is_not_known_is_named() {
+    let dropped = |ages: &[(u64, u64)]| {
+        changed(|open_loop| {
+            ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count));
+            open_loop.dropped = open_loop.censored.count();
+        })
+    };
+    let said = |outcome: &Outcome| {
+        let said = said(outcome);
+        said.into_iter().find_map(|words| Some(words.split_once("percentiles from ")?.1.to_owned()))
+    };
+    let words = |words: &str| Some(words.to_owned());
+    // All others are known: the 99.999th percentile of so few values is the largest one.
+    assert_eq!(said(&dropped(&[(MS, 1)])), None);
+    assert_eq!(
+        said(&dropped(&[(MS, 11)])),
+        words(
+            "the 99.9th up are uncertain; the 99.9th is at least 1.00ms, with no upper bound, because 0.11 % of the requests due were dropped"
+        )
+    );
+    assert_eq!(
+        said(&dropped(&[(5 * MS, 20_000)])),
+        words(
+            "the 50th up are uncertain; the 50th is at least 5.00ms, with no upper bound, because 66.67 % of the requests due were dropped"
+        )
+    );
+    let mut between = dropped(&[(2 * MS, 60)]);
+    between.totals.open_loop.as_mut().unwrap().scheduled.record_many(3 * MS, 100);
+    assert_eq!(
+        said(&between),
+        words(
+            "the 99th up are uncertain; the 99th is between 2.00ms and 3.00ms, because 0.59 % of the requests due were dropped"
+        )
+    );
+    let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
+    let all = said_of(&wrk2, &dropped(&[(5 * MS, 20_000)])).concat();
+    assert!(!all.contains("percentiles from"), "wrk2 does not know of them: {all}");
+    // Failed requests have no age.
+    let mut failed = changed(|_| ());
+    failed.totals.counters.failed = 1_000;
+    assert_eq!(
+        said(&failed),
+        words(
+            "the 95th up are uncertain; the 95th is at least 1.00ms, with no upper bound, because 9.09 % of the requests due failed"
+        )
+    );
+}
+
+#[test]
+fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
+    let said = |ages: &[(u64, u64)], change: &dyn Fn(&mut OpenLoop<u64>)| {
+        let mut outcome = changed(|open_loop| {
+            open_loop.scheduled.clear();
+            open_loop.scheduled.record_many(100 * MS, 9_900);
+            for &(ns, count) in ages {
+                open_loop.censored.record_many(ns, count);
+                open_loop.in_flight.get_or_insert_default().record_many(ns, count);
+            }
+            change(open_loop);
+        });
+        outcome.totals.counters.open_at_end =
+            outcome.totals.open_loop.as_deref().and_then(|it| it.in_flight.as_deref()).map_or(0, |ages| ages.count());
+        let said = said_of(&with_rate(1_000), &outcome);
+        said.into_iter().find_map(|words| Some(words.split_once("with no upper bound, because ")?.1.to_owned()))
+    };
+    let words = |words: &str| Some(words.to_owned());
+    let ordinary = [(20 * MS, 50), (100 * MS, 50)];
+    let dropped = |open_loop: &mut OpenLoop<u64>| {
+        open_loop.dropped = 200;
+        open_loop.censored.record_many(MS, 200);
+    };
+    let unsent = |open_loop: &mut OpenLoop<u64>| {
+        open_loop.unsent = 200;
+        open_loop.censored.record_many(MS, 200);
+    };
+    assert_eq!(said(&ordinary, &|_| ()), None);
+    // Too old, too many, or never sent.
+    assert_eq!(
+        said(&[(20 * MS, 90), (200 * MS, 10)], &|_| ()),
+        words("0.1 % of the requests due had no response by the end")
+    );
+    assert_eq!(said(&[(20 * MS, 200)], &|_| ()), words("1.98 % of the requests due had no response by the end"));
+    assert_eq!(said(&ordinary, &dropped), words("1.96 % of the requests due were dropped"));
+    assert_eq!(said(&ordinary, &unsent), words("1.96 % of the requests due were not sent by the end"));
+    // The backlog of a target that cannot keep up grows until the end.
+    let behind = |open_loop: &mut OpenLoop<u64>| {
+        open_loop.scheduled.clear();
+        (0..5_000).for_each(|ms| open_loop.scheduled.record(ms * MS));
+        (0..5_000).for_each(|ms| open_loop.censored.record(ms * MS));
+        (0..5_000).for_each(|ms| open_loop.in_flight.get_or_insert_default().record(ms * MS));
+    };
+    assert_eq!(said(&[], &behind), words("50 % of the requests due had no response by the end"));
+}

@@ -1,0 +1,104 @@
+//! The notes on silences and stalls.
+
+use onrush_plan::Part;
+use onrush_plan::levels::{Level, Levels};
+
+use super::*;
+use crate::fixtures::schedule;
+use crate::run::DueGap;
+
+#[test]
+fn times_without_answers_are_said_and_the_longest_named() {
+    assert_eq!(said(&silent(&[(1_312, 2_489)])), ["no response from 1.3 s to 2.5 s"]);
+    let many = [(100, 400), (1_312, 2_489), (3_000, 3_300), (4_000, 4_600), (9_500, 10_000)];
+    let sentence = "no response from 1.3 s to 2.5 s, from 4.0 s to 4.6 s and from 9.5 s to the end (the longest of 5 such \
+                    times)";
+    assert_eq!(said(&silent(&many)), [sentence]);
+}
+
+#[test]
+fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
+    let mut outcome = silent(&[(1_000, 2_600), (4_000, 4_900)]);
+    let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
+    outcome.stalls = onrush_stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
+    let expected = [
+        "onrush itself was stalled from 1.0 s to 2.6 s: the process was suspended or got no processor; less \
+         than 0.1 % of the latencies are inflated by it, which is not the server's fault",
+        "no response from 4.0 s to 4.9 s",
+    ];
+    assert_eq!(said(&outcome), expected);
+    let few = Note::Stalled { longest: Vec::new(), count: 0, elapsed_ns: 1, share: 0.25, touched: 0.35, latencies: 14 };
+    assert!(few.to_string().contains("; the latencies of about 5 of 14 responses are inflated by it, "), "{few}");
+}
+
+#[test]
+fn without_a_connection_nobody_is_silent() {
+    let stage = |ms, count| Level { length: Duration::from_millis(ms), from: count, to: count };
+    let stages = vec![stage(1_000, 0), stage(3_000, 5), stage(2_000, 0), stage(4_000, 5)];
+    let levels = Some(Levels { stages, part: Part::WHOLE });
+    let plan = Plan { levels, ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
+    let said = |gaps: &[(u64, u64)]| {
+        let said = said_of(&plan, &silent(gaps));
+        said.into_iter().filter(|words| words.starts_with("no response from")).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&[(0, 1_010), (3_995, 6_010)]), Vec::<String>::new());
+    assert_eq!(said(&[(0, 2_000)]), ["no response from 0.0 s to 2.0 s"]);
+}
+
+#[test]
+fn a_machine_that_was_suspended_says_so_before_anything_that_may_follow_from_it() {
+    let mut outcome = silent(&[(1_000, 2_600)]);
+    outcome.suspended = Duration::from_millis(12_300);
+    let expected = [
+        "the machine was suspended for 12.30s during the run: no figure includes that time, but connections and \
+         responses may have been lost; keep the machine awake and measure again",
+        "no response from 1.0 s to 2.6 s",
+    ];
+    assert_eq!(said(&outcome), expected);
+}
+
+#[test]
+fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
+    let mut slow = silent(&[(1_000, 1_500), (5_000, 5_999)]);
+    slow.totals.latency = Distribution::new();
+    slow.totals.latency.record_many(100_000_000, 2_000);
+    assert_eq!(said(&slow), Vec::<String>::new());
+    slow.silences = vec![Gap { from_ns: 0, until_ns: 1_100_000_000 }];
+    assert_eq!(said(&slow), ["no response from 0.0 s to 1.1 s"]);
+    slow.totals.counters.completed = 0;
+    assert!(!said(&slow).concat().contains("from 0.0 s"), "{:?}", said(&slow));
+}
+
+#[test]
+fn short_stalls_are_said_once_they_are_a_large_part() {
+    let mut outcome = good();
+    let gap = |at: u64| Gap { from_ns: at * 1_000_000_000, until_ns: at * 1_000_000_000 + 150_000_000 };
+    outcome.elapsed = Duration::from_secs(1);
+    outcome.stalls = vec![gap(0)];
+    assert_eq!(said(&outcome).iter().filter(|line| line.contains("itself was stalled")).count(), 0);
+    outcome.stalls = vec![gap(0), gap(1)];
+    let words = "onrush itself was stalled for 30 % of the time, in short stalls: the process was suspended";
+    assert_eq!(said(&outcome).iter().filter(|line| line.starts_with(words)).count(), 1);
+}
+
+#[test]
+fn with_a_rate_it_is_said_for_how_much_of_the_time_the_target_was_unavailable() {
+    let plan = Plan { schedule: Some(schedule(1_000)), ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
+    let said = |gaps_ms: &[(u64, u64)], due: u64| {
+        let mut outcome = silent(gaps_ms);
+        let due_gaps = outcome.silences.iter().map(|gap| DueGap { gap: *gap, due });
+        outcome.due_gaps = Some(due_gaps.collect());
+        let said = said_of(&plan, &outcome);
+        said.into_iter().filter(|words| words.contains("no response from")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        said(&[(1_312, 2_489)], 1_177),
+        [
+            "the target was unavailable for 11.8 % of the time: no response from 1.3 s to 2.5 s, while 1,177 requests were due"
+        ]
+    );
+    let sentence = "the target was unavailable for 30.0 % of the time: no response from 4.0 s to 5.0 s, from 6.0 s to 6.6 s \
+                    and from 9.0 s to the end (the longest of 4 such times); 4 requests were due in all 4 together";
+    assert_eq!(said(&[(1_000, 1_400), (4_000, 5_000), (6_000, 6_600), (9_000, 10_000)], 1), [sentence]);
+    assert_eq!(said(&[(1_000, 1_200)], 1), Vec::<String>::new());
+}

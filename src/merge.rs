@@ -1,0 +1,93 @@
+//! `onrush merge`: several result files as one.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{IsTerminal, stdout};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail, ensure};
+use onrush_plan::{Kind, Output};
+
+use crate::files::{self, FileStates, Files};
+use crate::files::{export, input};
+use crate::record::{self, Different, Document, Named};
+use crate::report::form::{self, Form, Printed};
+
+/// What to add up, and where the sum goes.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    /// The files, at least one.
+    pub inputs: Vec<PathBuf>,
+    /// The files for the sum; none: standard output.
+    pub outputs: Vec<Output>,
+    /// Whether the sum goes to standard output even with files, and as JSON even on a terminal.
+    pub is_piped: bool,
+    /// Whether results of different plans are added, too.
+    pub force: bool,
+}
+
+/// Adds up the results and writes the sum; returns what to print. `open` is called when the files for the sum were checked.
+///
+/// # Errors
+///
+/// When a file cannot be read, added or written.
+pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Printed> {
+    // A sum of private files is private, too.
+    let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
+    let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
+    open(files.states());
+    ensure!(!merge.inputs.is_empty(), "nothing to merge");
+    if let Some((path, known)) = twice(&merge.inputs) {
+        bail!("{path:?} and {known:?} are the same file; a result counts once");
+    }
+    let mut documents = Vec::new();
+    for path in &merge.inputs {
+        documents.push((path.to_string_lossy(), files::read(path)?));
+    }
+    let named = documents.iter().map(|(name, document)| Named { name, document });
+    let named = record::in_order(named.collect());
+    if let Some((name, other)) = record::counted_twice(&named) {
+        bail!("{name:?} and {other:?} hold the same run; a result counts once");
+    }
+    let mut sum = Document::sum(&named)?;
+    for other in &named[1..] {
+        let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
+        if !merge.force {
+            let (name, first) = (&other.name, &named[0].name);
+            bail!("{name:?} has a different plan from {first:?}: {different}; --force adds them anyway");
+        }
+        sum.notes.push(mixed(&different));
+    }
+    let printed = match (merge.is_piped, merge.outputs.is_empty()) {
+        (false, false) => Printed::default(),
+        (false, true) if stdout().is_terminal() => form::print(&sum, Form::Report, false)?,
+        _ => {
+            let text = input::readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
+            Printed { text, notes: Vec::new() }
+        }
+    };
+    if merge.outputs.is_empty() {
+        return Ok(printed);
+    }
+    let states = files.states().clone();
+    files.write_texts(|kind| {
+        let text = export::render(kind, &sum).map_err(|corrupt| corrupt.to_string())?;
+        if kind == Kind::Json { input::readable(text) } else { Ok(text) }
+    });
+    states.wait(files::PATIENCE);
+    states.give_up();
+    files::unwritable(&states).into_iter().next().map_or(Ok(printed), |error| Err(error.into()))
+}
+
+/// The note of a sum on a result that `--force` added.
+fn mixed(different: &Different) -> String {
+    format!("a result of a different plan was added: {different}")
+}
+
+/// The first two paths that lead to one file, the later one first.
+fn twice(paths: &[PathBuf]) -> Option<(&Path, &Path)> {
+    let mut known: HashMap<PathBuf, &Path> = HashMap::new();
+    let files = paths.iter().filter_map(|path| Some((path, fs::canonicalize(path).ok()?)));
+    files.into_iter().find_map(|(path, file)| Some((path.as_path(), known.insert(file, path)?)))
+}

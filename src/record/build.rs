@@ -1,0 +1,285 @@
+//! Builds the document from the plan and the outcome.
+
+use std::collections::BTreeMap;
+
+use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
+use onrush_plan::{Dialect, Plan, secrets};
+use onrush_stats::timeline::{RowFigures, Timeline};
+use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, Stats};
+use onrush_text::escape;
+
+use super::distribution::figure;
+use super::{
+    Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
+    Requests, Row, RowLatency, SCHEMA, Script, Shown, StageRow, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
+};
+use crate::failure::{self, why_row};
+use crate::figures::correct::{rewritten, spacing_of};
+use crate::figures::rate::{counted, rate};
+use crate::run::{Ended, Outcome, host, nanos};
+
+/// Nanoseconds in a second.
+const NS_PER_S: f64 = 1e9;
+
+/// The flaw of a run in which no request completed.
+pub const NO_RESPONSE: &str = "no response";
+
+impl Document {
+    /// Why the run is not a complete one with responses, if so.
+    pub fn flaw(&self) -> Option<String> {
+        let nothing = self.requests.completed == 0;
+        let reason = self.incomplete.clone().or(nothing.then(|| NO_RESPONSE.to_owned()));
+        reason.or(self.interrupted.then(|| "it was interrupted".to_owned()))
+    }
+
+    /// The document of a run that has not been judged yet.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
+        let Stats { counters, statuses, ledger, latency, by_class, batch_latency, open_loop, phases, censored, .. } =
+            &outcome.totals;
+        let open_loop = open_loop.as_deref();
+        let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
+        let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
+        let duration_s = outcome.elapsed.as_secs_f64();
+        let requests = Requests::of(counters, open_loop);
+        let is_rewritten = open_loop.is_none() && plan.dialect.is_compat();
+        let rewritten = || open_loop.is_none().then(|| rewritten(plan, outcome));
+        Self {
+            schema: SCHEMA,
+            tool: Tool::own(outcome.backend),
+            host: Host::of(&outcome.host),
+            command: outcome.known.hide_in(&plan.show.command),
+            labels: labels(plan, &outcome.known),
+            experiment: plan.show.place.clone(),
+            plan: super::Plan::of(plan, &outcome.known),
+            started_at,
+            duration_s,
+            suspended_s: outcome.suspended.as_secs_f64(),
+            sources: None,
+            interrupted: matches!(outcome.ended, Ended::Signal | Ended::NeverBegun),
+            incomplete: failure::incomplete(outcome).map(|words| shown(plan, outcome, words)),
+            requests,
+            bytes_received: counters.bytes_received,
+            bytes_sent: counters.bytes_sent,
+            rate_per_s: rate(counted(outcome), duration_s),
+            in_flight: InFlight::of(&counters.occupancy, outcome.elapsed).filter(|_| !outcome.has_lost_threads()),
+            connections: Connections {
+                asked: u64::from(plan.load.connections),
+                established: counters.slots_opened,
+                opened: counters.connects,
+                closed_first: plan.requests_per_connection.map(|_| counters.closed_first),
+                idle_closed: open_loop.map(|_| counters.idle_closed),
+            },
+            sockets: super::Sockets::of(plan, outcome),
+            status: statuses.iter().collect(),
+            errors: ledger.totals(),
+            ledger: ledger.rows().iter().map(|row| LedgerRow::of(row, plan)).collect(),
+            latency: Latency {
+                service: view(latency),
+                scheduled: open_loop.map(|open_loop| view(&open_loop.scheduled)),
+                by_class: by_class.as_deref().map(|by_class| classes(by_class, view)).unwrap_or_default(),
+                batch: batch_latency.as_deref().map(view),
+                wrk_mean_us: rewritten()
+                    .filter(|_| !plan.dialect.is_compat() && !plan.once)
+                    .and_then(|rewritten| rewritten.mean_us()),
+                wrk: rewritten().filter(|_| is_rewritten).map(|rewritten| view(&rewritten.distribution())),
+                wrk_spacing_us: is_rewritten.then(|| spacing_of(plan, outcome)),
+                wrk2: open_loop.and_then(|open_loop| open_loop.wrk2.as_deref()).map(Wrk2::of),
+            },
+            open_loop: open_loop.and_then(|open_loop| {
+                let rates = (rate(open_loop.due, duration_s), rate(requests.started, duration_s));
+                OpenLoop::of(plan, outcome, rates)
+            }),
+            phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
+            censored: censored.as_deref().map(view),
+            timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
+            stages: if plan.dialect.is_compat() { Vec::new() } else { StageRow::of(plan, outcome) },
+            threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
+            thread_rates: Some(ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2)),
+            script: (plan.script.is_some() && !outcome.has_lost_threads())
+                .then(|| Script { share: outcome.script_share(plan) }),
+            tls: Tls::of(&outcome.totals.handshakes),
+            until: outcome.until.as_ref().map(super::Until::of),
+            verdict: None,
+            gates: Vec::new(),
+            shown: Some(Shown::of(&plan.show)),
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl Tool {
+    fn own(backend: &str) -> Self {
+        let (name, version) = (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        Self { name, version, backend: backend.to_owned() }
+    }
+}
+
+/// The latencies by the class of the status.
+fn classes(
+    by_class: &ByClass<u64>,
+    view: impl Fn(&onrush_stats::Distribution<u64>) -> Distribution,
+) -> BTreeMap<String, Distribution> {
+    let of = |class| Some((format!("{class}xx"), view(by_class.of(class)?)));
+    ByClass::<u64>::CLASSES.into_iter().filter_map(of).collect()
+}
+
+/// A text without secrets, unless they may be shown.
+pub fn shown(plan: &Plan, outcome: &Outcome, text: String) -> String {
+    if plan.show.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
+}
+
+/// The labels without secrets.
+fn labels(plan: &Plan, known: &secrets::Known) -> BTreeMap<String, String> {
+    let shown = |key: &String, level: &String| {
+        if plan.show.keeps_secrets { level.clone() } else { known.hide_in(&secrets::label(key, level)) }
+    };
+    plan.show.labels.iter().map(|(key, level)| (key.clone(), shown(key, level))).collect()
+}
+
+/// The rows of the timeline of a run that lasted `elapsed_ns`.
+fn rows(timeline: &Timeline, elapsed_ns: u64) -> Vec<Row> {
+    let rows = (0..).zip(&timeline.rows).map(|(index, figures)| {
+        let from_ns = index * timeline.length_ns;
+        let until_ns = (from_ns + timeline.length_ns).min(elapsed_ns);
+        Row::of(figures, from_ns, until_ns)
+    });
+    rows.collect()
+}
+
+impl Row {
+    /// The row between two times, in nanoseconds since measuring began.
+    pub fn of(figures: &RowFigures, from_ns: u64, until_ns: u64) -> Self {
+        let service = RowLatency::of(&figures.latency);
+        let seconds = |ns: u64| ns as f64 / NS_PER_S;
+        Self {
+            start_s: seconds(from_ns),
+            length_s: seconds(until_ns.saturating_sub(from_ns)),
+            runs: None,
+            started: figures.started,
+            completed: figures.completed,
+            bytes_sent: figures.bytes_sent,
+            bytes_received: figures.bytes_received,
+            errors: (figures.errors.total() > 0).then_some(figures.errors),
+            mean_us: service.mean_us,
+            max_us: service.max_us,
+            latency_bins: service.latency_bins,
+            scheduled: (figures.scheduled.count() > 0).then(|| RowLatency::of(&figures.scheduled)),
+            late: Some(figures.late).filter(|late| *late > 0),
+            dropped: Some(figures.dropped).filter(|dropped| *dropped > 0),
+        }
+    }
+
+    /// The figures of this row.
+    pub fn figures(&self) -> RowFigures {
+        RowFigures {
+            started: self.started,
+            completed: self.completed,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            errors: self.errors.unwrap_or_default(),
+            latency: latencies(self.mean_us, self.max_us, &self.latency_bins),
+            scheduled: self.scheduled.as_ref().map_or_else(Latencies::default, |scheduled| {
+                latencies(scheduled.mean_us, scheduled.max_us, &scheduled.latency_bins)
+            }),
+            late: self.late.unwrap_or_default(),
+            dropped: self.dropped.unwrap_or_default(),
+        }
+    }
+}
+
+impl RowLatency {
+    fn of(latencies: &Latencies) -> Self {
+        let us = |ns: f64| figure(ns / 1e3);
+        let mean_us = latencies.mean_ns().map(us);
+        Self { mean_us, max_us: mean_us.map(|_| us(latencies.max_ns as f64)), latency_bins: latencies.bins.clone() }
+    }
+}
+
+/// The latencies with these figures.
+fn latencies(mean_us: Option<f64>, max_us: Option<f64>, bins: &[(u16, u64)]) -> Latencies {
+    let max_ns = (max_us.unwrap_or(0.0) * 1e3).round() as u64;
+    let mut latencies = Latencies { sum_ns: 0, max_ns, bins: bins.to_vec() };
+    latencies.sum_ns = (mean_us.unwrap_or(0.0) * 1e3 * latencies.count() as f64).round() as u128;
+    latencies
+}
+
+impl Host {
+    fn of(facts: &host::Facts) -> Self {
+        Self {
+            kernel: facts.kernel.clone(),
+            architecture: std::env::consts::ARCH.to_owned(),
+            cpu_model: facts.cpu_model.clone(),
+            cpus: facts.cpus,
+            open_files_soft: facts.open_files_soft,
+            open_files_hard: facts.open_files_hard,
+            sysctls: facts.sysctls.iter().cloned().collect::<BTreeMap<_, _>>(),
+        }
+    }
+}
+
+impl Requests {
+    fn of(counters: &Counters, open_loop: Option<&onrush_stats::OpenLoop<u64>>) -> Self {
+        Self {
+            started: counters.started,
+            completed: counters.completed,
+            timeout: counters.late,
+            abandoned: counters.abandoned,
+            open: counters.open_at_end,
+            carried: counters.carried,
+            interim: counters.interim,
+            due: open_loop.map(|open_loop| open_loop.due),
+            due_before: open_loop.map(|open_loop| open_loop.carried),
+            late: open_loop.map(|open_loop| open_loop.late),
+            dropped: open_loop.map(|open_loop| open_loop.dropped),
+            unsent: open_loop.map(|open_loop| open_loop.unsent),
+        }
+    }
+
+    /// Requests that failed.
+    pub fn failed(&self) -> u64 {
+        (self.started + self.carried).saturating_sub(self.completed + self.abandoned + self.open)
+    }
+}
+
+impl LedgerRow {
+    fn of(row: &onrush_stats::Row, plan: &Plan) -> Self {
+        let example = escape(&row.example);
+        Self {
+            phase: row.phase.name().to_owned(),
+            cause: why_row(row, plan.timeout),
+            count: row.count,
+            first_s: row.first_s(),
+            last_s: row.last_s(),
+            example: (!example.is_empty())
+                .then(|| if plan.show.keeps_secrets { example } else { secrets::text(&example) }),
+        }
+    }
+}
+
+impl Phases {
+    fn of<C: Count>(
+        phases: &onrush_stats::Phases<C>,
+        view: impl Fn(&onrush_stats::Distribution<C>) -> Distribution,
+    ) -> Self {
+        Self {
+            connect: view(&phases.connect),
+            tls: phases.tls.as_deref().map(&view),
+            ttfb: view(&phases.ttfb),
+            ttlb: view(&phases.ttlb),
+        }
+    }
+}
+
+impl Tls {
+    fn of(handshakes: &Handshakes) -> Option<Self> {
+        let agreed = |(Negotiated { version, suite, group }, connections)| Agreed {
+            version: Version::name_of(version).to_owned(),
+            suite: Named::name_of(SUITES, suite),
+            group: (group != 0).then(|| Named::name_of(GROUPS, group)),
+            connections,
+        };
+        let negotiated: Vec<Agreed> = handshakes.in_use().into_iter().map(agreed).collect();
+        let Handshakes { total, resumed, .. } = *handshakes;
+        (!negotiated.is_empty()).then_some(Self { handshakes: total, resumed, negotiated })
+    }
+}

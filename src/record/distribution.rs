@@ -1,0 +1,152 @@
+//! A distribution as a document has it, written and read back.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use onrush_plan::Percent;
+use onrush_stats::{Corrupt, Moments};
+use serde::{Deserialize, Serialize};
+
+use crate::figures::NS_PER_US;
+
+/// The distribution of one quantity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Distribution {
+    /// How many values there are.
+    pub count: u64,
+    /// The arithmetic mean, from the values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_us: Option<f64>,
+    /// The sample standard deviation, from the values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdev_us: Option<f64>,
+    /// The smallest value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_us: Option<f64>,
+    /// The largest value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_us: Option<f64>,
+    /// Percentiles: of N values in ascending order, the one at rank floor(p/100 N) + 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, f64>"))]
+    pub percentiles_us: BTreeMap<Percent, f64>,
+    /// All values in nanoseconds: an HdrHistogram, V2 compressed, base64.
+    pub hdr: String,
+}
+
+/// A measured distribution with these percentiles, or the default ones.
+pub fn distribution(measured: &onrush_stats::Distribution<u64>, percents: Option<&[Percent]>) -> Distribution {
+    let percents = Percent::asked_or_usual(percents);
+    let moments = measured.moments();
+    let us = |ns: u64| ns as f64 / NS_PER_US;
+    Distribution {
+        count: measured.count(),
+        mean_us: moments.map(|moments| figure(moments.mean / NS_PER_US)),
+        stdev_us: moments.map(|moments| figure(moments.stdev / NS_PER_US)),
+        min_us: moments.map(|moments| us(moments.min)),
+        max_us: moments.map(|moments| us(moments.max)),
+        percentiles_us: percents
+            .into_iter()
+            .filter(|_| moments.is_some())
+            .map(|percent| (percent, us(measured.percentile(percent.value()))))
+            .collect(),
+        hdr: encoded(measured),
+    }
+}
+
+/// The bins of a distribution as text.
+pub(super) fn encoded(measured: &onrush_stats::Distribution<u64>) -> String {
+    STANDARD.encode(measured.encode())
+}
+
+/// The distribution that has these bins, and no figures of its own.
+///
+/// # Errors
+///
+/// When they cannot be read.
+pub(super) fn binned(hdr: &str) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
+    let bytes = STANDARD.decode(hdr).map_err(|_| Corrupt::Bytes)?;
+    onrush_stats::Distribution::decode_bins(&bytes)
+}
+
+/// Rounds to 14 significant digits, so that a figure that is read and computed again, and differs in its last bits,
+/// rounds to the same.
+pub(super) fn figure(number: f64) -> f64 {
+    format!("{number:.13e}").parse().unwrap_or(number)
+}
+
+impl Distribution {
+    /// Reads the values back.
+    ///
+    /// # Errors
+    ///
+    /// When the histogram cannot be read, or the figures do not match it.
+    pub fn values(&self) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
+        let bytes = STANDARD.decode(&self.hdr).map_err(|_| Corrupt::Bytes)?;
+        let ns = |us: Option<f64>| us.unwrap_or(0.0) * NS_PER_US;
+        let moments = Moments {
+            count: self.count,
+            mean: ns(self.mean_us),
+            stdev: ns(self.stdev_us),
+            min: ns(self.min_us).round() as u64,
+            max: ns(self.max_us).round() as u64,
+        };
+        onrush_stats::Distribution::decode(&bytes, moments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::Random;
+
+    use super::*;
+
+    /// A few values or millions, of any size, equal or different.
+    fn random_distribution(random: &mut Random) -> onrush_stats::Distribution<u64> {
+        let mut up_to = |bits| {
+            let bits = random.below(bits);
+            random.below(1 << bits)
+        };
+        let (base, spread, times) = (up_to(41), 1 + up_to(41), 1 + up_to(24));
+        let mut measured = onrush_stats::Distribution::new();
+        (0..=random.below(12)).for_each(|_| measured.record_many(base + random.below(spread), times));
+        measured
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_figures() {
+        let mut random = Random::new(1);
+        for _ in 0..150 {
+            let written = distribution(&random_distribution(&mut random), None);
+            let text = serde_json::to_string(&written).unwrap();
+            let read: Distribution = serde_json::from_str(&text).unwrap();
+            let values = read.values().unwrap_or_else(|corrupt| panic!("{corrupt}: {text}"));
+            let again = distribution(&values, None);
+            let (mean, least, most) = (read.mean_us.unwrap(), read.min_us.unwrap(), read.max_us.unwrap());
+            assert!((least..=most).contains(&mean), "{least} {mean} {most}");
+            let (stdev, known) = (again.stdev_us.unwrap(), written.stdev_us.unwrap());
+            if known > mean / 100.0 {
+                assert_eq!(again, written);
+            } else {
+                // Millions of values that hardly differ: whole squares of nanoseconds are too coarse for 14 digits.
+                assert!((stdev - known).abs() <= 1e-6 + known * 1e-9, "{stdev} instead of {known}");
+                assert_eq!(Distribution { stdev_us: written.stdev_us, ..again.clone() }, written);
+            }
+            assert_eq!(distribution(&again.values().unwrap(), None), again, "the second time nothing changes");
+        }
+    }
+
+    #[test]
+    fn a_single_value_is_read_whatever_it_is() {
+        for ns in (1..2_000_000).step_by(97) {
+            let mut measured = onrush_stats::Distribution::new();
+            measured.record(ns);
+            let (mean, us) = (figure(ns as f64 / NS_PER_US), ns as f64 / NS_PER_US);
+            assert_eq!(mean, us);
+            let moments = Moments { count: 1, mean: us * NS_PER_US, stdev: 0.0, min: ns, max: ns };
+            assert_eq!(measured.set_moments(moments), Ok(()), "{ns}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The latencies as an imitated tool has them.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use onrush_plan::Dialect;
+use onrush_stats::{Corrupt, Distribution};
+use serde::{Deserialize, Serialize};
+
+use super::distribution::{binned, encoded};
+use super::{Document, Latency};
+use crate::figures::correct::{self, Rewritten};
+use crate::figures::latency;
+
+/// The latencies with a schedule as wrk2 records them, each a histogram of whole microseconds: an HdrHistogram, V2
+/// compressed, base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Wrk2 {
+    /// From when requests were due.
+    pub scheduled_us_hdr: String,
+    /// From when requests were sent.
+    pub service_us_hdr: String,
+}
+
+impl Wrk2 {
+    /// What was recorded.
+    pub fn of(recorded: &onrush_stats::Wrk2<u64>) -> Self {
+        Self { scheduled_us_hdr: encoded(&recorded.recorded), service_us_hdr: encoded(&recorded.uncorrected) }
+    }
+
+    /// The same as values in whole microseconds.
+    ///
+    /// # Errors
+    ///
+    /// When a histogram cannot be read.
+    pub fn values(&self) -> Result<onrush_stats::Wrk2<u64>, Corrupt> {
+        Ok(onrush_stats::Wrk2 { recorded: binned(&self.scheduled_us_hdr)?, uncorrected: binned(&self.service_us_hdr)? })
+    }
+
+    /// All these together; `None`: some runs have none, so that it would not be of all requests.
+    ///
+    /// # Errors
+    ///
+    /// When a histogram cannot be read.
+    pub(super) fn sum(documents: &[&Document]) -> Result<Option<Self>, Corrupt> {
+        let mut sum = onrush_stats::Wrk2::default();
+        for document in documents {
+            match &document.latency.wrk2 {
+                Some(wrk2) => sum += &wrk2.values()?,
+                None if document.requests.completed == 0 => {}
+                None => return Ok(None),
+            }
+        }
+        let is_one = documents.iter().any(|document| document.latency.wrk2.is_some());
+        Ok(is_one.then(|| Self::of(&sum)))
+    }
+}
+
+impl Document {
+    /// Whether the run imitated this tool.
+    pub fn imitates(&self, dialect: Dialect) -> bool {
+        self.plan.dialect == dialect.name()
+    }
+
+    /// The latency that the text of the run shows.
+    ///
+    /// # Errors
+    ///
+    /// When a histogram cannot be read, or contradicts another one.
+    pub fn text_latency(&self) -> Result<latency::Latency<'static>, Corrupt> {
+        let Latency { service, batch, wrk, wrk_spacing_us, wrk2, .. } = &self.latency;
+        if let Some(wrk2) = wrk2 {
+            return Ok(latency::Latency::Wrk2(Cow::Owned(wrk2.values()?.recorded)));
+        }
+        if let (Some(wrk), Some(spacing_us)) = (wrk, *wrk_spacing_us) {
+            let values: Distribution<u64> = batch.as_ref().unwrap_or(service).values()?;
+            // A century exceeds any timeout and does not overflow durations.
+            let timeout = self.plan.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
+            if correct::number(&values, timeout, spacing_us) != u128::from(wrk.count) {
+                return Err(Corrupt::Count);
+            }
+            return Ok(latency::Latency::Rewritten(Rewritten::new(&values, timeout, spacing_us)));
+        }
+        Ok(latency::Latency::Measured(Cow::Owned(self.shown_latency().values()?)))
+    }
+}

@@ -1,0 +1,225 @@
+//! Reads a document from the bytes of a file.
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::anyhow;
+use onrush_plan::Kind;
+use onrush_text::printable;
+use onrush_text::units::counted;
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
+
+use super::{Document, SCHEMA};
+
+/// What every version of the format has in common.
+#[derive(Deserialize)]
+struct Version {
+    schema: u64,
+    /// What the document is of, if not of a run.
+    kind: Option<String>,
+}
+
+impl Document {
+    /// The document in these bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// When they are not a result or one of another version, or have impossible figures.
+    pub fn parse(path: &Path, text: &[u8]) -> anyhow::Result<Self> {
+        let Version { schema, kind } = serde_json::from_slice(text).map_err(|error| of_no_result(path, text, error))?;
+        if schema != u64::from(SCHEMA) {
+            return Err(of_other_version(path, schema));
+        }
+        if let Some(kind) = kind {
+            return Err(of_no_run(path, &kind));
+        }
+        let _: Figures = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
+        let document: Self = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
+        document.check().map_err(|contradiction| damaged(path, contradiction))?;
+        Ok(document)
+    }
+}
+
+/// The error on a document in a version of the format that is not read.
+fn of_other_version(path: &Path, schema: u64) -> anyhow::Error {
+    anyhow!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it")
+}
+
+/// The error on a document of something else than a run.
+fn of_no_run(path: &Path, kind: &str) -> anyhow::Error {
+    let kind = printable(kind);
+    anyhow!("{path:?} is the document of a {kind}, not of a run: read it as JSON, for instance with jq")
+}
+
+/// The error on a document that cannot be what a run measured. The reason is escaped, because it may quote the file,
+/// which is untrusted.
+pub fn damaged(path: &Path, why: impl fmt::Display) -> anyhow::Error {
+    anyhow!("{path:?} is damaged: {}", printable(&why.to_string()))
+}
+
+/// The error on a file without a document.
+fn of_no_result(path: &Path, text: &[u8], error: serde_json::Error) -> anyhow::Error {
+    if let Some(line) = other_file(path, text) {
+        return anyhow!(line);
+    }
+    // A number that ends too soon is one that is wrong.
+    let last = text.split(|byte| *byte == b'\n').next_back().map_or(0, <[u8]>::len);
+    let is_at_end = || error.line() == text.iter().filter(|byte| **byte == b'\n').count() + 1 && error.column() >= last;
+    // What follows a whole document, or a comma, was written by somebody.
+    let is_too_much = error.to_string().starts_with("trailing ");
+    match error.classify() {
+        Category::Eof | Category::Syntax if error.is_eof() || (is_at_end() && !is_too_much) => anyhow!(
+            "{path:?} is cut off after {}: use a complete copy of it, or repeat the run",
+            counted(text.len() as u64, "byte")
+        ),
+        Category::Syntax => anyhow!(
+            "{path:?} is not a result of onrush: it is not JSON, from line {}, column {} on; give a file that -o FILE.json \
+             wrote, or use another copy of it",
+            error.line(),
+            error.column()
+        ),
+        _ => {
+            let why = printable(&error.to_string());
+            anyhow!("{path:?} is not a result of onrush: {why}; give a file that -o FILE.json wrote")
+        }
+    }
+}
+
+/// What to say about a file that cannot have a run: it is empty, or has another form of a result.
+pub fn other_file(path: &Path, text: &[u8]) -> Option<String> {
+    if text.trim_ascii().is_empty() {
+        return Some(format!("{path:?} is empty: use another copy of it, or repeat the run"));
+    }
+    let form = match Kind::of(path)? {
+        Kind::Json => return None,
+        Kind::Csv => "a row per second",
+        Kind::Lines => "a line per second",
+        Kind::Hgrm => "percentiles",
+        Kind::Markdown | Kind::Junit | Kind::Sockets => "text",
+    };
+    Some(format!("{path:?} has {form}, not the whole result: give the file that -o FILE.json wrote"))
+}
+
+/// Any JSON whose numbers can be added up: none is negative, and none exceeds the range in which whole numbers are
+/// exact. Nothing of it is kept, so that reading a long file takes no more memory than the document.
+struct Figures;
+
+/// What is never added up may be any number.
+const NO_FIGURES: [&str; 2] = ["plan", "host"];
+
+impl<'de> Deserialize<'de> for Figures {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Figures {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Self, E> {
+        const FIGURE_MAX: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+        if (0.0..=FIGURE_MAX).contains(&number) { Ok(self) } else { Err(E::custom("it has impossible figures")) }
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self, E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Self, E> {
+        self.visit_f64(number as f64)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self, A::Error> {
+        while values.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            if NO_FIGURES.contains(&name.as_str()) {
+                fields.next_value::<IgnoredAny>()?;
+            } else {
+                fields.next_value::<Self>()?;
+            }
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::document;
+    use super::*;
+
+    #[test]
+    fn what_a_foreign_file_says_moves_no_cursor() {
+        for (text, words) in [
+            (r#"{"schema": "\u001b]0;x\u0007"}"#, "is not a result of onrush: "),
+            (r#"{"schema": 1, "kind": "\u001b]0;x\u0007"}"#, "is the document of a "),
+            (r#"{"schema": 1, "verdict": {"limited_by": "\u001b]0;x\u0007"}}"#, "is damaged: "),
+        ] {
+            let error = format!("{:#}", Document::parse(Path::new("x.json"), text.as_bytes()).unwrap_err());
+            assert!(error.contains(words) && error.contains(r"\u{1b}]0;x\u{7}"), "{error:?}");
+            assert!(!error.contains(char::is_control), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_document_is_said_to_be_what_it_is() {
+        let whole = document([5]).to_json();
+        for (name, text, expected) in [
+            ("x.json", "", "is empty: use another copy of it, or repeat the run"),
+            (
+                "x.csv",
+                "a,b\n1,2\n",
+                "has a row per second, not the whole result: give the file that -o FILE.json wrote",
+            ),
+            ("x.ndjson", "{}\n{}\n", "has a line per second, not the whole result: give the file"),
+            ("x.json", "{\n\"schema\": 1.", "is cut off after 14 bytes"),
+            ("x.json", &whole[..300], "is cut off after 300 bytes: use a complete copy of it, or repeat the run"),
+            (
+                "x.json",
+                "Running",
+                "is not a result of onrush: it is not JSON, from line 1, column 1 on; give a file that",
+            ),
+            (
+                "x.json",
+                "{}",
+                "is not a result of onrush: missing field `schema` at line 1 column 2; give a file that -o",
+            ),
+        ] {
+            let error = Document::parse(Path::new(name), text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{name:?} {expected}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_read_again_and_one_of_another_version_is_refused() {
+        let written = document([5]);
+        let text = |schema: u32| Document { schema, ..written.clone() }.to_json();
+        assert_eq!(Document::parse(Path::new("x.json"), text(SCHEMA).as_bytes()).unwrap(), written);
+        for schema in [0, 2] {
+            let error = Document::parse(Path::new("x.json"), text(schema).as_bytes()).unwrap_err().to_string();
+            let words = format!("has schema {schema}, and this onrush reads schema 1: use the version that wrote it");
+            assert!(error.ends_with(&words), "{error}");
+        }
+    }
+}

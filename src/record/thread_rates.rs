@@ -1,0 +1,88 @@
+//! How many requests per second the threads completed, as a document has it.
+
+use onrush_plan::Dialect;
+use onrush_stats::{Corrupt, Distribution, Moments};
+use serde::{Deserialize, Serialize};
+
+use super::Document;
+use super::distribution::{binned, encoded};
+use crate::figures::Figures;
+
+/// The threads' requests per second, sampled during the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ThreadRates {
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The sample standard deviation.
+    pub stdev: f64,
+    /// The smallest sample.
+    pub min: f64,
+    /// The largest sample.
+    pub max: f64,
+    /// The share (0 to 1) of samples at most one standard deviation from the mean; left out if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+    /// All samples, in whole requests per second: an HdrHistogram, V2 compressed, base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hdr: Option<String>,
+}
+
+impl ThreadRates {
+    /// Of these samples. As wrk2, every figure follows from the bins, except the maximum.
+    pub fn of(rates: &Distribution<u64>, as_wrk2: bool) -> Self {
+        // Without samples, wrk2's figures are no numbers.
+        let Figures { mean, stdev, min, max, within } = match rates.max() {
+            None => Figures::default(),
+            Some(max) if as_wrk2 => Figures { max: max as f64, ..Figures::binned(rates.binned()) },
+            Some(_) => Figures::measured(rates, 1.0),
+        };
+        Self { mean, stdev, min, max, within, hdr: Some(encoded(rates)) }
+    }
+
+    /// The figures as the table shows them.
+    pub fn figures(&self, as_wrk2: bool) -> Figures {
+        let Self { mean, stdev, min, max, within, ref hdr } = *self;
+        if as_wrk2 && within.is_none() && hdr.is_some() {
+            return Figures::binned(Distribution::new().binned());
+        }
+        Figures { mean, stdev, min, max, within }
+    }
+
+    /// The samples; `None`: an older version did not keep them.
+    ///
+    /// # Errors
+    ///
+    /// When the histogram cannot be read, or does not match the figures.
+    pub(super) fn values(&self, as_wrk2: bool) -> Result<Option<Distribution<u64>>, Corrupt> {
+        let Some(hdr) = &self.hdr else { return Ok(None) };
+        let mut values = binned(hdr)?;
+        // wrk2's figures are those of the bins.
+        if !as_wrk2 {
+            let Self { mean, stdev, min, max, .. } = *self;
+            let (count, [min, max]) = (values.count(), [min, max].map(|rate| rate.round() as u64));
+            values.set_moments(Moments { count, mean, stdev, min, max })?;
+        }
+        Ok(Some(values))
+    }
+
+    /// Those of all these runs; `None` if they are unknown of one.
+    ///
+    /// # Errors
+    ///
+    /// When a histogram cannot be read.
+    pub(super) fn sum(documents: &[&Document]) -> Result<Option<Self>, Corrupt> {
+        if let [only] = documents {
+            return Ok(only.thread_rates.clone());
+        }
+        let as_wrk2 = documents.iter().all(|document| document.imitates(Dialect::Wrk2));
+        let (mut sum, mut max) = (Distribution::new(), 0.0_f64);
+        for document in documents {
+            let Some(rates) = &document.thread_rates else { return Ok(None) };
+            let Some(values) = rates.values(document.imitates(Dialect::Wrk2))? else { return Ok(None) };
+            sum += &values;
+            max = max.max(rates.max);
+        }
+        Ok(Some(Self { max, ..Self::of(&sum, as_wrk2) }))
+    }
+}

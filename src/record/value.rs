@@ -1,0 +1,200 @@
+//! The values of metrics in a document and in a row of its timeline. `None`: it has none.
+
+use onrush_plan::metric::{ErrorKind, Metric, Statistic, View};
+use onrush_stats::Errors;
+
+use super::{Document, Row};
+use crate::figures::NS_PER_US;
+use crate::figures::rate::rate;
+
+/// The number of errors of a kind.
+pub fn errors(kind: ErrorKind, errors: &Errors) -> u64 {
+    match kind {
+        ErrorKind::Connect => errors.connect,
+        ErrorKind::Read => errors.read,
+        ErrorKind::Write => errors.write,
+        ErrorKind::Timeout => errors.timeout,
+        ErrorKind::Socket => errors.total() - errors.status,
+        ErrorKind::Status => errors.status,
+    }
+}
+
+impl Document {
+    /// The value of a metric, in its unit.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        let count = match metric {
+            Metric::Latency(view, statistic) => return self.latency(view, statistic),
+            Metric::Rate => return Some(self.rate_per_s),
+            Metric::Transfer => return Some(rate(self.bytes_received, self.duration_s)),
+            Metric::Duration => return Some(self.duration_s * 1e6),
+            Metric::Unavailable => return Some(self.open_loop.as_ref()?.unavailable.as_ref()?.share),
+            Metric::Requests => self.requests.completed,
+            Metric::Started => self.requests.started,
+            Metric::Received => self.bytes_received,
+            Metric::Sent => self.bytes_sent,
+            Metric::ErrorsOf(kind) => errors(kind, &self.errors),
+            Metric::Status(status) => self.status.get(&status).copied().unwrap_or(0),
+            Metric::StatusClass(class) => {
+                self.status.range(class * 100..class * 100 + 100).map(|(_, count)| count).sum()
+            }
+            Metric::Late => self.requests.late?,
+            Metric::Dropped => self.requests.dropped?,
+            // Requests in flight that were late are not in the document.
+            Metric::Errors | Metric::Verdict => return None,
+        };
+        Some(count as f64)
+    }
+
+    fn latency(&self, view: View, statistic: Statistic) -> Option<f64> {
+        let latency = match view {
+            View::Shown => self.shown_latency(),
+            View::Scheduled => self.latency.scheduled.as_ref()?,
+            View::Service => &self.latency.service,
+        };
+        let percent = match statistic {
+            Statistic::Mean => return latency.mean_us,
+            Statistic::Least => return latency.min_us,
+            Statistic::Max => return latency.max_us,
+            Statistic::Stdev => return latency.stdev_us,
+            Statistic::Percentile(percent) => percent,
+        };
+        // A percentile that was not recorded is in the histogram, if that has all requests.
+        let (written, is_whole) = match view {
+            View::Service => (latency.percentiles_us.get(&percent).copied(), true),
+            View::Shown | View::Scheduled => (self.shown_percentile_us(percent), self.bounded().is_none()),
+        };
+        written.or_else(|| {
+            let values = is_whole.then(|| latency.values().ok())??;
+            (values.count() > 0).then(|| values.percentile(percent.value()) as f64 / NS_PER_US)
+        })
+    }
+}
+
+impl Row {
+    /// The value of a metric, in its unit; percentiles come from the bins.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        let count = match metric {
+            Metric::Latency(view, statistic) => {
+                let figures = self.figures();
+                let latencies = if view == View::Scheduled { figures.scheduled } else { figures.latency };
+                let ns = match statistic {
+                    Statistic::Mean => latencies.mean_ns()?,
+                    Statistic::Percentile(percent) => latencies.percentile_ns(percent.value())?,
+                    Statistic::Max => latencies.mean_ns().map(|_| latencies.max_ns as f64)?,
+                    Statistic::Least | Statistic::Stdev => return None,
+                };
+                return Some(ns / NS_PER_US);
+            }
+            Metric::Rate => return Some(rate(self.completed, self.length_s)),
+            Metric::Transfer => return Some(rate(self.bytes_received, self.length_s)),
+            Metric::Duration => return Some(self.length_s * 1e6),
+            Metric::Requests => self.completed,
+            Metric::Started => self.started,
+            Metric::Received => self.bytes_received,
+            Metric::Sent => self.bytes_sent,
+            Metric::ErrorsOf(kind) => errors(kind, &self.errors.unwrap_or_default()),
+            Metric::Late => self.late.unwrap_or(0),
+            Metric::Dropped => self.dropped.unwrap_or(0),
+            Metric::Errors | Metric::Unavailable | Metric::Status(_) | Metric::StatusClass(_) | Metric::Verdict => {
+                return None;
+            }
+        };
+        Some(count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::metric::METRICS;
+    use onrush_plan::{Dialect, Plan};
+    use onrush_stats::{Cause, Phase};
+
+    use super::*;
+    use crate::fixtures::{fail, flawless, plan, schedule, whole};
+    use crate::judge::metric::value;
+    use crate::run::Outcome;
+
+    /// A second with 1,000 responses after a millisecond each, a few errors, and perhaps a schedule.
+    fn run(has_rate: bool) -> (Plan, Outcome) {
+        let mut plan = plan(Dialect::Native, "http://127.0.0.1/", 1, 1, 1);
+        let mut outcome = flawless(1_000, 1);
+        plan.schedule = has_rate.then(|| schedule(1_000));
+        if has_rate {
+            let open_loop = outcome.totals.open_loop.get_or_insert_default();
+            open_loop.scheduled.record_many(2_000_000, 1_000);
+            (open_loop.due, open_loop.late, open_loop.dropped) = (1_010, 7, 8);
+        }
+        fail(&mut outcome, 1, Phase::Connect, Cause::Errno(111));
+        fail(&mut outcome, 2, Phase::Head, Cause::Errno(104));
+        fail(&mut outcome, 3, Phase::Send, Cause::Errno(32));
+        fail(&mut outcome, 4, Phase::Timeout, Cause::Late);
+        fail(&mut outcome, 5, Phase::Status, Cause::Status(503));
+        let counters = &mut outcome.totals.counters;
+        (counters.failed, counters.bytes_received, counters.bytes_sent) = (5, 2_000, 3_000);
+        let mut outcome = whole(outcome);
+        (0..6).for_each(|_| outcome.totals.statuses.record(503));
+        (plan, outcome)
+    }
+
+    #[test]
+    fn a_run_its_document_and_its_only_row_have_the_same_values() {
+        for has_rate in [false, true] {
+            let (plan, outcome) = run(has_rate);
+            let document = Document::judged(&plan, &outcome);
+            for about in &METRICS {
+                let name = about.id;
+                let [run, saved] = [value(about.metric, &plan, &outcome), document.value(about.metric)];
+                let row = document.timeline[0].value(about.metric);
+                // Of a row, more or less is known: the bins of the service latency, and no statuses.
+                let expected = match name {
+                    "errors" => [run, None, None],
+                    "verdict" | "unavailable" => [None, None, None],
+                    "min" | "stdev" | "status.503" | "status.5xx" => [run, run, None],
+                    "p99" | "mean" | "max" => [run, run, row],
+                    "late" | "dropped" if !has_rate => [None, None, Some(0.0)],
+                    _ => [run, run, run],
+                };
+                assert_eq!([run, saved, row], expected, "{name} {has_rate}");
+                let is_known = run.is_some() && (saved.is_some() || name == "errors");
+                let never =
+                    matches!(name, "late" | "dropped") && !has_rate || matches!(name, "verdict" | "unavailable");
+                assert_eq!(is_known, !never, "{name} {has_rate}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_metric_has_the_value_that_was_measured() {
+        let (plan, outcome) = run(true);
+        for (name, expected) in [
+            ("rate", 1_000.0),
+            ("p50", 2_000.0),
+            ("max", 2_000.0),
+            ("scheduled.mean", 2_000.0),
+            ("service.min", 1_000.0),
+            ("service.p99.9", 1_000.0),
+            ("stdev", 0.0),
+            ("errors", 13.0 / 1_010.0),
+            ("status.200", 1_000.0),
+            ("status.503", 6.0),
+            ("status.5xx", 6.0),
+            ("late", 7.0),
+            ("dropped", 8.0),
+            ("requests", 1_000.0),
+            ("started", 1_005.0),
+            ("duration", 1e6),
+            ("bytes", 2_000.0),
+            ("bytes_sent", 3_000.0),
+            ("transfer", 2_000.0),
+            ("errors.connect", 1.0),
+            ("errors.read", 2.0),
+            ("errors.write", 3.0),
+            ("errors.timeout", 4.0),
+            ("errors.socket", 10.0),
+            ("errors.status", 5.0),
+        ] {
+            let value = value(name.parse().unwrap(), &plan, &outcome).unwrap();
+            assert!((value - expected).abs() <= expected * 1e-3, "{name}: {value}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A result in Markdown, as one pastes it into a ticket: what was typed, what came of it, and what makes it doubtful.
+
+use std::time::Duration;
+
+use onrush_plan::Percent;
+use onrush_stats::{Corrupt, Errors, has_enough_beyond};
+use onrush_text::units::{self, counted, thousands};
+use onrush_text::{in_markdown, printable};
+
+use super::parts;
+use super::text::counts;
+use crate::figures::bounds::Between;
+use crate::record::{Document, rate};
+use crate::verdict::VERDICT_MIN;
+
+/// The percentiles that are shown unless others were asked for, as far as enough values lie beyond them.
+const UNASKED: [&str; 2] = ["50", "99"];
+
+/// The command, a table of the figures, and the notes.
+///
+/// # Errors
+///
+/// When the document holds a histogram that cannot be read.
+pub fn render(document: &Document) -> Result<String, Corrupt> {
+    let sum = document.sources.as_ref().and_then(|sources| Some((sources.count, sources.names()?)));
+    let of = sum.map(|(count, names)| {
+        let of = format!(
+            "The sum of {}: {names}; the command and the URL are those of the first.",
+            counted(count, "result")
+        );
+        in_markdown(&of) + "\n\n"
+    });
+    let mut text = of.unwrap_or_default() + &format!("{}\n\n| | |\n|---|---|\n", code(&document.command));
+    for (name, cell) in rows(document)? {
+        text += &format!("| {name} | {} |\n", in_markdown(&cell));
+    }
+    for parts in [parts::classes(document)?, parts::stages(document)?].iter().flatten() {
+        text += &format!("\n{}", parts.markdown());
+    }
+    if !document.notes.is_empty() {
+        text += "\n";
+    }
+    document.notes.iter().for_each(|note| text += &format!("* {}\n", in_markdown(note)));
+    Ok(text)
+}
+
+/// A line as code, between more backticks than it has in a row.
+fn code(line: &str) -> String {
+    let line = printable(line);
+    let runs = line.split(|c| c != '`').map(str::len);
+    let ticks = "`".repeat(runs.max().unwrap_or(0) + 1);
+    let blank = if ticks.len() > 1 { " " } else { "" };
+    format!("{ticks}{blank}{line}{blank}{ticks}")
+}
+
+/// The rows of the table that apply.
+fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
+    let Document { requests, duration_s, rate_per_s, bytes_received, status, gates, .. } = document;
+    let elapsed = units::time_us((duration_s * 1e6).floor());
+    let bytes_per_s = units::binary(rate(*bytes_received, *duration_s));
+    let latency = if document.open_loop.is_some() { "latency since due" } else { "latency" };
+    let statuses: Vec<(u16, u64)> = status.clone().into_iter().collect();
+    let verdict = document.verdict.as_ref().filter(|_| Duration::from_secs_f64(duration_s.max(0.0)) >= VERDICT_MIN);
+    let broken = gates.iter().filter(|gate| gate.broken);
+    let broken: Vec<String> = broken.map(|gate| format!("{}: {}", gate.condition(), gate.was())).collect();
+    let passed = (!gates.is_empty() && broken.is_empty()).then(|| "none".to_owned());
+    let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
+    let rows = [
+        ("URL", Some(document.plan.url.clone())),
+        ("verdict", verdict.map(ToString::to_string)),
+        ("requests", Some(format!("{} in {elapsed}", thousands(requests.completed)))),
+        ("rate", Some(format!("{} requests/s, {bytes_per_s}B/s", units::per_second(*rate_per_s)))),
+        (latency, latencies(document)?),
+        ("statuses", (!statuses.is_empty()).then(|| counts(&statuses))),
+        ("errors", Some(errors(&document.errors))),
+        ("unavailable", unavailable.map(|unavailable| format!("{} of the time", units::percentage(unavailable.share)))),
+        ("broken gates", passed.or((!broken.is_empty()).then(|| broken.join("; ")))),
+    ];
+    Ok(rows.into_iter().filter_map(|(name, cell)| Some((name, cell?))).collect())
+}
+
+/// Percentiles and the maximum of the latency that the text shows, with their bounds where those differ; `None`: there
+/// was no response.
+fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
+    let bounds = document.bounds()?;
+    let all = bounds.least();
+    if document.shown_latency().count == 0 {
+        return Ok(None);
+    }
+    let between = |percent: f64| match bounds.percentile(percent) {
+        Some(known) if known.is_known() => Between { upper_ns: Some(known.lower_ns), ..known }.to_string(),
+        between => between.map_or(String::new(), |between| between.to_string()),
+    };
+    let usual = UNASKED.iter().filter_map(|text| text.parse().ok());
+    let usual = usual.filter(|percent: &Percent| has_enough_beyond(percent.value(), all.count()));
+    let percents: Vec<Percent> = document.plan.percentiles.clone().unwrap_or_else(|| usual.collect());
+    let mut parts: Vec<String> =
+        percents.iter().map(|percent| format!("p{percent} {}", between(percent.value()))).collect();
+    parts.push(format!("max {}", between(100.0)));
+    let unknown = match bounds.unknown() {
+        0 => String::new(),
+        count => format!(" ({} without a response)", counted(count, "request")),
+    };
+    Ok(Some(parts.join(", ") + &unknown))
+}
+
+/// wrk's errors, as far as there were any.
+fn errors(errors: &Errors) -> String {
+    let Errors { connect, read, write, timeout, status } = *errors;
+    let all = [("connect", connect), ("read", read), ("write", write), ("timeout", timeout), ("status", status)];
+    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    let some: Vec<String> = some.map(|(name, count)| format!("{name} {}", thousands(count))).collect();
+    if some.is_empty() { "none".to_owned() } else { some.join(", ") }
+}
