@@ -4,10 +4,12 @@
 //! ([`onrush_plan`]), [`program`] shows a test and decides how it ends, [`session`] takes a run from a name to an
 //! outcome, and [`run`] has the threads that carry it out, each with an engine ([`onrush_engine`]) and an optional
 //! [`script`]. They record into statistics ([`onrush_stats`]). What a run was is a [`record`], from which [`judge`] decides
-//! what limited it, and which [`report`] prints and [`files`] keep; [`live`] shows the progress. [`lab`] carries out
-//! experiments of many runs, and [`sysctl`] changes kernel settings temporarily. [`tables`] reads saved results, and
-//! [`compare`] tells how much they differ. [`serve`] is the embedded target. The library exists for the binary and its
-//! tests; its interface is not stable.
+//! what limited it, and which [`report`] prints and [`files`] keep; [`live`] shows the progress. Every other command has
+//! a module with what was typed, what it does and how it ends: [`search`] looks for the highest load at which a
+//! condition holds, [`lab`] carries out experiments of many runs, for which [`sysctl`] changes kernel settings that
+//! [`restore`] restores, [`show`] and [`merge`] print saved results and add them up, [`tables`] makes tables of them,
+//! and [`compare`] tells how much they differ. [`serve`] is the embedded target. The library exists for the binary and
+//! its tests; its interface is not stable.
 
 pub mod cli;
 pub mod compare;
@@ -21,6 +23,7 @@ pub mod merge;
 pub mod program;
 pub mod record;
 pub mod report;
+pub mod restore;
 pub mod run;
 pub mod script;
 pub mod search;

@@ -1,27 +1,112 @@
-//! `onrush show`: prints saved results.
+//! The command `onrush show`: prints saved results.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::cli::arguments::{Subcommand, switch, text};
+use crate::cli::{Command, Work};
 use crate::files;
+use crate::program::{EXIT_WRONG, print_noted};
 use crate::record;
 use crate::report::form::{self, Form, Printed};
 
+/// The command.
+pub const COMMAND: Command = Command {
+    name: SHOW.name,
+    help: || HELP.to_owned(),
+    parse: |args| Ok(parse(args)?.map(|show| Work::new(move || run(&show)))),
+};
+
 /// What to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Show {
+pub(crate) struct Show {
     /// The files, at least one.
-    pub inputs: Vec<PathBuf>,
+    inputs: Vec<PathBuf>,
     /// The form.
-    pub form: Form,
+    form: Form,
     /// Whether percentiles are shown even if the report had none.
-    pub percentiles: bool,
+    percentiles: bool,
 }
 
-/// Reads and prints each file.
-pub fn run(show: &Show) -> impl Iterator<Item = anyhow::Result<Printed>> {
-    show.inputs.iter().map(|path| {
-        let document = files::read(path)?;
-        let printed = form::print(&document, show.form, show.percentiles);
-        printed.map_err(|corrupt| record::damaged(path, corrupt))
-    })
+/// What `onrush show --help` prints.
+pub(crate) const HELP: &str = "\
+onrush show prints saved results of onrush as the reports of their runs, with
+their notes.
+
+Usage: onrush show [options] FILE.json...
+
+  -L, --latency      print more percentiles, as in a run with -L
+      --format FORM  wrk, wrk-cmm or wrk2: that tool's report with everything it
+                     can print; json: the document; cmm-json: the output of
+                     wrk-cmm's script json.lua; md: Markdown for a ticket
+  -h, --help         print this text
+
+The format only changes the layout; the figures are those of the result, where
+latencies are as measured, unless the run imitated another tool. A file may be
+compressed (.json.gz); - is standard input.
+";
+
+pub(crate) const SHOW: Subcommand<Show> = Subcommand {
+    name: "show",
+    options: &[
+        switch("-L, --latency", |show| show.percentiles = true),
+        text("--format FORM", |show, name| {
+            let named = Form::NAMED.iter().find(|(_, known)| name == *known);
+            let (form, _) = named.ok_or("unknown; write wrk, wrk-cmm, wrk2, json, cmm-json or md")?;
+            show.form = *form;
+            Ok(())
+        }),
+    ],
+    word: |show, path| {
+        show.inputs.push(PathBuf::from(path));
+        Ok(())
+    },
+};
+
+/// Parses the arguments of `show`; `None` if the help was asked for. The error says what is wrong.
+fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
+    let show = SHOW.read(args, Show { inputs: Vec::new(), form: Form::default(), percentiles: false })?;
+    if show.as_ref().is_some_and(|show| show.inputs.is_empty()) {
+        return Err("no file; try onrush show result.json".to_owned());
+    }
+    Ok(show)
+}
+
+/// Reads and prints each file; returns the exit code. One result that could be shown is enough.
+fn run(show: &Show) -> u8 {
+    let codes = show.inputs.iter().map(|path| {
+        let printed = files::read(path).and_then(|document| {
+            let printed = form::print(&document, show.form, show.percentiles);
+            printed.map_err(|corrupt| record::damaged(path, corrupt))
+        });
+        print_noted("onrush show", printed.map(|Printed { text, notes }| (text, notes)))
+    });
+    codes.min().unwrap_or(EXIT_WRONG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Option<Show>, String> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args)
+    }
+
+    #[test]
+    fn files_and_options_come_in_any_order() {
+        let show = parsed("a.json --format cmm-json -L -").unwrap().unwrap();
+        assert_eq!(show.inputs, ["a.json", "-"].map(PathBuf::from));
+        assert_eq!((show.form, show.percentiles), (Form::CmmJson, true));
+        assert!(parsed("a --help").unwrap().is_none());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, words) in
+            [("", "no file"), ("a --format csv", "cmm-json or md"), ("a --bogus", "all options: onrush show --help")]
+        {
+            assert!(parsed(line).unwrap_err().contains(words), "{line}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! What was typed is turned into a plan before anything is measured.
 
+pub mod column;
 pub mod condition;
 pub mod experiment;
 pub mod filter;

@@ -10,7 +10,7 @@ use super::hints;
 use super::spelling::Spelling;
 
 /// A subcommand whose arguments become a `T`.
-pub(super) struct Subcommand<T: 'static> {
+pub(crate) struct Subcommand<T: 'static> {
     /// The word that names it.
     pub name: &'static str,
     /// Its options but for the help, which every subcommand has.
@@ -20,7 +20,7 @@ pub(super) struct Subcommand<T: 'static> {
 }
 
 /// An option, and what it does to a `T`.
-pub(super) struct Setter<T> {
+pub(crate) struct Setter<T> {
     /// How it is written.
     pub spelling: Spelling,
     set: Set<T>,
@@ -34,17 +34,17 @@ enum Set<T> {
 }
 
 /// An option that takes no value.
-pub(super) const fn switch<T>(spelling: &'static str, set: fn(&mut T)) -> Setter<T> {
+pub(crate) const fn switch<T>(spelling: &'static str, set: fn(&mut T)) -> Setter<T> {
     Setter { spelling: Spelling::of(spelling), set: Set::Switch(set) }
 }
 
 /// An option that takes a text.
-pub(super) const fn text<T>(spelling: &'static str, set: fn(&mut T, &str) -> Result<(), String>) -> Setter<T> {
+pub(crate) const fn text<T>(spelling: &'static str, set: fn(&mut T, &str) -> Result<(), String>) -> Setter<T> {
     Setter { spelling: Spelling::of(spelling), set: Set::Text(set) }
 }
 
 /// An option that takes a path.
-pub(super) const fn path<T>(spelling: &'static str, set: fn(&mut T, PathBuf) -> Result<(), String>) -> Setter<T> {
+pub(crate) const fn path<T>(spelling: &'static str, set: fn(&mut T, PathBuf) -> Result<(), String>) -> Setter<T> {
     Setter { spelling: Spelling::of(spelling), set: Set::Path(set) }
 }
 

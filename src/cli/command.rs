@@ -9,7 +9,7 @@ use super::flags;
 
 /// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced, unless they are to be
 /// kept.
-pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
+pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     if plan.show.keeps_secrets {
         return words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
@@ -23,7 +23,7 @@ pub(super) fn shown(args: &[OsString], plan: &Plan) -> String {
     shown.join(" ")
 }
 
-pub(super) fn redacted(word: &str, previous: &str, url: &str) -> String {
+pub(crate) fn redacted(word: &str, previous: &str, url: &str) -> String {
     // The value of one of onrush's own options is not secret, unless the option is named below.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     if previous == BASIC_AUTH || (secrets::is_secret_option(previous) && !is_ours(previous)) {
@@ -46,7 +46,7 @@ const BASIC_AUTH: &str = "--basic-auth";
 const HTTP_PROXY: &str = "--http-proxy";
 
 /// A word in single quotes, unless a shell takes it as it is.
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -12,13 +12,12 @@
 
 use std::ops::RangeInclusive;
 
-use onrush_plan::Dialect;
 use onrush_plan::condition::{Comparison, Condition, StopTerm, Term, Value};
 use onrush_plan::metric::{METRICS, Metric, Statistic, Unit};
+use onrush_plan::{Dialect, LimitedBy};
 
 use super::flaw::{Flaw, nearest};
 use super::units::{self, Unreadable};
-use crate::verdict::LimitedBy;
 
 /// What a condition is for. Its grammar is the same, but not what to write instead of a wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

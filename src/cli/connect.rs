@@ -19,7 +19,7 @@ const UNIX_MAX: usize = 107;
 
 /// The options about connecting, as typed.
 #[derive(Debug, Default)]
-pub(super) struct ConnectOptions {
+pub(crate) struct ConnectOptions {
     way: Way,
     /// `--connect-to`, every one.
     instead: Vec<Instead>,

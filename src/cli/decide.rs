@@ -23,14 +23,14 @@ use super::values::AT_LEAST_ONE;
 use super::{Warned, framing, hints, until};
 
 /// The default number of connections.
-pub(super) const CONNECTIONS: u64 = 10;
+pub(crate) const CONNECTIONS: u64 = 10;
 const THREADS: u64 = 2;
 const DURATION: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(2);
 const SEED: u64 = 1;
 
 /// Decides the run; checks are in wrk's order. Reads the file of `--body` last; resolves no name.
-pub(super) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
+pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let dialect = typed.dialect;
     let Some(url) = typed.words.first() else { return Err(no_url(dialect, typed.taken_url.as_ref())) };
     nothing_is_zero(&typed)?;

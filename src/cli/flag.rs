@@ -6,7 +6,7 @@ use super::spelling::Spelling;
 
 /// One option.
 #[derive(Debug)]
-pub(super) struct Flag {
+pub(crate) struct Flag {
     /// Its name in the parser.
     pub id: Id,
     /// How it is written.
@@ -21,7 +21,7 @@ pub(super) struct Flag {
 
 /// The name of an option in the parser; the help in the table describes each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Id {
+pub(crate) enum Id {
     Connections,
     Duration,
     Threads,
@@ -94,7 +94,7 @@ pub(super) enum Id {
 
 /// The tool an option comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// wrk, and therefore also its forks.
     Wrk,
     /// wrk-cmm, the centminmod fork, only.
@@ -106,7 +106,7 @@ pub(super) enum Origin {
 }
 
 /// Our own option with this spelling, without a help yet.
-pub(super) const fn flag(id: Id, spelling: &'static str) -> Flag {
+pub(crate) const fn flag(id: Id, spelling: &'static str) -> Flag {
     Flag { id, spelling: Spelling::of(spelling), help: "", origin: Origin::Ours, is_common: false }
 }
 

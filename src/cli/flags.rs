@@ -5,36 +5,36 @@
 use Origin::{Wrk, Wrk2, WrkCmm};
 
 use super::flag::flag;
-pub(super) use super::flag::{Flag, Id, Origin};
+pub(crate) use super::flag::{Flag, Id, Origin};
 use onrush_plan::Dialect;
 
 /// All options, in the order of the table.
-pub(super) fn all() -> impl Iterator<Item = &'static Flag> + Clone {
+pub(crate) fn all() -> impl Iterator<Item = &'static Flag> + Clone {
     SECTIONS.iter().flat_map(|(_, flags)| *flags)
 }
 
 /// The option with this id.
-pub(super) fn by_id(id: Id) -> &'static Flag {
+pub(crate) fn by_id(id: Id) -> &'static Flag {
     all().find(|flag| flag.id == id).expect("the table has every option")
 }
 
 /// The option with this letter.
-pub(super) fn by_letter(letter: char) -> Option<&'static Flag> {
+pub(crate) fn by_letter(letter: char) -> Option<&'static Flag> {
     all().find(|flag| flag.spelling.short == Some(letter))
 }
 
 /// The option with exactly this name.
-pub(super) fn by_name(name: &str) -> Option<&'static Flag> {
+pub(crate) fn by_name(name: &str) -> Option<&'static Flag> {
     all().find(|flag| flag.spelling.long == name)
 }
 
 /// The options in a dialect's own list whose names begin with `prefix`.
-pub(super) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
+pub(crate) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
     all().filter(|flag| flag.is_listed_by(dialect) && flag.spelling.long.starts_with(prefix)).collect()
 }
 
 /// The table, in the order of the help and of `docs/command-line.md`: the heading of each section, and its options.
-pub(super) const SECTIONS: [(&str, &[Flag]); 9] = [
+pub(crate) const SECTIONS: [(&str, &[Flag]); 9] = [
     ("Load", LOAD),
     ("Request rate", PACE),
     ("Finding the highest load", SEARCH),

@@ -12,7 +12,7 @@ use super::foreign;
 use super::spelling::Spelling;
 
 /// Reads a command line from left to right.
-pub(super) struct Front {
+pub(crate) struct Front {
     parser: lexopt::Parser,
     dialect: Dialect,
     /// The options that a subcommand has besides those of a run. They can be neither abbreviated nor written as letters.
@@ -27,7 +27,7 @@ pub(super) struct Front {
 
 /// The next thing on a command line.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(crate) enum Item {
     /// An option; its value is empty if it takes none.
     Flag(&'static Flag, OsString),
     /// An option of the subcommand itself, likewise.
@@ -40,7 +40,7 @@ pub(super) enum Item {
 
 /// An unknown option, or one that is used wrongly.
 #[derive(Debug)]
-pub(super) enum Misuse {
+pub(crate) enum Misuse {
     /// An unknown letter, and what follows it if that tells which tool's it is; else empty.
     Letter(char, String),
     /// An unknown name, as typed but without dashes, with an attached value.

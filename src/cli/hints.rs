@@ -15,7 +15,7 @@ use super::spelling::Spelling;
 const HELP: &str = "onrush --help all";
 
 /// One line about a misused option, without the program's name.
-pub(super) fn hint(misuse: &Misuse) -> String {
+pub(crate) fn hint(misuse: &Misuse) -> String {
     match misuse {
         Misuse::Refused => "no such option".to_owned(),
         Misuse::Letter(letter, value) => unknown_letter(*letter, value),
@@ -28,17 +28,17 @@ pub(super) fn hint(misuse: &Misuse) -> String {
 }
 
 /// One line about an option whose value is missing.
-pub(super) fn needs_value(spelling: &Spelling) -> String {
+pub(crate) fn needs_value(spelling: &Spelling) -> String {
     format!("--{} needs a value: --{0} {}", spelling.long, spelling.value.unwrap_or_default())
 }
 
 /// One line about a value that was given to an option, as written, that takes none.
-pub(super) fn takes_no_value(option: &str) -> String {
+pub(crate) fn takes_no_value(option: &str) -> String {
     format!("{option} takes no value; leave out the = and what follows it")
 }
 
 /// One line about an unknown option, as typed: the name that may have been meant, or the command that lists all.
-pub(super) fn unknown_option(typed: &str, meant: Option<&str>, help: &str) -> String {
+pub(crate) fn unknown_option(typed: &str, meant: Option<&str>, help: &str) -> String {
     let typed = typed.escape_debug();
     match meant {
         Some(name) => format!("unknown option {typed}; did you mean --{name}?"),
@@ -87,7 +87,7 @@ fn unlisted(typed: &str) -> String {
 }
 
 /// One line about a first word that is not a host but a command: k6's, in the wrong place, or one letter off.
-pub(super) fn command(words: &[OsString], has_script: bool) -> Option<String> {
+pub(crate) fn command(words: &[OsString], has_script: bool) -> Option<String> {
     let (word, rest) = words.split_first()?;
     if word == "run" && !rest.is_empty() && !has_script {
         let line =
@@ -137,7 +137,7 @@ const COMMANDS: [(&str, &str); 10] = [
 ];
 
 /// One line about words that must be misplaced: a number where the host is, or a URL after the first word.
-pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
+pub(crate) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
     let (first, rest) = words.split_first()?;
@@ -172,7 +172,7 @@ pub(super) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
 
 /// The name that begins with what was typed, else the most similar one, if it is similar enough, else the first that
 /// begins as it does.
-pub(super) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     if let Some(name) = names.clone().find(|name| name.starts_with(typed)) {
         return Some(name);
     }

@@ -9,7 +9,7 @@ use super::units;
 /// # Errors
 ///
 /// What is wrong with the list, and what to write.
-pub(super) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
+pub(crate) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
     let refused = |why: &str| format!("--{key} {word:?}: {why}");
     let parts: Vec<&str> = match word.contains(',') {
         true => word.split(',').map(str::trim).collect(),
@@ -37,7 +37,7 @@ pub(super) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, Strin
 }
 
 /// The range that somebody means by `1-256`.
-pub(super) fn range(word: &str) -> Option<String> {
+pub(crate) fn range(word: &str) -> Option<String> {
     let (first, last) = word.split_once('-')?;
     doubled(first, last).map(|_| format!("{first}..{last}"))
 }

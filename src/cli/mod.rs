@@ -1,62 +1,52 @@
 //! The command line: turns what was typed into a plan, or into a text to print.
 //!
-//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body` and that of an
-//! experiment. One parser serves onrush and the tools it imitates: `front` reads options and words, `typed` collects
-//! them, `values` reads their values, `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the
-//! native ones, `compat` those of getopt and wrk. Subcommands have a simpler parser, `arguments`.
+//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body`. One parser serves onrush
+//! and the tools it imitates: `front` reads options and words, `typed` collects them, `values` reads their values,
+//! `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the native ones, `compat` those of getopt
+//! and wrk. Commands with a name have a simpler parser, `arguments`; the table of each is in the room of the command, and
+//! `commands` is all that is known of them here.
 
-mod arguments;
-mod command;
-mod compare;
+pub(crate) mod arguments;
+pub(crate) mod command;
+mod commands;
 mod compat;
 mod condition;
 mod connect;
-mod decide;
-mod draft;
+pub(crate) mod decide;
 mod filter;
 mod flag;
-mod flags;
+pub(crate) mod flags;
 mod flaw;
 mod foreign;
 mod framing;
-mod front;
+pub(crate) mod front;
 mod help;
-mod hints;
-mod lab;
-mod levels;
-mod merge;
-mod pace;
+pub(crate) mod hints;
+pub(crate) mod levels;
+pub(crate) mod pace;
 mod proxy;
-mod refusal;
+pub(crate) mod refusal;
 mod request;
-mod restore;
 mod sampling;
 mod search;
-mod serve;
-mod show;
-mod spelling;
-mod table;
+pub(crate) mod spelling;
 mod tls;
-mod typed;
+pub(crate) mod typed;
 pub mod units;
 mod until;
 mod values;
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use onrush_engine::backend;
-use onrush_plan::{Dialect, Io, Plan, Search, secrets};
+use onrush_plan::{Dialect, Io, Plan, secrets};
 use onrush_text::printable_lines;
 
-use crate::compare::Compare;
-use crate::merge::Merge;
-use crate::show::Show;
-use crate::tables::Table;
-use draft::Draft;
+pub use commands::{Command, Commands, Instead, OfPlan, Work};
 use front::Front;
-pub use lab::Lab;
 use refusal::{Length, Refusal};
+pub(crate) use search::TypedSearch;
 use typed::Typed;
 
 /// What a command line asks for.
@@ -69,27 +59,13 @@ pub enum Invocation {
         /// Lines for standard error before the run, without line ends.
         warnings: Vec<String>,
     },
-    /// A search for the highest load at which a condition holds.
-    Search {
-        /// The search with its plan.
-        search: Box<Search>,
+    /// Another command.
+    Command {
+        /// What it does.
+        work: Work,
         /// As for a run.
         warnings: Vec<String>,
     },
-    /// Merge saved results into one.
-    Merge(Merge),
-    /// Print saved results as reports.
-    Show(Show),
-    /// Carry out an experiment.
-    Lab(Lab),
-    /// Make tables of saved results.
-    Table(Table),
-    /// Compare saved results.
-    Compare(Compare),
-    /// Restore the settings that an experiment left changed.
-    Restore,
-    /// Run the embedded target.
-    Serve(crate::serve::Asked),
     /// Print texts and exit: the help, the version, a mistake.
     Print {
         /// What goes to standard output.
@@ -102,9 +78,9 @@ pub enum Invocation {
 }
 
 /// Parses a command line; the first argument is the program's name.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Invocation {
+pub fn parse(args: impl IntoIterator<Item = OsString>, commands: &Commands) -> Invocation {
     let args: Vec<OsString> = args.into_iter().collect();
-    parse_ordered(&args, env::var_os("POSIXLY_CORRECT").is_some())
+    parse_ordered(&args, commands, env::var_os("POSIXLY_CORRECT").is_some())
 }
 
 /// The line that `--version` prints.
@@ -119,16 +95,19 @@ pub fn version(dialect: Dialect, backend: &str) -> String {
 }
 
 /// A decision and its warnings, one line each.
-type Warned<T> = (T, Vec<String>);
+pub(crate) type Warned<T> = (T, Vec<String>);
 
-fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
+fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool) -> Invocation {
     let dialect = compat::dialect(args, words_end_options);
     let (program, rest) = args.split_first().map_or((None, &[][..]), |(program, rest)| (Some(program), rest));
     if !dialect.is_compat() && rest.is_empty() {
         return print(String::new(), help::usage(dialect), 1);
     }
-    if let Some(invocation) = rest.first().filter(|_| !dialect.is_compat()).and_then(|word| named(word, &rest[1..])) {
-        return invocation;
+    let is_named = |word: &OsString, command: &&Command| !dialect.is_compat() && word == command.name;
+    if let Some(word) = rest.first()
+        && let Some(command) = commands.named.iter().find(|command| is_named(word, command))
+    {
+        return named(command, &rest[1..]);
     }
     let mut typed = Typed::new(dialect);
     let read = typed.read(&mut Front::new(rest, dialect, words_end_options));
@@ -141,14 +120,14 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     // A mistyped command is reported first: its options may be unknown here.
     let command = if dialect.is_compat() { None } else { hints::command(&typed.words, typed.script.is_some()) };
     let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
-    let drafted = read.and_then(|()| Draft::take(&mut typed));
-    match drafted.and_then(|draft| Ok((draft, decide::decide(typed)?))) {
-        Ok((draft, (mut plan, warnings))) => {
+    let instead = read.and_then(|()| commands.instead.0(&mut typed));
+    match instead.and_then(|instead| Ok((instead, decide::decide(typed)?))) {
+        Ok((instead, (mut plan, warnings))) => {
             plan.show.command = command::shown(args, &plan);
             let warnings = warnings.iter().filter(|_| !plan.show.is_quiet);
             let warnings = warnings.map(|line| format!("{name}: {line}")).collect();
-            match draft {
-                Some(draft) => Invocation::Search { search: Box::new(draft.of(plan)), warnings },
+            match instead {
+                Some(of_plan) => Invocation::Command { work: Work::new(|| of_plan(plan)), warnings },
                 None => Invocation::Run { plan: Box::new(plan), warnings },
             }
         }
@@ -156,28 +135,12 @@ fn parse_ordered(args: &[OsString], words_end_options: bool) -> Invocation {
     }
 }
 
-/// The subcommand that the first word names, if it does.
-fn named(word: &OsStr, args: &[OsString]) -> Option<Invocation> {
-    Some(match word.to_str()? {
-        "serve" => subcommand("serve", &serve::help(), serve::parse(args), Invocation::Serve),
-        "merge" => subcommand("merge", merge::HELP, merge::parse(args), Invocation::Merge),
-        "show" => subcommand("show", show::HELP, show::parse(args), Invocation::Show),
-        "compare" => subcommand("compare", compare::HELP, compare::parse(args), Invocation::Compare),
-        "table" => subcommand("table", table::HELP, table::parse(args), Invocation::Table),
-        "lab" => subcommand("lab", lab::LAB, lab::parse(args), Invocation::Lab),
-        "sweep" => subcommand("sweep", lab::SWEEP, lab::sweep(args), Invocation::Lab),
-        "vs" => subcommand("vs", lab::VERSUS, lab::versus(args), Invocation::Lab),
-        "restore" => subcommand("restore", restore::HELP, restore::parse(args), |()| Invocation::Restore),
-        _ => return None,
-    })
-}
-
-/// The outcome of parsing a subcommand: the invocation made by `of`, its help, or the line that refuses it.
-fn subcommand<T>(name: &str, help: &str, parsed: Result<Option<T>, String>, of: fn(T) -> Invocation) -> Invocation {
-    match parsed {
-        Ok(Some(asked)) => of(asked),
-        Ok(None) => print(help.to_owned(), String::new(), 0),
-        Err(reason) => print(String::new(), shown(&format!("onrush {name}: {reason}")), 1),
+/// What a command with a name makes of its arguments.
+fn named(command: &Command, args: &[OsString]) -> Invocation {
+    match (command.parse)(args) {
+        Ok(Some(work)) => Invocation::Command { work, warnings: Vec::new() },
+        Ok(None) => print((command.help)(), String::new(), 0),
+        Err(reason) => print(String::new(), shown(&format!("onrush {}: {reason}", command.name)), 1),
     }
 }
 

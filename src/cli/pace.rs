@@ -19,7 +19,7 @@ use super::values::{count, several, time};
 
 /// The options about when requests are sent, as typed.
 #[derive(Debug, Default)]
-pub(super) struct TypedPace {
+pub(crate) struct TypedPace {
     /// `--rate`. In the compat dialects it may be zero.
     rate: Option<Rate>,
     /// `--stages` of the rate.
@@ -164,7 +164,7 @@ impl TypedPace {
 const AT_LEAST: &str = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
 
 /// A rate. Zero is refused; in the compat dialects this is decided later.
-pub(super) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
+pub(crate) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
     let text = value.to_string_lossy();
     let is_rate = |level: &str| rate(flag, OsStr::new(level), Dialect::Native).is_ok();
     if let Some(meant) = several(flag, &text, is_rate).filter(|_| !dialect.is_compat()) {

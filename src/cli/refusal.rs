@@ -11,7 +11,7 @@ use super::spelling::Spelling;
 
 /// Why a command line has no plan.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// Help was asked for.
     Help(Length),
     /// The usage says everything.
@@ -26,7 +26,7 @@ pub(super) enum Refusal {
 
 /// How much help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Length {
+pub(crate) enum Length {
     /// What fits a screen (`-h`).
     Short,
     /// The common options (`--help`).
@@ -36,7 +36,7 @@ pub(super) enum Length {
 }
 
 /// A value that cannot be read: the option, the value, and what would be right. Of a URL no secret is shown.
-pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal {
+pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal {
     const SHOWN_MAX: usize = 80;
     let text = value.to_string_lossy();
     let text = if is_url(value) { secrets::misspelt_url(&text).into() } else { text };
@@ -46,13 +46,13 @@ pub(super) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal
 }
 
 /// Whether an option without its value may have taken the URL, which comes next, instead.
-pub(super) fn is_url(value: &OsStr) -> bool {
+pub(crate) fn is_url(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     text.starts_with("http://") || text.starts_with("https://")
 }
 
 /// One line about an option that took the URL as its value.
-pub(super) fn took_url(spelling: &Spelling, url: &OsStr) -> String {
+pub(crate) fn took_url(spelling: &Spelling, url: &OsStr) -> String {
     let url = secrets::url(&url.to_string_lossy());
     let (long, value) = (spelling.long, spelling.value.unwrap_or_default());
     format!("--{long} lacks its value and took the URL {url:?} instead; write --{long} {value} {}", printable(&url))

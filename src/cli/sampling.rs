@@ -11,7 +11,7 @@ use super::refusal::{Refusal, wrong};
 
 /// The options about sockets, as typed.
 #[derive(Debug, Default)]
-pub(super) struct TypedSampling {
+pub(crate) struct TypedSampling {
     /// `--sockets`, and the filter if there was one.
     filter: Option<Option<Filter>>,
     /// `--sockets-output`.

@@ -11,7 +11,7 @@ use super::values::condition;
 
 /// The options of a search, as typed.
 #[derive(Debug, Default)]
-pub(super) struct TypedSearch {
+pub(crate) struct TypedSearch {
     /// `--find-max`.
     pub objective: Option<Condition>,
     /// `--over`.

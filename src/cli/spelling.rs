@@ -2,7 +2,7 @@
 
 /// The spelling of an option, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spelling {
+pub(crate) struct Spelling {
     /// All of it.
     pub whole: &'static str,
     /// Its letter, if it has one.

@@ -15,6 +15,27 @@ use onrush_plan::schedule::{Arrivals, CatchUp, Rate, Stage};
 use onrush_plan::{Breakout, Format, Kind, Percent, Stop};
 
 use super::*;
+use crate::{compare, lab, merge, restore, search, serve, show, tables};
+
+/// What the program can do, as it lists it.
+const COMMANDS: Commands = Commands {
+    named: &[
+        serve::COMMAND,
+        merge::COMMAND,
+        show::COMMAND,
+        compare::COMMAND,
+        tables::COMMAND,
+        lab::LAB,
+        lab::SWEEP,
+        lab::VERSUS,
+        restore::COMMAND,
+    ],
+    instead: search::SEARCH,
+};
+
+fn parsed(args: &[OsString], words_end_options: bool) -> Invocation {
+    parse_ordered(args, &COMMANDS, words_end_options)
+}
 
 /// Splits a line like a shell that has nothing but quotes.
 fn words(line: &str) -> Vec<OsString> {
@@ -36,7 +57,7 @@ fn words(line: &str) -> Vec<OsString> {
 }
 
 fn run(line: &str) -> Plan {
-    match parse_ordered(&words(line), false) {
+    match parsed(&words(line), false) {
         Invocation::Run { plan, warnings } => {
             assert_eq!(warnings, [""; 0], "{line}");
             *plan
@@ -47,7 +68,7 @@ fn run(line: &str) -> Plan {
 
 /// Standard output, standard error, exit code.
 fn printed(line: &str) -> (String, String, u8) {
-    match parse_ordered(&words(line), false) {
+    match parsed(&words(line), false) {
         Invocation::Print { stdout, stderr, exit } => (stdout, stderr, exit),
         other => panic!("{line}: {other:?}"),
     }
@@ -149,7 +170,7 @@ fn notes_are_on_unless_they_are_switched_off_or_a_tool_is_imitated() {
     );
     // What hey and oha call -q is a rate.
     assert!(refused("onrush -q 5 h").contains("-R"), "{}", refused("onrush -q 5 h"));
-    let warned = |line: &str| match parse_ordered(&words(line), false) {
+    let warned = |line: &str| match parsed(&words(line), false) {
         Invocation::Run { warnings, .. } => warnings,
         other => panic!("{line}: {other:?}"),
     };
@@ -380,7 +401,7 @@ fn misused_options_are_answered_as_getopt_does_or_with_a_hint() {
 
 #[test]
 fn what_is_ignored_is_said_before_the_run() {
-    let warned = |line: &str| match parse_ordered(&words(line), false) {
+    let warned = |line: &str| match parsed(&words(line), false) {
         Invocation::Run { warnings, .. } => warnings,
         other => panic!("{line}: {other:?}"),
     };
@@ -422,16 +443,14 @@ fn what_is_ignored_is_said_before_the_run() {
 
 #[test]
 fn the_order_of_posix_makes_everything_behind_the_url_a_word() {
-    let Invocation::Run { plan, warnings } = parse_ordered(&words("wrk -c4 http://h/ -c8"), true) else {
-        panic!("it runs")
-    };
+    let Invocation::Run { plan, warnings } = parsed(&words("wrk -c4 http://h/ -c8"), true) else { panic!("it runs") };
     assert_eq!(plan.load.connections, 4);
     assert_eq!(warnings, ["wrk: extra arguments are ignored (only scripts use them): \"-c8\""]);
 }
 
 #[test]
 fn serve_is_a_subcommand_natively_and_as_the_first_word_only() {
-    assert!(matches!(parse_ordered(&words("onrush serve"), false), Invocation::Serve(_)));
+    assert!(matches!(parsed(&words("onrush serve"), false), Invocation::Command { .. }));
     assert_eq!(printed("onrush serve --help"), (serve::help(), String::new(), 0));
     assert_eq!(refused_by_wrk("wrk serve"), "invalid URL: serve\n");
     assert_eq!(refused_by_wrk("onrush --compat wrk serve"), "invalid URL: serve\n");
@@ -448,9 +467,7 @@ fn a_stray_word_puts_load_on_nobody() {
     assert!(refused("onrush -k 10 -s x.lua http://h/").contains("is a number, not a host"));
     assert_eq!(run("onrush -s x.lua http://h/ http://b/").target.host, "h");
     assert_eq!(refused_by_wrk("wrk -d1 8080"), "invalid URL: 8080\n");
-    let Invocation::Run { warnings, .. } = parse_ordered(&words("wrk http://h/ http://b/"), false) else {
-        panic!("it runs")
-    };
+    let Invocation::Run { warnings, .. } = parsed(&words("wrk http://h/ http://b/"), false) else { panic!("it runs") };
     assert_eq!(warnings, ["wrk: extra arguments are ignored (only scripts use them): \"http://b/\""]);
 }
 
@@ -497,13 +514,12 @@ fn no_command_line_makes_it_panic() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             args.push(OsString::from(pieces[(state >> 33) as usize % pieces.len()]));
         }
-        match parse_ordered(&args, state.is_multiple_of(7)) {
-            Invocation::Run { .. } | Invocation::Search { .. } => ran += 1,
+        match parsed(&args, state.is_multiple_of(7)) {
+            Invocation::Run { .. } | Invocation::Command { .. } => ran += 1,
             Invocation::Print { stdout, stderr, .. } => {
                 assert!(!(stdout.is_empty() && stderr.is_empty()), "{args:?}");
                 refused += 1;
             }
-            _ => {}
         }
     }
     assert!(ran > 100 && refused > 100, "{ran} {refused}");

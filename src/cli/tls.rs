@@ -11,7 +11,7 @@ use super::refusal::{Refusal, wrong};
 
 /// The options about TLS, as typed.
 #[derive(Debug, Default)]
-pub(super) struct TypedTls {
+pub(crate) struct TypedTls {
     insecure: bool,
     roots: Option<Material>,
     certificates: Option<Material>,

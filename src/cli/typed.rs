@@ -26,7 +26,7 @@ use super::{compat, hints};
 
 /// Everything on a command line. Of a repeated option the last one counts; headers add up.
 #[derive(Debug, Default)]
-pub(super) struct Typed {
+pub(crate) struct Typed {
     /// Whose grammar the values follow.
     pub dialect: Dialect,
     /// The URL, then arguments for a script.

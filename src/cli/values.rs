@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use onrush_plan::column::is_column;
 use onrush_plan::limits::{BUFFER_MAX, THREADS_MAX, TIME_MAX};
 use onrush_plan::secrets;
 use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
@@ -17,7 +18,6 @@ use super::levels;
 use super::refusal::{Refusal, wrong};
 use super::request;
 use super::units::{self, Unreadable};
-use crate::tables::is_column;
 
 /// What a count must be.
 pub(super) const AT_LEAST_ONE: &str = "must be at least 1";

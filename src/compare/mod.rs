@@ -5,6 +5,8 @@
 //! and `json` write it, and `answer` says what matters of an experiment. Nothing here measures or prints;
 //! docs/statistics.md has the formulas.
 
+pub(crate) mod command;
+
 mod input;
 
 mod differences;
@@ -32,6 +34,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub use command::COMMAND;
 pub use limit::Limit;
 pub use metric::{DECISIVE, RESPONSES_NEEDED, is_compared};
 

@@ -1,12 +1,17 @@
-//! The parts of an experiment other than its runs: their [`order`], the [`Folder`], facts about the [`Host`], the
-//! [`words`] that are shown, and the commands that are run around the runs: a [`Hook`], a [`Target`].
+//! The commands `onrush lab`, `onrush sweep` and `onrush vs`: experiments of many runs.
+//!
+//! `draft` reads what was typed into an experiment, and `runner` carries it out. Between them are its parts: the [`order`]
+//! of the runs, the [`Folder`], facts about the [`Host`], the [`words`] that are shown, and the commands that are run
+//! around the runs: a [`Hook`], a [`Target`].
 
+pub(crate) mod draft;
 mod folder;
 mod group;
 mod hook;
 mod host;
 mod order;
 mod output;
+mod runner;
 mod target;
 pub mod words;
 
@@ -16,3 +21,22 @@ pub use hook::{Hook, HookEnded};
 pub use host::Host;
 pub use order::{Turn, order};
 pub use target::{Start, Target, Unready};
+
+use crate::cli::{Command, Work};
+use draft::Lab;
+
+/// `onrush lab`: an experiment from a file.
+pub const LAB: Command =
+    Command { name: "lab", help: || draft::LAB.to_owned(), parse: |args| Ok(draft::parse(args)?.map(carried_out)) };
+
+/// `onrush sweep`: a run at each of several loads.
+pub const SWEEP: Command =
+    Command { name: "sweep", help: || draft::SWEEP.to_owned(), parse: |args| Ok(draft::sweep(args)?.map(carried_out)) };
+
+/// `onrush vs`: targets against each other.
+pub const VERSUS: Command =
+    Command { name: "vs", help: || draft::VERSUS.to_owned(), parse: |args| Ok(draft::versus(args)?.map(carried_out)) };
+
+fn carried_out(lab: Lab) -> Work {
+    Work::new(|| runner::carry_out(lab))
+}

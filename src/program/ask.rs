@@ -14,10 +14,10 @@ use crate::session;
 /// Every first connection was refused: the text says by whom and why.
 #[derive(Debug, Error)]
 #[error("{0}")]
-pub(super) struct Refused(String);
+pub(crate) struct Refused(String);
 
 /// A plan for a single request, as the given plan would send it.
-pub(super) fn once(plan: &Plan) -> Plan {
+pub(crate) fn once(plan: &Plan) -> Plan {
     let give_up = plan.give_up.or(Some(GIVE_UP));
     Plan {
         once: true,
@@ -36,7 +36,7 @@ pub(super) fn once(plan: &Plan) -> Plan {
 const GIVE_UP: Duration = Duration::from_secs(10);
 
 /// Whether a target responds within a time.
-pub(super) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> bool {
+pub(crate) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> bool {
     let mut once = once(plan);
     once.stop.duration = once.stop.duration.map(|longest| longest.min(within));
     let outcome = sent(plan, &once, interrupt);
@@ -48,7 +48,7 @@ pub(super) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> b
 /// # Errors
 ///
 /// Why there is no response.
-pub(super) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+pub(crate) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
     sent(plan, &once(plan), interrupt)
 }
 
@@ -58,7 +58,7 @@ fn sent(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outco
 }
 
 /// Why a run does not count; `None`: it does.
-pub(super) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
+pub(crate) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
     if let Ended::Refused { address, cause } = outcome.ended {
         return Some(Refused(failure::refusal(plan, outcome, address, cause)).into());
     }

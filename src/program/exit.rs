@@ -3,20 +3,20 @@
 /// A bad option, URL or file, an unresolvable host, a failed script or write; in compatible runs, any failure.
 pub const EXIT_WRONG: u8 = 1;
 /// The run could not start.
-pub(super) const EXIT_NOT_STARTED: u8 = 2;
+pub(crate) const EXIT_NOT_STARTED: u8 = 2;
 /// A gate is broken (`--fail-if`), or no load of a search holds.
-pub(super) const EXIT_BROKEN: u8 = 3;
+pub(crate) const EXIT_BROKEN: u8 = 3;
 /// onrush itself limited the run (`--strict`).
-pub(super) const EXIT_OUR_FAULT: u8 = 4;
+pub(crate) const EXIT_OUR_FAULT: u8 = 4;
 /// The run ended without a single response, or its target was unreachable.
-pub(super) const EXIT_NOTHING_COMPLETED: u8 = 5;
+pub(crate) const EXIT_NOTHING_COMPLETED: u8 = 5;
 /// What was to be found out is still unknown, and more than a signal is the reason.
-pub(super) const EXIT_INCONCLUSIVE: u8 = 6;
+pub(crate) const EXIT_INCONCLUSIVE: u8 = 6;
 /// A first signal came before all that was to be decided was decided, or a second signal quit.
-pub(super) const EXIT_INTERRUPTED: u8 = 130;
+pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
 /// The codes of runs and experiments, the most important first.
-pub(super) const ORDER: [u8; 7] = [
+pub(crate) const ORDER: [u8; 7] = [
     EXIT_WRONG,
     EXIT_NOT_STARTED,
     EXIT_NOTHING_COMPLETED,
@@ -27,7 +27,7 @@ pub(super) const ORDER: [u8; 7] = [
 ];
 
 /// Those of searches: a load that onrush could not generate is no load at which the objective fails.
-pub(super) const SEARCH_ORDER: [u8; 7] = [
+pub(crate) const SEARCH_ORDER: [u8; 7] = [
     EXIT_WRONG,
     EXIT_NOT_STARTED,
     EXIT_NOTHING_COMPLETED,
@@ -38,7 +38,7 @@ pub(super) const SEARCH_ORDER: [u8; 7] = [
 ];
 
 /// Of the codes that apply, the first in this order; 0: none does.
-pub(super) fn foremost(order: [u8; 7], codes: &[(u8, bool)]) -> u8 {
+pub(crate) fn foremost(order: [u8; 7], codes: &[(u8, bool)]) -> u8 {
     let applies = |code: &u8| codes.iter().any(|(known, applies)| known == code && *applies);
     order.into_iter().find(applies).unwrap_or(0)
 }

@@ -13,14 +13,11 @@
 //! Each step is taken even if an earlier one failed. Only a second signal, or a signal during a step that may never
 //! end, cuts this short; the line about the files is printed then as well.
 
-mod ask;
+pub(crate) mod ask;
 mod exit;
-mod lab;
 pub mod memory;
 mod observers;
-mod restore;
-mod screen;
-mod search;
+pub(crate) mod screen;
 mod signals;
 
 use std::io::Write;
@@ -46,13 +43,14 @@ use crate::session::{self, Ran};
 use crate::verdict;
 use crate::verdict::Verdict;
 pub use exit::EXIT_WRONG;
-use exit::{EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost};
-pub use lab::lab;
-use observers::{Messages, Opening, WaitingLine};
-pub use restore::restore;
+pub(crate) use exit::{
+    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER,
+    SEARCH_ORDER, foremost,
+};
+use observers::Opening;
+pub(crate) use observers::{Messages, WaitingLine, verbose};
 use screen::has_colours;
-pub use screen::{Screen, say};
-pub use search::search;
+pub use screen::{Screen, print, print_noted, say};
 pub use signals::Signals;
 
 /// How long the report waits for the files. Those on a disk are complete by then.
@@ -66,7 +64,7 @@ pub fn test(plan: &mut Plan) -> u8 {
 
 /// Does the work of runs, if there is memory for them: in a thread with a larger stack if there is a script, whose
 /// recursion may overflow the main thread's.
-fn with_stack(has_script: bool, space: Result<(), Cramped>, work: impl FnOnce() -> u8 + Send) -> u8 {
+pub(crate) fn with_stack(has_script: bool, space: Result<(), Cramped>, work: impl FnOnce() -> u8 + Send) -> u8 {
     memory::expect_runs();
     let done = space
         .map_err(NotStarted::AddressSpace)
@@ -98,7 +96,7 @@ pub fn until_signal(work: impl FnOnce(&Signals) -> u8) -> u8 {
 }
 
 /// Starts to handle signals, and tests that the files can be written.
-fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
+pub(crate) fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
     // Signals first: one that comes while the files are tested leaves no files behind.
     let signals = Signals::listen(&[])?;
     let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
@@ -318,7 +316,7 @@ impl Ending<'_> {
 }
 
 /// The exit code of an error that kept a run from starting.
-fn code_of(error: &anyhow::Error) -> u8 {
+pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<NotStarted>() || error.is::<NoBackend>() { EXIT_NOT_STARTED } else { EXIT_WRONG }
 }
 
@@ -343,7 +341,7 @@ fn broken(gate: &Gate) -> String {
 }
 
 /// Does work whose panic must not end the rest. The panic hook has printed what it was.
-fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
+pub(crate) fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
     let words = "part of the output is missing because of the bug named above";
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))
 }
@@ -357,7 +355,7 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
     })
 }
 
-fn print_notes(plan: &Plan, outcome: &Outcome, judgement: &Judgement) {
+pub(crate) fn print_notes(plan: &Plan, outcome: &Outcome, judgement: &Judgement) {
     if plan.show.notes {
         let is_long = outcome.elapsed >= verdict::VERDICT_MIN || plan.show.verbose;
         let verdict = judgement.verdict.as_ref().filter(|_| is_long);

@@ -12,7 +12,7 @@ use crate::run::{self, Choice, Interrupt, Listener, Observer, Waiting};
 use crate::{cli, report};
 
 /// Prints what comes before a single run, up to the first lines of its report.
-pub(super) struct Opening<'a> {
+pub(crate) struct Opening<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     pub screen: Screen,
@@ -71,7 +71,7 @@ impl Observer for Opening<'_> {
 }
 
 /// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.
-pub(super) fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
+pub(crate) fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     let spin = run::spin::decide(plan, &addresses.0);
     let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
     let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
@@ -79,7 +79,7 @@ pub(super) fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> St
 }
 
 /// Says that a run waits for its target. In a list, it comes after the progress line, in whose place its line is printed.
-pub(super) struct WaitingLine<'a> {
+pub(crate) struct WaitingLine<'a> {
     pub plan: &'a Plan,
     pub is_said: bool,
 }
@@ -93,7 +93,7 @@ impl Observer for WaitingLine<'_> {
 }
 
 /// Prints the messages of a script.
-pub(super) struct Messages;
+pub(crate) struct Messages;
 
 impl Observer for Messages {
     fn listener(&mut self) -> Option<Listener> {

@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use anyhow::anyhow;
 use onrush_plan::secrets::{self, Known};
 use onrush_text::printable_lines;
 use onrush_text::reason;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdout, stderr, stdout};
 
+use super::exit::EXIT_WRONG;
 use crate::script;
 
 /// Where the report goes.
@@ -54,6 +56,33 @@ impl Screen {
         let failure = self.failure.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         failure.map(|error| format!("cannot write {what} to standard output: {}", reason(&error)))
     }
+}
+
+/// Prints the text that a command makes, or why there is none; returns the exit code.
+pub fn print(speaker: &str, text: anyhow::Result<String>, exit: u8) -> u8 {
+    let mut screen = Screen::open(false);
+    let printed = text.and_then(|text| {
+        screen.print(&text);
+        screen.failure("the result").map_or(Ok(()), |failure| Err(anyhow!(failure)))
+    });
+    printed.map_or_else(
+        |error| {
+            say(&format!("{speaker}: {error:#}"));
+            EXIT_WRONG
+        },
+        |()| exit,
+    )
+}
+
+/// The same, with notes below the text.
+pub fn print_noted(speaker: &str, printed: anyhow::Result<(String, Vec<String>)>) -> u8 {
+    let (text, notes) = match printed {
+        Ok((text, notes)) => (Ok(text), notes),
+        Err(error) => (Err(error), Vec::new()),
+    };
+    let exit = print(speaker, text, 0);
+    notes.iter().for_each(|line| say(line));
+    exit
 }
 
 /// The secrets that no line contains. One for the process, because any part of it may have to say something.

@@ -19,7 +19,7 @@ use super::prepare::{config, workers};
 use super::threads::Threads;
 use super::worker::Worker;
 use super::*;
-use crate::cli::{self, Invocation};
+use crate::cli::{self, Commands, Invocation};
 
 /// A script that does this with every response.
 fn does(act: fn()) -> MakeCallbacks {
@@ -39,7 +39,9 @@ fn set_up(
     scripts: Vec<MakeCallbacks>,
     crew: impl FnOnce(&Plan, Vec<Worker>) -> Crew,
 ) -> (Box<Plan>, Prepared) {
-    let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
+    let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into), &Commands::NONE) else {
+        panic!("{words}")
+    };
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
     let config = |index| config(&plan, &addresses, None, false, index);
     let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());

@@ -130,11 +130,13 @@ mod tests {
     use onrush_stats::Interval;
 
     use super::*;
-    use crate::cli::{self, Invocation};
+    use crate::cli::{self, Commands, Invocation};
 
     fn rule(words: &str) -> StopRule {
         let words = format!("onrush {words} http://127.0.0.1/");
-        let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
+        let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into), &Commands::NONE) else {
+            panic!("{words}")
+        };
         StopRule::of(&plan).unwrap()
     }
 

@@ -1,13 +1,14 @@
-//! Searches for the highest load at which a condition holds, with one run after the other.
+//! Searches (`--find-max`) for the highest load at which a condition holds, with one run after the other.
 //!
-//! A [`Point`] judges one run, and [`Excess`] counts how many of its requests were too slow. From all points, [`Fit`] says
+//! `draft` reads what was typed, and `runner` makes the runs. A [`Point`] judges one run, and [`Excess`] counts how many of its requests were too slow. From all points, [`Fit`] says
 //! where the limit is; [`Course::next`] chooses the next run, `length.rs` says how long it is and when the search is over.
 //! [`Limit`] says what was the limit if it was not the target, [`Starved`] who had no processor. All of these are pure
-//! functions: nothing here runs, waits, prints or reads a clock. [`words`] has the lines for the user, and [`Document`] is
-//! the search as a file.
+//! functions: nothing but the `runner` runs, waits, prints or reads a clock. [`words`] has the lines for the user, and
+//! [`Document`] is the search as a file.
 
 mod alone;
 mod document;
+mod draft;
 mod ended;
 pub mod errors;
 mod excess;
@@ -17,6 +18,7 @@ mod length;
 mod limit;
 mod look;
 mod point;
+mod runner;
 #[cfg(test)]
 mod simulation;
 mod starved;
@@ -37,3 +39,14 @@ pub use point::{Fault, Measured, Point, WINDOWS, Window, excuse_cold};
 pub use starved::Starved;
 pub use step::Step;
 pub use strategy::{Course, Next, confirmed};
+
+use onrush_plan::Plan;
+
+use crate::cli::{Instead, OfPlan};
+use draft::Draft;
+
+/// The search that the options of a run ask for with `--find-max`.
+pub const SEARCH: Instead = Instead(|typed| {
+    let search = |draft: Draft| -> OfPlan { Box::new(move |plan: Plan| runner::carry_out(&mut draft.of(plan))) };
+    Ok(Draft::take(typed)?.map(search))
+});

@@ -5,7 +5,7 @@
 //! logs a request, never keeps anything about a client after its connection ended, and is not meant for the public
 //! internet.
 //!
-//! Reading order: `address` where to listen → `listener` the sockets → `worker` one epoll loop per thread →
+//! Reading order: `command` what was asked for → `address` where to listen → `listener` the sockets → `worker` one epoll loop per thread →
 //! `connection` one client, on a `socket` and with the `resources` of its thread → `request` and `body` the request, or
 //! a `rejection` → `routes` the table of paths → `ask` what a response can depend on → `responses` the response of each
 //! path → `reply`, `response` and `stream` the form of a response → `freeze` times when the whole target stops →
@@ -15,6 +15,7 @@ mod address;
 mod ask;
 mod body;
 mod capacity;
+pub(crate) mod command;
 mod connection;
 mod counters;
 mod freeze;
@@ -46,6 +47,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub use address::{Address, address};
+pub use command::COMMAND;
 use onrush_text::reason;
 pub use routes::help;
 

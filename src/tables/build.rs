@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use onrush_plan::Metric;
+use onrush_plan::column::{COMPUTED, FIELDS, RUN};
 
 use super::column::{self, AFTER_PERCENTILES, BEFORE_PERCENTILES, Column, USUAL_PERCENTILES, metrics};
 use super::grid::{Cell, Grid, Head};
@@ -30,7 +31,7 @@ pub fn usual(runs: &[Measured]) -> Vec<Column> {
 /// Every run, and below the runs with the same key their averages.
 pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
     let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
-    heads.push(Head::new(column::RUN));
+    heads.push(Head::new(RUN));
     heads.extend(columns.iter().map(Head::of));
     let is_averaged = groups.iter().any(|group| group.runs.len() > 1);
     let mut rows = Vec::new();
@@ -49,7 +50,7 @@ pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
 /// together.
 pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
     let percentiles: Vec<Metric> = metrics(&USUAL_PERCENTILES).collect();
-    let mut heads: Vec<Head> = key.iter().map(String::as_str).chain(column::COMPUTED).map(Head::new).collect();
+    let mut heads: Vec<Head> = key.iter().map(String::as_str).chain(COMPUTED).map(Head::new).collect();
     let figures = [column::FAILED, column::BAD];
     heads.extend(figures.iter().chain(&percentiles).map(|&metric| Head::of(&Column::Figure(metric))));
     let rows = groups.iter().map(|group| {
@@ -86,7 +87,7 @@ fn spread(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) ->
 /// Every run with everything that is known about it, or with these columns.
 pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Option<&Sort<Column>>) -> Grid {
     let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
-    heads.push(Head::new(column::RUN));
+    heads.push(Head::new(RUN));
     heads.extend(columns.iter().map(Head::of));
     let runs = groups.iter().flat_map(|group| group.runs.iter().map(move |(number, run)| (group, number, *run)));
     let mut runs: Vec<(&Group<'_>, &u64, &Measured)> = runs.collect();
@@ -102,8 +103,8 @@ pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Opti
 
 /// The columns of a wide table, without those of the key.
 pub fn everything(runs: &[Measured], key: &[String]) -> Vec<Column> {
-    let mut fields: Vec<String> = column::FIELDS.map(str::to_owned).to_vec();
-    fields.extend(factors(runs).into_iter().filter(|factor| !column::FIELDS.contains(&factor.as_str())));
+    let mut fields: Vec<String> = FIELDS.map(str::to_owned).to_vec();
+    fields.extend(factors(runs).into_iter().filter(|factor| !FIELDS.contains(&factor.as_str())));
     fields.retain(|field| !key.contains(field));
     let percents: BTreeSet<_> = runs.iter().flat_map(Measured::percents).collect();
     let percentiles = percents.into_iter().map(Metric::percentile);

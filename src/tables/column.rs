@@ -1,6 +1,7 @@
 //! The columns that tables can have: fields, which distinguish runs, and figures, which were measured.
 
 use onrush_plan::Metric;
+use onrush_plan::column::{FIELDS, is_column};
 use onrush_plan::metric::{ErrorKind, Statistic, Unit};
 
 use super::measured::Measured;
@@ -14,17 +15,6 @@ pub enum Column {
     /// A measured figure.
     Figure(Metric),
 }
-
-/// The fields that distinguish runs, beside the factors of an experiment.
-pub const FIELDS: [&str; 12] =
-    ["folder", "file", "line", "name", "tool", "section", "label", "url", "host", "threads", "connections", "rate"];
-
-/// The column with the number of a run.
-pub const RUN: &str = "run";
-
-/// The columns of the second table that are computed from several runs.
-pub const COMPUTED: [&str; 5] =
-    ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
 
 /// The rate's heading in the short table.
 pub const PER_SECOND: &str = "requests/s";
@@ -44,11 +34,6 @@ impl Column {
         let metric = || name.parse().ok().filter(|metric: &Metric| !is_field && !metric.about().columns.is_empty());
         Metric::of_column(name).or_else(metric).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
     }
-}
-
-/// Whether tables have a column of this name for runs with any labels.
-pub fn is_column(name: &str) -> bool {
-    name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || Metric::of_column(name).is_some()
 }
 
 /// The factor whose level a label gives. `--label` refuses the names of columns, but documents may have other sources.

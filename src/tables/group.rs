@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use onrush_plan::Metric;
+use onrush_plan::column::FIELDS;
 
 use super::column;
 use super::measured::Measured;
@@ -49,7 +50,7 @@ fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
     let planned = planned(groups, field);
     if levels.iter().all(|level| planned.contains_key(&level[..])) {
         levels.sort_by_key(|level| planned.get(&level[..]).copied());
-    } else if field == "rate" || !column::FIELDS.contains(&field) {
+    } else if field == "rate" || !FIELDS.contains(&field) {
         levels.sort_by(|one, other| order::level(one, other));
     }
     levels

@@ -3,6 +3,8 @@
 //! `read` turns files into [`Measured`] runs; those with the same key form a `group`; `build` makes tables of groups,
 //! `short` the one for people, and `format` writes them. Nothing here measures, prints, or changes a file.
 
+pub(crate) mod command;
+
 mod measured;
 mod metrics;
 mod read;
@@ -26,15 +28,16 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub use build::Sort;
-pub use column::is_column;
+pub use command::COMMAND;
 pub use measured::{Figures, Measured, Origin};
 pub use read::{Read, all as read};
 
+use onrush_plan::column::FIELDS;
 use onrush_plan::{Metric, Percent};
 use onrush_text::printable;
 
 use crate::record::Document;
-use column::{Column, FIELDS};
+use column::Column;
 
 /// The tables to show, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]

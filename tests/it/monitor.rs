@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use onrush::cli::{self, Invocation};
+use onrush::cli::{self, Commands, Invocation};
 use onrush::run::{Interrupt, Outcome, Unseen};
 use onrush::session;
 
@@ -85,7 +85,9 @@ impl Drop for Python {
 /// Runs in this process; the target is another one.
 pub fn run(context: &Context, words: &str) -> Outcome {
     let words = format!("onrush --io {} {words}", context.backend);
-    let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
+    let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into), &Commands::NONE) else {
+        panic!("{words}")
+    };
     session::run(&plan, &Interrupt::default(), &mut []).unwrap().outcome
 }
 

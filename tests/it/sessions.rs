@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use onrush::cli::{self, Invocation};
+use onrush::cli::{self, Commands, Invocation};
 use onrush::run::{Clock, Ended, Interrupt, Listener, Observer};
 use onrush::session::{self, Ran};
 use onrush_plan::Plan;
@@ -42,7 +42,7 @@ impl Observer for Recorder {
 
 /// A plan from a command line, with the contents of its files.
 fn plan(words: &str) -> Plan {
-    match cli::parse(format!("onrush {words}").split(' ').map(Into::into)) {
+    match cli::parse(format!("onrush {words}").split(' ').map(Into::into), &Commands::NONE) {
         Invocation::Run { mut plan, .. } => {
             plan.read_materials().expect("its files are there");
             *plan

@@ -4,11 +4,10 @@ use super::*;
 
 #[test]
 fn connections_go_where_curls_four_parts_say() {
-    let instead =
-        |typed: &str, url: &str| match parse_ordered(&words(&format!("onrush --connect-to {typed} {url}")), false) {
-            Invocation::Run { plan, warnings } => (plan.way.instead, warnings.len()),
-            other => panic!("{typed}: {other:?}"),
-        };
+    let instead = |typed: &str, url: &str| match parsed(&words(&format!("onrush --connect-to {typed} {url}")), false) {
+        Invocation::Run { plan, warnings } => (plan.way.instead, warnings.len()),
+        other => panic!("{typed}: {other:?}"),
+    };
     let to = |host: &str, port| (Some((host.to_owned(), port)), 0);
     for (typed, expected) in [
         ("10.0.0.5:81", to("10.0.0.5", Some(81))),

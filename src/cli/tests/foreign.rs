@@ -83,7 +83,7 @@ fn the_hints_name_the_options_that_the_page_about_other_tools_names() {
             let Some(options) = code.strip_prefix(tool) else { continue };
             let options = options.trim_start_matches(" attack").trim_start_matches(" run");
             let typed = format!("onrush{options} http://127.0.0.1:8080/");
-            let Invocation::Print { stderr: said, .. } = parse_ordered(&words(&typed), false) else { continue };
+            let Invocation::Print { stderr: said, .. } = parsed(&words(&typed), false) else { continue };
             if !options.starts_with(" -") {
                 continue;
             }
@@ -212,8 +212,8 @@ fn a_value_with_commas_is_a_list_for_a_sweep_or_a_number_with_separators() {
     {
         let said = refused(&format!("onrush {words} h"));
         let (_, proposed) = said.split_once("onrush sweep").unwrap();
-        let invocation = parse_ordered(&self::words(&format!("onrush sweep{proposed}")), false);
-        assert!(matches!(invocation, Invocation::Lab(_)), "{proposed}: {invocation:?}");
+        let invocation = parsed(&self::words(&format!("onrush sweep{proposed}")), false);
+        assert!(matches!(invocation, Invocation::Command { .. }), "{proposed}: {invocation:?}");
     }
     let compat = "wrk: --connections \"10,20\": not a number; try 100 or 10k\n";
     assert_eq!(refused_by_wrk("wrk -c 10,20 http://h/"), compat);

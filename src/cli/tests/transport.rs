@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use onrush_plan::{Material, Part, Plan, Random, Show, Tls};
 
-use crate::cli::{self, Invocation};
+use crate::cli::{self, Commands, Invocation};
 
 /// A plan with a random choice of everything that can be asked for.
 fn any(random: &mut Random) -> Plan {
@@ -56,7 +56,7 @@ fn any(random: &mut Random) -> Plan {
         }
     }
     words.push(["http://h/", "https://u:p%20w@[::1]:8443/a?b=c", "https://h"][random.below(3) as usize].to_owned());
-    match cli::parse(words.into_iter().map(Into::into)) {
+    match cli::parse(words.into_iter().map(Into::into), &Commands::NONE) {
         Invocation::Run { plan, .. } => *plan,
         // Some settings exclude each other: draw again.
         _ => any(random),
@@ -149,7 +149,7 @@ fn what_is_no_plan_or_of_another_version_is_refused() {
         assert!(refused(&value.to_string()).contains(contradiction), "{contradiction}");
     }
     let words = ["onrush", "-t1", "--stages", "c=2s:1..3", "--stages", "2s:5", "http://h/"];
-    let Invocation::Run { plan, .. } = cli::parse(words.map(Into::into)) else { panic!() };
+    let Invocation::Run { plan, .. } = cli::parse(words.map(Into::into), &Commands::NONE) else { panic!() };
     let staged: serde_json::Value = serde_json::from_str(&plan.to_json().unwrap()).unwrap();
     let changed = |place: &str, to: serde_json::Value| {
         let mut value = staged.clone();

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 
 use super::*;
-use crate::cli::{self, Invocation};
+use crate::cli::{self, Commands, Invocation};
 
 fn begin(words: &str, address: SocketAddr) -> Option<Monitor> {
-    let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into)) else { panic!("{words}") };
+    let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into), &Commands::NONE) else {
+        panic!("{words}")
+    };
     Monitor::begin(&plan, &Addresses(vec![address]))
 }
 

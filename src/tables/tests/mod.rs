@@ -7,6 +7,8 @@ use onrush_plan::{Dialect, Order, Place, PlacedLevel, Plan};
 use onrush_stats::{Cause, Distribution, Phase};
 use tempfile::TempDir;
 
+use onrush_plan::column::is_column;
+
 use super::*;
 use crate::fixtures;
 use crate::record::{Document, LedgerRow, Named};

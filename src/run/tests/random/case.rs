@@ -9,7 +9,7 @@ use onrush_engine::backend::sim::Scenario;
 use onrush_plan::{Addresses, Material, Plan};
 
 use super::pace::{Pace, Stage};
-use crate::cli::{self, Invocation};
+use crate::cli::{self, Commands, Invocation};
 
 /// A run that can be typed.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl Case {
     /// The plan that the program makes of it.
     pub fn plan(&self) -> Box<Plan> {
         let words = self.words(Path::new(""));
-        match cli::parse(words.iter().map(Into::into)) {
+        match cli::parse(words.iter().map(Into::into), &Commands::NONE) {
             Invocation::Run { mut plan, .. } => {
                 if let (Some(script), Some(lua)) = (&mut plan.script, &self.script) {
                     *script =

@@ -10,11 +10,11 @@ use onrush_plan::search::{Over, Search};
 use onrush_plan::{Condition, Kind, Plan};
 use onrush_text::units::exact;
 
-use super::decide::CONNECTIONS;
-use super::flags::{self, Id};
-use super::refusal::{Refusal, wrong};
-use super::search::TypedSearch;
-use super::typed::Typed;
+use crate::cli::TypedSearch;
+use crate::cli::decide::CONNECTIONS;
+use crate::cli::flags::{self, Id};
+use crate::cli::refusal::{Refusal, wrong};
+use crate::cli::typed::Typed;
 
 /// A search without its plan.
 pub(super) struct Draft {

@@ -11,26 +11,25 @@ use onrush_plan::secrets::Known;
 use onrush_plan::{Addresses, Format, Io, Load, Plan, Search};
 use thiserror::Error;
 
-use super::ask;
-use super::exit::{EXIT_INCONCLUSIVE, SEARCH_ORDER};
-use super::observers::{Messages, WaitingLine, verbose};
-use super::screen;
+use super::words;
 use super::{
-    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, Screen, begin,
-    code_of, foremost, guard, print_notes, say, with_stack,
+    Alone, Course, Document, Ended, Fault, Found, Hopeless, Limit, Look, Next, Point, Step, WINDOWS, errors,
+    excuse_cold, needed,
 };
 use crate::failure;
 use crate::files::{self, FileStates, Files};
 use crate::judge::{self, Judgement, Note};
 use crate::live::ProgressLine;
+use crate::program::{
+    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
+    EXIT_WRONG, Messages, SEARCH_ORDER, Screen, WaitingLine, ask, begin, code_of, foremost, guard, print_notes, say,
+    screen, verbose, with_stack,
+};
 use crate::record;
 use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
 use crate::script::Exit;
-use crate::search::{
-    self, Alone, Course, Document, Ended, Fault, Found, Hopeless, Limit, Look, Next, Point, Step, words,
-};
 use crate::session;
 use crate::verdict::{LimitedBy, Verdict};
 
@@ -59,7 +58,7 @@ const RECOVERY_PARTS: u32 = 6;
 /// How many requests are sent one after the other to know whether the target is too slow without any load.
 const ALONE: u64 = 10;
 /// Carries out a search, from the first run to the exit code.
-pub fn search(search: &mut Search) -> u8 {
+pub(super) fn carry_out(search: &mut Search) -> u8 {
     let has_script = search.plan.script.is_some();
     with_stack(has_script, run::host::check_space(&search.plan, has_script), || steps(search))
 }
@@ -231,7 +230,7 @@ impl<'a> Runs<'a> {
             interrupt,
             started: clock.now(),
             clock,
-            needed: search::needed(&search.objective),
+            needed: needed(&search.objective),
             known: (1, 0.0),
             points: Vec::new(),
             look: None,
@@ -300,7 +299,7 @@ impl<'a> Runs<'a> {
         let holds = judge::objective(&self.search.objective, &plan, &outcome, judgement.verdict.as_ref())
             .iter()
             .all(|term| term.holds)
-            && !search::errors::break_it(&self.search.objective, &outcome);
+            && !errors::break_it(&self.search.objective, &outcome);
         self.look = Some(Look { connections: plan.load.connections, per_s, holds });
         self.tell(&words::first(plan.load.connections, per_s));
         self.pause(&outcome, per_s);
@@ -341,7 +340,7 @@ impl<'a> Runs<'a> {
             let holds = point.holds();
             self.points.push(point);
             if holds {
-                search::excuse_cold(&mut self.points);
+                excuse_cold(&mut self.points);
             } else {
                 self.recover()?;
             }
@@ -485,7 +484,7 @@ impl<'a> Runs<'a> {
         // Runs that all began with the same arrivals would all be a little too easy, or too hard.
         let seed = Random::new(self.search.plan.seed.wrapping_add(self.points.len() as u64)).next();
         let plan = Plan { warmup: step.settle, seed, ..self.search.run(load, length, drain) };
-        let row = length / search::WINDOWS;
+        let row = length / WINDOWS;
         let requests = if over == Over::Rate { over.number(load) * length.as_secs_f64() } else { f64::INFINITY };
         let hopeless = Hopeless::of(&self.search.objective, requests);
         let (outcome, judgement) = self.watch(&plan, row, Some(hopeless))?;
@@ -493,7 +492,7 @@ impl<'a> Runs<'a> {
             return Ok(None);
         }
         // A run that was hopeless has ended with one of its rows.
-        let rows = (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, search::WINDOWS.into());
+        let rows = (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into());
         let mut point = Point::of(
             self.search,
             &plan,
@@ -501,7 +500,7 @@ impl<'a> Runs<'a> {
             &outcome,
             judgement.verdict.as_ref(),
         );
-        point.is_early = rows < search::WINDOWS.into() && outcome.ended == RunEnded::Duration;
+        point.is_early = rows < WINDOWS.into() && outcome.ended == RunEnded::Duration;
         self.say_statuses(&plan, &judgement);
         if point.fault == Some(Fault::NoResponse) {
             print_notes(&plan, &outcome, &judgement);

@@ -8,11 +8,11 @@ use onrush_plan::secrets::Known;
 use onrush_plan::{Plan, secrets};
 use serde::Serialize;
 
-use super::super::ask::{Refused, ask as request};
+use super::super::Folder;
 use super::Unasked;
 use super::around::Around;
 use crate::judge::{self, Judgement};
-use crate::lab::Folder;
+use crate::program::ask::{Refused, ask as request};
 use crate::run::{Interrupt, NoBackend, NotStarted};
 
 /// The first response of a target.

@@ -1,9 +1,9 @@
-//! Carries out an experiment, from its plan to its exit code. A run has the steps of [`super::test`], except for what
-//! is shown; here are the steps around all runs.
+//! Carries out an experiment, from its plan to its exit code. A run has the steps of [`program::test`](crate::program::test),
+//! except for what is shown; here are the steps around all runs.
 
 mod around;
 mod preflight;
-mod runner;
+mod runs;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,29 +17,27 @@ use signal_hook::consts::SIGQUIT;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::screen;
-use super::signals::Signals;
-use super::{
-    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
-    foremost, guard, say, with_stack,
-};
-use crate::cli::Lab;
+use super::draft::Lab;
+use super::{Attached, Folder, Host, Made, Occupied, Turn, order, words};
 use crate::compare;
 use crate::files;
-use crate::lab::{self, Attached, Folder, Host, Made, Occupied, words};
+use crate::program::{
+    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
+    Signals, foremost, guard, say, screen, with_stack,
+};
 use crate::run;
 use crate::sysctl::{self, Name};
 use crate::tables::{self, Columns, Form, Table};
 use around::Around;
-use runner::Runner;
+use runs::Runs;
 
 /// Carries out an experiment, or shows its plan.
-pub fn lab(lab: Lab) -> u8 {
+pub(super) fn carry_out(lab: Lab) -> u8 {
     lab.warnings.iter().for_each(|line| say(&format!("onrush: {line}")));
     let mut experiment = *lab.experiment;
     let is_verbose = lab.is_verbose;
     let has_script = experiment.points.iter().any(|point| point.plan.script.is_some());
-    let turns = lab::order(experiment.order, experiment.points.len(), experiment.rounds, experiment.seed);
+    let turns = order(experiment.order, experiment.points.len(), experiment.rounds, experiment.seed);
     if lab.is_plan {
         let mut screen = Screen::open(false);
         screen::hide(known(&experiment));
@@ -136,7 +134,7 @@ enum Unasked {
     NoResponse,
 }
 
-fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> anyhow::Result<u8> {
+fn steps(experiment: &mut Experiment, turns: &[Turn], is_verbose: bool) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[SIGQUIT])?;
     let attached = signals.interrupt.blocking(|| check(experiment))?;
     let known = known(experiment);
@@ -150,11 +148,11 @@ fn steps(experiment: &mut Experiment, turns: &[lab::Turn], is_verbose: bool) -> 
     let path = folder.path().to_owned();
     say(&format!("{}, into {}", words::summary(experiment), path.display()));
     let interrupt = signals.interrupt.clone();
-    let mut runner = Runner::new(experiment, &known, folder, made.id, interrupt, around, is_verbose);
-    let done = guard(|| runner.all(turns));
-    let unrestored = runner.leave();
-    let sum = runner.sum();
-    let folder = runner.into_folder();
+    let mut runs = Runs::new(experiment, &known, folder, made.id, interrupt, around, is_verbose);
+    let done = guard(|| runs.all(turns));
+    let unrestored = runs.leave();
+    let sum = runs.sum();
+    let folder = runs.into_folder();
     unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));

@@ -1,15 +1,26 @@
-//! The command line of `onrush serve`.
+//! The command `onrush serve`: its arguments, and how it ends.
 
 use std::ffi::OsString;
 
-use super::arguments::{Subcommand, text};
-pub(super) use crate::serve::help;
-use crate::serve::{Address, Asked, Config, address};
+use super::{Address, Asked, Config, address, help};
+use crate::cli::arguments::{Subcommand, text};
+use crate::cli::{Command, Work};
+use crate::program::print;
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: SERVE.name,
+    help,
+    parse: |args| {
+        Ok(parse(args)?
+            .map(|asked| Work::new(move || print("onrush serve", super::run(&asked).map(|()| String::new()), 0))))
+    },
+};
 
 /// The most threads that make sense; more is a typing error.
 const THREADS_MAX: usize = 1024;
 
-pub(super) const SERVE: Subcommand<Asked> = Subcommand {
+pub(crate) const SERVE: Subcommand<Asked> = Subcommand {
     name: "serve",
     options: &[
         text("--addr A", |asked, text| address(text).map(|address| asked.address = address)),
@@ -19,7 +30,7 @@ pub(super) const SERVE: Subcommand<Asked> = Subcommand {
 };
 
 /// Parses the arguments of `serve`; `None` if the help was asked for. The error says what is wrong.
-pub(super) fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
+fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
     let Config { address, threads } = Config::default();
     SERVE.read(args, Asked { address: Address::Numeric(address), threads })
 }

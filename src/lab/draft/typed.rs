@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use onrush_plan::Order;
 use onrush_plan::experiment::Destination;
 
-use super::super::arguments::{Setter, path, switch, text};
-use super::super::refusal::took_url;
-use super::super::spelling::Spelling;
 use super::options::{Options, SYSCTL, canonical};
 use super::outline::{RETRIES_MAX, ROUNDS_MAX};
+use crate::cli::arguments::{Setter, path, switch, text};
+use crate::cli::refusal::took_url;
+use crate::cli::spelling::Spelling;
 
 /// What was typed.
 #[derive(Debug, Default)]

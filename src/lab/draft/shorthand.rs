@@ -6,18 +6,18 @@ use std::time::Duration;
 use onrush_plan::Dialect;
 use onrush_text::units::exact;
 
-use super::super::flags::{self, Id};
-use super::super::front::{Front, Item, Misuse};
-use super::super::hints;
-use super::super::levels::levels;
-use super::super::pace::rate;
-use super::super::refusal::is_url;
-use super::super::spelling::Spelling;
 use super::Lab;
 use super::design::{self, Circumstances};
 use super::options::{ARGS, Options, SYSCTL, URL, redacted};
 use super::outline::{Outline, OutlineFactor, OutlineLevel};
 use super::typed::{OPTIONS, SHORTHAND, Typed};
+use crate::cli::flags::{self, Id};
+use crate::cli::front::{Front, Item, Misuse};
+use crate::cli::hints;
+use crate::cli::levels::levels;
+use crate::cli::pace::rate;
+use crate::cli::refusal::is_url;
+use crate::cli::spelling::Spelling;
 
 /// How often `sweep` and `vs` measure each point.
 const SWEEP_ROUNDS: u32 = 3;

@@ -7,22 +7,20 @@ use onrush_plan::experiment::{Experiment, Point};
 use onrush_plan::secrets::Known;
 use onrush_plan::{Place, PlacedLevel, Plan};
 
-use super::super::ask::fault;
-use super::super::observers::{Messages, WaitingLine};
-use super::super::say;
+use super::super::{Folder, TARGETS, Turn, words};
 use super::around::{Around, When};
 use super::{Sum, preflight};
 use crate::files::{self, Files};
 use crate::judge::{self, Judgement};
-use crate::lab::{Folder, TARGETS, Turn, words};
 use crate::live::ProgressLine;
+use crate::program::{Messages, WaitingLine, ask::fault, say};
 use crate::record::Document;
 use crate::record::json;
 use crate::run::{Interrupt, Observer};
 use crate::session;
 
 /// The runs of an experiment.
-pub(super) struct Runner<'a> {
+pub(super) struct Runs<'a> {
     experiment: &'a Experiment,
     /// Its secrets.
     known: &'a Known,
@@ -62,7 +60,7 @@ impl Attempt {
     }
 }
 
-impl<'a> Runner<'a> {
+impl<'a> Runs<'a> {
     /// Runs that write to a folder. `id` is the same in all results; `is_verbose`: every run has a line.
     pub fn new(
         experiment: &'a Experiment,

@@ -1,13 +1,22 @@
-//! The command line of `onrush table`.
+//! The command `onrush table`: its arguments, and what it prints.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::arguments::{Subcommand, text};
-use crate::tables::{self, Columns, Form, Sort, Table, WRK_CMM};
+use super::{Columns, Form, Sort, Table, WRK_CMM};
+use crate::cli::arguments::{Subcommand, text};
+use crate::cli::{Command, Work};
+use crate::program::{EXIT_WRONG, print, say};
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: TABLE.name,
+    help: || HELP.to_owned(),
+    parse: |args| Ok(parse(args)?.map(|table| Work::new(move || run(&table)))),
+};
 
 /// What `onrush table --help` prints.
-pub(super) const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 onrush table makes tables of saved results: the .json files of onrush and
 wrk-cmm, and the text that wrk, wrk-cmm and wrk2 print, with any number of runs
 per file. Runs that differ only in their number share a row: the median of their
@@ -35,7 +44,7 @@ A file may be compressed (.json.gz); - is standard input. In a folder, files
 that end in .json, .log or .txt are read; x.json and x.log are one run.
 ";
 
-pub(super) const TABLE: Subcommand<Table> = Subcommand {
+pub(crate) const TABLE: Subcommand<Table> = Subcommand {
     name: "table",
     options: &[
         text("--by A,B", |table, list| {
@@ -59,13 +68,21 @@ pub(super) const TABLE: Subcommand<Table> = Subcommand {
 };
 
 /// Parses the arguments of `table`; `None` if the help was asked for. The error says what is wrong.
-pub(super) fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
+fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
     let table = Table { inputs: Vec::new(), by: None, columns: Columns::Short, sort: None, form: Form::default() };
     let table = TABLE.read(args, table)?;
     if table.as_ref().is_some_and(|table| table.inputs.is_empty() && table.columns != Columns::Help) {
         return Err("no file; try onrush table results/".to_owned());
     }
     Ok(table)
+}
+
+/// Prints the tables, and what is to be said about the files; returns the exit code.
+fn run(table: &Table) -> u8 {
+    let tables = super::run(table);
+    tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));
+    let exit = if tables.text.is_empty() { EXIT_WRONG } else { 0 };
+    print("onrush table", Ok(tables.text), exit)
 }
 
 /// The names between commas; none for an empty text.
@@ -77,7 +94,7 @@ fn columns(value: &str) -> Result<Columns, String> {
     let names = names(value);
     match &names[..] {
         [only] if only == WRK_CMM => Ok(Columns::WrkCmm),
-        [only] if only == tables::HELP => Ok(Columns::Help),
+        [only] if only == super::HELP => Ok(Columns::Help),
         _ if names.iter().any(|name| name == WRK_CMM) => {
             Err(format!("{WRK_CMM} stands for whole tables; leave out the other columns, or name all of them"))
         }

@@ -1,5 +1,9 @@
 //! `onrush merge`: several result files as one.
 
+pub(crate) mod command;
+
+pub use command::COMMAND;
+
 use std::collections::HashMap;
 use std::fs;
 use std::io::{IsTerminal, stdout};

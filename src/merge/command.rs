@@ -1,4 +1,4 @@
-//! The command line of `onrush merge`.
+//! The command `onrush merge`: its arguments, and what it prints.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -6,11 +6,21 @@ use std::path::PathBuf;
 
 use onrush_plan::{Kind, Output};
 
-use super::arguments::{Subcommand, path, switch};
-use crate::merge::Merge;
+use super::Merge;
+use crate::cli::arguments::{Subcommand, path, switch};
+use crate::cli::{Command, Work};
+use crate::program::{print_noted, until_signal};
+use crate::report::form::Printed;
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: MERGE.name,
+    help: || HELP.to_owned(),
+    parse: |args| Ok(parse(args)?.map(|merge| Work::new(move || run(&merge)))),
+};
 
 /// What `onrush merge --help` prints.
-pub(super) const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 onrush merge makes one result of several by adding up histograms and counts. For
 runs that took place at the same time it adds the rates, for others the times.
 
@@ -27,7 +37,7 @@ Results of different plans are refused. Start times, seeds and the names of
 result files make no difference.
 ";
 
-pub(super) const MERGE: Subcommand<Merge> = Subcommand {
+pub(crate) const MERGE: Subcommand<Merge> = Subcommand {
     name: "merge",
     options: &[
         path("-o, --output FILE", |merge, path| {
@@ -47,7 +57,7 @@ pub(super) const MERGE: Subcommand<Merge> = Subcommand {
 };
 
 /// Parses the arguments of `merge`; `None` if the help was asked for. The error says what is wrong.
-pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
+fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     let merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
     let merge = MERGE.read(args, merge)?;
     if let Some(Merge { inputs, .. }) = &merge {
@@ -60,6 +70,14 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
         }
     }
     Ok(merge)
+}
+
+/// Prints the sum, or that it is in files; returns the exit code.
+fn run(merge: &Merge) -> u8 {
+    until_signal(|signals| {
+        let printed = super::run(merge, |states| signals.give_up_before_quitting(states));
+        print_noted("onrush merge", printed.map(|Printed { text, notes }| (text, notes)))
+    })
 }
 
 fn output(path: PathBuf) -> Result<Output, String> {

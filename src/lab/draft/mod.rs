@@ -26,7 +26,7 @@ use onrush_plan::experiment::{Destination, PLAN};
 use onrush_plan::limits::PLAN_MAX_MIB;
 use onrush_plan::material::read_at_most;
 
-use super::arguments::Subcommand;
+use crate::cli::arguments::Subcommand;
 use design::Circumstances;
 use typed::Typed;
 
@@ -43,12 +43,12 @@ pub struct Lab {
     pub warnings: Vec<String>,
 }
 
-pub(super) use help::{LAB, SWEEP, VERSUS};
+pub(crate) use help::{LAB, SWEEP, VERSUS};
 pub(super) use shorthand::{sweep, versus};
 #[cfg(test)]
 pub(crate) use typed::SHORTHAND;
 
-pub(super) const COMMAND: Subcommand<Typed> = Subcommand {
+pub(crate) const LAB_ARGUMENTS: Subcommand<Typed> = Subcommand {
     name: "lab",
     options: &typed::OPTIONS,
     word: |typed, word| match typed.file.replace(PathBuf::from(&word)) {
@@ -59,7 +59,7 @@ pub(super) const COMMAND: Subcommand<Typed> = Subcommand {
 
 /// Reads the arguments after `lab`; `None`: the help was asked for.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
-    let Some(mut typed) = COMMAND.read(args, Typed::default())? else { return Ok(None) };
+    let Some(mut typed) = LAB_ARGUMENTS.read(args, Typed::default())? else { return Ok(None) };
     let folder = typed.folder()?;
     let kept = match &folder {
         Destination::Resumed { path, .. } => Some(path.join(PLAN)),

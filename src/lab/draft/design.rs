@@ -8,16 +8,15 @@ use onrush_plan::secrets::Known;
 use onrush_plan::{Dialect, Plan, secrets};
 use onrush_text::{printable, units};
 
-use super::super::decide;
-use super::super::draft::Draft;
-use super::super::front::Front;
-use super::super::refusal::Refusal;
-use super::super::typed::Typed;
-use super::super::{Warned, command};
 use super::names::{factor_file, files_collide, point_file, slug};
-use super::options::{COMMAND, KEEP_SECRETS, NO_SEARCHES, Options, SYSCTL, URL, near, redacted};
+use super::options::{COMMAND, KEEP_SECRETS, Options, SYSCTL, URL, near, redacted};
 use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer};
 use super::resolved;
+use crate::cli::decide;
+use crate::cli::front::Front;
+use crate::cli::refusal::Refusal;
+use crate::cli::typed::Typed;
+use crate::cli::{Warned, command};
 use crate::compare::{DECISIVE, RESPONSES_NEEDED};
 
 /// The highest number of points.
@@ -330,9 +329,6 @@ pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
     };
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
-    if Draft::take(&mut typed).map_err(refused)?.is_some() {
-        return Err(NO_SEARCHES.to_owned());
-    }
     let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;
     plan.show.command = command::shown(&words, &plan);
     Ok((plan, warnings))

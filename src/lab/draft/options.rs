@@ -5,9 +5,9 @@ use std::ffi::OsString;
 
 use onrush_plan::secrets;
 
-use super::super::command;
-use super::super::flags::{self, Flag, Id};
-use super::super::hints;
+use crate::cli::command;
+use crate::cli::flags::{self, Flag, Id};
+use crate::cli::hints;
 use crate::sysctl::Name;
 
 /// Options by name, each with its values: none for a switch, several if it is repeated. [`URL`] and [`ARGS`] are among
@@ -35,7 +35,7 @@ const SOCKETS: &str = "sockets";
 const SAMPLES: &str = "sockets.ndjson";
 
 /// Why a search is refused.
-pub(super) const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
+const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
 
 /// Options of a single run that an experiment replaces, and why each is refused.
 const OWN: [(Id, &str); 9] = [

@@ -8,9 +8,9 @@ use onrush_plan::{Dialect, Order};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::units;
 use super::options::{COMMAND, Options, SYSCTL, canonical, near};
 use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer, READY, RETRIES_MAX, ROUNDS_MAX};
+use crate::cli::units;
 
 /// What is wrong with a file.
 #[derive(Debug, PartialEq, Eq)]

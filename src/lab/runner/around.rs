@@ -8,10 +8,8 @@ use onrush_plan::experiment::{Experiment, Hooks};
 use onrush_plan::secrets::Known;
 use onrush_text::reason;
 
-use super::super::ask;
-use super::super::say;
-use super::super::signals::Signals;
-use crate::lab::{Folder, Groups, Hook, HookEnded, Start, Target, ending};
+use super::super::{Folder, Groups, Hook, HookEnded, Start, Target, ending};
+use crate::program::{Signals, ask, say};
 use crate::run::Interrupt;
 use crate::sysctl::{self, Loan, Name};
 

@@ -1,13 +1,22 @@
-//! The command line of `onrush compare`.
+//! The command `onrush compare`: its arguments, and what it prints.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::arguments::{Subcommand, switch, text};
-use crate::compare::{Compare, Form, Limit, is_compared};
+use super::{Compare, Form, Limit, is_compared};
+use crate::cli::arguments::{Subcommand, switch, text};
+use crate::cli::{Command, Work};
+use crate::program::{print, say};
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: COMPARE.name,
+    help: || HELP.to_owned(),
+    parse: |args| Ok(parse(args)?.map(|compare| Work::new(move || run(&compare)))),
+};
 
 /// What `onrush compare --help` prints.
-pub(super) const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 onrush compare tells whether saved results differ, by how much, and with what
 certainty. A is the baseline; ratios are B/A.
 
@@ -37,7 +46,7 @@ respect. The files are results of onrush and wrk-cmm (.json, .json.gz) or the
 text that onrush, wrk, wrk-cmm and wrk2 print.
 ";
 
-pub(super) const COMPARE: Subcommand<Compare> = Subcommand {
+pub(crate) const COMPARE: Subcommand<Compare> = Subcommand {
     name: "compare",
     options: &[
         text("--fail-if-worse [METRIC:]PCT", |compare, text| limit(text).map(|limit| compare.limits.push(limit))),
@@ -51,7 +60,7 @@ pub(super) const COMPARE: Subcommand<Compare> = Subcommand {
 };
 
 /// Parses the arguments of `compare`; `None` if the help was asked for. The error says what is wrong.
-pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
+fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     let compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: Form::default() };
     let Some(compare) = COMPARE.read(args, compare)? else { return Ok(None) };
     match &compare.inputs[..] {
@@ -59,6 +68,14 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
         [] | [_] | [_, _] => Ok(Some(compare)),
         [_, _, third, ..] => Err(format!("{third:?} is one too many; name two results, A and B")),
     }
+}
+
+/// Prints the comparisons, and what is to be said about them; returns the exit code.
+fn run(compare: &Compare) -> u8 {
+    let compared = super::run(compare);
+    let exit = print("onrush compare", Ok(compared.text), compared.exit);
+    compared.said.iter().for_each(|line| say(&format!("onrush compare: {line}")));
+    exit
 }
 
 /// `[METRIC:]PCT`

@@ -1,0 +1,19 @@
+//! The names of the columns that tables of runs can have. No label has one of them: a label is a column, too.
+
+use super::Metric;
+
+/// The fields that distinguish runs, beside the factors of an experiment.
+pub const FIELDS: [&str; 12] =
+    ["folder", "file", "line", "name", "tool", "section", "label", "url", "host", "threads", "connections", "rate"];
+
+/// The column with the number of a run.
+pub const RUN: &str = "run";
+
+/// The columns that are computed from several runs.
+pub const COMPUTED: [&str; 5] =
+    ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
+
+/// Whether tables have a column of this name for runs with any labels.
+pub fn is_column(name: &str) -> bool {
+    name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || Metric::of_column(name).is_some()
+}

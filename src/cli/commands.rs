@@ -1,0 +1,64 @@
+//! The commands other than a single run. Each has a room of its own, which reads its arguments and carries it out; the
+//! program lists them, and hands the list to [`super::parse`].
+
+use std::ffi::OsString;
+use std::fmt;
+
+use onrush_plan::Plan;
+
+use super::refusal::Refusal;
+use super::typed::Typed;
+
+/// The commands that a command line can ask for.
+#[derive(Debug)]
+pub struct Commands {
+    /// Those that the first word names.
+    pub named: &'static [Command],
+    /// What the options of a run ask for in its place.
+    pub instead: Instead,
+}
+
+impl Commands {
+    /// None: a command line asks for a run, or is a mistake.
+    pub const NONE: Self = Self { named: &[], instead: Instead(|_| Ok(None)) };
+}
+
+/// A command with a name.
+#[derive(Debug)]
+pub struct Command {
+    /// The word that names it.
+    pub name: &'static str,
+    /// The text of its `--help`.
+    pub help: fn() -> String,
+    /// Reads its arguments; `None` if the help was asked for. The error says in one line what is wrong with them.
+    pub parse: fn(&[OsString]) -> Result<Option<Work>, String>,
+}
+
+/// What the options of a run ask for in its place: it takes its own from those that were typed, if they are there, and
+/// then the plan that is made of the others.
+#[derive(Debug)]
+pub struct Instead(pub(crate) fn(&mut Typed) -> Result<Option<OfPlan>, Refusal>);
+
+/// What is done with a plan; returns the exit code.
+pub type OfPlan = Box<dyn FnOnce(Plan) -> u8>;
+
+/// What a command does; returns the exit code.
+pub struct Work(Box<dyn FnOnce() -> u8>);
+
+impl Work {
+    /// Does this.
+    pub fn new(work: impl FnOnce() -> u8 + 'static) -> Self {
+        Self(Box::new(work))
+    }
+
+    /// Does it; returns the exit code.
+    pub fn carry_out(self) -> u8 {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Work")
+    }
+}
