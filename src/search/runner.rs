@@ -491,16 +491,15 @@ impl<'a> Runs<'a> {
         if self.interrupt.is_asked() {
             return Ok(None);
         }
-        // A run that was hopeless has ended with one of its rows.
-        let rows = (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into());
-        let mut point = Point::of(
-            self.search,
-            &plan,
-            Step { length: row * rows as u32, ..step },
-            &outcome,
-            judgement.verdict.as_ref(),
-        );
-        point.is_early = rows < WINDOWS.into() && outcome.ended == RunEnded::Duration;
+        let rows = match outcome.ended {
+            // Its last response may come before the end of its last row, in which nothing more was due.
+            RunEnded::Requests => WINDOWS,
+            // A run that was hopeless has ended with one of its rows.
+            _ => (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
+        };
+        let mut point =
+            Point::of(self.search, &plan, Step { length: row * rows, ..step }, &outcome, judgement.verdict.as_ref());
+        point.is_early = rows < WINDOWS && outcome.ended == RunEnded::Duration;
         self.say_statuses(&plan, &judgement);
         if point.fault == Some(Fault::NoResponse) {
             print_notes(&plan, &outcome, &judgement);

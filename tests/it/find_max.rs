@@ -18,6 +18,7 @@ use crate::simulation::{simulate, simulated_document};
 
 cases! {
     the_rate_of_a_target_of_known_capacity_is_found (Once);
+    a_run_whose_last_response_comes_early_counts_whole (Once);
     a_search_among_random_service_times_finds_what_theory_computes (Once);
     connections_are_searched_in_a_closed_loop (Once);
     a_quiet_search_prints_its_result_only (Once);
@@ -73,6 +74,20 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
     // Every run, every warm-up and every pause is part of the time that a search may take.
     let took_s = number(&document, "/duration_s");
     assert!((30.0..=62.0).contains(&took_s), "{took_s}: {output:?}");
+}
+
+/// With random arrivals the last request may be due, and answered, long before the time is up.
+fn a_run_whose_last_response_comes_early_counts_whole(context: &Context) {
+    let words = "-t1 --find-max p90<200ms,errors<1% -d 30s -R 40 --arrivals poisson";
+    let (output, document) = simulated_document(context.onrush().words(words), EVEN);
+    assert_eq!(output.code, 0, "{output:?}");
+    let points = document["points"].as_array().unwrap();
+    let holding: Vec<&Value> = points.iter().filter(|point| point["holds"] == true).collect();
+    assert!(holding.len() >= 4, "{document}");
+    for point in holding {
+        let [load, per_s, duration_s] = ["/load", "/rate_per_s", "/duration_s"].map(|at| number(point, at));
+        assert!((per_s / load - 1.0).abs() <= 0.02 && duration_s >= 2.0, "{point}");
+    }
 }
 
 /// Two workers with exponentially distributed times of 4 ms on average, one for each thread, of which each has evenly
