@@ -1,7 +1,7 @@
 //! onrush: an HTTP load generator for Linux.
 //!
 //! The modules, in the order in which a run passes through them: [`cli`] parses the command line into a plan
-//! ([`onrush_plan`]), [`program`] shows a test and decides how it ends, [`session`] takes a run from a name to an
+//! ([`onrush_plan`]), [`single`] shows a run and decides how it ends, [`session`] takes a run from a name to an
 //! outcome, and [`run`] has the threads that carry it out, each with an engine ([`onrush_engine`]) and an optional
 //! [`script`]. They record into statistics ([`onrush_stats`]). What a run was is a [`record`], from which [`judge`] decides
 //! what limited it, and which [`report`] prints and [`files`] keep; [`live`] shows the progress. Every other command has
@@ -30,6 +30,7 @@ pub mod search;
 pub mod serve;
 pub mod session;
 pub mod show;
+pub mod single;
 pub mod sysctl;
 pub mod tables;
 pub mod verdict;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use onrush::cli::{self, Commands, Invocation};
 use onrush::program::{self, memory, print, say};
-use onrush::{compare, lab, merge, restore, search, serve, show, tables};
+use onrush::{compare, lab, merge, restore, search, serve, show, single, tables};
 use onrush_engine::backend::memory::Memory;
 
 /// Memory that is refused ends a run, or the program with a sentence.
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         }
         Invocation::Run { mut plan, warnings } => {
             warnings.iter().for_each(|line| say(line));
-            program::test(&mut plan)
+            single::carry_out(&mut plan)
         }
     })
 }

@@ -22,10 +22,11 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_plan::output::is_compressed;
-use onrush_plan::{Kind, Output};
+use onrush_plan::{Kind, Output, Plan};
 use onrush_text::reason;
 use thiserror::Error;
 
+use crate::program::Signals;
 use crate::record::Document;
 use crate::run::{self, Observer, Sample, TimelineRow};
 use destination::{Destination, directory};
@@ -85,6 +86,19 @@ impl Drop for Stream {
 /// When it cannot be read, is not a result or one of another version, or has impossible figures.
 pub fn read(path: &Path) -> anyhow::Result<Document> {
     Document::parse(path, &input::read(path)?)
+}
+
+/// Starts to handle signals, and checks that the files of a run can be written.
+///
+/// # Errors
+///
+/// The signals that cannot be handled, or the first file that cannot be written.
+pub fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
+    // Signals first: one that comes while the files are checked leaves no files behind.
+    let signals = Signals::listen(&[])?;
+    let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
+    files.states().give_up_before_quitting(&signals);
+    Ok((files, signals))
 }
 
 impl Files {

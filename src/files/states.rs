@@ -13,6 +13,8 @@ use tempfile::NamedTempFile;
 
 use onrush_plan::Output;
 
+use crate::program::{Signals, say};
+
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
@@ -137,9 +139,15 @@ impl FileStates {
         give_up(&mut self.lock());
     }
 
+    /// Before a signal ends the process, these files are given up, and what became of them is said.
+    pub fn give_up_before_quitting(&self, signals: &Signals) {
+        let states = self.clone();
+        signals.before_quitting(move || states.quit(|account| say(&format!("onrush: {account}"))));
+    }
+
     /// Abandons incomplete files before the program quits, and reports the state of each in one line if there are any.
     /// It keeps the lock, so no state changes afterwards and any other thread blocks.
-    pub fn quit(&self, say: impl FnOnce(&str)) {
+    fn quit(&self, say: impl FnOnce(&str)) {
         let mut files = self.lock();
         give_up(&mut files);
         if let Some(text) = account(&files) {

@@ -15,14 +15,14 @@ use crate::record::Document;
 use crate::record::build::shown;
 use crate::record::gate::Gate;
 use crate::run::Outcome;
-use crate::verdict::Verdict;
+use crate::verdict::{VERDICT_MIN, Verdict};
 
 use evidence::verdict;
 use gates::gates;
-use notes::notes;
+use notes::{lines, notes};
 
 pub use gates::{annotation, objective};
-pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places, print_notes};
+pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places};
 
 /// What is decided about a run.
 #[derive(Debug)]
@@ -46,6 +46,16 @@ impl Judgement {
     /// The verdict if onrush itself was the limit, where `--strict` makes that a failure.
     pub fn strictly(&self, plan: &Plan) -> Option<&Verdict> {
         self.verdict.as_ref().filter(|verdict| plan.show.is_strict && verdict.limited_by.is_our_fault())
+    }
+
+    /// The lines below a report: the notes and the verdict, as the plan asks for them; in colours if `colour`.
+    pub fn lines(&self, plan: &Plan, outcome: &Outcome, colour: bool) -> String {
+        if !plan.show.notes {
+            return String::new();
+        }
+        let is_long = outcome.elapsed >= VERDICT_MIN || plan.show.verbose;
+        let verdict = self.verdict.iter().filter(|_| is_long).map(|verdict| format!("verdict: {verdict}\n"));
+        lines(&self.notes, plan.show.verbose, colour) + &verdict.collect::<String>()
     }
 
     /// The document of the run with this judgement.

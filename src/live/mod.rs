@@ -1,7 +1,11 @@
-//! The progress line on a terminal.
+//! What is said on standard error while a run lasts: the progress line on a terminal, and single `lines`.
 //!
-//! It shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` makes no difference;
+//! The progress line shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` makes no difference;
 //! its only escape sequence erases to the end of the screen. A terminal that cannot be written to does not end the run.
+
+mod lines;
+
+pub use lines::{Messages, WaitingLine, verbose};
 
 use std::io::{self, IsTerminal, Stderr, Write};
 

@@ -75,7 +75,7 @@ fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
 /// Prints the sum, or that it is in files; returns the exit code.
 fn run(merge: &Merge) -> u8 {
     until_signal(|signals| {
-        let printed = super::run(merge, |states| signals.give_up_before_quitting(states));
+        let printed = super::run(merge, |states| states.give_up_before_quitting(signals));
         print_noted("onrush merge", printed.map(|Printed { text, notes }| (text, notes)))
     })
 }

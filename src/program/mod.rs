@@ -1,66 +1,23 @@
-//! Carries out a test: what it shows while it runs, and how it ends.
-//!
-//! # One way to end
-//!
-//! 1. **Measure.** What was measured is kept, no matter what ends the run: time, requests, a signal, a script, a bug.
-//! 2. **Files.** Each is written in its own thread, so that a slow one does not delay the report.
-//! 3. **Report**, and the notes.
-//! 4. **Wait** for unfinished files, for [`files::PATIENCE`] at most.
-//! 5. **`done()`** of the script, which may do anything at all.
-//! 6. **Exit code.** Zero means that every named file is new and complete. Any other code comes with a line about the
-//!    state of each file.
-//!
-//! Each step is taken even if an earlier one failed. Only a second signal, or a signal during a step that may never
-//! end, cuts this short; the line about the files is printed then as well.
+//! The program around every command: its streams, its signals, its memory and its exit codes.
 
-pub(crate) mod ask;
 mod exit;
 pub mod memory;
-mod observers;
 pub(crate) mod screen;
 mod signals;
 
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
 use anyhow::anyhow;
-use onrush_plan::secrets::Known;
-use onrush_plan::{Format, Plan};
 
-use crate::failure;
-use crate::files::{self, FileStates, Files};
-use crate::judge;
-use crate::judge::Judgement;
-use crate::live::ProgressLine;
-use crate::record::Document;
-use crate::record::gate::Gate;
-use crate::report;
 use crate::run::host::Cramped;
-use crate::run::{self, Breakdown, Ended, Interrupt, NoBackend, NotStarted, Outcome};
-use crate::script::{Exit, Script};
-use crate::session::{self, Ran};
-use crate::verdict;
-use crate::verdict::Verdict;
+use crate::run::{self, NoBackend, NotStarted};
 pub use exit::EXIT_WRONG;
 pub(crate) use exit::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER,
     SEARCH_ORDER, foremost,
 };
-use observers::Opening;
-pub(crate) use observers::{Messages, WaitingLine, verbose};
-use screen::has_colours;
 pub use screen::{Screen, print, print_noted, say};
 pub use signals::Signals;
-
-/// How long the report waits for the files. Those on a disk are complete by then.
-const GRACE: Duration = Duration::from_millis(500);
-
-/// Runs a test from its plan to its exit code.
-pub fn test(plan: &mut Plan) -> u8 {
-    let has_script = plan.script.is_some();
-    with_stack(has_script, run::host::check_space(plan, has_script), || steps(plan))
-}
 
 /// Does the work of runs, if there is memory for them: in a thread with a larger stack if there is a script, whose
 /// recursion may overflow the main thread's.
@@ -95,290 +52,15 @@ pub fn until_signal(work: impl FnOnce(&Signals) -> u8) -> u8 {
     }
 }
 
-/// Starts to handle signals, and tests that the files can be written.
-pub(crate) fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
-    // Signals first: one that comes while the files are tested leaves no files behind.
-    let signals = Signals::listen(&[])?;
-    let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
-    signals.give_up_before_quitting(files.states());
-    Ok((files, signals))
-}
-
-/// Takes the steps, one after the other.
-fn steps(plan: &mut Plan) -> u8 {
-    let (mut files, signals) = match begin(plan) {
-        Ok(begun) => begun,
-        Err(error) => {
-            say(&format!("{}{error:#}", speaker(plan)));
-            return code_of(&error);
-        }
-    };
-    let states = files.states().clone();
-    let interrupt = signals.interrupt.clone();
-    let read = interrupt.blocking(|| plan.read_materials());
-    if !plan.show.keeps_secrets {
-        screen::hide(Known::of(plan));
-    }
-    let is_ours = plan.script.is_some() && plan.show.format == Format::Json;
-    let screen = Screen::open(is_ours);
-    let plan = &*plan;
-    let mut opening = Opening::new(plan, interrupt.clone(), screen);
-    let mut line = ProgressLine::on_stderr("", plan);
-    let mut waiting = WaitingLine { plan, is_said: plan.show.notes };
-    let ran = guard(|| {
-        opening.greet();
-        read?;
-        session::run(plan, &interrupt, &mut [&mut opening, &mut line, &mut waiting, &mut Messages, &mut files])
-    });
-    let ran = ran.and_then(|ran| ran);
-    drop(line);
-    let mut ending = Ending {
-        plan,
-        interrupt,
-        states,
-        said: Vec::new(),
-        broken: Vec::new(),
-        our_fault: None,
-        undecided: Vec::new(),
-        code: 0,
-        was_written: false,
-    };
-    let screen = match ran {
-        Ok(ran) => ending.conclude(ran, opening, files),
-        Err(error) => {
-            ending.give_up(&error);
-            // Files that were only opened are removed.
-            drop(files);
-            opening.screen
-        }
-    };
-    ending.last_words(screen)
-}
-
-/// The steps after the measurement, and their outcome so far.
-struct Ending<'a> {
-    plan: &'a Plan,
-    interrupt: Interrupt,
-    states: FileStates,
-    /// What went wrong, printed at the very end.
-    said: Vec<String>,
-    /// The gates that are broken.
-    broken: Vec<Gate>,
-    /// The verdict, where `--strict` makes it a failure.
-    our_fault: Option<Verdict>,
-    /// The options whose question a signal left open.
-    undecided: Vec<&'static str>,
-    code: u8,
-    /// Whether the files were to be written.
-    was_written: bool,
-}
-
-impl Ending<'_> {
-    /// Files, report, wait, `done()`.
-    fn conclude(&mut self, Ran { outcome, script }: Ran, mut opening: Opening<'_>, files: Files) -> Screen {
-        if let Ended::Refused { address, cause } = outcome.ended {
-            self.said.push(format!("onrush: {}", failure::refusal(self.plan, &outcome, address, cause)));
-            self.code = EXIT_NOT_STARTED;
-            return opening.screen;
-        }
-        self.code = exit_code(self.plan, &outcome);
-        let judgement = Judgement::of(self.plan, &outcome);
-        self.broken = judgement.gates.iter().filter(|gate| gate.broken).cloned().collect();
-        self.our_fault = judgement.strictly(self.plan).cloned();
-        if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
-            self.undecided = questions(self.plan);
-        }
-        let (first_lines, mut screen) = (opening.text(), opening.screen);
-        let plan = self.plan;
-        let interrupt = self.interrupt.clone();
-        // The files and the report are functions of it.
-        let document = self.step(|| Ok(judgement.document(plan, &outcome)));
-        if !plan.show.files().is_empty() {
-            self.was_written = true;
-            if let Some(document) = &document {
-                self.step(|| {
-                    files.write(document);
-                    Ok(())
-                });
-            }
-            self.states.wait(GRACE);
-        }
-        // The reader of the report may block, and `done` may loop: from here on the first signal quits.
-        interrupt.blocking(|| {
-            let text = document.and_then(|document| self.step(|| report(plan, &outcome, &document)));
-            self.step(|| {
-                screen.print(&(first_lines + &text.unwrap_or_default()));
-                Ok(())
-            });
-            if !screen.has_lost_reader() {
-                self.step(|| {
-                    print_notes(plan, &outcome, &judgement);
-                    Ok(())
-                });
-            }
-            self.wait_for_files();
-            if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
-                // `done` might touch the state of a stuck thread, which must not be touched.
-                let told = guard(|| tell(plan, &outcome, &mut script)).and_then(|told| told);
-                told.unwrap_or_else(|error| self.give_up(&error));
-            }
-        });
-        self.explain(&outcome);
-        screen
-    }
-
-    /// Takes one step, and continues even if it fails.
-    fn step<T>(&mut self, work: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
-        let done = guard(work).and_then(|done| done);
-        done.map_err(|error| self.give_up(&error)).ok()
-    }
-
-    fn wait_for_files(&self) {
-        if self.plan.show.files().is_empty() || self.states.wait(Duration::ZERO) {
-            return;
-        }
-        say(&format!("onrush: waiting up to {} s for the files; Ctrl-C quits", files::PATIENCE.as_secs()));
-        self.states.wait(files::PATIENCE);
-        self.states.give_up();
-    }
-
-    /// Handles an error, which may be a script's wish to end the program.
-    fn give_up(&mut self, error: &anyhow::Error) {
-        if let Some(&Exit(code)) = error.downcast_ref() {
-            return self.exit(code);
-        }
-        self.code = code_of(error);
-        self.said.push(format!("{}{error:#}", speaker(self.plan)));
-    }
-
-    /// Notes why a run broke off, if it did.
-    fn explain(&mut self, outcome: &Outcome) {
-        for sentence in failure::stuck(outcome) {
-            self.code = EXIT_WRONG;
-            self.said.push(format!("onrush: {sentence}"));
-        }
-        match &outcome.breakdown {
-            None => {}
-            Some(Breakdown::Exit(code)) => self.exit(*code),
-            Some(Breakdown::Script(words)) => {
-                self.code = EXIT_WRONG;
-                self.said.push(format!("{}{words}", speaker(self.plan)));
-            }
-            Some(Breakdown::Bug(thread)) => {
-                self.code = EXIT_WRONG;
-                self.said.push(format!("onrush: {}", failure::fallen(*thread)));
-            }
-            Some(Breakdown::Memory) => {
-                self.code = EXIT_NOT_STARTED;
-                self.said.push(format!("onrush: {}", failure::OUT_OF_MEMORY));
-            }
-        }
-    }
-
-    /// Ends with a script's exit code, of which the system keeps eight bits. A code of 0 does not hide a failure.
-    fn exit(&mut self, code: i32) {
-        let code = code as u8;
-        self.code = if code == 0 && !self.said.is_empty() { EXIT_WRONG } else { code };
-    }
-
-    /// Prints what is still to be said; returns the exit code.
-    fn last_words(mut self, screen: Screen) -> u8 {
-        let unwritten = if self.was_written { files::unwritable(&self.states) } else { Vec::new() };
-        let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
-        said.extend(screen.failure("the report").map(|line| format!("onrush: {line}")));
-        let is_short = !self.was_written && !self.plan.show.files().is_empty();
-        if self.code == 0 && (!said.is_empty() || is_short) || self.code == EXIT_NOTHING_COMPLETED && !said.is_empty() {
-            self.code = EXIT_WRONG;
-        }
-        if self.code == 0 {
-            let codes = [
-                (EXIT_BROKEN, !self.broken.is_empty()),
-                (EXIT_OUR_FAULT, self.our_fault.is_some()),
-                (EXIT_INTERRUPTED, !self.undecided.is_empty()),
-            ];
-            self.code = foremost(ORDER, &codes);
-        }
-        said.extend(self.our_fault.iter().map(strict));
-        said.extend(self.broken.iter().map(broken));
-        if self.code == EXIT_INTERRUPTED {
-            said.push(format!("onrush: a signal ended the run early, so {} cannot pass", self.undecided.join(", ")));
-        }
-        if ![0, EXIT_BROKEN, EXIT_OUR_FAULT].contains(&self.code) {
-            said.extend(self.states.account().map(|account| format!("onrush: {account}")));
-        }
-        said.extend(std::mem::take(&mut self.said));
-        self.interrupt.blocking(|| said.iter().for_each(|line| say(line)));
-        if self.plan.show.annotates {
-            said.iter().for_each(|line| say(&judge::annotation(line)));
-        }
-        self.code
-    }
-}
-
 /// The exit code of an error that kept a run from starting.
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<NotStarted>() || error.is::<NoBackend>() { EXIT_NOT_STARTED } else { EXIT_WRONG }
-}
-
-/// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.
-fn questions(plan: &Plan) -> Vec<&'static str> {
-    let asked = [
-        ("--fail-if", !plan.show.gates.is_empty()),
-        ("--strict", plan.show.is_strict),
-        ("--until", !plan.until.is_empty()),
-    ];
-    asked.into_iter().filter_map(|(option, is_asked)| is_asked.then_some(option)).collect()
-}
-
-/// The line on the verdict that `--strict` makes a failure.
-fn strict(verdict: &Verdict) -> String {
-    format!("onrush: --strict: the run was {verdict}")
-}
-
-/// The line on a broken gate.
-fn broken(gate: &Gate) -> String {
-    format!("onrush: --fail-if {}: {}", gate.condition(), gate.was())
 }
 
 /// Does work whose panic must not end the rest. The panic hook has printed what it was.
 pub(crate) fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
     let words = "part of the output is missing because of the bug named above";
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))
-}
-
-/// What is printed after the run.
-fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
-    Ok(match plan.show.format {
-        _ if plan.once => report::once(outcome),
-        Format::Text => report::closing(document)?,
-        Format::Json => document.to_json(),
-    })
-}
-
-pub(crate) fn print_notes(plan: &Plan, outcome: &Outcome, judgement: &Judgement) {
-    if plan.show.notes {
-        let is_long = outcome.elapsed >= verdict::VERDICT_MIN || plan.show.verbose;
-        let verdict = judgement.verdict.as_ref().filter(|_| is_long);
-        let mut stderr = std::io::stderr().lock();
-        // If standard error is closed, the notes are lost.
-        let _ = judge::print_notes(&judgement.notes, plan.show.verbose, has_colours(), &mut stderr)
-            .and_then(|()| verdict.map_or(Ok(()), |verdict| writeln!(stderr, "verdict: {verdict}")));
-    }
-}
-
-/// Calls `done` of the script with the results, if it has one.
-fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
-    if script.has_done() { script.done(&report::summary_for_script(plan, outcome)) } else { Ok(()) }
-}
-
-fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
-    let nothing = outcome.totals.counters.completed == 0 || outcome.ended == Ended::StayedAway;
-    if nothing && !plan.dialect.is_compat() { EXIT_NOTHING_COMPLETED } else { 0 }
-}
-
-/// The prefix of error messages: none with wrk's own words.
-fn speaker(plan: &Plan) -> &'static str {
-    if plan.dialect.is_compat() { "" } else { "onrush: " }
 }
 
 #[cfg(test)]

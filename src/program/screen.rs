@@ -105,6 +105,11 @@ pub fn say(line: &str) {
     let _ = io::stderr().lock().write_all((line + "\n").as_bytes());
 }
 
+/// Writes lines to standard error as they are; if that is closed, they are lost.
+pub fn say_lines(lines: &str) {
+    let _ = io::stderr().lock().write_all(lines.as_bytes());
+}
+
 /// The longest line on standard error in bytes: several screens. Only names and messages of others are longer.
 const LINE_MAX: usize = 4096;
 

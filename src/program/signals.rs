@@ -14,8 +14,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::say;
-use crate::files::FileStates;
 use crate::run::{self, Interrupt, NotStarted};
 
 /// The exit code of a run that was quit by a second signal.
@@ -99,12 +97,6 @@ impl Signals {
             }
         };
         Ok((listen, Self { interrupt, before }))
-    }
-
-    /// Before a signal ends the process, these files are given up, and what became of them is said.
-    pub fn give_up_before_quitting(&self, states: &FileStates) {
-        let states = states.clone();
-        self.before_quitting(move || states.quit(|account| say(&format!("onrush: {account}"))));
     }
 
     /// Adds what is to be done before a signal ends the process, after what was added earlier.

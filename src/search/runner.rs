@@ -17,21 +17,21 @@ use super::{
     excuse_cold, needed,
 };
 use crate::failure;
-use crate::files::{self, FileStates, Files};
+use crate::files::{self, FileStates, Files, begin};
 use crate::judge::{self, Judgement, Note};
-use crate::live::ProgressLine;
+use crate::live::{Messages, ProgressLine, WaitingLine, verbose};
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
-    EXIT_WRONG, Messages, SEARCH_ORDER, Screen, WaitingLine, ask, begin, code_of, foremost, guard, print_notes, say,
-    screen, verbose, with_stack,
+    EXIT_WRONG, SEARCH_ORDER, Screen, code_of, foremost, guard, say, screen, with_stack,
 };
 use crate::record;
 use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
 use crate::script::Exit;
-use crate::session;
+use crate::session::{self, ask};
 use crate::verdict::{LimitedBy, Verdict};
+use screen::{has_colours, say_lines};
 
 /// The duration of the closed loop that finds the first load, and of what comes before it and does not count.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
@@ -280,7 +280,7 @@ impl<'a> Runs<'a> {
             return Ok(None);
         }
         if once.totals.counters.completed == 0 {
-            print_notes(&self.search.plan, &once, &judgement);
+            say_lines(&judgement.lines(&self.search.plan, &once, has_colours()));
             let line = words::silent(over);
             return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
@@ -502,7 +502,7 @@ impl<'a> Runs<'a> {
         point.is_early = rows < WINDOWS && outcome.ended == RunEnded::Duration;
         self.say_statuses(&plan, &judgement);
         if point.fault == Some(Fault::NoResponse) {
-            print_notes(&plan, &outcome, &judgement);
+            say_lines(&judgement.lines(&plan, &outcome, has_colours()));
         } else if self.is_recovering {
             point.blame(Some(Limit::Recovering));
         } else {

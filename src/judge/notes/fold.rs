@@ -1,7 +1,5 @@
 //! The order of notes, and how many are printed.
 
-use std::io;
-
 use super::Note;
 use crate::run::Until;
 
@@ -103,23 +101,23 @@ pub(super) fn in_order(mut notes: Vec<Note>) -> Vec<Note> {
     notes
 }
 
-/// Writes the notes that were not said before the run, one per line after `note: `, with any example below; in colour if
+/// The notes that were not said before the run, one per line after `note: `, with any example below; in colour if
 /// requested. Without `all`, notes beyond a few lines are only counted.
-pub fn print_notes(notes: &[Note], all: bool, colour: bool, out: &mut impl io::Write) -> io::Result<()> {
+pub fn lines(notes: &[Note], all: bool, colour: bool) -> String {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let notes: Vec<&Note> = notes.iter().filter(|note| !note.is_foretold()).collect();
     let shown = if all { notes.len() } else { fitting(&notes) };
+    let mut lines = String::new();
     for note in &notes[..shown] {
-        writeln!(out, "{before}note:{after} {note}")?;
-        if let Some(example) = note.example() {
-            writeln!(out, "      {example}")?;
-        }
+        lines.push_str(&format!("{before}note:{after} {note}\n"));
+        lines.extend(note.example().map(|example| format!("      {example}\n")));
     }
     match notes.len() - shown {
-        0 => Ok(()),
-        1 => writeln!(out, "{before}note:{after} 1 more note; -v prints it"),
-        more => writeln!(out, "{before}note:{after} {more} more notes; -v prints them"),
+        0 => {}
+        1 => lines.push_str(&format!("{before}note:{after} 1 more note; -v prints it\n")),
+        more => lines.push_str(&format!("{before}note:{after} {more} more notes; -v prints them\n")),
     }
+    lines
 }
 
 /// How many of the first notes fit.

@@ -13,7 +13,7 @@ mod words;
 
 pub use decide::notes;
 pub use flight::{Flight, Hanging, Places};
-pub use fold::print_notes;
+pub use fold::lines;
 pub use open_loop::{Behind, Bottleneck, Burst, Crowded, LateReason, Remedy, Uncertain};
 pub use words::EXPECTS_TLS;
 

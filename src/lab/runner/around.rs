@@ -9,8 +9,9 @@ use onrush_plan::secrets::Known;
 use onrush_text::reason;
 
 use super::super::{Folder, Groups, Hook, HookEnded, Start, Target, ending};
-use crate::program::{Signals, ask, say};
+use crate::program::{Signals, say};
 use crate::run::Interrupt;
+use crate::session::ask;
 use crate::sysctl::{self, Loan, Name};
 
 /// The surroundings of points and runs.

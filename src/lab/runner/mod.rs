@@ -1,4 +1,4 @@
-//! Carries out an experiment, from its plan to its exit code. A run has the steps of [`program::test`](crate::program::test),
+//! Carries out an experiment, from its plan to its exit code. A run has the steps of [`single::carry_out`](crate::single::carry_out),
 //! except for what is shown; here are the steps around all runs.
 
 mod around;

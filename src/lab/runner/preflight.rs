@@ -12,8 +12,8 @@ use super::super::Folder;
 use super::Unasked;
 use super::around::Around;
 use crate::judge::{self, Judgement};
-use crate::program::ask::{Refused, ask as request};
 use crate::run::{Interrupt, NoBackend, NotStarted};
+use crate::session::ask::{Refused, ask as request};
 
 /// The first response of a target.
 #[derive(Clone, Debug, Serialize)]

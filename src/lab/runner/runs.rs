@@ -12,12 +12,12 @@ use super::around::{Around, When};
 use super::{Sum, preflight};
 use crate::files::{self, Files};
 use crate::judge::{self, Judgement};
-use crate::live::ProgressLine;
-use crate::program::{Messages, WaitingLine, ask::fault, say};
+use crate::live::{Messages, ProgressLine, WaitingLine};
+use crate::program::say;
 use crate::record::Document;
 use crate::record::json;
 use crate::run::{Interrupt, Observer};
-use crate::session;
+use crate::session::{self, ask::fault};
 
 /// The runs of an experiment.
 pub(super) struct Runs<'a> {

@@ -98,7 +98,7 @@ const BORDERS: &[Border] = &[
         rule: "a session prints nothing and ends no process: only the program does",
     },
     Border {
-        within: &["src/run/", "engine/src/", "src/script/", "src/session.rs", "stats/src/"],
+        within: &["src/run/", "engine/src/", "src/script/", "src/session/", "stats/src/"],
         except: &[
             "src/run/host.rs",
             "src/run/monitor/",

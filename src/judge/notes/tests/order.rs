@@ -24,9 +24,7 @@ fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
         outcome.totals.ledger.record(Phase::Connect, cause, 0, || example);
     }
     let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
-    let mut out = Vec::new();
-    print_notes(&notes, all, colour, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    lines(&notes, all, colour)
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and never exits: it
 //! tells its [`Observer`]s what happens, and they show it.
 
+pub(crate) mod ask;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};

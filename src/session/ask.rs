@@ -9,7 +9,6 @@ use thiserror::Error;
 
 use crate::failure;
 use crate::run::{Ended, Interrupt, Outcome};
-use crate::session;
 
 /// Every first connection was refused: the text says by whom and why.
 #[derive(Debug, Error)]
@@ -53,7 +52,7 @@ pub(crate) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome>
 }
 
 fn sent(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    let outcome = session::run(once, interrupt, &mut [])?.outcome;
+    let outcome = super::run(once, interrupt, &mut [])?.outcome;
     fault(plan, &outcome).map_or(Ok(outcome), Err)
 }
 

@@ -1,18 +1,16 @@
-//! What runs tell people: each observer has one kind of lines.
+//! What comes before a single run.
 
-use std::io::{self, Write};
-use std::sync::Arc;
 use std::time::Instant;
 
 use onrush_plan::{Addresses, Format, Plan};
 
-use super::screen::{Screen, say};
-use crate::failure;
-use crate::run::{self, Choice, Interrupt, Listener, Observer, Waiting};
-use crate::{cli, report};
+use crate::live::verbose;
+use crate::program::{Screen, say};
+use crate::run::{self, Choice, Interrupt, Observer};
+use crate::{cli, failure, report};
 
 /// Prints what comes before a single run, up to the first lines of its report.
-pub(crate) struct Opening<'a> {
+pub(super) struct Opening<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     pub screen: Screen,
@@ -67,37 +65,5 @@ impl Observer for Opening<'_> {
         let text = self.text();
         self.print(&text);
         Instant::now()
-    }
-}
-
-/// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.
-pub(crate) fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
-    let spin = run::spin::decide(plan, &addresses.0);
-    let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
-    let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
-    format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
-}
-
-/// Says that a run waits for its target. In a list, it comes after the progress line, in whose place its line is printed.
-pub(crate) struct WaitingLine<'a> {
-    pub plan: &'a Plan,
-    pub is_said: bool,
-}
-
-impl Observer for WaitingLine<'_> {
-    fn waiting(&mut self, waiting: &Waiting) {
-        if self.is_said {
-            say(&failure::waiting(self.plan, waiting));
-        }
-    }
-}
-
-/// Prints the messages of a script.
-pub(crate) struct Messages;
-
-impl Observer for Messages {
-    fn listener(&mut self) -> Option<Listener> {
-        // If standard error is closed, the line is lost.
-        Some(Arc::new(|line| drop(io::stderr().write_all(line))))
     }
 }

@@ -1,0 +1,44 @@
+//! Lines on standard error about a run that is beginning or under way.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use onrush_plan::{Addresses, Plan};
+
+use crate::program::say;
+use crate::run::{self, Choice, Listener, Observer, Waiting};
+use crate::{cli, failure};
+
+/// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.
+pub fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
+    let spin = run::spin::decide(plan, &addresses.0);
+    let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
+    let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
+    format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
+}
+
+/// Says that a run waits for its target. In a list, it comes after the progress line, in whose place its line is printed.
+pub struct WaitingLine<'a> {
+    /// The plan of the run.
+    pub plan: &'a Plan,
+    /// Whether it is to be said.
+    pub is_said: bool,
+}
+
+impl Observer for WaitingLine<'_> {
+    fn waiting(&mut self, waiting: &Waiting) {
+        if self.is_said {
+            say(&failure::waiting(self.plan, waiting));
+        }
+    }
+}
+
+/// Prints the messages of a script.
+pub struct Messages;
+
+impl Observer for Messages {
+    fn listener(&mut self) -> Option<Listener> {
+        // If standard error is closed, the line is lost.
+        Some(Arc::new(|line| drop(io::stderr().write_all(line))))
+    }
+}
