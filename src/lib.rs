@@ -7,7 +7,7 @@
 //! what limited it, and which [`report`] prints and [`files`] keep; [`live`] shows the progress. Every other command has
 //! a module with what was typed, what it does and how it ends: [`search`] looks for the highest load at which a
 //! condition holds, [`lab`] carries out experiments of many runs, for which [`sysctl`] changes kernel settings that
-//! [`restore`] restores, [`show`] and [`merge`] print saved results and add them up, [`tables`] makes tables of them,
+//! [`restore`] restores, [`show`] and [`merge`] print [`saved`] results and add them up, [`tables`] makes tables of them,
 //! and [`compare`] tells how much they differ. [`serve`] is the embedded target. The library exists for the binary and
 //! its tests; its interface is not stable.
 
@@ -25,6 +25,7 @@ pub mod record;
 pub mod report;
 pub mod restore;
 pub mod run;
+pub mod saved;
 pub mod script;
 pub mod search;
 pub mod serve;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use crate::cli::arguments::{Subcommand, switch, text};
 use crate::cli::{Command, Work};
-use crate::files;
 use crate::program::{EXIT_WRONG, print_noted};
 use crate::record;
 use crate::report::form::{self, Form, Printed};
+use crate::saved;
 
 /// The command.
 pub const COMMAND: Command = Command {
@@ -75,7 +75,7 @@ fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
 /// Reads and prints each file; returns the exit code. One result that could be shown is enough.
 fn run(show: &Show) -> u8 {
     let codes = show.inputs.iter().map(|path| {
-        let printed = files::read(path).and_then(|document| {
+        let printed = saved::document(path).and_then(|document| {
             let printed = form::print(&document, show.form, show.percentiles);
             printed.map_err(|corrupt| record::damaged(path, corrupt))
         });

@@ -30,6 +30,9 @@ pub struct Callbacks {
 /// Makes a worker's callbacks in its thread, and its source, unless the plan says what is sent.
 pub type MakeCallbacks = Box<dyn FnOnce() -> (Option<Box<dyn Source>>, Callbacks) + Send>;
 
+/// Receives each line that a script logs, with its line end.
+pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
 /// How long a connection pauses, in nanoseconds; `None`: the script returned something that is not a time.
 pub type Think = Box<dyn FnMut() -> Result<Option<u64>, ScriptFailure>>;
 

@@ -43,6 +43,10 @@ pub const BODY_MAX_MIB: u64 = 1024;
 /// Largest script in MiB. It is compiled once per thread; real ones are less than a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 
+/// The stack of a thread that calls a script, in bytes. Half of it is for the calls whose depth is checked, the other half
+/// for what happens between two checks. Unused stack costs only address space.
+pub const SCRIPT_STACK_BYTES: usize = 32 << 20;
+
 /// Largest file of certificates in MiB: a system's root certificates take less than one.
 pub const PEM_MAX_MIB: u64 = 16;
 

@@ -12,7 +12,7 @@ use super::contest::{self, Contest, Levels, Varied, level_of, shown};
 use super::differences;
 use super::outlier::median;
 use super::words::{self, SINGLE_RUNS};
-use crate::tables::Measured;
+use crate::saved::Measured;
 
 /// A gain of less than this share is none: whoever doubles the connections wants more.
 const GAIN_MIN: f64 = 0.1;

@@ -4,7 +4,7 @@ use onrush_plan::Metric;
 use onrush_plan::metric::ErrorKind;
 use onrush_text::units::{self, PERCENT_MIN};
 
-use crate::tables::Measured;
+use crate::saved::Measured;
 use crate::verdict::LimitedBy;
 
 /// A rate within this share of the one asked for is reached: the rest may still have been in flight.

@@ -13,7 +13,7 @@ use super::metric::{self, DECISIVE};
 use super::outlier::outliers;
 use super::rank;
 use super::student::{self, Interval};
-use crate::tables::Measured;
+use crate::saved::Measured;
 
 /// Why a percentile is not compared.
 const TOO_FEW: &str = "in some run the share above it is fewer than 20 values, or it was not recorded";

@@ -6,7 +6,7 @@ use onrush_plan::Place;
 use onrush_text::printable;
 
 use super::input::{Side, levels};
-use crate::tables::Measured;
+use crate::saved::Measured;
 
 /// Two groups of runs that differ in one thing.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use onrush_text::printable;
 
 use super::contest::Contest;
-use crate::tables::Measured;
+use crate::saved::Measured;
 
 /// Why these runs are compared only with `--force`: their plans differ in more than one key.
 pub fn refusal(contest: &Contest<'_>) -> Option<String> {

@@ -7,7 +7,7 @@ use onrush_plan::{Metric, Order, Place, PlacedLevel};
 
 use super::comparison::Comparison;
 use super::contest::of_experiment;
-use crate::tables::{Measured, Origin};
+use crate::saved::{Measured, Origin};
 
 /// A run with this rate and no errors.
 pub fn run(rate_per_s: f64) -> Measured {

@@ -11,8 +11,7 @@ use onrush_text::printable;
 use onrush_text::units::counted;
 use strsim::damerau_levenshtein;
 
-use crate::files;
-use crate::tables::{self, Measured, Read};
+use crate::saved::{self, Measured, Read};
 
 /// Runs that belong together.
 #[derive(Debug)]
@@ -61,7 +60,7 @@ pub fn example(folder: &Path) -> String {
     let mut files = entries(folder);
     files.retain(|path| Kind::of(path) == Some(Kind::Json) && path.is_file());
     files.sort_by_key(|path| Reverse(fs::metadata(path).and_then(|file| file.modified()).ok()));
-    let is_run = |path: &&PathBuf| files::read(path).is_ok_and(|document| document.sources.is_none());
+    let is_run = |path: &&PathBuf| saved::document(path).is_ok_and(|document| document.sources.is_none());
     let results: Vec<&PathBuf> = files.iter().take(TRIED_MAX).filter(is_run).take(2).collect();
     let two = match results[..] {
         [later, earlier] => Some(format!("onrush compare {} {}", shown(earlier), shown(later))),
@@ -79,7 +78,7 @@ pub fn example(folder: &Path) -> String {
 
 /// The runs in a file or folder, without sums.
 fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<Measured>, String> {
-    let Read { mut runs, mut problems } = tables::read(&[path.to_path_buf()]);
+    let Read { mut runs, mut problems } = saved::all(&[path.to_path_buf()]);
     if let Some(problem) = problems.pop_if(|_| runs.is_empty()) {
         said.extend(problems);
         return Err(problem);

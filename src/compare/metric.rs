@@ -2,7 +2,7 @@
 
 use onrush_plan::{Metric, Percent};
 
-use crate::tables::Measured;
+use crate::saved::Measured;
 
 /// With fewer values in the share above it, a percentile of one run is left to chance.
 const BEYOND_MIN: f64 = 20.0;

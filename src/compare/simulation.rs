@@ -8,7 +8,7 @@ use onrush_plan::Random;
 use super::comparison::Comparison;
 use super::contest::{Contest, of_experiment};
 use super::fixtures;
-use crate::tables::Measured;
+use crate::saved::Measured;
 
 /// How many experiments of each kind; docs/statistics.md makes promises about them.
 const TRIALS: usize = 2_000;

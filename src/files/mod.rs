@@ -7,7 +7,6 @@
 
 mod destination;
 pub mod export;
-pub mod input;
 mod states;
 
 pub use states::FileStates;
@@ -77,15 +76,6 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.states.clear(self.index);
     }
-}
-
-/// Reads the document in a file: plain, compressed, or standard input.
-///
-/// # Errors
-///
-/// When it cannot be read, is not a result or one of another version, or has impossible figures.
-pub fn read(path: &Path) -> anyhow::Result<Document> {
-    Document::parse(path, &input::read(path)?)
 }
 
 /// Starts to handle signals, and checks that the files of a run can be written.

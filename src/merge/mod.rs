@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail, ensure};
 use onrush_plan::{Kind, Output};
 
+use crate::files::export;
 use crate::files::{self, FileStates, Files};
-use crate::files::{export, input};
 use crate::record::{self, Different, Document, Named};
 use crate::report::form::{self, Form, Printed};
+use crate::saved;
 
 /// What to add up, and where the sum goes.
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Prin
     }
     let mut documents = Vec::new();
     for path in &merge.inputs {
-        documents.push((path.to_string_lossy(), files::read(path)?));
+        documents.push((path.to_string_lossy(), saved::document(path)?));
     }
     let named = documents.iter().map(|(name, document)| Named { name, document });
     let named = record::in_order(named.collect());
@@ -67,7 +68,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Prin
         (false, false) => Printed::default(),
         (false, true) if stdout().is_terminal() => form::print(&sum, Form::Report, false)?,
         _ => {
-            let text = input::readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
+            let text = saved::readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
             Printed { text, notes: Vec::new() }
         }
     };
@@ -77,7 +78,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Prin
     let states = files.states().clone();
     files.write_texts(|kind| {
         let text = export::render(kind, &sum).map_err(|corrupt| corrupt.to_string())?;
-        if kind == Kind::Json { input::readable(text) } else { Ok(text) }
+        if kind == Kind::Json { saved::readable(text) } else { Ok(text) }
     });
     states.wait(files::PATIENCE);
     states.give_up();

@@ -6,11 +6,10 @@ use std::thread;
 
 use onrush_engine::backend::PortRing;
 use onrush_engine::backend::ports::{self, Unchosen};
+use onrush_plan::limits::SCRIPT_STACK_BYTES;
 use onrush_plan::load::Load;
 use onrush_plan::{Addresses, Io, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-use crate::script;
 
 /// Descriptors that a run needs in addition to those of its connections and threads: standard streams, name service,
 /// files.
@@ -120,7 +119,7 @@ pub fn check_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
 
 /// How much address space a run with so many connections takes, in bytes; rather more than less.
 fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
-    let large = script::STACK_BYTES as u64;
+    let large = SCRIPT_STACK_BYTES as u64;
     let stack = if plan.script.is_some() { large } else { 2 * MIB };
     // The script is loaded in a thread of its own, and called from the one that reports.
     let scripts = if has_script { 2 * large } else { 0 };

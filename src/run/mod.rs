@@ -27,7 +27,6 @@ mod until;
 mod waiting;
 mod worker;
 
-pub use crate::script::Listener;
 pub use choice::{Choice, NoBackend};
 pub use clock::Clock;
 pub use congestion::BadCongestion;
@@ -45,11 +44,14 @@ pub use threads::NotStarted;
 pub use until::{Known, Until};
 pub use waiting::Waiting;
 
+pub use onrush_engine::Listener;
+pub use worker::{OfScript, Scripted};
+
 use std::io;
 use std::thread;
 use std::time::Duration;
 
-use crate::script;
+use onrush_plan::limits::SCRIPT_STACK_BYTES;
 
 /// Runs work that calls a script in a thread whose stack is large enough for it.
 ///
@@ -58,7 +60,7 @@ use crate::script;
 /// When the thread cannot be created.
 pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NotStarted> {
     thread::scope(|scope| {
-        let thread = thread::Builder::new().name("script".to_owned()).stack_size(script::STACK_BYTES);
+        let thread = thread::Builder::new().name("script".to_owned()).stack_size(SCRIPT_STACK_BYTES);
         let failed = |reason| NotStarted::Helper { job: "the script", reason };
         let outcome = thread.spawn_scoped(scope, work).map_err(failed)?.join();
         Ok(outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

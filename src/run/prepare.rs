@@ -8,7 +8,7 @@ use anyhow::ensure;
 use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
-use onrush_engine::{Config, Control, Demand, MakeCallbacks, OpenLoop, Pacer, Rules, Scale, Scheduled, Spare, tls};
+use onrush_engine::{Config, Control, Demand, OpenLoop, Pacer, Rules, Scale, Scheduled, Spare, tls};
 use onrush_plan::load::{self, Load};
 use onrush_plan::way::Sources;
 use onrush_plan::{Addresses, Dialect, Io, Plan};
@@ -26,9 +26,8 @@ use super::sockets::SocketSampler;
 use super::supervisor::Prepared;
 use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
-use super::worker::Worker;
+use super::worker::{OfScript, Scripted, Worker};
 use super::{host, nanos, spin};
-use crate::script::Script;
 
 /// This machine does not have one of the source addresses. Worded as in wrk-cmm.
 #[derive(Debug, Error)]
@@ -50,7 +49,7 @@ pub fn prepare(
     plan: &Plan,
     addresses: &Addresses,
     backend: &'static str,
-    script: Option<&mut Script>,
+    script: Option<Scripted>,
     spares: Option<Vec<Spare>>,
 ) -> anyhow::Result<Prepared> {
     let (descriptors, asked) = (host::raise_descriptor_limit(plan), &plan.load);
@@ -67,20 +66,17 @@ pub fn prepare(
     let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
     if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
         let (function, length) =
-            (if script.wants().request { "request()" } else { "wrk.request()" }, script.depth() as u64);
+            (if script.writes_batches { "request()" } else { "wrk.request()" }, script.depth as u64);
         ensure!(length <= limit.most, onrush_engine::too_long(function, length, limit));
     }
     let parts = plan.request.with_body(plan.shared_body()?);
-    let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
-    let (script, callbacks) = script.map_or((None, Vec::new()), |script| {
-        let callbacks = script.callbacks();
-        (Some(&*script), callbacks)
-    });
+    let pipelines = script.as_ref().is_some_and(|script| script.depth > 1);
+    let scripts = script.map_or_else(Vec::new, |script| script.workers);
     let spins = spin::decide(plan, &addresses.0).spins;
     let config = |index| Config { spins, ..config(plan, addresses, tls.clone(), pipelines, index) };
     let monitor = Monitor::begin(plan, addresses);
     let control = Arc::default();
-    let workers = workers(plan, &parts, config, script, callbacks, spares, &control);
+    let workers = workers(plan, &parts, config, scripts, spares, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let (clock, dialer) = (Clock::start(), dialers(plan));
     let crew = match &plan.io {
@@ -130,20 +126,18 @@ pub(super) fn workers(
     plan: &Plan,
     parts: &Parts,
     config: impl Fn(u32) -> Config,
-    script: Option<&Script>,
-    callbacks: Vec<MakeCallbacks>,
+    scripts: Vec<OfScript>,
     mut spares: Option<Vec<Spare>>,
     control: &Arc<Control>,
 ) -> Vec<Worker> {
-    let mut callbacks = callbacks.into_iter();
+    let mut scripts = scripts.into_iter();
     let worker = |index: u32| {
         let config = config(index);
         Worker {
             pacer: pacer(plan, &config, index),
             config,
             parts: parts.clone(),
-            prebuilt: script.and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
-            callbacks: callbacks.next(),
+            script: scripts.next(),
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             control: Arc::clone(control),
             link: Arc::default(),

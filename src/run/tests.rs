@@ -45,7 +45,9 @@ fn set_up(
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
     let config = |index| config(&plan, &addresses, None, false, index);
     let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());
-    let workers = workers(&plan, &parts, config, None, scripts, None, &control);
+    let of_script = |callbacks| OfScript { prebuilt: None, callbacks };
+    let scripts = scripts.into_iter().map(of_script).collect();
+    let workers = workers(&plan, &parts, config, scripts, None, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let crew = crew(&plan, workers);
     let prepared =

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use onrush_engine::backend::{self, Backend};
 use onrush_engine::{Config, Control, Pacer, WorkerEnd};
+use onrush_plan::limits::SCRIPT_STACK_BYTES;
 use onrush_plan::load::Load;
 use onrush_text::reason as words;
 use rustix::io::Errno;
@@ -16,7 +17,6 @@ use thiserror::Error;
 
 use super::host::{self, Cramped};
 use super::worker::Worker;
-use crate::script;
 
 /// How often a worker that waits for its start checks whether the run was stopped.
 const LOOK: Duration = Duration::from_millis(20);
@@ -134,7 +134,7 @@ impl Drop for Threads {
 /// The thread of worker `index`, to be spawned.
 pub(super) fn builder(index: usize, worker: &Worker) -> thread::Builder {
     let thread = thread::Builder::new().name(format!("worker-{index}"));
-    if worker.callbacks.is_some() { thread.stack_size(script::STACK_BYTES) } else { thread }
+    if worker.script.is_some() { thread.stack_size(SCRIPT_STACK_BYTES) } else { thread }
 }
 
 /// Sets a worker up, reports that, waits to be released and runs it. `None`: it was never released.

@@ -36,7 +36,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use onrush_engine::{MakeCallbacks, Wants};
+use onrush_engine::{Listener, MakeCallbacks, Wants};
 use onrush_proto::http1::{self, Outline};
 use onrush_stats::Errors;
 use thiserror::Error;
@@ -47,11 +47,7 @@ use self::native::Who;
 use self::state::State;
 use self::thread::ScriptThread;
 
-pub use self::stack::STACK_BYTES;
 pub use self::statistics::View;
-
-/// Receives each line that a script logs, with its line end.
-pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// The part of the command line that scripts can see, and what a script needs to start.
 #[derive(Clone)]

@@ -12,10 +12,6 @@ use std::ptr;
 
 use mlua::ffi::{self, lua_State};
 
-/// The stack size of a thread that calls a script, in bytes. Half of it is for the calls that are checked, the other
-/// half for what happens between two checks. Unused stack costs only address space.
-pub const STACK_BYTES: usize = 32 * 1024 * 1024;
-
 thread_local! {
     /// The middle address of this thread's stack.
     static MIDDLE: usize = middle();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use onrush_engine::Spare;
 use onrush_plan::{Addresses, Dialect, Plan, proxy};
 
-use crate::run::{self, Clock, Interrupt, Listener, NotStarted, Observer, Outcome};
+use crate::run::{self, Clock, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted};
 use crate::script::{Script, Setting, Through};
 
 /// How often a wait for the resolver checks for a signal.
@@ -72,12 +72,21 @@ fn carry_out(
     if interrupt.is_asked() {
         return Ok(nothing());
     }
-    let prepared = run::prepare(plan, &addresses, choice.name, script.as_mut(), spares)?;
+    let scripted = script.as_mut().map(scripted);
+    let prepared = run::prepare(plan, &addresses, choice.name, scripted, spares)?;
     let start = observers.iter_mut().map(|observer| observer.ready()).max();
     let start = clock.at(start.unwrap_or_else(Instant::now));
     let mut outcome = prepared.run(plan, start, clock, interrupt, observers);
     outcome.batch = script.as_ref().map_or(1, Script::depth);
     Ok(Ran { outcome, script })
+}
+
+/// What a script brings to a run; the states of its threads are handed out.
+pub(crate) fn scripted(script: &mut Script) -> Scripted {
+    let callbacks = script.callbacks().into_iter().enumerate();
+    let workers = callbacks
+        .map(|(index, callbacks)| OfScript { prebuilt: script.prebuilt(index).map(<[u8]>::to_vec), callbacks });
+    Scripted { depth: script.depth(), writes_batches: script.wants().request, workers: workers.collect() }
 }
 
 /// Resolves the target's addresses; `None` if a signal came first.

@@ -9,9 +9,9 @@ use onrush_plan::column::{COMPUTED, FIELDS, RUN};
 use super::column::{self, AFTER_PERCENTILES, BEFORE_PERCENTILES, Column, USUAL_PERCENTILES, metrics};
 use super::grid::{Cell, Grid, Head};
 use super::group::Group;
-use super::measured::Measured;
 use super::number::Number;
-use super::order;
+use crate::saved::Measured;
+use onrush_text::order;
 
 /// The name of a row of averages.
 const AVERAGE: &str = "avg";

@@ -1,11 +1,11 @@
 //! The columns that tables can have: fields, which distinguish runs, and figures, which were measured.
 
 use onrush_plan::Metric;
-use onrush_plan::column::{FIELDS, is_column};
+use onrush_plan::column::FIELDS;
 use onrush_plan::metric::{ErrorKind, Statistic, Unit};
 
-use super::measured::Measured;
 use super::number::Number;
+use crate::saved::Measured;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,17 +34,6 @@ impl Column {
         let metric = || name.parse().ok().filter(|metric: &Metric| !is_field && !metric.about().columns.is_empty());
         Metric::of_column(name).or_else(metric).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
     }
-}
-
-/// The factor whose level a label gives. `--label` refuses the names of columns, but documents may have other sources.
-pub fn factor_of_label(key: &str) -> String {
-    if is_column(key) { format!("label.{key}") } else { key.to_owned() }
-}
-
-/// The factor of this name in an experiment, or in the name of a file. A factor with a field's name replaces the field;
-/// one with a figure's name is renamed.
-pub fn factor_of_experiment(name: &str) -> String {
-    if FIELDS.contains(&name) { name.to_owned() } else { factor_of_label(name) }
 }
 
 /// The value of a field in a run. A factor takes precedence over the field of the same name.

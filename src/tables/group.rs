@@ -6,10 +6,10 @@ use onrush_plan::Metric;
 use onrush_plan::column::FIELDS;
 
 use super::column;
-use super::measured::Measured;
 use super::number::Number;
-use super::order;
 use crate::record::{self, Document, Named};
+use crate::saved::{Measured, factor_of_experiment};
+use onrush_text::order;
 
 /// Runs with the same values in the fields of a key.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ fn planned<'a>(groups: &'a [Group<'_>], field: &str) -> HashMap<&'a str, u32> {
     let places = groups.iter().flat_map(|group| &group.runs).filter_map(|(_, run)| run.place.as_ref());
     let levels = places.flat_map(|place| &place.levels);
     let mut planned = HashMap::new();
-    for level in levels.filter(|it| column::factor_of_experiment(&it.factor) == field) {
+    for level in levels.filter(|it| factor_of_experiment(&it.factor) == field) {
         planned.entry(&level.level[..]).or_insert(level.index);
     }
     planned

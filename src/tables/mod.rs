@@ -1,16 +1,13 @@
 //! `onrush table`: makes tables of saved results of onrush, wrk and its forks.
 //!
-//! `read` turns files into [`Measured`] runs; those with the same key form a `group`; `build` makes tables of groups,
+//! Of [`Measured`] runs, those with the same key form a `group`; `build` makes tables of groups,
 //! `short` the one for people, and `format` writes them. Nothing here measures, prints, or changes a file.
 
 pub(crate) mod command;
 
-mod measured;
 mod metrics;
-mod read;
 
 mod number;
-mod order;
 
 mod column;
 mod group;
@@ -29,14 +26,13 @@ use std::path::PathBuf;
 
 pub use build::Sort;
 pub use command::COMMAND;
-pub use measured::{Figures, Measured, Origin};
-pub use read::{Read, all as read};
 
 use onrush_plan::column::FIELDS;
 use onrush_plan::{Metric, Percent};
 use onrush_text::printable;
 
 use crate::record::Document;
+use crate::saved::{self, Measured, Read};
 use column::Column;
 
 /// The tables to show, and how.
@@ -104,7 +100,7 @@ pub fn run(table: &Table) -> Printed {
     if table.columns == Columns::Help {
         return Printed { text: metrics::listing(), said: Vec::new() };
     }
-    let Read { runs, problems: mut said } = read(&table.inputs);
+    let Read { runs, problems: mut said } = saved::all(&table.inputs);
     let (failed, runs): (Vec<Measured>, Vec<Measured>) = runs.into_iter().partition(Measured::is_failed);
     said.extend(left_out(&failed, &runs));
     if runs.is_empty() {

@@ -1,6 +1,8 @@
-//! Text for people: numbers with units, untrusted bytes made safe for a terminal, the operating system's reasons.
+//! Text for people: numbers with units, untrusted bytes made safe for a terminal, names in the order that people
+//! expect, the operating system's reasons.
 
 mod escape;
+pub mod order;
 mod reason;
 pub mod units;
 

@@ -26,6 +26,7 @@ use crate::program::{
     Signals, foremost, guard, say, screen, with_stack,
 };
 use crate::run;
+use crate::saved;
 use crate::sysctl::{self, Name};
 use crate::tables::{self, Columns, Form, Table};
 use around::Around;
@@ -246,7 +247,7 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     for point in experiment.points.iter().filter(|point| point.plan.show.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
         let files = files.filter(|file| file.is_file());
-        let sampled = files.filter_map(|file| files::read(&file).ok()?.sockets?.sampled);
+        let sampled = files.filter_map(|file| saved::document(&file).ok()?.sockets?.sampled);
         if let Some(words) = words::sockets(&sampled.collect::<Vec<_>>()) {
             screen.print(&format!("\nsockets of {}: {words}\n", experiment.words(point)));
         }

@@ -17,6 +17,7 @@ use crate::program::say;
 use crate::record::Document;
 use crate::record::json;
 use crate::run::{Interrupt, Observer};
+use crate::saved;
 use crate::session::{self, ask::fault};
 
 /// The runs of an experiment.
@@ -137,7 +138,7 @@ impl<'a> Runs<'a> {
         let path = self.folder.here()?.join(&name);
         // A pipe would be waited for, and even a regular file may never end: some of those in `/proc` wait for more.
         let read = if path.is_file() {
-            self.interrupt.blocking(|| files::read(&path))
+            self.interrupt.blocking(|| saved::document(&path))
         } else {
             Err(anyhow!("{name} is not a regular file"))
         };

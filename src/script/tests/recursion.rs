@@ -1,5 +1,7 @@
 //! Scripts with endless recursion: a Lua error ends them, never a signal.
 
+use onrush_plan::limits::SCRIPT_STACK_BYTES;
+
 use super::*;
 
 const WAYS: &str = include_str!("recursion.lua");
@@ -7,7 +9,7 @@ const WAYS: &str = include_str!("recursion.lua");
 /// Runs `work` on a stack like the one on which scripts are called.
 fn on_its_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
-        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = thread::Builder::new().stack_size(SCRIPT_STACK_BYTES);
         thread.spawn_scoped(scope, work).unwrap().join().unwrap()
     })
 }

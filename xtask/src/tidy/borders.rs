@@ -133,7 +133,7 @@ const BORDERS: &[Border] = &[
         rule: "a search decides by what its runs measured: only its runner reads a clock, runs and prints",
     },
     Border {
-        within: &["src/tables/", "src/compare/"],
+        within: &["src/saved/", "src/tables/", "src/compare/"],
         except: &[],
         names: &[CLOCKS, PRINTING, &["crate::run"]],
         spares_tests: true,

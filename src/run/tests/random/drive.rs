@@ -126,9 +126,9 @@ struct Run {
 
 impl Run {
     fn set_up(&self, case: &Case, mut script: Option<Script>, addresses: &Addresses, batch: usize) -> Vec<Running> {
-        let callbacks = script.as_mut().map(Script::callbacks).unwrap_or_default();
-        let mut callbacks = callbacks.into_iter();
-        let pipelines = script.as_ref().is_some_and(|script| script.depth() > 1);
+        let script = script.as_mut().map(session::scripted);
+        let pipelines = script.as_ref().is_some_and(|script| script.depth > 1);
+        let mut scripts = script.map_or_else(Vec::new, |script| script.workers).into_iter();
         let parts = self.plan.request.with_body(self.plan.body().expect("it has been read").into());
         let set_up = |index: u32| {
             let config = config(&self.plan, addresses, None, pipelines, index);
@@ -148,8 +148,7 @@ impl Run {
                 pacer: pacer(&self.plan, &config, index),
                 config,
                 parts: parts.clone(),
-                prebuilt: script.as_ref().and_then(|script| script.prebuilt(index as usize)).map(<[u8]>::to_vec),
-                callbacks: callbacks.next(),
+                script: scripts.next(),
                 spares: None,
                 control: Arc::clone(&self.control),
                 link: Arc::clone(&self.links[index as usize]),

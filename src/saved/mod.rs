@@ -1,11 +1,15 @@
-//! Reads runs from files and folders: which files there are, the format of each, and which runs were read before.
+//! Saved results: reads runs of onrush, wrk and its forks from files and folders.
 //!
-//! An unreadable file does not stop the rest: problems are collected, file by file.
+//! `files` says which files there are, `input` what is in one; the run in it is [`Measured`], whatever its format is. Runs
+//! that were read before are left out. An unreadable file does not stop the rest: problems are collected, file by file.
 
 mod cmm_json;
+mod factor;
 mod files;
+mod input;
 mod line;
 mod log;
+mod measured;
 mod name;
 mod ours;
 mod report;
@@ -20,11 +24,11 @@ use memchr::memmem;
 use onrush_plan::material::digest_of;
 use serde_json::Value;
 
-use super::column::factor_of_experiment;
-use super::measured::{Measured, Origin};
-use crate::files::input;
 use crate::record::{self, Document};
+pub use factor::factor_of_experiment;
 use files::Source;
+pub use input::readable;
+pub use measured::{Figures, Measured, Origin};
 use name::Name;
 use report::Report;
 
@@ -35,6 +39,15 @@ pub struct Read {
     pub runs: Vec<Measured>,
     /// The problems: sentences that name file and line.
     pub problems: Vec<String>,
+}
+
+/// Reads the document in a file: plain, compressed, or standard input.
+///
+/// # Errors
+///
+/// When it cannot be read, is not a result or one of another version, or has impossible figures.
+pub fn document(path: &Path) -> anyhow::Result<Document> {
+    Document::parse(path, &input::read(path)?)
 }
 
 /// Reads all files, and the files in all folders, that were named.

@@ -6,9 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use onrush_plan::experiment::PLAN;
-use onrush_text::reason;
+use onrush_text::{order, reason};
 
-use super::super::order;
 use super::name;
 
 /// The extensions of files that are read in a folder; earlier ones have more of a run than later ones.

@@ -3,8 +3,8 @@
 use onrush_plan::Metric;
 use onrush_plan::metric::{ErrorKind, Statistic, View};
 
-use super::super::measured::{Figures, fill_in};
 use super::line::{Line, Row};
+use super::measured::{Figures, fill_in};
 use super::units::{self, Unprinted};
 
 /// A report, as far as it was read.

@@ -4,7 +4,7 @@ use onrush_plan::Metric;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::measured::Figures;
+use super::measured::Figures;
 
 /// The script's output. Its percentiles are numbers.
 #[derive(Deserialize)]

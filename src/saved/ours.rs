@@ -1,7 +1,7 @@
 //! Turns a result file of onrush into a run.
 
-use super::super::column::{factor_of_experiment, factor_of_label};
-use super::super::measured::{Measured, Origin};
+use super::factor::{factor_of_experiment, factor_of_label};
+use super::measured::{Measured, Origin};
 use crate::record::{Document, Schedule};
 
 /// The run in a document.
