@@ -70,6 +70,11 @@ impl Bounds {
         &self.least
     }
 
+    /// The same, without the rest.
+    pub fn into_least(self) -> Distribution<u64> {
+        self.least
+    }
+
     /// The number of requests that were due.
     pub fn due(&self) -> u64 {
         self.due

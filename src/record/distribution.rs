@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use onrush_plan::Percent;
 use onrush_stats::{Corrupt, Moments};
 use serde::{Deserialize, Serialize};
 
+use super::hdr::Hdr;
 use crate::figures::NS_PER_US;
 
 /// The distribution of one quantity.
@@ -33,7 +32,7 @@ pub struct Distribution {
     #[cfg_attr(test, schemars(with = "BTreeMap<String, f64>"))]
     pub percentiles_us: BTreeMap<Percent, f64>,
     /// All values in nanoseconds: an HdrHistogram, V2 compressed, base64.
-    pub hdr: String,
+    pub hdr: Hdr,
 }
 
 /// A measured distribution with these percentiles, or the default ones.
@@ -52,23 +51,8 @@ pub fn distribution(measured: &onrush_stats::Distribution<u64>, percents: Option
             .filter(|_| moments.is_some())
             .map(|percent| (percent, us(measured.percentile(percent.value()))))
             .collect(),
-        hdr: encoded(measured),
+        hdr: Hdr::of(measured),
     }
-}
-
-/// The bins of a distribution as text.
-pub(super) fn encoded(measured: &onrush_stats::Distribution<u64>) -> String {
-    STANDARD.encode(measured.encode())
-}
-
-/// The distribution that has these bins, and no figures of its own.
-///
-/// # Errors
-///
-/// When they cannot be read.
-pub(super) fn binned(hdr: &str) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
-    let bytes = STANDARD.decode(hdr).map_err(|_| Corrupt::Bytes)?;
-    onrush_stats::Distribution::decode_bins(&bytes)
 }
 
 /// Rounds to 14 significant digits, so that a figure that is read and computed again, and differs in its last bits,
@@ -84,16 +68,16 @@ impl Distribution {
     ///
     /// When the histogram cannot be read, or the figures do not match it.
     pub fn values(&self) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
-        let bytes = STANDARD.decode(&self.hdr).map_err(|_| Corrupt::Bytes)?;
+        let mut values = self.hdr.values()?;
         let ns = |us: Option<f64>| us.unwrap_or(0.0) * NS_PER_US;
-        let moments = Moments {
+        values.set_moments(Moments {
             count: self.count,
             mean: ns(self.mean_us),
             stdev: ns(self.stdev_us),
             min: ns(self.min_us).round() as u64,
             max: ns(self.max_us).round() as u64,
-        };
-        onrush_stats::Distribution::decode(&bytes, moments)
+        })?;
+        Ok(values)
     }
 }
 

@@ -7,7 +7,7 @@ use onrush_plan::Dialect;
 use onrush_stats::{Corrupt, Distribution};
 use serde::{Deserialize, Serialize};
 
-use super::distribution::{binned, encoded};
+use super::hdr::Hdr;
 use super::{Document, Latency};
 use crate::figures::correct::{self, Rewritten};
 use crate::figures::latency;
@@ -18,15 +18,15 @@ use crate::figures::latency;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Wrk2 {
     /// From when requests were due.
-    pub scheduled_us_hdr: String,
+    pub scheduled_us_hdr: Hdr,
     /// From when requests were sent.
-    pub service_us_hdr: String,
+    pub service_us_hdr: Hdr,
 }
 
 impl Wrk2 {
     /// What was recorded.
     pub fn of(recorded: &onrush_stats::Wrk2<u64>) -> Self {
-        Self { scheduled_us_hdr: encoded(&recorded.recorded), service_us_hdr: encoded(&recorded.uncorrected) }
+        Self { scheduled_us_hdr: Hdr::of(&recorded.recorded), service_us_hdr: Hdr::of(&recorded.uncorrected) }
     }
 
     /// The same as values in whole microseconds.
@@ -35,7 +35,7 @@ impl Wrk2 {
     ///
     /// When a histogram cannot be read.
     pub fn values(&self) -> Result<onrush_stats::Wrk2<u64>, Corrupt> {
-        Ok(onrush_stats::Wrk2 { recorded: binned(&self.scheduled_us_hdr)?, uncorrected: binned(&self.service_us_hdr)? })
+        Ok(onrush_stats::Wrk2 { recorded: self.scheduled_us_hdr.values()?, uncorrected: self.service_us_hdr.values()? })
     }
 
     /// All these together; `None`: some runs have none, so that it would not be of all requests.

@@ -8,6 +8,7 @@ pub(crate) mod build;
 mod distribution;
 mod endpoints;
 pub mod gate;
+mod hdr;
 mod identities;
 mod imitated;
 mod in_flight;

@@ -114,7 +114,7 @@ impl Document {
     ///
     /// When a distribution cannot be read.
     pub fn least(&self) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
-        Ok(self.bounds()?.least().clone())
+        Ok(self.bounds()?.into_least())
     }
 
     /// The bounds of the percentiles of the latency that the text shows; without a schedule both are the same.

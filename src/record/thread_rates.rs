@@ -5,7 +5,7 @@ use onrush_stats::{Corrupt, Distribution, Moments};
 use serde::{Deserialize, Serialize};
 
 use super::Document;
-use super::distribution::{binned, encoded};
+use super::hdr::Hdr;
 use crate::figures::Figures;
 
 /// The threads' requests per second, sampled during the run.
@@ -25,7 +25,7 @@ pub struct ThreadRates {
     pub within: Option<f64>,
     /// All samples, in whole requests per second: an HdrHistogram, V2 compressed, base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hdr: Option<String>,
+    pub hdr: Option<Hdr>,
 }
 
 impl ThreadRates {
@@ -37,7 +37,7 @@ impl ThreadRates {
             Some(max) if as_wrk2 => Figures { max: max as f64, ..Figures::binned(rates.binned()) },
             Some(_) => Figures::measured(rates, 1.0),
         };
-        Self { mean, stdev, min, max, within, hdr: Some(encoded(rates)) }
+        Self { mean, stdev, min, max, within, hdr: Some(Hdr::of(rates)) }
     }
 
     /// The figures as the table shows them.
@@ -56,7 +56,7 @@ impl ThreadRates {
     /// When the histogram cannot be read, or does not match the figures.
     pub(super) fn values(&self, as_wrk2: bool) -> Result<Option<Distribution<u64>>, Corrupt> {
         let Some(hdr) = &self.hdr else { return Ok(None) };
-        let mut values = binned(hdr)?;
+        let mut values = hdr.values()?;
         // wrk2's figures are those of the bins.
         if !as_wrk2 {
             let Self { mean, stdev, min, max, .. } = *self;

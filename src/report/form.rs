@@ -160,12 +160,12 @@ fn percentiles(
     let wrk2 = document.latency.wrk2.as_ref().map(Wrk2::values).transpose()?;
     let recorded = match &wrk2 {
         Some(wrk2) => Spectrum::of_wrk2(&wrk2.recorded),
-        None => spectrum(document, form, &document.shown_latency().values()?, document.open_loop.as_ref())?,
+        None => spectrum(document, form, document.shown_latency().values()?, document.open_loop.as_ref())?,
     };
     let service = match &wrk2 {
         _ if !wanted.has_service => None,
         Some(wrk2) => Some(Spectrum::of_wrk2(&wrk2.uncorrected)),
-        None => Some(spectrum(document, form, &document.latency.service.values()?, None)?),
+        None => Some(spectrum(document, form, document.latency.service.values()?, None)?),
     };
     Ok(wanted.render(is_open, &recorded, service.as_ref()))
 }
@@ -188,11 +188,11 @@ fn percentile_us<'a>(document: &Document, latency: &'a Latency<'_>) -> Result<Bo
 fn spectrum(
     document: &Document,
     form: Form,
-    values: &Values<u64>,
+    values: Values<u64>,
     open_loop: Option<&OpenLoop>,
 ) -> Result<Spectrum, Corrupt> {
     if form == Form::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
-        return Ok(Spectrum::of_wrk2(&microseconds(values)));
+        return Ok(Spectrum::of_wrk2(&microseconds(&values)));
     }
     let censored = open_loop.and_then(|open_loop| open_loop.censored.as_ref());
     let censored = censored.map_or_else(|| Ok(Values::new()), Distribution::values)?;

@@ -4,7 +4,6 @@ use onrush_plan::Percent;
 use onrush_stats::{Distribution, Step, has_enough_beyond};
 
 use super::table::percentile;
-use crate::figures::bounds::{Bounds, Due};
 use crate::figures::{Incomplete, NS_PER_US};
 
 /// The title of the block of scheduled latencies.
@@ -39,8 +38,10 @@ pub struct Spectrum {
 impl Spectrum {
     /// From measured values in nanoseconds: percentiles are lower bounds, the other figures cover complete responses.
     /// `in_flight`: how many of the `censored` were merely in flight at the end.
-    pub fn measured(completed: &Distribution<u64>, censored: &Distribution<u64>, in_flight: u64, failed: u64) -> Self {
-        let all = Bounds::new(Due { completed, censored, in_flight: None, failed }).least().clone();
+    pub fn measured(completed: Distribution<u64>, censored: &Distribution<u64>, in_flight: u64, failed: u64) -> Self {
+        let (mean, stdev, max, count) = (completed.mean(), completed.stdev(), completed.max(), completed.count());
+        let mut all = completed;
+        all += censored;
         let greatest = all.max().unwrap_or(0);
         let mut steps = all.binned().spectrum(TICKS);
         steps.iter_mut().for_each(|step| step.value = step.value.min(greatest));
@@ -48,10 +49,10 @@ impl Spectrum {
             percentile_us: Box::new(move |percent| all.percentile(percent) as f64 / NS_PER_US),
             steps,
             step_us: 1.0 / NS_PER_US,
-            mean_us: completed.mean().unwrap_or(0.0) / NS_PER_US,
-            stdev_us: completed.stdev() / NS_PER_US,
-            max_us: completed.max().unwrap_or(0) as f64 / NS_PER_US,
-            count: completed.count(),
+            mean_us: mean.unwrap_or(0.0) / NS_PER_US,
+            stdev_us: stdev / NS_PER_US,
+            max_us: max.unwrap_or(0) as f64 / NS_PER_US,
+            count,
             incomplete: Incomplete::of(censored.count(), in_flight, failed),
         }
     }
@@ -253,8 +254,10 @@ mod tests {
         let (mut completed, mut censored) = (Distribution::new(), Distribution::new());
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);
-        let (spectrum, asked) =
-            (Spectrum::measured(&completed, &censored, 0, 3), ["50", "99.5"].map(|percent| percent.parse().unwrap()));
+        let (spectrum, asked) = (
+            Spectrum::measured(completed.clone(), &censored, 0, 3),
+            ["50", "99.5"].map(|percent| percent.parse().unwrap()),
+        );
         let block = spectrum.list(RECORDED, Some(&asked), true) + &spectrum.detail();
         let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%    5.00s \n";
         assert_eq!(spectrum.list(RECORDED, Some(&asked), true), list);
@@ -270,7 +273,7 @@ mod tests {
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
         assert_eq!(lines[lines.len() - 7..lines.len() - 1], below);
-        let in_flight = Spectrum::measured(&completed, &censored, 1, 3).detail();
+        let in_flight = Spectrum::measured(completed.clone(), &censored, 1, 3).detail();
         let line = "#[InFlight=            1 in flight at the end, counted with their age]\n#[Failed  =";
         assert!(in_flight.contains(line) && !in_flight.contains("#[Censored"), "{in_flight}");
     }
@@ -283,13 +286,13 @@ mod tests {
             let list = spectrum.list(RECORDED, None, is_native);
             list.lines().skip(1).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        let fewer = Spectrum::measured(&completed, &Distribution::new(), 0, 0);
+        let fewer = Spectrum::measured(completed.clone(), &Distribution::new(), 0, 0);
         assert_eq!(labels(&fewer, true), ["50.000%", "75.000%", "90.000%", "100.000%"]);
         assert_eq!(labels(&fewer, false).len(), LISTED.len());
         // Requests without a response count, too.
         let mut censored = Distribution::new();
         censored.record(1);
-        let enough = Spectrum::measured(&completed, &censored, 0, 0);
+        let enough = Spectrum::measured(completed.clone(), &censored, 0, 0);
         assert_eq!(labels(&enough, true), ["50.000%", "75.000%", "90.000%", "99.000%", "100.000%"]);
     }
 }

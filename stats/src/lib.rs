@@ -16,7 +16,7 @@ pub mod counters;
 mod distribution;
 pub mod errors;
 pub mod handshakes;
-mod hdr;
+pub mod hdr;
 pub mod latencies;
 mod moments;
 pub mod occupancy;
