@@ -83,7 +83,9 @@ impl Document {
                     .and_then(|rewritten| rewritten.mean_us()),
                 wrk: rewritten().filter(|_| is_rewritten).map(|rewritten| view(&rewritten.distribution())),
                 wrk_spacing_us: is_rewritten.then(|| spacing_of(plan, outcome)),
-                wrk2: open_loop.and_then(|open_loop| open_loop.wrk2.as_deref()).map(Wrk2::of),
+                wrk2: open_loop
+                    .and_then(|open_loop| open_loop.wrk2.as_deref())
+                    .map(|recorded| Wrk2::of(recorded, plan.show.u_latency)),
             },
             open_loop: open_loop.and_then(|open_loop| {
                 let rates = (rate(open_loop.due, duration_s), rate(requests.started, duration_s));

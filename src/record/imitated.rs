@@ -19,23 +19,19 @@ use crate::figures::latency;
 pub struct Wrk2 {
     /// From when requests were due.
     pub scheduled_us_hdr: Hdr,
-    /// From when requests were sent.
-    pub service_us_hdr: Hdr,
+    /// From when requests were sent; only where the text shows it (`-U`), and in sums of such runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub service_us_hdr: Option<Hdr>,
 }
 
 impl Wrk2 {
-    /// What was recorded.
-    pub fn of(recorded: &onrush_stats::Wrk2<u64>) -> Self {
-        Self { scheduled_us_hdr: Hdr::of(&recorded.recorded), service_us_hdr: Hdr::of(&recorded.uncorrected) }
-    }
-
-    /// The same as values in whole microseconds.
-    ///
-    /// # Errors
-    ///
-    /// When a histogram cannot be read.
-    pub fn values(&self) -> Result<onrush_stats::Wrk2<u64>, Corrupt> {
-        Ok(onrush_stats::Wrk2 { recorded: self.scheduled_us_hdr.values()?, uncorrected: self.service_us_hdr.values()? })
+    /// What was recorded of a run, whose text may show the service latency.
+    pub fn of(recorded: &onrush_stats::Wrk2<u64>, shows_service: bool) -> Self {
+        Self {
+            scheduled_us_hdr: Hdr::of(&recorded.recorded),
+            service_us_hdr: shows_service.then(|| Hdr::of(&recorded.uncorrected)),
+        }
     }
 
     /// All these together; `None`: some runs have none, so that it would not be of all requests.
@@ -44,16 +40,22 @@ impl Wrk2 {
     ///
     /// When a histogram cannot be read.
     pub(super) fn sum(documents: &[&Document]) -> Result<Option<Self>, Corrupt> {
-        let mut sum = onrush_stats::Wrk2::default();
+        let (mut sum, mut has_service, mut is_one) = (onrush_stats::Wrk2::default(), true, false);
         for document in documents {
-            match &document.latency.wrk2 {
-                Some(wrk2) => sum += &wrk2.values()?,
-                None if document.requests.completed == 0 => {}
-                None => return Ok(None),
+            let Some(wrk2) = &document.latency.wrk2 else {
+                if document.requests.completed == 0 {
+                    continue;
+                }
+                return Ok(None);
+            };
+            is_one = true;
+            sum.recorded += &wrk2.scheduled_us_hdr.values()?;
+            match &wrk2.service_us_hdr {
+                Some(hdr) => sum.uncorrected += &hdr.values()?,
+                None => has_service = false,
             }
         }
-        let is_one = documents.iter().any(|document| document.latency.wrk2.is_some());
-        Ok(is_one.then(|| Self::of(&sum)))
+        Ok(is_one.then(|| Self::of(&sum, has_service)))
     }
 }
 
@@ -71,7 +73,7 @@ impl Document {
     pub fn text_latency(&self) -> Result<latency::Latency<'static>, Corrupt> {
         let Latency { service, batch, wrk, wrk_spacing_us, wrk2, .. } = &self.latency;
         if let Some(wrk2) = wrk2 {
-            return Ok(latency::Latency::Wrk2(Cow::Owned(wrk2.values()?.recorded)));
+            return Ok(latency::Latency::Wrk2(Cow::Owned(wrk2.scheduled_us_hdr.values()?)));
         }
         if let (Some(wrk), Some(spacing_us)) = (wrk, *wrk_spacing_us) {
             let values: Distribution<u64> = batch.as_ref().unwrap_or(service).values()?;

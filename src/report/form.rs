@@ -17,7 +17,7 @@ use super::{markdown, opening, parts};
 use crate::figures::Figures;
 use crate::figures::latency::Latency;
 use crate::figures::{NS_PER_US, rate};
-use crate::record::{Distribution, Document, OpenLoop, Phases, Wrk2};
+use crate::record::{Distribution, Document, OpenLoop, Phases};
 use crate::verdict::VERDICT_MIN;
 
 /// The form of a result on standard output.
@@ -157,14 +157,14 @@ fn percentiles(
     if !is_open && !wanted.is_native {
         return Ok(wanted.layout.percentiles(wanted.asked, percentile_us(document, latency)?));
     }
-    let wrk2 = document.latency.wrk2.as_ref().map(Wrk2::values).transpose()?;
-    let recorded = match &wrk2 {
-        Some(wrk2) => Spectrum::of_wrk2(&wrk2.recorded),
+    let wrk2 = document.latency.wrk2.as_ref();
+    let recorded = match wrk2 {
+        Some(wrk2) => Spectrum::of_wrk2(&wrk2.scheduled_us_hdr.values()?),
         None => spectrum(document, form, document.shown_latency().values()?, document.open_loop.as_ref())?,
     };
-    let service = match &wrk2 {
+    let service = match wrk2.and_then(|wrk2| wrk2.service_us_hdr.as_ref()) {
         _ if !wanted.has_service => None,
-        Some(wrk2) => Some(Spectrum::of_wrk2(&wrk2.uncorrected)),
+        Some(hdr) => Some(Spectrum::of_wrk2(&hdr.values()?)),
         None => Some(spectrum(document, form, document.latency.service.values()?, None)?),
     };
     Ok(wanted.render(is_open, &recorded, service.as_ref()))

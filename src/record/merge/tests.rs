@@ -200,6 +200,19 @@ fn what_the_text_of_a_sum_shows_is_that_of_all_its_runs() {
 }
 
 #[test]
+fn wrk2s_service_latency_is_kept_where_all_show_it() {
+    let without = imitating(Dialect::Wrk2, 0, &[10, 20]);
+    let mut with = without.clone();
+    let wrk2 = with.latency.wrk2.as_mut().unwrap();
+    assert_eq!(wrk2.service_us_hdr, None, "nothing shows it");
+    wrk2.service_us_hdr = Some(wrk2.scheduled_us_hdr.clone());
+    let service = |runs: &[Document]| sum(runs).latency.wrk2.unwrap().service_us_hdr;
+    assert_eq!(service(&[with.clone(), with.clone()]).unwrap().values().unwrap().count(), 4);
+    assert_eq!(service(&[with.clone(), without.clone()]), None);
+    assert_eq!(service(&[without, with]), None, "a part would be missing");
+}
+
+#[test]
 fn a_sum_of_what_was_rewritten_adds_what_was_rewritten() {
     let runs = [imitating(Dialect::Wrk, 0, &[50; 20]), imitating(Dialect::Wrk, 0, &[5_000, 60])];
     let (both, counts) = (sum(&runs), runs.each_ref().map(|run| run.latency.wrk.as_ref().unwrap().count));
