@@ -15,10 +15,11 @@ pub struct InFlight {
     pub mean: f64,
     /// Connections with at least one request in flight.
     pub busy_connections: f64,
-    /// For how long each request was in flight, in total, in whole microseconds.
+    /// For how long each request was in flight, in total, in whole microseconds; left out of threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_us: Option<u64>,
-    /// For how long each connection had at least one request in flight, in total, in whole microseconds.
+    /// For how long each connection had at least one request in flight, in total, in whole microseconds; left out of
+    /// threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_us: Option<u64>,
 }

@@ -392,6 +392,8 @@ fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
     assert_eq!((&known["queued_s"], &known["asleep_s"]), (&0.5.into(), &6.5.into()));
     assert_eq!(known["waits"], serde_json::json!({ "count": 100, "completions": 1_000, "completions_max": 30 }));
     assert_eq!((known.get("lateness"), known.get("script_s")), (None, None));
+    let in_flight: Vec<&String> = known["in_flight"].as_object().unwrap().keys().collect();
+    assert_eq!(in_flight, ["busy_connections", "mean"], "the sums are those of the run");
     let unqueued = change(|activity| activity.queued_ns = None);
     assert_eq!((unqueued.get("queued_s"), unqueued.get("asleep_s")), (None, None));
     assert_eq!(unqueued["user_s"], known["user_s"]);

@@ -84,7 +84,12 @@ impl Thread {
         let WorkerShare { connections, counters, activity } = share;
         let seconds = |of: fn(&Activity) -> u64| activity.as_ref().map(|activity| of(activity) as f64 / 1e9);
         let known = |of: fn(&Activity) -> Option<u64>| Some(of(activity.as_ref()?)? as f64 / 1e9);
-        let in_flight = InFlight::of(&counters.occupancy, outcome.elapsed);
+        // Only the sums of whole runs are added up.
+        let in_flight = InFlight::of(&counters.occupancy, outcome.elapsed).map(|in_flight| InFlight {
+            requests_us: None,
+            connections_us: None,
+            ..in_flight
+        });
         Self {
             connections: *connections,
             opened: Some(counters.connects),
