@@ -123,7 +123,7 @@ mod tests {
             objective.terms[0].metric = Metric::Latency(view, statistic);
             objective
         };
-        let (mean, max, least) = (with(Statistic::Mean), with(Statistic::Max), with(Statistic::Least));
+        let [mean, max, least, stdev] = [Statistic::Mean, Statistic::Max, Statistic::Least, Statistic::Stdev].map(with);
         let alone = |responses, ms: u64| Alone { responses, least_ns: ms * 1_000_000, ..Alone::NONE };
         for (objective, alone, expected) in [
             (&p99, Alone::NONE, false),
@@ -140,10 +140,12 @@ mod tests {
             (&mean, alone(4, 300), true),
             (&max, alone(1, 51), true),
             (&least, alone(1_000, 300), false),
+            (&stdev, alone(1_000, 300), false),
         ] {
             assert_eq!(alone.exceeds(objective), expected, "{objective} {alone:?}");
             assert!(alone.is_slow(objective) || !expected, "{objective} {alone:?}");
         }
+        assert!(alone(1, 300).is_slow(&p99) && !alone(1, 300).is_slow(&stdev), "a deviation is no latency");
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub struct Hopeless {
 const HOPELESS: f64 = 2.0;
 
 impl Hopeless {
-    /// For a run that is to have this many requests.
+    /// For a run that has at most this many requests.
     pub fn of(objective: &Condition, requests: f64) -> Self {
         let most = |term: &Term| percentile(term).map(|(view, allowed, ns)| (view, ns, HOPELESS * allowed * requests));
         let terms: Vec<_> = objective.terms.iter().filter_map(most).collect();
@@ -119,7 +119,8 @@ impl Hopeless {
     pub fn record(&mut self, part: &RowFigures) {
         for ((view, limit_ns, _), slow) in self.terms.iter().zip(&mut self.slow) {
             let latencies = if *view == View::Service { &part.latency } else { &part.scheduled };
-            *slow += slower_in_bins(latencies, *limit_ns);
+            // Those in the limit's bin may be faster: a run that holds must not be stopped.
+            *slow += beyond(latencies, bin_of(*limit_ns)) as f64;
         }
     }
 
@@ -138,13 +139,14 @@ fn slower(all: &Distribution<u64>, limit_ns: u64) -> u64 {
 fn slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
     let limit_bin = bin_of(limit_ns);
     let (start, end) = (bin_start_ns(limit_bin), bin_start_ns(limit_bin + 1));
-    let above = ((end - limit_ns as f64) / (end - start)).clamp(0.0, 1.0);
-    let share = |bin: u16| match bin.cmp(&limit_bin) {
-        std::cmp::Ordering::Less => 0.0,
-        std::cmp::Ordering::Equal => above,
-        std::cmp::Ordering::Greater => 1.0,
-    };
-    latencies.bins.iter().map(|&(bin, count)| share(bin) * count as f64).sum()
+    let share = ((end - limit_ns as f64) / (end - start)).clamp(0.0, 1.0);
+    let within = latencies.bins.iter().find(|(bin, _)| *bin == limit_bin).map_or(0, |(_, count)| *count);
+    beyond(latencies, limit_bin) as f64 + share * within as f64
+}
+
+/// The number of values in the bins after this one.
+fn beyond(latencies: &Latencies, bin: u16) -> u64 {
+    latencies.bins.iter().filter(|(other, _)| *other > bin).map(|(_, count)| count).sum()
 }
 
 #[cfg(test)]
@@ -202,10 +204,15 @@ mod tests {
     fn a_run_is_hopeless_once_twice_as_many_requests_are_slow_as_all_of_it_may_have() {
         let mut hopeless = Hopeless::of(&search(Over::Rate).objective, 1_000.0);
         let part = |slow| {
+            let mut interval = second(0, 100, slow);
+            // Below the limit of 50 ms, and in its bin.
+            let scheduled = &mut interval.open_loop.get_or_insert_default().scheduled;
+            (0..100).for_each(|_| scheduled.record(49_000_000));
             let mut row = RowFigures::default();
-            row.record(&second(0, 100, slow));
+            row.record(&interval);
             row
         };
+        assert_eq!(bin_of(49_000_000), bin_of(50_000_000));
         hopeless.record(&part(20));
         assert!(!hopeless.is_certain());
         hopeless.record(&part(1));

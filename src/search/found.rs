@@ -133,16 +133,18 @@ impl<'a> Found<'a> {
 
     /// Whether so many runs contradict one another that the result is in doubt.
     pub fn is_contradicted(&self, points: &[Point]) -> bool {
-        let clean = points.iter().filter(|point| point.is_clean()).count();
-        let contradicting = self.contradicting.iter().filter(|point| point.is_clean()).count();
-        contradicting >= CONTRADICTING_MIN && contradicting * CONTRADICTING_MAX >= clean
+        let contradicting = self.contradicting.len();
+        contradicting >= CONTRADICTING_MIN && contradicting * CONTRADICTING_MAX >= points.len()
     }
 
     /// Whether it is sure that no load that was tried holds: a single run may have been disturbed.
     pub fn is_none(&self, points: &[Point]) -> bool {
         match self.kind {
             Kind::Never(_) => true,
-            Kind::None(_) => !self.is_doubted() && points.iter().filter(|point| point.is_clean()).count() >= FAILED_MIN,
+            Kind::None(_) => {
+                let failed = points.iter().filter(|point| point.is_clean()).count();
+                !matches!(self.ended, Ended::Limited(_)) && !self.is_doubted() && failed >= FAILED_MIN
+            }
             _ => false,
         }
     }

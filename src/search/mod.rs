@@ -35,7 +35,7 @@ pub use found::{Found, Kind};
 pub use length::needed;
 pub use limit::Limit;
 pub use look::Look;
-pub use point::{Fault, Measured, Point, WINDOWS, Window, excuse_cold};
+pub use point::{Fault, Measured, Point, WINDOWS, Window, at_first, excuse_cold};
 pub use starved::Starved;
 pub use step::Step;
 pub use strategy::{Course, Next, confirmed};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use onrush_plan::Metric;
 use onrush_plan::condition::{Term, Value};
+use onrush_plan::metric::{Metric, Statistic};
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::search::{Over, Search};
 use onrush_plan::{Condition, Plan};
@@ -215,6 +215,11 @@ impl Point {
     }
 }
 
+/// The runs before the first that held, in which the target may have been slower than it was later.
+pub fn at_first(points: &[Point]) -> &[Point] {
+    &points[..points.iter().position(Point::holds).unwrap_or(points.len())]
+}
+
 /// After a load has held: runs in whose time the target was too slow even without load say nothing about loads, because it
 /// was no longer so later.
 pub fn excuse_cold(points: &mut [Point]) {
@@ -240,7 +245,7 @@ fn mean_ns(windows: &[Window]) -> f64 {
 }
 
 /// By how much the requests that are due in a given time may differ from their mean.
-fn by_chance(plan: &Plan, due: f64) -> f64 {
+pub(super) fn by_chance(plan: &Plan, due: f64) -> f64 {
     match plan.schedule.as_ref().map(|schedule| schedule.arrivals) {
         Some(Arrivals::Poisson) => 3.0 * due.sqrt(),
         Some(Arrivals::Burst(size)) => size.get() as f64,
@@ -253,9 +258,10 @@ pub(super) fn limit_ns(objective: &Condition) -> Option<f64> {
     objective.terms.iter().filter_map(term_limit_ns).min_by(f64::total_cmp)
 }
 
-/// The latency that a term is about, in nanoseconds.
+/// The latency that a term is about, in nanoseconds; a deviation is none.
 pub(super) fn term_limit_ns(term: &Term) -> Option<f64> {
     match (term.metric, term.value) {
+        (Metric::Latency(_, Statistic::Stdev), _) => None,
         (Metric::Latency(..), Value::Time(time)) => Some(time.as_nanos() as f64),
         _ => None,
     }

@@ -11,6 +11,7 @@ use onrush_plan::secrets::Known;
 use onrush_plan::{Addresses, Format, Io, Load, Plan, Search};
 use thiserror::Error;
 
+use super::point::by_chance;
 use super::words;
 use super::{
     Alone, Course, Document, Ended, Fault, Found, Hopeless, Limit, Look, Next, Point, Step, WINDOWS, errors,
@@ -485,7 +486,8 @@ impl<'a> Runs<'a> {
         let seed = Random::new(self.search.plan.seed.wrapping_add(self.points.len() as u64)).next();
         let plan = Plan { warmup: step.settle, seed, ..self.search.run(load, length, drain) };
         let row = length / WINDOWS;
-        let requests = if over == Over::Rate { over.number(load) * length.as_secs_f64() } else { f64::INFINITY };
+        let due = over.number(load) * length.as_secs_f64();
+        let requests = if over == Over::Rate { due + by_chance(&plan, due) } else { f64::INFINITY };
         let hopeless = Hopeless::of(&self.search.objective, requests);
         let (outcome, judgement) = self.watch(&plan, row, Some(hopeless))?;
         if self.interrupt.is_asked() {
@@ -494,7 +496,7 @@ impl<'a> Runs<'a> {
         let rows = match outcome.ended {
             // Its last response may come before the end of its last row, in which nothing more was due.
             RunEnded::Requests => WINDOWS,
-            // A run that was hopeless has ended with one of its rows.
+            // A run that was hopeless has gone on until its first row was over.
             _ => (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
         };
         let mut point =
@@ -548,7 +550,7 @@ impl<'a> Runs<'a> {
         let mut opening = Opening { search: self.search, plan, is_first };
         let mut line = ProgressLine::on_stderr("", plan);
         let mut says_waiting = WaitingLine { plan, is_said: plan.show.notes };
-        let mut interest = Interest { row, hopeless, waiting: None };
+        let mut interest = Interest { row, hopeless, known: Duration::ZERO, waiting: None };
         let observers: &mut [&mut dyn Observer] =
             &mut [&mut opening, &mut line, &mut says_waiting, &mut Messages, &mut interest];
         let spares = std::mem::take(&mut self.spares);
@@ -618,6 +620,8 @@ struct Interest {
     row: Duration,
     /// Whether the run has already failed; `None`: it cannot.
     hopeless: Option<Hopeless>,
+    /// How much of the measured time it knows.
+    known: Duration,
     /// The address that the run has waited for.
     waiting: Option<Waiting>,
 }
@@ -629,10 +633,12 @@ impl Observer for Interest {
 
     fn second(&mut self, row: &TimelineRow) {
         self.hopeless.iter_mut().for_each(|hopeless| hopeless.record(&row.figures));
+        self.known = Duration::from_nanos(row.until_ns);
     }
 
     fn is_enough(&self) -> bool {
-        self.hopeless.as_ref().is_some_and(Hopeless::is_certain)
+        // The search judges whole rows, which may be longer than a second.
+        self.known >= self.row && self.hopeless.as_ref().is_some_and(Hopeless::is_certain)
     }
 
     fn waiting(&mut self, waiting: &Waiting) {

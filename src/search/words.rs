@@ -6,7 +6,7 @@ use onrush_text::units;
 
 use super::fit::CONFIDENCE;
 use super::found::{is_confident, unconfirmed};
-use super::{Ended, Fault, Found, Kind, Limit, Look, Point};
+use super::{Ended, Fault, Found, Kind, Limit, Look, Point, at_first};
 
 use crate::record::NO_RESPONSE;
 use crate::record::gate::Judged;
@@ -234,8 +234,8 @@ pub fn contradicted(search: &Search, points: &[Point], found: &Found) -> Option<
     });
     let more = (against.len() > SHOWN_MAX).then(|| "…".to_owned());
     let runs: Vec<String> = shown.chain(more).collect();
-    let first = points.iter().take(against.len());
-    let are_first = against.iter().all(|point| !point.holds()) && first.eq(against.iter().copied());
+    let first = at_first(points);
+    let number = against.iter().filter(|point| first.iter().any(|early| std::ptr::eq(early, **point))).count();
     let gone = gone(found);
     let advice = match gone.is_empty() {
         true => "repeat the search when nothing else runs on the machines of onrush and the target",
@@ -245,7 +245,12 @@ pub fn contradicted(search: &Search, points: &[Point], found: &Found) -> Option<
     let these = if against.len() == 1 { "this run" } else { "these runs" };
     let why = match () {
         () if !observed.is_empty() => format!("in {these}, {}; {advice}", units::listed(&observed)),
-        () if are_first => "the target was slower at first; add --warmup, or search for longer (-d)".to_owned(),
+        () if number == against.len() => {
+            "the target was slower at first; add --warmup, or search for longer (-d)".to_owned()
+        }
+        () if number > 0 => {
+            format!("the target was slower at first, and why later runs differ was not observed; {advice}")
+        }
         () => format!("the target, or this machine, was slower in some runs, and why was not observed; {advice}"),
     };
     Some(format!(
@@ -482,6 +487,32 @@ mod tests {
             "1 of 8 runs contradicts the others (the run at 50 connections failed): the target was slower at first; add \
              --warmup, or search for longer (-d)"
         );
+        // A failure at a load that is beyond the limit anyway contradicts nothing.
+        let between = points(&[&[(120, false), (50, false)][..], &agree].concat());
+        assert!(note(&between).unwrap().contains(
+            "runs contradicts the others (the run at 50 connections failed): the target was slower at first;"
+        ));
+        let later = points(&[&cold[..], &[(50, false)]].concat());
+        assert_eq!(
+            note(&later).unwrap(),
+            "2 of 9 runs contradict the others (the run at 50 connections failed, the run at 50 connections failed): the \
+             target was slower at first, and why later runs differ was not observed; repeat the search when nothing else \
+             runs on the machines of onrush and the target"
+        );
+    }
+
+    /// Those that do not count because the target was cold contradict the others as much as any.
+    #[test]
+    fn a_third_of_the_runs_leave_no_result_if_they_contradict_the_others() {
+        let agree = [(90, true), (95, true), (100, true), (100, true), (103, false), (103, false), (105, false)];
+        for (cold, expected) in [(1, false), (3, false), (4, true), (5, true)] {
+            let mut runs = points(&[&vec![(50, false); cold][..], &agree].concat());
+            runs.iter_mut().take(cold).for_each(|point| point.blame(Some(Limit::Cold)));
+            runs[cold + 3].confirms = true;
+            let found = Found::of(Over::Rate, &runs, None, Ended::Time);
+            assert_eq!((found.contradicting.len(), found.is_contradicted(&runs)), (cold, expected));
+            assert_eq!(found.is_inconclusive(&runs), expected);
+        }
     }
 
     #[test]
@@ -520,6 +551,7 @@ mod tests {
             (&twice, None, Ended::Time, (true, false)),
             (&twice, look, Ended::Signal, (false, true)),
             (&twice, look, Ended::Time, (false, true)),
+            (&twice, None, Ended::Limited(Limit::Stalled), (false, true)),
         ] {
             let found = Found::of(Over::Rate, runs, look, ended);
             assert_eq!((found.is_none(runs), found.is_inconclusive(runs)), expected, "{look:?} {ended:?}");
