@@ -2,7 +2,7 @@
 
 use onrush_plan::Plan;
 use onrush_stats::silences::{GAP_MIN_NS, common};
-use onrush_stats::{Gap, Totals};
+use onrush_stats::{Distribution, Gap};
 
 use crate::run::Outcome;
 
@@ -11,19 +11,25 @@ const SILENCE_FACTOR: u64 = 10;
 
 /// The silences that stand out, each with how long, in nanoseconds, onrush could have noticed a response during it.
 pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
-    let Totals { latency, counters, .. } = &outcome.totals;
-    if plan.once || counters.completed == 0 {
+    let totals = &outcome.totals;
+    if plan.once || totals.counters.completed == 0 {
         return Vec::new();
     }
+    let least_ns = least_ns(&totals.latency, totals.open_loop.is_some());
+    let with_length = outcome.silences.iter().map(|gap| (*gap, heard_ns(plan, outcome, *gap)));
+    with_length.filter(|(_, heard_ns)| *heard_ns >= least_ns).collect()
+}
+
+/// For how long, in nanoseconds, onrush could have noticed a response to stand out where responses took this long.
+pub fn least_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
     // In a closed loop a silence means one slow response per connection; with a schedule there may be many.
-    let ordinary_percent = if outcome.totals.open_loop.is_some() { 50.0 } else { 99.0 };
-    let ordinary_ns = latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR);
-    // While onrush was stalled, or stages had no connections, it could notice no response.
-    let heard = |gap: &Gap| {
-        let stalled_ns: u64 = common(&outcome.stalls, &[*gap]).into_iter().map(Gap::length_ns).sum();
-        let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));
-        gap.length_ns().saturating_sub(stalled_ns + empty_ns)
-    };
-    let with_length = outcome.silences.iter().map(|gap| (*gap, heard(gap)));
-    with_length.filter(|(_, heard_ns)| *heard_ns >= ordinary_ns.max(GAP_MIN_NS)).collect()
+    let ordinary_percent = if has_schedule { 50.0 } else { 99.0 };
+    latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR).max(GAP_MIN_NS)
+}
+
+/// How long onrush could have noticed a response: it was not stalled, and its stages had connections.
+pub fn heard_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
+    let stalled_ns: u64 = common(&outcome.stalls, &[gap]).into_iter().map(Gap::length_ns).sum();
+    let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));
+    gap.length_ns().saturating_sub(stalled_ns + empty_ns)
 }

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use onrush_plan::{Io, Plan};
-use onrush_stats::{Cause, OpenLoop, Timeline};
+use onrush_stats::{Cause, Distribution, Gap, Timeline};
 use onrush_text::escape;
 use rustix::io::Errno;
 
 use crate::figures::rate::{counted, rate};
-use crate::figures::silences::silences;
+use crate::figures::silences::{heard_ns, least_ns};
 use crate::run::{Ended, Outcome, nanos};
-use crate::verdict::{Evidence, Generator, Latency, Load, Machine, Network, SLOW, Target, Thirds, Thread, Verdict};
+use crate::verdict::{
+    Evidence, Generator, Latency, Load, Machine, Network, SLOW, Silence, Target, Thirds, Thread, Verdict,
+};
 
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
 /// (`TCP_DELACK_MIN`), a busy machine for somewhat longer.
@@ -32,12 +34,12 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
     Evidence {
         generator: Generator {
             threads: threads(plan, outcome),
-            cpus: outcome.host.cpus,
+            cpus: Some(outcome.host.cpus),
             stalled_s: figure((stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
             throttled_s: seen.throttled_s,
         },
         load: load(plan, outcome),
-        latency: latency(outcome),
+        latency: latency(&outcome.totals.latency, outcome.least_before_ns, calm(outcome)),
         network: network(outcome),
         // A program's name can contain anything.
         target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
@@ -106,7 +108,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         outcome.totals.ledger.rows().iter().filter(|row| row.cause == no_port).map(|row| row.count).sum();
     let run_ns = nanos(outcome.elapsed);
     let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
-    let silent_ns: u64 = silences(plan, outcome).iter().map(|(_, heard_ns)| heard_ns).sum();
+    let silences = silences(plan, outcome);
     // A connection that was opened later had less time.
     let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
     let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
@@ -116,6 +118,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         in_flight: mean(occupancy.in_flight_ns),
         idle: (occupancy.open_ns > 0)
             .then(|| figure((1.0 - occupancy.busy_ns as f64 / occupancy.open_ns as f64).max(0.0))),
+        open: Some(mean(occupancy.open_ns)),
         missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
         completed: counters.completed,
         rate_per_s: figure(rate(counted(outcome), elapsed_s)),
@@ -123,47 +126,88 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             .schedule
             .as_ref()
             .map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed))),
-        sent: open_loop.map(sent),
-        lateness_p99_us: open_loop.map(|open_loop| figure(open_loop.lateness.percentile(99.0) as f64 / 1e3)),
+        sent: open_loop.map(|it| sent(it.due + it.carried, it.dropped + it.unsent)),
+        lateness_p99_us: open_loop.map(|it| lateness_p99_us(&it.lateness)),
         without_port,
         connect_errors: errors.connect.saturating_sub(without_port),
         read_errors: errors.read,
         timeouts: errors.timeout,
-        silent_s: if open_loop.is_none() { figure(silent_ns as f64 / 1e9) } else { 0.0 },
-        quiet_s: figure(quiet_ns(outcome) as f64 / 1e9),
+        silent_s: if open_loop.is_none() && counters.completed > 0 {
+            silent_s(&silences, &outcome.totals.latency)
+        } else {
+            0.0
+        },
+        quiet_s: quiet_s(&silences),
         silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
+        silences,
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
         thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
     }
 }
 
-/// The sum of the silences that no ordinary latency explains.
-fn quiet_ns(outcome: &Outcome) -> u64 {
-    let ordinary_ns = outcome.totals.latency.percentile(50.0).saturating_mul(SLOW);
-    outcome.silences.iter().map(|gap| gap.length_ns()).filter(|length_ns| *length_ns >= ordinary_ns).sum()
+/// The silences that no ordinary latency explains.
+fn silences(plan: &Plan, outcome: &Outcome) -> Vec<Silence> {
+    let long = outcome.silences.iter().filter(|gap| gap.length_ns() >= ordinary_ns(&outcome.totals.latency));
+    long.map(|gap| silence(*gap, heard_ns(plan, outcome, *gap))).collect()
+}
+
+/// A silence, and for how much of it a response could have been noticed.
+pub(super) fn silence(gap: Gap, heard_ns: u64) -> Silence {
+    let [start_s, length_s, heard_s] = [gap.from_ns, gap.length_ns(), heard_ns].map(|ns| ns as f64 / 1e9);
+    Silence { start_s, length_s, heard_s }
+}
+
+/// The length, in nanoseconds, from which a silence is no ordinary latency.
+pub(super) fn ordinary_ns(latency: &Distribution<u64>) -> u64 {
+    latency.percentile(50.0).saturating_mul(SLOW)
+}
+
+/// The total length of silences.
+pub(super) fn quiet_s(silences: &[Silence]) -> f64 {
+    figure(silences.iter().map(|silence| silence.length_s).sum())
+}
+
+/// In a closed loop, the total length of those that are much longer than the latencies.
+pub(super) fn silent_s(silences: &[Silence], latency: &Distribution<u64>) -> f64 {
+    let least_ns = least_ns(latency, false);
+    let heard_s = silences.iter().map(|silence| silence.heard_s);
+    figure(heard_s.filter(|heard_s| (heard_s * 1e9).round() as u64 >= least_ns).sum())
 }
 
 /// The share of due requests that were sent.
-fn sent(open_loop: &OpenLoop<u64>) -> f64 {
-    let due = open_loop.due + open_loop.carried;
-    let missed = open_loop.dropped + open_loop.unsent;
+pub(super) fn sent(due: u64, missed: u64) -> f64 {
     if due == 0 { 1.0 } else { figure(1.0 - missed as f64 / due as f64) }
 }
 
-fn latency(outcome: &Outcome) -> Option<Latency> {
-    let latency = &outcome.totals.latency;
-    let least_ns = latency.min().into_iter().chain(outcome.least_before_ns).min()?;
-    let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0);
+pub(super) fn lateness_p99_us(lateness: &Distribution<u64>) -> f64 {
+    figure(lateness.percentile(99.0) as f64 / 1e3)
+}
+
+/// The mean latency, in nanoseconds, of requests sent while few connections were busy, and their number.
+fn calm(outcome: &Outcome) -> Option<(f64, u64)> {
+    let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0)?;
+    Some((open_loop.calm_ns as f64 / open_loop.calm as f64, open_loop.calm))
+}
+
+/// What the latencies tell. `least_before_ns` is the shortest one of the warm-up, `calm` the mean and the number of those
+/// with few requests in flight.
+pub(super) fn latency(
+    latency: &Distribution<u64>,
+    least_before_ns: Option<u64>,
+    calm: Option<(f64, u64)>,
+) -> Option<Latency> {
+    let least_ns = latency.min().into_iter().chain(least_before_ns).min()?;
     let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
-    let slow_ns = latency.percentile(50.0).saturating_mul(SLOW).max(1);
+    let slow_ns = ordinary_ns(latency).max(1);
     let slow = latency.values().filter(|(ns, _)| *ns >= slow_ns);
     let (slow, slow_sum_ns) =
         slow.fold((0, 0.0), |(count, sum_ns), (ns, more)| (count + more, sum_ns + ns as f64 * more as f64));
     Some(Latency {
         mean_us: figure(latency.mean()? / 1e3),
         min_us: figure(least_ns as f64 / 1e3),
-        calm_us: open_loop.map(|open_loop| figure(open_loop.calm_ns as f64 / open_loop.calm as f64 / 1e3)),
+        calm_us: calm.map(|(mean_ns, _)| figure(mean_ns / 1e3)),
+        calm: calm.map_or(0, |(_, count)| count),
         p1_us: us(1.0),
         p50_us: us(50.0),
         p99_us: us(99.0),
@@ -208,6 +252,6 @@ fn thirds(timeline: &Timeline) -> Option<Thirds> {
 }
 
 /// Rounds to four decimals, which is enough for evidence.
-fn figure(number: f64) -> f64 {
+pub(super) fn figure(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }

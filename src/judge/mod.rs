@@ -1,19 +1,21 @@
 //! The judge: what limited a run, which gates are broken, and what its user should know; each decided once, for
 //! everybody who shows it, writes it or ends with an exit code.
 //!
-//! `evidence` gathers what the verdict rests on, `gates` compares metrics with the conditions of `--fail-if`, and `notes`
+//! `evidence` gathers what the verdict rests on, `sum` does so for several runs together, `gates` compares metrics with the conditions of `--fail-if`, and `notes`
 //! has every sentence of doubt. Nothing here measures or prints.
 
 mod evidence;
 mod gates;
 pub(crate) mod metric;
 pub mod notes;
+mod sum;
 
 use onrush_plan::Plan;
+use onrush_stats::Corrupt;
 
-use crate::record::Document;
 use crate::record::build::shown;
 use crate::record::gate::Gate;
+use crate::record::{Document, Named};
 use crate::run::Outcome;
 use crate::verdict::{VERDICT_MIN, Verdict};
 
@@ -23,6 +25,16 @@ use notes::{lines, notes};
 
 pub use gates::{annotation, objective};
 pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places};
+
+/// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew.
+///
+/// # Errors
+///
+/// When one of them cannot be what a run measured.
+pub fn sum(named: &[Named<'_>]) -> Result<Document, Corrupt> {
+    let sum = Document::sum(named)?;
+    Ok(Document { verdict: sum::verdict(&sum)?, ..sum })
+}
 
 /// What is decided about a run.
 #[derive(Debug)]

@@ -106,7 +106,7 @@ pub fn measured(document: &Document) -> String {
 pub fn sockets(sampled: &[SocketSamples]) -> Option<String> {
     let figure = |of: fn(&SocketSamples) -> Option<Extent>, scale: f64, name: &str, unit: &str| {
         let extents: Vec<Extent> = sampled.iter().filter_map(of).collect();
-        let mut medians: Vec<f64> = extents.iter().map(|extent| extent.median).collect();
+        let mut medians: Vec<f64> = extents.iter().filter_map(|extent| extent.median).collect();
         medians.sort_by(f64::total_cmp);
         let middle = medians.get(medians.len() / 2)?;
         let median = (middle + medians.get((medians.len() - 1) / 2)?) / 2.0;
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn samples_of_several_runs_have_the_extremes_of_all_and_a_median_of_medians() {
-        let extent = |min, median, max| Some(Extent { min, median, max });
+        let extent = |min, median, max| Some(Extent { min, median: Some(median), max });
         let run = |rtt, retransmits| SocketSamples {
             samples: 1,
             failed: 0,

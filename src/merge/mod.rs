@@ -15,7 +15,8 @@ use onrush_plan::{Kind, Output};
 
 use crate::files::export;
 use crate::files::{self, FileStates, Files};
-use crate::record::{self, Different, Document, Named};
+use crate::judge;
+use crate::record::{self, Different, Named};
 use crate::report::form::{self, Form, Printed};
 use crate::saved;
 
@@ -55,7 +56,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Prin
     if let Some((name, other)) = record::counted_twice(&named) {
         bail!("{name:?} and {other:?} hold the same run; a result counts once");
     }
-    let mut sum = Document::sum(&named)?;
+    let mut sum = judge::sum(&named)?;
     for other in &named[1..] {
         let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
         if !merge.force {

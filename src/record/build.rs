@@ -208,6 +208,7 @@ fn latencies(mean_us: Option<f64>, max_us: Option<f64>, bins: &[(u16, u64)]) -> 
 impl Host {
     fn of(facts: &host::Facts) -> Self {
         Self {
+            boot_id: facts.boot_id.clone(),
             kernel: facts.kernel.clone(),
             architecture: std::env::consts::ARCH.to_owned(),
             cpu_model: facts.cpu_model.clone(),

@@ -55,6 +55,23 @@ pub fn distribution(measured: &onrush_stats::Distribution<u64>, percents: Option
     }
 }
 
+/// The sum of these, with every percentile that any of them has.
+pub(super) fn total<'a>(views: impl Iterator<Item = &'a Distribution>) -> Result<Option<Distribution>, Corrupt> {
+    let views: Vec<&Distribution> = views.collect();
+    if let [only] = views[..] {
+        return Ok(Some(only.clone()));
+    }
+    let mut sum = onrush_stats::Distribution::new();
+    for view in &views {
+        sum += &view.values()?;
+    }
+    let mut percents: Vec<_> = views.iter().flat_map(|view| view.percentiles_us.keys().copied()).collect();
+    percents.sort_unstable();
+    percents.dedup();
+    let shown = (!percents.is_empty()).then_some(&percents[..]);
+    Ok((!views.is_empty()).then(|| distribution(&sum, shown)))
+}
+
 /// Rounds to 14 significant digits, so that a figure that is read and computed again, and differs in its last bits,
 /// rounds to the same.
 pub(super) fn figure(number: f64) -> f64 {

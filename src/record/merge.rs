@@ -3,46 +3,54 @@
 //! The sum does not depend on the order in which the documents are given: they are added in the order in which their
 //! runs began.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use onrush_stats::{Corrupt, Distribution as Values};
+use onrush_stats::Corrupt;
 
+use super::distribution::{figure, total};
 use super::named::Named;
 use super::open_loop::percentiles_us;
 use super::rate;
-use super::sources::Segment;
+use super::sources::{Segment, nanos};
 use super::{
     Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, OpenLoop, Phases, Requests, Script,
-    Sources, ThreadRates, Tls, Unavailable, Wrk2, axis,
+    Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2, axis,
 };
 
 impl Document {
     /// The sum of these documents, which must be in the order of [`in_order`](super::in_order). Runs at the same time
-    /// add their rates; runs one after another add their times.
+    /// add their rates; runs one after another add their times. What is decided about a sum is not in it:
+    /// [`judge::sum`](crate::judge::sum) adds and judges.
     ///
     /// # Errors
     ///
     /// When one of them breaks what [`Document::check`] checks.
-    pub fn sum(named: &[Named<'_>]) -> Result<Self, Corrupt> {
+    pub(crate) fn sum(named: &[Named<'_>]) -> Result<Self, Corrupt> {
         let documents: Vec<&Self> = named.iter().map(|named| named.document).collect();
         let [first, others @ ..] = &documents[..] else { return Err(Corrupt::Count) };
         let mut sum = (*first).clone();
         sum.latency = Latency::sum(&documents)?;
         sum.censored = total(documents.iter().filter_map(|document| document.censored.as_ref()))?;
         sum.phases = Phases::sum(&documents)?;
-        let mut sources = Sources::of(named[0].name, first)?;
+        let of_each: Vec<Sources> =
+            named.iter().map(|named| Sources::of(named.name, named.document)).collect::<Result<_, _>>()?;
+        let sources = Sources::all(&of_each);
         let is_alone = others.is_empty();
-        sum.notes = own_notes(first, &sources, is_alone);
-        let mut reasons: Vec<String> =
-            first.incomplete.clone().map(|reason| of_run(&sources, is_alone, reason)).into_iter().collect();
-        for (Named { name, .. }, other) in named[1..].iter().zip(others) {
-            let theirs = Sources::of(name, other)?;
-            sum.add(other);
-            sum.notes.extend(own_notes(other, &theirs, is_alone));
-            reasons.extend(other.incomplete.clone().map(|reason| of_run(&theirs, is_alone, reason)));
-            sources.files.extend(theirs.files);
+        others.iter().for_each(|other| sum.add(other));
+        if !is_alone {
+            sum.threads = threads(&documents, &of_each);
+            sum.script = Script::sum(&documents);
+            sum.ledger.sort_by(|one, other| one.place().partial_cmp(&other.place()).unwrap_or(Ordering::Equal));
+            sum.tls.iter_mut().for_each(|tls| tls.negotiated.sort_by(|one, other| one.is().cmp(&other.is())));
         }
-        sources.sort();
+        let of_runs = documents.iter().zip(&of_each);
+        sum.notes = of_runs.clone().flat_map(|(document, sources)| own_notes(document, sources, is_alone)).collect();
+        let reasons = of_runs.filter_map(|(document, sources)| {
+            document.incomplete.clone().map(|reason| of_run(sources, is_alone, reason))
+        });
+        let mut reasons: Vec<String> = reasons.collect();
+        [&mut sum.notes, &mut reasons].into_iter().for_each(|sentences| sources.sort(sentences));
         sum.incomplete = (!reasons.is_empty()).then(|| reasons.join("; "));
         let segments = sources.segments();
         let lasted_ns: u128 = segments.iter().map(Segment::length_ns).sum();
@@ -50,14 +58,15 @@ impl Document {
         sum.in_flight = InFlight::sum(&documents, lasted_ns);
         sum.thread_rates = ThreadRates::sum(&documents)?;
         sum.rate_per_s = rate(documents.iter().map(|document| document.counted()).sum(), sum.duration_s);
-        let most = |of: fn(&Segment) -> u64| segments.iter().map(of).max().unwrap_or(0);
-        sum.connections.asked = most(|segment| segment.asked).max(sum.connections.asked);
-        sum.connections.established = most(|segment| segment.established).max(sum.connections.established);
+        sum.connections.asked = sources.most(|run| run.asked).max(sum.connections.asked);
+        sum.connections.established = sources.most(|run| run.established).max(sum.connections.established);
         sum.open_loop = OpenLoop::sum(&documents, sum.latency.scheduled.as_ref(), sum.duration_s)?;
         if let Some(open_loop) = &mut sum.open_loop {
             open_loop.due_per_s = rate(sum.requests.due.unwrap_or_default(), sum.duration_s);
             open_loop.sent_per_s = rate(sum.requests.started, sum.duration_s);
         }
+        sum.stages = StageRow::sum(&documents, &sources)?;
+        sum.sockets = Sockets::sum(&documents);
         sum.timeline = axis::rows(documents.iter().copied(), &segments)?;
         sum.notes.splice(0..0, sources.note());
         sum.sources = Some(sources);
@@ -86,8 +95,6 @@ impl Document {
             errors,
             ledger,
             tls,
-            threads,
-            script,
             shown: _,
             // Computed from all of them together.
             duration_s: _,
@@ -100,24 +107,24 @@ impl Document {
             phases: _,
             censored: _,
             timeline: _,
+            threads: _,
             thread_rates: _,
-            notes: _,
-            // Gates, the verdict and what ended a run are about one run.
-            verdict: _,
-            gates: _,
+            script: _,
             stages: _,
             sockets: _,
+            notes: _,
+            // What is decided is decided anew, and what ended a run is about that alone.
+            verdict: _,
+            gates: _,
             until: _,
             experiment: _,
         } = other;
         self.verdict = None;
         self.gates.clear();
-        self.stages.clear();
-        self.sockets = None;
         self.until = None;
         self.experiment = None;
         self.labels.retain(|key, level| labels.get(key) == Some(level));
-        self.suspended_s += suspended_s;
+        self.suspended_s = (nanos(self.suspended_s) + nanos(*suspended_s)) as f64 / 1e9;
         self.interrupted |= interrupted;
         self.requests.add(*requests);
         self.bytes_received += bytes_received;
@@ -131,11 +138,6 @@ impl Document {
             (Some(mine), Some(theirs)) => mine.add(theirs),
             (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),
         }
-        self.script = match (self.script, *script) {
-            (Some(mine), Some(theirs)) => Some(mine.together(self.threads.len(), theirs, threads.len())),
-            (mine, theirs) => mine.or(theirs),
-        };
-        self.threads.extend(threads.iter().cloned());
     }
 }
 
@@ -144,6 +146,25 @@ fn own_notes(document: &Document, sources: &Sources, is_alone: bool) -> Vec<Stri
     let about_runs = sources.note();
     let own = document.notes.iter().filter(|note| Some(*note) != about_runs.as_ref());
     own.map(|note| of_run(sources, is_alone, note.clone())).collect()
+}
+
+/// The threads of all documents, in the order of their runs.
+fn threads(documents: &[&Document], of_each: &[Sources]) -> Vec<Thread> {
+    let mut groups: Vec<(&Source, &[Thread])> = Vec::new();
+    for (document, sources) in documents.iter().zip(of_each) {
+        let mut left = &document.threads[..];
+        let counts = sources.files.iter().map(|run| run.threads.unwrap_or(0) as usize);
+        // A run that never began has none, and what older versions added up did not say how many there were.
+        let are_known = counts.clone().sum::<usize>() == left.len();
+        for (run, count) in sources.files.iter().zip(counts).filter(|_| are_known) {
+            let (own, others) = left.split_at(count);
+            groups.push((run, own));
+            left = others;
+        }
+        groups.extend(sources.files.first().map(|first| (first, left)));
+    }
+    groups.sort_by(|(one, _), (other, _)| one.place().cmp(&other.place()));
+    groups.into_iter().flat_map(|(_, threads)| threads).cloned().collect()
 }
 
 /// A sentence preceded by the name of its run, which a sum that is added has already.
@@ -241,24 +262,12 @@ fn all<'a>(
     total(views.into_iter().flatten())
 }
 
-/// The sum of these, with every percentile that any of them has.
-fn total<'a>(views: impl Iterator<Item = &'a Distribution>) -> Result<Option<Distribution>, Corrupt> {
-    let views: Vec<&Distribution> = views.collect();
-    if let [only] = views[..] {
-        return Ok(Some(only.clone()));
-    }
-    let mut sum = Values::new();
-    for view in &views {
-        sum += &view.values()?;
-    }
-    let mut percents: Vec<_> = views.iter().flat_map(|view| view.percentiles_us.keys().copied()).collect();
-    percents.sort_unstable();
-    percents.dedup();
-    let shown = (!percents.is_empty()).then_some(&percents[..]);
-    Ok((!views.is_empty()).then(|| super::distribution(&sum, shown)))
-}
-
 impl LedgerRow {
+    /// What orders the rows of a sum.
+    fn place(&self) -> (f64, &str, &str) {
+        (self.first_s, &self.phase, &self.cause)
+    }
+
     /// The row with times relative to a start `later_s` seconds earlier.
     fn later(&self, later_s: f64) -> Self {
         // Tenths of seconds, as everywhere in the ledger.
@@ -272,10 +281,7 @@ impl Tls {
         self.handshakes += other.handshakes;
         self.resumed += other.resumed;
         for theirs in &other.negotiated {
-            let is_same = |mine: &&mut Agreed| {
-                (&mine.version, &mine.suite, &mine.group) == (&theirs.version, &theirs.suite, &theirs.group)
-            };
-            match self.negotiated.iter_mut().find(is_same) {
+            match self.negotiated.iter_mut().find(|mine| mine.is() == theirs.is()) {
                 Some(mine) => mine.connections += theirs.connections,
                 None => self.negotiated.push(theirs.clone()),
             }
@@ -283,11 +289,21 @@ impl Tls {
     }
 }
 
+impl Agreed {
+    /// What was negotiated.
+    fn is(&self) -> (&str, &str, Option<&str>) {
+        (&self.version, &self.suite, self.group.as_deref())
+    }
+}
+
 impl Script {
-    /// The share in the time of both groups of threads.
-    fn together(self, threads: usize, other: Self, others: usize) -> Self {
-        let (mine, theirs) = (threads as f64, others as f64);
-        Self { share: (self.share * mine + other.share * theirs) / (mine + theirs).max(1.0) }
+    /// The share in the time of all threads, where there is a script.
+    fn sum(documents: &[&Document]) -> Option<Self> {
+        let parts =
+            documents.iter().filter_map(|document| Some((document.script?.share, document.threads.len() as f64)));
+        let threads: f64 = parts.clone().map(|(_, threads)| threads).sum();
+        let share = parts.clone().map(|(share, threads)| share * threads).sum::<f64>() / threads.max(1.0);
+        parts.clone().next().map(|_| Self { share: figure(share) })
     }
 }
 
@@ -348,6 +364,10 @@ fn add_row(ledger: &mut Vec<LedgerRow>, row: LedgerRow) {
     match ledger.iter_mut().find(|known| (&known.phase, &known.cause) == (&row.phase, &row.cause)) {
         Some(known) => {
             known.count += row.count;
+            let rank = |it: &LedgerRow| (it.example.is_none(), it.first_s, it.example.clone());
+            if rank(&row) < rank(known) {
+                known.example.clone_from(&row.example);
+            }
             known.first_s = known.first_s.min(row.first_s);
             known.last_s = known.last_s.max(row.last_s);
         }

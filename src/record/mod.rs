@@ -126,7 +126,8 @@ pub struct Document {
     pub in_flight: Option<InFlight>,
     /// Connections.
     pub connections: Connections,
-    /// The sockets of connections, where socket options were set or sockets sampled; left out of sums.
+    /// The sockets of connections, where socket options were set or sockets sampled. In a sum: of all runs, if all have
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,
     /// How often each status was received.
@@ -152,7 +153,8 @@ pub struct Document {
     /// The run row by row. A row is a second, or a multiple of it doubled until there are at most 1,200 rows. Their
     /// lengths add up to the duration, and their content to the totals.
     pub timeline: Vec<Row>,
-    /// The stages of the run, if it has several (`--stages`); left out of sums, and where a tool is imitated.
+    /// The stages of the run, if it has several (`--stages`); left out where a tool is imitated. In a sum: those of all runs
+    /// together, if all have the same and took place at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRow>,
     /// The generator's threads.
@@ -163,10 +165,12 @@ pub struct Document {
     /// The cost of the script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
-    /// The precision of the figures of `--until`; left out of sums.
+    /// The precision of the figures of `--until`; left out of sums, because the batches that it follows from are not in a
+    /// document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
-    /// What limited the run; left out of sums, and with `--once`.
+    /// What limited the run; left out with `--once`. In a sum: decided anew from the evidence of all its runs, and left out
+    /// if one has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// The outcome of the gates, if there are any; left out of sums.
@@ -195,6 +199,10 @@ pub struct Tool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Host {
+    /// The identifier of this boot of the machine (`/proc/sys/kernel/random/boot_id`): results with the same one are of
+    /// one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// The kernel's release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,

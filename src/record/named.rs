@@ -13,13 +13,11 @@ pub struct Named<'a> {
     pub document: &'a Document,
 }
 
-/// Sorts documents into the order in which they are added: by the start of their runs, and where that is the same by
-/// what distinguishes runs at the same time.
+/// Sorts documents into the order in which they are added: that of their runs, the earliest of each first.
 pub fn in_order(mut named: Vec<Named<'_>>) -> Vec<Named<'_>> {
     named.sort_by_key(|&Named { name, document }| {
-        let Document { requests, bytes_sent, bytes_received, .. } = document;
-        let alike = (document.started_at, document.duration_s.to_bits());
-        (alike, requests.started, requests.completed, *bytes_sent, *bytes_received, name)
+        let first = document.sources.as_ref().and_then(|sources| sources.files.first());
+        (document.started_at, first.map_or(name, |run| &run.name))
     });
     named
 }

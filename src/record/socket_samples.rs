@@ -45,8 +45,9 @@ pub struct SocketSamples {
 pub struct Extent {
     /// The minimum.
     pub min: f64,
-    /// The median, to 0.1 %.
-    pub median: f64,
+    /// The median, to 0.1 %; left out of sums, because it does not follow from those of the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median: Option<f64>,
     /// The maximum.
     pub max: f64,
 }
@@ -68,6 +69,24 @@ impl SocketSamples {
             sndbuf_use: Extent::of(&sampled.sndbuf_use, 1e6),
         }
     }
+
+    /// Those of two runs together.
+    pub(super) fn with(self, other: Self) -> Self {
+        let both = |mine: Option<Extent>, theirs: Option<Extent>| mine.into_iter().chain(theirs).reduce(Extent::with);
+        Self {
+            samples: self.samples + other.samples,
+            failed: self.failed + other.failed,
+            sockets: self.sockets + other.sockets,
+            readings: self.readings + other.readings,
+            left_out: self.left_out + other.left_out,
+            retransmits: self.retransmits + other.retransmits,
+            rtt: both(self.rtt, other.rtt),
+            cwnd: both(self.cwnd, other.cwnd),
+            delivery_rate: both(self.delivery_rate, other.delivery_rate),
+            rcvbuf_use: both(self.rcvbuf_use, other.rcvbuf_use),
+            sndbuf_use: both(self.sndbuf_use, other.sndbuf_use),
+        }
+    }
 }
 
 impl Extent {
@@ -75,7 +94,12 @@ impl Extent {
     fn of(values: &Distribution<u32>, times: f64) -> Option<Self> {
         let (min, max) = values.min().zip(values.max())?;
         let [min, median, max] = [min, values.percentile(50.0).clamp(min, max), max].map(|value| value as f64 / times);
-        Some(Self { min, median, max })
+        Some(Self { min, median: Some(median), max })
+    }
+
+    /// Those of the readings of both.
+    fn with(self, other: Self) -> Self {
+        Self { min: self.min.min(other.min), median: None, max: self.max.max(other.max) }
     }
 }
 

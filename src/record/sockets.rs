@@ -4,7 +4,7 @@ use onrush_plan::Plan;
 use onrush_stats::buffers::Sizes;
 use serde::{Deserialize, Serialize};
 
-use super::SocketSamples;
+use super::{Document, SocketSamples};
 use crate::run::Outcome;
 
 /// The buffers of connections, where their sizes were requested or settings of the host were varied, and a summary of
@@ -29,7 +29,7 @@ pub struct Sockets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Buffer {
-    /// The requested size, if there was one.
+    /// The requested size, if there was one. In a sum: that of all runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<u32>,
     /// The smallest effective size, as reported by `getsockopt` and `ss`.
@@ -53,5 +53,32 @@ impl Sockets {
             sampled: outcome.sampled.as_ref().map(SocketSamples::of),
         };
         (shown != Self::default()).then_some(shown)
+    }
+
+    /// Those of all these runs; each part only if all have it.
+    pub(super) fn sum(documents: &[&Document]) -> Option<Self> {
+        let parts: Vec<&Self> = documents.iter().map(|document| document.sockets.as_ref()).collect::<Option<_>>()?;
+        let buffers = |of: fn(&Self) -> Option<Buffer>| {
+            let buffers: Option<Vec<Buffer>> = parts.iter().map(|part| of(part)).collect();
+            buffers?.into_iter().reduce(Buffer::with)
+        };
+        let samples: Option<Vec<&SocketSamples>> = parts.iter().map(|part| part.sampled.as_ref()).collect();
+        let sum = Self {
+            rcvbuf: buffers(|part| part.rcvbuf),
+            sndbuf: buffers(|part| part.sndbuf),
+            sampled: samples.and_then(|samples| samples.into_iter().cloned().reduce(SocketSamples::with)),
+        };
+        (sum != Self::default()).then_some(sum)
+    }
+}
+
+impl Buffer {
+    /// Both together.
+    fn with(self, other: Self) -> Self {
+        Self {
+            requested: self.requested.filter(|size| other.requested == Some(*size)),
+            effective_min: self.effective_min.min(other.effective_min),
+            effective_max: self.effective_max.max(other.effective_max),
+        }
     }
 }

@@ -1,11 +1,14 @@
 //! The runs in a sum, and when they took place.
 
-use onrush_stats::Corrupt;
+use std::collections::HashMap;
+
+use onrush_stats::{Corrupt, Gap};
 use onrush_text::printable;
 use onrush_text::units::{counted, thousands, time_us};
 use serde::{Deserialize, Serialize};
 
 use super::{Document, Moment};
+use crate::verdict::Evidence;
 
 /// Longest plausible run, in seconds: a century.
 const DURATION_MAX_S: f64 = 100.0 * 366.0 * 86_400.0;
@@ -38,6 +41,15 @@ pub struct Source {
     /// Threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
+    /// The boot of its machine, as in `host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// The facts that a verdict on it rests on, of which those of the sum are made; left out if it has no verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// What could not be observed of it, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
 }
 
 /// A span of time in which the same runs took place. Times are nanoseconds since 1970.
@@ -47,18 +59,12 @@ pub(super) struct Segment {
     pub until_ns: u128,
     /// How many runs took place.
     pub runs: u64,
-    /// Their connections.
-    pub asked: u64,
-    /// Those of them that were established.
-    pub established: u64,
-    /// Their threads, as far as they are known.
-    pub threads: u64,
 }
 
 impl Sources {
     /// The sources of a document: its own run, or the runs that it is the sum of.
     pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
-        let Document { started_at, duration_s, connections, .. } = document;
+        let Document { started_at, duration_s, connections, verdict, .. } = document;
         let sources = document.sources.clone().unwrap_or_else(|| {
             let run = Source {
                 name: name.to_owned(),
@@ -67,6 +73,9 @@ impl Sources {
                 asked: connections.asked,
                 established: connections.established,
                 threads: Some(document.plan.threads),
+                boot_id: document.host.boot_id.clone(),
+                evidence: verdict.as_ref().map(|verdict| verdict.evidence.clone()),
+                unseen: verdict.as_ref().map_or(Vec::new(), |verdict| verdict.unseen.clone()),
             };
             Self { count: 1, files: vec![run] }
         });
@@ -75,52 +84,72 @@ impl Sources {
         if is_whole && sources.files.iter().all(is_believed) { Ok(sources) } else { Err(Corrupt::Figures) }
     }
 
-    /// Sorts and counts them.
-    pub(super) fn sort(&mut self) {
-        self.files.sort_by(|one, other| (one.started_at, &one.name).cmp(&(other.started_at, &other.name)));
-        self.count = self.files.len() as u64;
+    /// All of them, in their order.
+    pub(super) fn all(of_each: &[Self]) -> Self {
+        let mut files: Vec<Source> = of_each.iter().flat_map(|sources| &sources.files).cloned().collect();
+        files.sort_by(|one, other| one.place().cmp(&other.place()));
+        Self { count: files.len() as u64, files }
+    }
+
+    /// Sorts sentences that begin with the name of a run in the order of the runs; others come last.
+    pub(super) fn sort(&self, sentences: &mut [String]) {
+        let places: HashMap<&str, usize> = self.files.iter().map(|run| run.name.as_str()).zip(0..).collect();
+        sentences.sort_by_cached_key(|sentence| {
+            let place = sentence.match_indices(": ").find_map(|(at, _)| places.get(&sentence[..at]));
+            place.copied().unwrap_or(usize::MAX)
+        });
     }
 
     /// The time in which at least one run took place, divided wherever one began or ended.
     pub(super) fn segments(&self) -> Vec<Segment> {
-        // Ends come before beginnings at the same moment.
-        let mut changes: Vec<(u128, bool, &Source)> = self
-            .files
-            .iter()
-            .filter(|run| run.began_ns() < run.ended_ns())
-            .flat_map(|run| [(run.began_ns(), true, run), (run.ended_ns(), false, run)])
-            .collect();
-        changes.sort_by_key(|&(at_ns, begins, _)| (at_ns, begins));
         let mut segments = Vec::new();
         let mut now = Segment::default();
-        for (at_ns, begins, run) in changes {
+        for (at_ns, begins, _) in self.changes() {
             now.until_ns = at_ns;
             segments.extend((now.runs > 0 && now.from_ns < at_ns).then_some(now));
             now.from_ns = at_ns;
-            if begins {
-                now.runs += 1;
-                now.asked += run.asked;
-                now.established += run.established;
-                now.threads += u64::from(run.threads.unwrap_or(0));
-            } else {
-                now.runs -= 1;
-                now.asked -= run.asked;
-                now.established -= run.established;
-                now.threads -= u64::from(run.threads.unwrap_or(0));
-            }
+            now.runs = if begins { now.runs + 1 } else { now.runs - 1 };
         }
         if segments.is_empty() {
             // No run had any length.
             let at_ns = self.files.first().map_or(0, Source::began_ns);
-            segments.push(Segment { from_ns: at_ns, until_ns: at_ns, runs: 1, ..Segment::default() });
+            segments.push(Segment { from_ns: at_ns, until_ns: at_ns, runs: 1 });
         }
         segments
+    }
+
+    /// When a run began (true) or ended, in order.
+    fn changes(&self) -> Vec<(u128, bool, &Source)> {
+        let runs = self.files.iter().filter(|run| run.began_ns() < run.ended_ns());
+        let ends = |run| [(Source::began_ns(run), true, run), (Source::ended_ns(run), false, run)];
+        let mut changes: Vec<(u128, bool, &Source)> = runs.flat_map(ends).collect();
+        // Ends come before beginnings at the same moment.
+        changes.sort_by_key(|&(at_ns, begins, _)| (at_ns, begins));
+        changes
+    }
+
+    /// The highest total of a number of the runs at one time.
+    pub fn most(&self, of: impl Fn(&Source) -> u64) -> u64 {
+        let mut now = 0;
+        let totals = self.changes().into_iter().map(|(_, begins, run)| {
+            now = if begins { now + of(run) } else { now - of(run) };
+            now
+        });
+        totals.max().unwrap_or(0)
     }
 
     /// The highest number of threads at one time; `None`: an older version did not keep it of some.
     pub fn threads(&self) -> Option<u64> {
         let are_known = self.files.iter().all(|run| run.threads.is_some());
-        self.segments().iter().map(|segment| segment.threads).max().filter(|_| are_known)
+        are_known.then(|| self.most(|run| run.threads.unwrap_or(0).into()))
+    }
+
+    /// When each of them took place, in nanoseconds since the first began.
+    pub fn times(&self) -> Vec<Gap> {
+        let first_ns = self.files.iter().map(Source::began_ns).min().unwrap_or(0);
+        let since = |at_ns: u128| u64::try_from(at_ns - first_ns).unwrap_or(u64::MAX);
+        let time = |run: &Source| Gap { from_ns: since(run.began_ns()), until_ns: since(run.ended_ns()) };
+        self.files.iter().map(time).collect()
     }
 
     /// How long it was from the beginning of the first to the end of the last, in seconds.
@@ -161,7 +190,7 @@ impl Sources {
     }
 
     /// Whether every two of them overlap by at least half of the shorter one.
-    fn is_at_one_time(&self) -> bool {
+    pub fn is_at_one_time(&self) -> bool {
         let length_ns = |run: &Source| run.ended_ns() - run.began_ns();
         self.files.iter().enumerate().all(|(index, one)| {
             self.files[..index].iter().all(|other| {
@@ -181,6 +210,11 @@ impl Segment {
 }
 
 impl Source {
+    /// What orders the runs of a sum.
+    pub(super) fn place(&self) -> (Moment, &str) {
+        (self.started_at, &self.name)
+    }
+
     /// When it began, in nanoseconds since 1970.
     pub(super) fn began_ns(&self) -> u128 {
         u128::from(self.started_at.0) * 1_000

@@ -1,10 +1,12 @@
 //! The stages of a run, each with figures of its own.
 
 use onrush_plan::Plan;
-use onrush_stats::{Errors, Totals};
+use onrush_stats::{Corrupt, Errors, Totals};
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, distribution};
+use super::distribution::total;
+use super::sources::nanos;
+use super::{Distribution, Document, Sources, distribution};
 use crate::figures::rate::rate;
 use crate::run::Outcome;
 
@@ -68,5 +70,62 @@ impl StageRow {
             }
         });
         rows.collect()
+    }
+    /// Those of several runs, stage by stage; none unless all have the same and took place at the same time.
+    ///
+    /// # Errors
+    ///
+    /// When a histogram cannot be read.
+    pub(super) fn sum(documents: &[&Document], sources: &Sources) -> Result<Vec<Self>, Corrupt> {
+        let [first, others @ ..] = documents else { return Ok(Vec::new()) };
+        let planned = |document: &Document| (document.plan.schedule.clone(), document.plan.connection_stages.clone());
+        let are_alike = others.iter().all(|other| planned(other) == planned(first));
+        let have_all = documents.iter().all(|document| !document.stages.is_empty());
+        match others {
+            [] => Ok(first.stages.clone()),
+            _ if !are_alike || !have_all || !sources.is_at_one_time() => Ok(Vec::new()),
+            _ => {
+                let count = documents.iter().map(|document| document.stages.len()).max().unwrap_or(0);
+                (0..count).map(|index| Self::together(documents, index)).collect()
+            }
+        }
+    }
+
+    /// A stage of several runs, from the first beginning to the last end.
+    fn together(documents: &[&Document], index: usize) -> Result<Self, Corrupt> {
+        let first_us = documents.iter().map(|document| document.started_at.0).min().unwrap_or(0);
+        let (mut parts, mut from_ns, mut until_ns) = (Vec::new(), u64::MAX, 0);
+        for document in documents {
+            let Some(part) = document.stages.get(index) else { continue };
+            let starts_ns =
+                (document.started_at.0 - first_us).saturating_mul(1_000).saturating_add(nanos(part.start_s));
+            from_ns = from_ns.min(starts_ns);
+            until_ns = until_ns.max(starts_ns.saturating_add(nanos(part.length_s)));
+            parts.push(part);
+        }
+        let length_s = until_ns.saturating_sub(from_ns) as f64 / 1e9;
+        // As whole thousandths of requests, so that the sum of sums is the same.
+        let asked: Option<f64> = parts.iter().map(|part| Some((part.asked_per_s? * part.length_s * 1e3).round())).sum();
+        let connections = |of: fn((u32, u32)) -> u32| {
+            parts.iter().try_fold(0_u32, |sum, part| Some(sum.saturating_add(of(part.connections?))))
+        };
+        let count = |of: fn(&Self) -> u64| parts.iter().map(|part| of(part)).sum();
+        let completed = count(|part| part.completed);
+        let mut errors = Errors::default();
+        parts.iter().for_each(|part| errors += part.errors);
+        let latency = total(parts.iter().map(|part| &part.latency))?.ok_or(Corrupt::Count)?;
+        Ok(Self {
+            start_s: from_ns as f64 / 1e9,
+            length_s,
+            asked_per_s: asked.filter(|_| length_s > 0.0).map(|thousandths| thousandths / 1e3 / length_s),
+            connections: Option::zip(connections(|(from, _)| from), connections(|(_, to)| to)),
+            started: count(|part| part.started),
+            completed,
+            rate_per_s: rate(completed, length_s),
+            late: parts.iter().map(|part| part.late).sum(),
+            dropped: parts.iter().map(|part| part.dropped).sum(),
+            errors,
+            latency,
+        })
     }
 }

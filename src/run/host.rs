@@ -142,6 +142,8 @@ const TLS_CONNECTION_BYTES: u64 = 32 * 1024;
 /// What a reader of a result needs to know about the machine. What cannot be read is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
+    /// The identifier of this boot of the machine.
+    pub boot_id: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,
     /// The processor's name.
@@ -182,6 +184,7 @@ pub fn facts() -> Facts {
     let limit = getrlimit(Resource::Nofile);
     let named = |name: &&str| Some(((*name).to_owned(), sysctl(name)?));
     Facts {
+        boot_id: file("/proc/sys/kernel/random/boot_id"),
         kernel: file("/proc/sys/kernel/osrelease"),
         cpu_model: cpu("model name"),
         cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
@@ -263,6 +266,7 @@ mod tests {
     fn the_facts_are_those_of_this_machine() {
         let facts = facts();
         assert!(facts.kernel.is_some_and(|kernel| kernel.contains('.')));
+        assert!(facts.boot_id.is_some_and(|id| id.len() == 36), "a UUID");
         assert!(facts.cpus >= 1);
         let range = facts.sysctls.iter().find(|(name, _)| name == "net.ipv4.ip_local_port_range");
         assert!(range.is_none_or(|(_, value)| value.split(' ').count() == 2), "{range:?}");

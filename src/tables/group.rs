@@ -7,6 +7,7 @@ use onrush_plan::column::FIELDS;
 
 use super::column;
 use super::number::Number;
+use crate::judge;
 use crate::record::{self, Document, Named};
 use crate::saved::{Measured, factor_of_experiment};
 use onrush_text::order;
@@ -117,6 +118,6 @@ impl<'a> Group<'a> {
             .counted()
             .map(|run| Some(Named { name: &run.origin.file, document: run.document.as_deref()? }))
             .collect();
-        Document::sum(&record::in_order(documents?)).ok()
+        judge::sum(&record::in_order(documents?)).ok()
     }
 }

@@ -3,6 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 /// Everything that the verdict rests on. What could not be observed is left out.
+///
+/// That of a sum follows from the sum's latencies and counts, and for everything else from the evidence of its runs: what
+/// is an average at any time adds up over runs at the same time, shares are averages weighted by time, and what is about
+/// one machine is there only if all runs were on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Evidence {
@@ -29,9 +33,12 @@ pub struct Evidence {
 pub struct Generator {
     /// Each thread; one that never returned from its script is left out.
     pub threads: Vec<Thread>,
-    /// How many processors the threads may use.
-    pub cpus: usize,
-    /// How long at least one thread was stalled: stopped, or without a processor.
+    /// How many processors the threads may use; unknown in a sum of runs on several machines. Where runs took place one
+    /// after another, their threads are counted one after another, and so are the processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<usize>,
+    /// How long at least one thread was stalled: stopped, or without a processor. In a sum of runs at the same time: on
+    /// average.
     pub stalled_s: f64,
     /// How long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +71,9 @@ pub struct Load {
     /// The share of the time in which open connections had no request in flight: pausing, or waiting until one was due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<f64>,
+    /// Open connections, on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<f64>,
     /// Missing connections, on average: never established, waiting to reconnect, or connecting.
     pub missing: f64,
     /// Responses.
@@ -94,12 +104,30 @@ pub struct Load {
     pub timeouts: u64,
     /// How long the silence before the end was.
     pub silent_at_end_s: f64,
-    /// The most requests that one connection had, as a multiple of the mean over connections open at the end.
+    /// The times of which `quiet_s` is the total, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<Silence>,
+    /// The most requests that one connection had, as a multiple of the mean over connections open at the end. In a sum:
+    /// the largest of its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hottest: Option<f64>,
-    /// Responses per second in thirds of the run, if it was long enough; left out under a rate.
+    /// Responses per second in thirds of the run, if it was long enough; left out under a rate, and in a sum of runs that
+    /// did not take place at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thirds: Option<Thirds>,
+}
+
+/// A time without a response to the requests in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Silence {
+    /// When it began, in seconds since measuring began.
+    pub start_s: f64,
+    /// How long it lasted, in seconds.
+    pub length_s: f64,
+    /// For how much of that onrush could have noticed a response: it was not stalled, and had connections. In a sum: at
+    /// least.
+    pub heard_s: f64,
 }
 
 /// How the rate changed.
@@ -125,6 +153,9 @@ pub struct Latency {
     /// With a rate, the mean of requests sent while less than half of the connections were busy, warm-up included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calm_us: Option<f64>,
+    /// How many those were.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calm: u64,
     /// The 1st percentile.
     pub p1_us: f64,
     /// The median.
@@ -139,6 +170,10 @@ pub struct Latency {
     pub slow_mean_us: f64,
     /// Their share of the sum of all latencies.
     pub slow_time: f64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One end of some connections, as `TCP_INFO` reports it. Round trips include delayed acknowledgements.
@@ -181,7 +216,7 @@ pub struct Target {
     pub name: String,
     /// How many there are.
     pub processes: usize,
-    /// Whether all of them ended during the run.
+    /// Whether all of them ended during the run; in a sum: during the last one.
     pub ended: bool,
     /// How many processors they kept busy, on average.
     pub cpus_used: f64,
@@ -224,7 +259,7 @@ pub struct Machine {
     /// The share of its processors' time that the hypervisor gave to others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen: Option<f64>,
-    /// How far the wall clock was stepped, forwards or backwards.
+    /// How far the wall clock was stepped, forwards or backwards. In a sum: the largest of its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_s: Option<f64>,
     /// How long it was suspended.

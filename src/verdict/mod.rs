@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use decide::{QUEUEING, SLOW, is_held};
-pub use evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Target, Thirds, Thread};
+pub use evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Silence, Target, Thirds, Thread};
 pub use find::Finding;
 pub use onrush_plan::LimitedBy;
 

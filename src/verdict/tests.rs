@@ -11,7 +11,7 @@ type Change = fn(&mut Evidence);
 fn idle() -> Evidence {
     let thread = Thread { busy: 0.3, queued: Some(0.01), script: 0.0 };
     Evidence {
-        generator: Generator { threads: vec![thread; 2], cpus: 4, ..Generator::default() },
+        generator: Generator { threads: vec![thread; 2], cpus: Some(4), ..Generator::default() },
         load: Load {
             elapsed_s: 10.0,
             connections: 10,

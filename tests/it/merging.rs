@@ -95,6 +95,15 @@ fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
     assert!((2.0..3.0).contains(&duration_s), "three seconds, but two of the runs overlap: {duration_s}");
     let rate = number(&sum, "/requests/completed") / duration_s;
     assert!((number(&sum, "/rate_per_s") / rate - 1.0).abs() < 1e-9);
+    // It is judged as a run is, and so it is shown.
+    assert_eq!(number(&sum, "/verdict/evidence/load/completed"), number(&sum, "/requests/completed"));
+    assert_eq!(sum["verdict"]["evidence"]["generator"]["threads"].as_array().map(Vec::len), Some(3), "{sum}");
+    scratch.file("sum.json", &text);
+    let shown = context.onrush().words("show").word(scratch.path().join("sum.json")).run_plain();
+    let verdict = format!("verdict: {}", shown.stderr.split("verdict: ").nth(1).unwrap_or_default());
+    assert!(verdict.contains(sum["verdict"]["reason"].as_str().unwrap()), "{shown:?}");
+    merged("a.json b.json c.json -o sum.md");
+    assert!(fs::read_to_string(scratch.path().join("sum.md")).unwrap().contains("\n| verdict | "));
     // A spreadsheet computes the same rate.
     merged("a.json b.json c.json -o sum.csv");
     let csv = fs::read_to_string(scratch.path().join("sum.csv")).unwrap();

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use onrush_plan::{Dialect, Random};
+use onrush_stats::Errors;
 
 use super::super::named::in_order;
 use super::super::sources::nanos;
 use super::super::tests::{document, scheduled};
-use super::super::{Moment, Row, Span};
+use super::super::{Buffer, Extent, Moment, Row, Schedule, SocketSamples, Span, Stage};
 use super::*;
 use crate::fixtures;
 use crate::report::form::{self, Form};
@@ -41,6 +42,12 @@ fn sum(documents: &[Document]) -> Document {
     let names: Vec<String> = (0..documents.len()).map(|index| format!("{index}.json")).collect();
     let named = names.iter().zip(documents).map(|(name, document)| Named { name, document });
     Document::sum(&in_order(named.collect())).unwrap()
+}
+
+/// The sum of documents with the names of their files, judged.
+fn judged(parts: &[(String, Document)]) -> Document {
+    let named = parts.iter().map(|(name, document)| Named { name, document });
+    crate::judge::sum(&in_order(named.collect())).unwrap()
 }
 
 /// Start, length, number of runs and completed requests of each row; times in milliseconds.
@@ -348,6 +355,49 @@ fn any_order_of_files_gives_the_same_sum_whose_rows_are_all_of_it() {
     }
 }
 
+/// A document as text, without the last digits of deviations, which a document has as rounded figures.
+fn but_last_digits(document: &Document) -> String {
+    let text = document.to_json();
+    let lines = text.lines().map(|line| match line.split_once("\"stdev_us\": ") {
+        Some((_, figure)) => format!("{:.9e}\n", figure.trim_end_matches(',').parse::<f64>().unwrap()),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn parts_of_one_run_give_the_same_bytes_in_any_order_and_grouping() {
+    let mut random = Random::new(8);
+    for has_rate in [false, true] {
+        let part = |from: u64, until: u64| if has_rate { scheduled(from..=until) } else { document(from..=until) };
+        let parts = [(1, 100), (101, 350), (351, 360), (361, 900), (901, 1_000)].map(|(from, until)| part(from, until));
+        let mut parts: Vec<(String, Document)> =
+            parts.into_iter().enumerate().map(|(index, part)| (format!("{index}.json"), part)).collect();
+        parts[1].1.notes = vec!["something".to_owned(), "and more".to_owned()];
+        parts[3].1.notes = vec!["something else".to_owned()];
+        parts[2].1.threads[0].waits.as_mut().unwrap().count = 7;
+        parts[4].1.suspended_s = 0.1;
+        parts[0].1.suspended_s = 0.2;
+        let all = judged(&parts);
+        assert!(all.verdict.is_some());
+        for _ in 0..20 {
+            let mut left = parts.clone();
+            while left.len() > 1 {
+                let count = 2 + random.below(left.len() as u64 - 1) as usize;
+                let mut group = Vec::new();
+                (0..count).for_each(|_| group.push(left.swap_remove(random.below(left.len() as u64) as usize)));
+                let read = serde_json::from_str(&judged(&group).to_json()).unwrap();
+                left.push(("sum.json".to_owned(), read));
+            }
+            assert_eq!(but_last_digits(&left[0].1), but_last_digits(&all));
+        }
+        // What is known of all together is that of the whole.
+        let whole = part(1, 1_000);
+        assert_eq!(all.latency.service, whole.latency.service);
+        assert_eq!(all.latency.scheduled, whole.latency.scheduled);
+    }
+}
+
 #[test]
 fn a_sum_can_be_added_to() {
     let mut runs = [run(0, 1_000, 3), run(500, 1_700, 5), run(4_000, 1_000, 7)];
@@ -443,4 +493,80 @@ fn a_target_is_unavailable_while_it_is_to_all_runs_that_take_place() {
     for document in [&a, &all] {
         assert_eq!(found(document).unwrap().check(1.5, document.duration_s), Ok(()));
     }
+}
+
+/// A run with two stages, the second of which began so late.
+fn staged(began_ms: u64, second_at_s: f64) -> Document {
+    let mut run = run(began_ms, 2_000, 10);
+    let latency = run.latency.service.clone();
+    let row = |start_s: f64, length_s: f64, asked_per_s, completed| StageRow {
+        start_s,
+        length_s,
+        asked_per_s: Some(asked_per_s),
+        connections: Some((5, 10)),
+        started: completed,
+        completed,
+        rate_per_s: completed as f64 / length_s,
+        late: Some(1),
+        dropped: Some(2),
+        errors: Errors { read: 3, ..Errors::default() },
+        latency: latency.clone(),
+    };
+    run.stages = vec![row(0.0, second_at_s, 100.0, 5_000), row(second_at_s, 2.0 - second_at_s, 300.0, 15_000)];
+    let stage = |length_s| Stage { from_per_s: 100.0, to_per_s: 100.0, length_s };
+    run.plan.schedule =
+        Some(Schedule { stages: vec![stage(Some(second_at_s)), stage(None)], ..scheduled([5]).plan.schedule.unwrap() });
+    run
+}
+
+#[test]
+fn stages_are_added_where_all_runs_have_the_same_at_the_same_time() {
+    let both = sum(&[staged(0, 1.0), staged(100, 1.0)]);
+    let row = |row: &StageRow| (row.start_s, row.length_s, row.asked_per_s, row.rate_per_s, row.completed);
+    assert_eq!(row(&both.stages[0]), (0.0, 1.1, Some(200.0 / 1.1), 10_000.0 / 1.1, 10_000));
+    assert_eq!(row(&both.stages[1]), (1.0, 1.1, Some(600.0 / 1.1), 30_000.0 / 1.1, 30_000));
+    let StageRow { connections, late, dropped, errors, ref latency, .. } = both.stages[1];
+    assert_eq!((connections, late, dropped, errors.read, latency.count), (Some((10, 20)), Some(2), Some(4), 6, 2));
+    let three = [staged(0, 1.0), staged(100, 1.0), staged(30, 1.0)];
+    let named = |name, document| Named { name, document };
+    let (part, last) = (sum(&[three[2].clone(), three[1].clone()]), &three[0]);
+    let grouped = Document::sum(&in_order(vec![named("a.json", &part), named("b.json", last)])).unwrap();
+    assert_eq!(grouped.stages, sum(&three).stages);
+    assert_eq!(sum(&[staged(0, 1.0), staged(2_000, 1.0)]).stages, [], "one after another");
+    assert_eq!(sum(&[staged(0, 1.0), staged(0, 0.5)]).stages, [], "others");
+    assert_eq!(sum(&[staged(0, 1.0), run(0, 2_000, 10)]).stages, [], "none");
+}
+
+#[test]
+fn what_is_known_of_the_sockets_of_all_runs_is_added() {
+    let extent = |min, max| Some(Extent { min, median: Some(2.0), max });
+    let samples = |min, max| SocketSamples {
+        samples: 3,
+        failed: 1,
+        sockets: 10,
+        readings: 30,
+        left_out: 2,
+        retransmits: 4,
+        rtt: extent(min, max),
+        cwnd: None,
+        delivery_rate: extent(1.0, 1.0),
+        rcvbuf_use: None,
+        sndbuf_use: None,
+    };
+    let buffer = |effective_min, effective_max| Some(Buffer { requested: Some(4096), effective_min, effective_max });
+    let with = |rcvbuf, sampled| {
+        let sockets = Sockets { rcvbuf, sndbuf: None, sampled };
+        Document { sockets: Some(sockets), ..run(0, 1_000, 1) }
+    };
+    let one = with(buffer(100, 200), Some(samples(0.5, 3.0)));
+    let both = sum(&[one.clone(), with(buffer(50, 150), Some(samples(1.0, 7.0)))]).sockets.unwrap();
+    assert_eq!(both.rcvbuf, buffer(50, 200));
+    let sampled = both.sampled.unwrap();
+    assert_eq!((sampled.samples, sampled.failed, sampled.sockets, sampled.readings), (6, 2, 20, 60));
+    assert_eq!((sampled.left_out, sampled.retransmits, sampled.cwnd), (4, 8, None));
+    assert_eq!(sampled.rtt, Some(Extent { min: 0.5, median: None, max: 7.0 }));
+    assert_eq!(sum(std::slice::from_ref(&one)).sockets, one.sockets);
+    let some = sum(&[one.clone(), with(buffer(50, 150), None)]).sockets.unwrap();
+    assert_eq!((some.rcvbuf, some.sampled), (buffer(50, 200), None));
+    assert_eq!(sum(&[one, run(0, 1_000, 1)]).sockets, None);
 }
