@@ -188,7 +188,7 @@ mod tests {
         ("use std::sync::mpsc;", "engine/src/a.rs", "src/serve/a.rs"),
         ("fn a() { println!(); }", "engine/src/a.rs", "src/main.rs"),
         ("fn a() { log::warn!(\"b\"); }", "engine/src/backend/a.rs", "src/run/a.rs"),
-        ("fn a() { dbg!(1); }", "stats/src/a.rs", "src/report/a.rs"),
+        ("fn a() { dbg!(1); }", "stats/src/a.rs", "src/program/a.rs"),
         ("fn a() { std::process::exit(1); }", "src/run/a.rs", "src/program/a.rs"),
         ("fn a() { eprintln!(); }", "src/script/a.rs", "src/serve/a.rs"),
         ("use std::fs;", "src/script/a.rs", "plan/src/material.rs"),
