@@ -64,7 +64,6 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
         pauses_unread: false,
         breakdown: None,
         stuck: Vec::new(),
-        spares: Vec::new(),
     }
 }
 

@@ -11,7 +11,7 @@ use super::account::Account;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::Backend;
 
-/// A loop that reaches a timer this late, in nanoseconds, without having worked meanwhile, was stalled.
+/// A loop that reaches a timer or a due request this late, in nanoseconds, without having worked meanwhile, was stalled.
 const LATE_NS: u64 = 10_000_000;
 /// At most this many completions per connection are handled: a large body comes in many pieces.
 const TURNS_PER_SLOT: usize = 4;
@@ -34,6 +34,7 @@ impl<B: Backend> Engine<B> {
             return self.books.end_at;
         }
         self.count_all_busy(now);
+        self.turn.waited_until = Nanos::MAX;
         let mut left = TURNS_PER_SLOT * self.slots.len() + HANDLED_PER_TURN;
         while left > 0 {
             // The kernel may report few completions at once, and more only when it has buffers again.
@@ -60,10 +61,10 @@ impl<B: Backend> Engine<B> {
         self.backend.now()
     }
 
-    /// Since when the worker has been stalled, if it was until now: it reaches its next timer much too late, and
-    /// neither it nor its script has worked meanwhile.
+    /// Since when the worker has been stalled, if it was until now: it reaches its next timer, or a request that was due,
+    /// much too late, and neither it nor its script has worked meanwhile.
     pub(super) fn stalled_since(&self, now: Nanos) -> Option<Nanos> {
-        let due = self.timers.next_at().min(self.books.end_at);
+        let due = self.timers.next_at().min(self.turn.waited_until).min(self.books.end_at);
         let late_ns = now.since(due);
         if late_ns < LATE_NS {
             return None;

@@ -27,6 +27,7 @@ impl<B: Backend> Engine<B> {
     /// open.
     pub(super) fn wait(&mut self) {
         if !self.connecting.queue.is_empty() {
+            self.turn.waited_until = Nanos::MAX;
             self.backend.wait(Nanos::default());
             return;
         }
@@ -35,6 +36,7 @@ impl<B: Backend> Engine<B> {
         let is_awaited = self.has_ready() || may_open;
         let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
+        self.turn.waited_until = until;
         if self.gather(due, until) {
             return;
         }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use onrush_engine::{Spare, WorkerEnd};
+use onrush_engine::WorkerEnd;
 use onrush_plan::secrets::{self, Known};
 use onrush_plan::{Dialect, Plan};
 use onrush_stats::{
@@ -16,7 +16,8 @@ use super::snapshot::Collector;
 use super::until::StopRule;
 use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
 
-/// What a run measured, and how it went.
+/// What a run measured, and how it went: plain data.
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// The sum of all workers.
     pub totals: Totals,
@@ -77,8 +78,6 @@ pub struct Outcome {
     /// Threads (numbered from 1) that never returned from their script, and the callback they are in. What they
     /// measured since their last hand-over is missing.
     pub stuck: Vec<(usize, &'static str)>,
-    /// Connections that the next run against the same target can reuse, if the plan asks for it.
-    pub spares: Vec<Spare>,
     /// What was seen of the target and the machine; `None`: they were not watched.
     pub seen: Option<Seen>,
     /// The sums of the socket samples; `None`: none were asked for.
@@ -171,7 +170,6 @@ impl Outcome {
             pauses_unread: false,
             breakdown: None,
             stuck: Vec::new(),
-            spares: Vec::new(),
             seen: None,
             sampled: None,
         }
@@ -313,7 +311,6 @@ impl Outcome {
         self.least_before_ns = self.least_before_ns.into_iter().chain(end.least_before_ns).min();
         self.buffers += end.buffers;
         self.transcript = self.transcript.take().or(end.transcript);
-        self.spares.extend(end.spares);
         self.pauses |= end.pauses;
         self.pauses_unread |= end.pauses_unread;
         let breakdown = end.failure.map(|failure| match failure {

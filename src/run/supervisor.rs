@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onrush_engine::backend::memory;
-use onrush_engine::{Control, WorkerEnd, WorkerLink};
+use onrush_engine::{Control, Spare, WorkerEnd, WorkerLink};
 use onrush_plan::Plan;
 use onrush_stats::Timeline;
 
@@ -43,7 +43,7 @@ pub struct Prepared {
 
 impl Prepared {
     /// Releases the workers at the start, watches them until the last has ended, and adds up. `clock` is that of their
-    /// backend.
+    /// backend. Connections that are idle at the end are returned if the workers were given any.
     pub fn run(
         self,
         plan: &Plan,
@@ -51,7 +51,7 @@ impl Prepared {
         clock: &mut Clock,
         interrupt: &Interrupt,
         observers: &mut [&mut dyn Observer],
-    ) -> Outcome {
+    ) -> (Outcome, Vec<Spare>) {
         let row = observers.iter().filter_map(|observer| observer.row()).min();
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
         supervisor.release();
@@ -223,7 +223,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Adds up when the run is over; `stuck`: for each worker, the callback that it is stuck in.
-    fn end(mut self, stuck: &[Option<Stuck>], observers: &mut [&mut dyn Observer]) -> Outcome {
+    fn end(mut self, stuck: &[Option<Stuck>], observers: &mut [&mut dyn Observer]) -> (Outcome, Vec<Spare>) {
         self.collect();
         let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
         let Self { prepared: Prepared { backend, descriptors, monitor, sockets, .. }, mut collector, .. } = self;
@@ -231,9 +231,13 @@ impl<'a> Supervisor<'a> {
         outcome.seen = monitor.map(Monitor::end);
         outcome.sampled = sockets.map(|sockets| sockets.end(self.start + begins, |sample| sampled(observers, sample)));
         outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
+        let mut spares = Vec::new();
         for (index, end) in self.ends.into_iter().enumerate() {
             match end {
-                Some(end) => outcome.add(end, self.found_no_address),
+                Some(mut end) => {
+                    spares.append(&mut end.spares);
+                    outcome.add(end, self.found_no_address);
+                }
                 None => outcome.lose(plan, index, stuck[index], elapsed),
             }
         }
@@ -254,7 +258,7 @@ impl<'a> Supervisor<'a> {
         } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
             outcome.ended = Ended::Requests;
         }
-        outcome
+        (outcome, spares)
     }
 }
 

@@ -66,7 +66,7 @@ fn threads(plan: &Plan, workers: Vec<Worker>) -> Crew {
 
 /// Runs it from this moment on by the machine's clock: each thread has a virtual time of its own.
 fn run(plan: &Plan, prepared: Prepared, start: Instant) -> Outcome {
-    prepared.run(plan, start, &mut Clock::of(&Io::Epoll), &Interrupt::default(), &mut [])
+    prepared.run(plan, start, &mut Clock::of(&Io::Epoll), &Interrupt::default(), &mut []).0
 }
 
 #[test]

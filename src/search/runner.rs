@@ -30,7 +30,7 @@ use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
 use crate::script::Exit;
-use crate::session::{self, ask};
+use crate::session::{self, Ran, ask};
 use crate::verdict::{LimitedBy, Verdict};
 use screen::{has_colours, say_lines};
 
@@ -554,8 +554,8 @@ impl<'a> Runs<'a> {
         let observers: &mut [&mut dyn Observer] =
             &mut [&mut opening, &mut line, &mut says_waiting, &mut Messages, &mut interest];
         let spares = std::mem::take(&mut self.spares);
-        let mut outcome = session::run_on(spares, &mut self.clock, plan, self.interrupt, observers)?.outcome;
-        self.spares = std::mem::take(&mut outcome.spares);
+        let Ran { outcome, spares, .. } = session::run_on(spares, &mut self.clock, plan, self.interrupt, observers)?;
+        self.spares = spares;
         if let Some(sentence) = failure::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));
         }

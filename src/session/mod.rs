@@ -23,6 +23,8 @@ const WATCH: Duration = Duration::from_millis(20);
 pub struct Ran {
     /// What it measured.
     pub outcome: Outcome,
+    /// Connections that are idle at the end, if it was given any.
+    pub spares: Vec<Spare>,
     /// Its script, whose `done` may still need the results.
     pub script: Option<Script>,
 }
@@ -38,7 +40,7 @@ pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observe
 }
 
 /// Carries out a plan on connections that an earlier run with the same way, target and TLS settings has left open, as
-/// far as they are still usable. Connections that are idle at the end are in [`Outcome::spares`]. The clock is that of
+/// far as they are still usable. Connections that are idle at the end are in [`Ran::spares`]. The clock is that of
 /// all these runs.
 ///
 /// # Errors
@@ -62,7 +64,7 @@ fn carry_out(
     observers: &mut [&mut dyn Observer],
 ) -> anyhow::Result<Ran> {
     let choice = run::choice::choose(&plan.io)?;
-    let nothing = || Ran { outcome: Outcome::interrupted(&choice), script: None };
+    let nothing = || Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
     let addresses = if plan.dialect.is_compat() { run::probe::probe(plan, &addresses, interrupt)? } else { addresses };
     observers.iter_mut().for_each(|observer| observer.resolved(&choice, &addresses));
@@ -76,9 +78,9 @@ fn carry_out(
     let prepared = run::prepare(plan, &addresses, choice.name, scripted, spares)?;
     let start = observers.iter_mut().map(|observer| observer.ready()).max();
     let start = clock.at(start.unwrap_or_else(Instant::now));
-    let mut outcome = prepared.run(plan, start, clock, interrupt, observers);
+    let (mut outcome, spares) = prepared.run(plan, start, clock, interrupt, observers);
     outcome.batch = script.as_ref().map_or(1, Script::depth);
-    Ok(Ran { outcome, script })
+    Ok(Ran { outcome, spares, script })
 }
 
 /// What a script brings to a run; the states of its threads are handed out.

@@ -119,7 +119,7 @@ struct Ending<'a> {
 
 impl Ending<'_> {
     /// Files, report, wait, `done()`.
-    fn conclude(&mut self, Ran { outcome, script }: Ran, mut opening: Opening<'_>, files: Files) -> Screen {
+    fn conclude(&mut self, Ran { outcome, script, .. }: Ran, mut opening: Opening<'_>, files: Files) -> Screen {
         if let Ended::Refused { address, cause } = outcome.ended {
             self.said.push(format!("onrush: {}", failure::refusal(self.plan, &outcome, address, cause)));
             self.code = EXIT_NOT_STARTED;

@@ -147,7 +147,7 @@ fn a_session_takes_over_connections_with_any_number_of_threads(context: &Context
         let counters = &ran.outcome.totals.counters;
         assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}");
         assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}");
-        spares = ran.outcome.spares;
+        spares = ran.spares;
         assert_eq!(spares.len(), left, "{load}");
     }
 }
@@ -161,7 +161,7 @@ fn connections_that_speak_tls_outlast_a_session(context: &Context) {
             let (mut clock, interrupt) = (Clock::of(&plan.io), Interrupt::default());
             let ran = session::run_on(spares, &mut clock, &plan, &interrupt, &mut []).expect("it runs");
             assert_eq!(ran.outcome.totals.counters.completed, 400, "TLS {version}");
-            spares = ran.outcome.spares;
+            spares = ran.spares;
         }
         assert_eq!(server.heard(|heard| heard.handshakes), handshakes, "TLS {version}");
     }

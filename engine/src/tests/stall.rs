@@ -1,5 +1,6 @@
 //! A generator that stalls, and a server that does not.
 
+use onrush_stats::Gap;
 use onrush_stats::silences::GAP_MIN_NS;
 use rustix::io::Errno;
 
@@ -116,4 +117,17 @@ fn who_worked_meanwhile_was_not_stalled() {
     let network = Box::new(Working(scenario.network(1)));
     let Ran { end, .. } = run_on(config(), network, get(), http1(1));
     assert_eq!(end.stalls, []);
+}
+
+#[test]
+fn a_stall_between_two_timers_is_noticed_by_the_requests_that_were_due_in_it() {
+    let stalls = |pacer: Pacer| {
+        let scenario: Scenario =
+            toml::from_str("connect_us = 0.0\nlatency_us = 1000.0\n[[generator_stall]]\nfrom_s = 0.325\nfor_s = 0.06")
+                .unwrap();
+        run_job(config(), scenario.network(1), Job { pacer, ..job(get(), http1(1)) }).end.stalls
+    };
+    assert_eq!(stalls(pacing::every(10 * MS, None)), [Gap { from_ns: 330 * MS, until_ns: 385 * MS }]);
+    // In a closed loop nothing was to be done but to wait for responses.
+    assert_eq!(stalls(Pacer::Closed), []);
 }
