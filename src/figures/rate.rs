@@ -38,9 +38,12 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let in_flight = if outcome.ended == Ended::Requests {
         (asked_per_s * elapsed_s - open_loop.due as f64).max(0.0)
     } else {
-        // As many responses count whose requests were carried over from a warm-up.
+        // As many responses count whose requests were carried over from a warm-up, except those that the schedule has due
+        // at the very moment at which it ended: they are among the ones asked for.
         let Counters { open_at_end, carried, .. } = outcome.totals.counters;
-        open_at_end.saturating_sub(carried + open_loop.carried) as f64
+        let carried = (carried + open_loop.carried) as f64;
+        let on_the_border = (asked_per_s * elapsed_s - open_loop.due as f64).clamp(0.0, carried);
+        (open_at_end as f64 - (carried - on_the_border)).max(0.0)
     };
     let ordinary = ordinarily_in_flight(plan, outcome) + bounds::together(plan, outcome) as f64;
     Some(asked_per_s - in_flight.min(ordinary) / elapsed_s)

@@ -227,6 +227,14 @@ fn requests_that_have_just_been_sent_at_the_end_are_not_missing() {
             assert!(!falls_short(&format!("-t1 -c300 -R 100 {words} --seed {seed}"), various), "{words} {seed}");
         }
     }
+    // The last request of the warm-up is due at its end, and its first are not answered by then.
+    for (words, latency_us) in [
+        ("-t1 -c1000 -R 100 -d3s --arrivals burst:5 --warmup 500ms", 600_000.0),
+        ("-t1 -c80 -R 40 -d2s --warmup 100ms", 200_000.0),
+        ("-t4 -c80 --stages 1s:2..10 --warmup 3s", 200_000.0),
+    ] {
+        assert!(!falls_short(words, &format!("connect_us = 0.0\nlatency_us = {latency_us:.1}")), "{words}");
+    }
     // From 1 s on nothing is answered; and nothing ever is.
     for stall in ["from_s = 1.0\nfor_s = 99.0", "from_s = 0.0\nfor_s = 99.0"] {
         assert!(falls_short("-t2 -c300 -R 100 -d2s", &format!("{slow}\n[[stall]]\n{stall}")), "{stall}");
