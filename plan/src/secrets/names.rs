@@ -53,6 +53,9 @@ const KEYS: [&str; 21] = [
 /// Words between the name of a header and the secret, which are not secret.
 const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "ntlm"];
 
+/// The length of the shortest secret name: `key`, `sid`. A large binary body is full of shorter ones.
+const LENGTH_MIN: usize = 3;
+
 /// Whether a word says what kind of secret follows, in any case.
 pub(super) fn is_scheme(word: &[u8]) -> bool {
     SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()))
@@ -60,6 +63,9 @@ pub(super) fn is_scheme(word: &[u8]) -> bool {
 
 /// Whether a decoded name is the name of a secret.
 pub(super) fn is_secret(name: &[u8]) -> bool {
+    if name.len() < LENGTH_MIN {
+        return false;
+    }
     let name = name.strip_prefix(b"-H").unwrap_or(name);
     let lower = name.to_ascii_lowercase();
     let mut start = 0;
