@@ -43,11 +43,11 @@ pub struct OnResponse {
     /// Whether it reads the body.
     pub body: bool,
     /// The callback; if it fails, the run ends with what was measured until then.
-    pub call: Hear,
+    pub call: HandleResponse,
 }
 
 /// Called with a complete response.
-pub type Hear = Box<dyn FnMut(&Response<'_>) -> Result<(), ScriptFailure>>;
+pub type HandleResponse = Box<dyn FnMut(&Response<'_>) -> Result<(), ScriptFailure>>;
 
 /// A complete response, as far as the callback needs it.
 #[derive(Clone, Copy, Debug)]

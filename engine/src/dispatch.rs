@@ -354,9 +354,9 @@ impl<B: Backend> Engine<B> {
 /// The message for a script that sends more requests at once than a connection may have.
 pub fn too_long(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
     let option = option.name();
-    let way_out = if most == 1 { "leave that out" } else { "raise that" };
+    let remedy = if most == 1 { "leave that out" } else { "raise that" };
     format!(
         "{function} of the script returned a batch of {length} requests for one connection, but {option} allows at \
-         most {most}: {way_out}, or return fewer"
+         most {most}: {remedy}, or return fewer"
     )
 }

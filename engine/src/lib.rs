@@ -72,7 +72,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-pub use callbacks::{Callbacks, Hear, Listener, MakeCallbacks, OnResponse, Response, Wants};
+pub use callbacks::{Callbacks, HandleResponse, Listener, MakeCallbacks, OnResponse, Response, Wants};
 pub use config::Config;
 pub use control::{Callback, Control, Refused, WorkerLink};
 pub use demand::Demand;

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_in_a_prefix_of_its_family_and_of_ipv4_if_it_is_that_in_ipv6() {
+    fn prefixes_match_their_family_and_mapped_ipv4() {
         let cases = [
             (range("10.1.0.0", 16, None), "10.1.2.3:80", true),
             (range("10.1.0.0", 16, None), "10.2.2.3:80", false),

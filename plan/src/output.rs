@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Condition, Percent, Place, SocketSampling};
+use super::{Condition, Percent, Position, SocketSampling};
 
 /// What is done with the result on the machine that started the run. It is not part of a plan that is sent to another
 /// one.
@@ -41,8 +41,8 @@ pub struct Show {
     pub keeps_secrets: bool,
     /// The labels of the run.
     pub labels: BTreeMap<String, String>,
-    /// The place of the run in its experiment; `None`: it is not part of one.
-    pub place: Option<Place>,
+    /// Which run of an experiment it is; `None`: it is not part of one.
+    pub position: Option<Position>,
     /// Whether to print the backend in use and the reason.
     pub verbose: bool,
     /// Whether notes follow the report on standard error.

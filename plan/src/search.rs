@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_sends_what_is_due_in_its_length_and_waits_for_it_and_gathers_high_rates() {
+    fn a_run_sends_what_is_due_and_gathers_high_rates() {
         let (search, length, drain) = (search(Over::Rate), Duration::from_millis(2_500), Duration::from_secs(6));
         for (per_s, requests, slice) in [(500, 1_250, None), (10_000, 25_000, None), (50_000, 125_000, Some(SLICE))] {
             let plan = search.run(per_s * PER_SECOND, length, drain);

@@ -309,7 +309,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         command: String::new(),
         keeps_secrets: typed.keep_secrets,
         labels: std::mem::take(&mut typed.labels),
-        place: None,
+        position: None,
         verbose: typed.version,
         notes: notes && !typed.quiet,
         is_quiet: typed.quiet,

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_only_another_tools_option_has_gets_the_option_that_was_meant() {
+    fn a_value_meant_for_another_tools_option_names_ours() {
         let stages = |text: &str| meant(Id::Script, text);
         for (id, value, expected) in [
             (Id::Timeout, "text/html; charset=utf-8", Some("-H 'Content-Type: text/html; charset=utf-8'")),

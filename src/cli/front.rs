@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_tools_own_names_can_be_abbreviated_and_all_can_be_written_out() {
+    fn only_names_of_the_imitated_tool_can_be_abbreviated() {
         assert_eq!(native("--req 5"), ["!name req", "5"]);
         assert_eq!(native("--head U --heade A:b"), ["!name head", "U", "header:A:b"]);
         assert_eq!(read("--head A:b", Dialect::Wrk, false), ["header:A:b"]);

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_keeps_its_columns_apart_and_names_every_option_in_one_of_two_layers() {
+    fn the_help_has_columns_and_every_option_once() {
         let (common, all) = (help(false), help(true));
         let others = flags::all().filter(|flag| !flag.is_common).count();
         assert!(others > 30 && flags::all().count() - others > 20, "{others} others");

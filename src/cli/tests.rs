@@ -537,7 +537,7 @@ fn results_go_where_their_options_say() {
 }
 
 #[test]
-fn options_of_wrk_cmms_bring_its_layout_but_natively_not_the_source_address() {
+fn options_of_wrk_cmm_bring_its_layout() {
     for (line, cmm_layout, breakout) in [
         ("onrush h", false, Breakout::None),
         ("onrush --breakout h", true, Breakout::WrkCmm),

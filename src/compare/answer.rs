@@ -188,7 +188,7 @@ fn versus(contests: &[Contest<'_>]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use onrush_plan::PlacedLevel;
+    use onrush_plan::FactorLevel;
 
     use super::super::fixtures::placed;
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
     fn runs(factor: &str, levels: &[(&str, &[f64])]) -> Vec<Measured> {
         let of = |(index, (level, rates)): (u32, &(&str, &[f64]))| {
             let level =
-                PlacedLevel { factor: factor.to_owned(), level: (*level).to_owned(), index, baseline: index == 1 };
+                FactorLevel { factor: factor.to_owned(), level: (*level).to_owned(), index, baseline: index == 1 };
             (1..).zip(*rates).map(|(round, rate)| placed(*rate, round, vec![level.clone()])).collect::<Vec<_>>()
         };
         (1..).zip(levels).flat_map(of).collect()
@@ -262,7 +262,7 @@ mod tests {
         let of = |levels: &[(&str, &[f64])]| {
             let mut runs = runs("rate", levels);
             for run in &mut runs {
-                run.rate = run.place.as_ref().map(|place| place.levels[0].level.replace('k', "000"));
+                run.rate = run.position.as_ref().map(|position| position.levels[0].level.replace('k', "000"));
             }
             lines(&runs).unwrap().join("\n")
         };

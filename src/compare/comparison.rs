@@ -274,8 +274,8 @@ impl<'a> Runs<'a> {
 
     /// Remarks on runs that differ from the rest, by the metric that decides.
     fn notes(&self, names: &[String; 2], [a, b]: &[Vec<f64>; 2]) -> Vec<String> {
-        let called = |side: usize, index: usize| match &self.sides[side][index].place {
-            Some(place) if self.pairing != Pairing::Apart => format!("round {}", place.round),
+        let called = |side: usize, index: usize| match &self.sides[side][index].position {
+            Some(position) if self.pairing != Pairing::Apart => format!("round {}", position.round),
             _ => printable(&self.sides[side][index].called()),
         };
         let far: Vec<String> = match self.pairing {
@@ -324,12 +324,12 @@ pub fn failures(contest: &Contest<'_>) -> Vec<String> {
 
 /// The runs of each round of an experiment with interleaved rounds, and its name; `None`: they are not from one.
 fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Option<&'a Measured>; 2]>)> {
-    let first = a.first()?.place.as_ref()?;
+    let first = a.first()?.position.as_ref()?;
     let mut rounds: BTreeMap<u32, [Option<&'a Measured>; 2]> = BTreeMap::new();
     for (side, runs) in [a, b].into_iter().enumerate() {
         for run in runs {
-            let place = run.place.as_ref().filter(|it| it.id == first.id && it.order == Order::Interleaved)?;
-            let known = &mut rounds.entry(place.round).or_default()[side];
+            let position = run.position.as_ref().filter(|it| it.id == first.id && it.order == Order::Interleaved)?;
+            let known = &mut rounds.entry(position.round).or_default()[side];
             match known.filter(|known| known.failure().is_none()) {
                 // The run was repeated after it had failed.
                 None => *known = Some(run),

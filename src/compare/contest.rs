@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onrush_plan::Place;
+use onrush_plan::Position;
 use onrush_text::printable;
 
 use super::input::{Side, levels};
@@ -59,28 +59,33 @@ impl Varied {
 ///
 /// When the runs are not from one experiment.
 pub fn varied(runs: &[Measured]) -> Result<Vec<Varied>, String> {
-    let places: Vec<(&Place, &Measured)> = runs.iter().filter_map(|run| Some((run.place.as_ref()?, run))).collect();
-    let Some((first, _)) = places.first() else {
+    let positions: Vec<(&Position, &Measured)> =
+        runs.iter().filter_map(|run| Some((run.position.as_ref()?, run))).collect();
+    let Some((first, _)) = positions.first() else {
         return Err("no run is part of an experiment: name two sides to compare".to_owned());
     };
-    if let Some((other, run)) = places.iter().find(|(place, _)| place.id != first.id) {
+    if let Some((other, run)) = positions.iter().find(|(position, _)| position.id != first.id) {
         return Err(format!(
             "there are runs of two experiments, {:?} and {:?} ({:?}): name two sides to compare",
             first.name, other.name, run.origin.file
         ));
     }
     let is_alone = first.levels.len() == 1;
-    let factor =
-        |(name, baseline): (String, String)| Varied { levels: known_levels(&places, &name), name, baseline, is_alone };
-    Ok(baselines(&places).into_iter().map(factor).collect())
+    let factor = |(name, baseline): (String, String)| Varied {
+        levels: known_levels(&positions, &name),
+        name,
+        baseline,
+        is_alone,
+    };
+    Ok(baselines(&positions).into_iter().map(factor).collect())
 }
 
 /// Every level of a factor against its baseline, at equal levels of the others.
 pub fn against_baseline<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<Contest<'a>> {
     let Varied { name, levels, baseline, .. } = factor;
     let mut at_level: HashMap<Option<String>, Vec<&Measured>> = HashMap::new();
-    let placed = runs.iter().filter(|run| run.place.is_some());
-    placed.for_each(|run| at_level.entry(level_of(run, name)).or_default().push(run));
+    let in_experiment = runs.iter().filter(|run| run.position.is_some());
+    in_experiment.for_each(|run| at_level.entry(level_of(run, name)).or_default().push(run));
     let of = |level: &str| at_level.get(&Some(level.to_owned())).cloned().unwrap_or_default();
     let others = levels.iter().filter(|level| *level != baseline);
     let against = |level: &String| {
@@ -93,26 +98,26 @@ pub fn against_baseline<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<Contes
 /// The runs of an experiment that have equal levels of all factors but one, with these levels.
 pub fn at_each<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<(Levels, Vec<&'a Measured>)> {
     let mut groups: Vec<(Levels, Vec<&Measured>)> = Vec::new();
-    let mut places: HashMap<Levels, usize> = HashMap::new();
-    for run in runs.iter().filter(|run| run.place.is_some()) {
+    let mut positions: HashMap<Levels, usize> = HashMap::new();
+    for run in runs.iter().filter(|run| run.position.is_some()) {
         let at: Levels = levels(run).into_iter().filter(|(name, _)| *name != factor.name).collect();
-        let place = *places.entry(at).or_insert_with_key(|at| {
+        let position = *positions.entry(at).or_insert_with_key(|at| {
             groups.push((at.clone(), Vec::new()));
             groups.len() - 1
         });
-        groups[place].1.push(run);
+        groups[position].1.push(run);
     }
     groups
 }
 
 /// The factors that have a baseline; if none has, all factors with their first level.
-fn baselines(places: &[(&Place, &Measured)]) -> Levels {
-    let Some((first, _)) = places.first() else { return Vec::new() };
+fn baselines(positions: &[(&Position, &Measured)]) -> Levels {
+    let Some((first, _)) = positions.first() else { return Vec::new() };
     let marked: Levels = first
         .levels
         .iter()
         .filter_map(|factor| {
-            let mut all = places.iter().flat_map(|(place, _)| &place.levels);
+            let mut all = positions.iter().flat_map(|(position, _)| &position.levels);
             let level = all.find(|level| level.factor == factor.factor && level.baseline)?;
             Some((level.factor.clone(), level.level.clone()))
         })
@@ -120,13 +125,13 @@ fn baselines(places: &[(&Place, &Measured)]) -> Levels {
     if !marked.is_empty() {
         return marked;
     }
-    let first_level = |factor: &String| known_levels(places, factor).into_iter().next();
+    let first_level = |factor: &String| known_levels(positions, factor).into_iter().next();
     first.levels.iter().filter_map(|it| Some((it.factor.clone(), first_level(&it.factor)?))).collect()
 }
 
 /// The levels of a factor, in the plan's order.
-fn known_levels(places: &[(&Place, &Measured)], factor: &str) -> Vec<String> {
-    let levels = places.iter().flat_map(|(place, _)| &place.levels).filter(|level| level.factor == factor);
+fn known_levels(positions: &[(&Position, &Measured)], factor: &str) -> Vec<String> {
+    let levels = positions.iter().flat_map(|(position, _)| &position.levels).filter(|level| level.factor == factor);
     let mut levels: Vec<(u32, &String)> = levels.map(|level| (level.index, &level.level)).collect();
     levels.sort();
     levels.dedup();
@@ -165,14 +170,14 @@ fn at_equal_levels<'a>(
     let others =
         |run: &Measured| -> Levels { levels(run).into_iter().filter(|(name, _)| !factors.contains(name)).collect() };
     let mut contests: Vec<Contest<'a>> = Vec::new();
-    let mut places: HashMap<Levels, usize> = HashMap::new();
+    let mut positions: HashMap<Levels, usize> = HashMap::new();
     for (side, runs) in sides.into_iter().enumerate() {
         for run in runs {
-            let place = *places.entry(others(run)).or_insert_with_key(|at| {
+            let position = *positions.entry(others(run)).or_insert_with_key(|at| {
                 contests.push(Contest { names: names.clone(), at: at.clone(), sides: [Vec::new(), Vec::new()] });
                 contests.len() - 1
             });
-            contests[place].sides[side].push(run);
+            contests[position].sides[side].push(run);
         }
     }
     let (contests, alone): (Vec<_>, Vec<_>) =
@@ -206,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_is_compared_with_the_baseline_at_equal_levels_of_the_others() {
+    fn levels_are_compared_at_equal_levels_of_other_factors() {
         let runs = experiment(&[("c", &["1", "10"]), ("rmem", &["*4k", "8k", "16k"])], 2);
         assert_eq!(
             shown_all(&of_experiment(&runs).unwrap()),

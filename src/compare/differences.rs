@@ -58,7 +58,7 @@ pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
 
 /// Whether all runs are from one experiment, so that they differ only in its factors.
 fn is_one_experiment(contest: &Contest<'_>) -> bool {
-    let mut ids = contest.sides.iter().flatten().map(|run| run.place.as_ref().map(|place| &place.id));
+    let mut ids = contest.sides.iter().flatten().map(|run| run.position.as_ref().map(|position| &position.id));
     let first = ids.next().flatten();
     first.is_some() && ids.all(|id| id == first)
 }

@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use onrush_plan::metric::ErrorKind;
-use onrush_plan::{Metric, Order, Place, PlacedLevel};
+use onrush_plan::{FactorLevel, Metric, Order, Position};
 
 use super::comparison::Comparison;
 use super::contest::of_experiment;
@@ -18,32 +18,32 @@ pub fn run(rate_per_s: f64) -> Measured {
 }
 
 /// A run of an interleaved experiment, at these levels of its factors.
-pub fn placed(rate_per_s: f64, round: u32, levels: Vec<PlacedLevel>) -> Measured {
-    let place = Place {
+pub fn placed(rate_per_s: f64, round: u32, levels: Vec<FactorLevel>) -> Measured {
+    let position = Position {
         name: "test".to_owned(),
         id: "1".to_owned(),
         order: Order::Interleaved,
         rounds: round,
         round,
-        position: 0,
+        before: 0,
         point: 1,
         levels,
         failed: None,
     };
-    Measured { place: Some(place), ..run(rate_per_s) }
+    Measured { position: Some(position), ..run(rate_per_s) }
 }
 
 /// A level of the factor `target`.
-pub fn level(level: &str, index: u32) -> PlacedLevel {
-    PlacedLevel { factor: "target".to_owned(), level: level.to_owned(), index, baseline: index == 1 }
+pub fn level(level: &str, index: u32) -> FactorLevel {
+    FactorLevel { factor: "target".to_owned(), level: level.to_owned(), index, baseline: index == 1 }
 }
 
 /// The runs of an experiment with these factors; the level with a star is the baseline.
 pub fn experiment(factors: &[(&str, &[&str])], rounds: u32) -> Vec<Measured> {
-    let mut points: Vec<Vec<PlacedLevel>> = vec![Vec::new()];
+    let mut points: Vec<Vec<FactorLevel>> = vec![Vec::new()];
     for (factor, levels) in factors {
-        let with = |point: &Vec<PlacedLevel>| {
-            let more = (1..).zip(*levels).map(|(index, level)| PlacedLevel {
+        let with = |point: &Vec<FactorLevel>| {
+            let more = (1..).zip(*levels).map(|(index, level)| FactorLevel {
                 factor: (*factor).to_owned(),
                 level: level.trim_start_matches('*').to_owned(),
                 index,

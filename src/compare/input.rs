@@ -130,8 +130,8 @@ fn unknown(path: &Path, label: &str, known: &[String]) -> String {
 
 /// The factors and their levels in a run: those of the experiment, or else those of labels or of the file's name.
 pub fn levels(run: &Measured) -> Vec<(String, String)> {
-    match &run.place {
-        Some(place) => place.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),
+    match &run.position {
+        Some(position) => position.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),
         None => run.factors.clone(),
     }
 }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_that_was_never_recorded_is_told_from_one_with_too_few_values() {
+    fn an_unrecorded_percentile_differs_from_one_of_too_few_values() {
         let why = |comparison: &Comparison, name: &str| {
             let Judged::Open(words) = (Limit { metric: name.parse().ok(), share: 0.05 }).judge(comparison) else {
                 panic!("{name} is decided")

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Metric, Order, Place, Plan};
+use onrush_plan::{Dialect, Metric, Order, Plan, Position};
 use tempfile::TempDir;
 
 use super::fixtures::runs;
@@ -42,13 +42,13 @@ fn written(documents: &[(&str, Document)]) -> TempDir {
 }
 
 /// The documents of an experiment with these rates, each with its name and perhaps changed.
-fn experiment(a: &[f64], b: &[f64], change: impl Fn(&mut Place)) -> Vec<(String, Document)> {
+fn experiment(a: &[f64], b: &[f64], change: impl Fn(&mut Position)) -> Vec<(String, Document)> {
     let documents = runs(a, b).into_iter().enumerate().map(|(index, run)| {
-        let mut place = run.place.clone().unwrap();
-        let url = format!("http://{}/", place.levels[0].level);
+        let mut position = run.position.clone().unwrap();
+        let url = format!("http://{}/", position.levels[0].level);
         let mut document = result(&plan(&url, 10), run.value(Metric::Rate).unwrap() as u64);
-        change(&mut place);
-        document.experiment = Some(place);
+        change(&mut position);
+        document.experiment = Some(position);
         (format!("{index}.json"), document)
     });
     documents.collect()
@@ -91,15 +91,15 @@ fn the_rounds_of_an_experiment_are_pairs() {
 
 #[test]
 fn rounds_in_which_a_run_failed_are_left_out_and_counted() {
-    let fail = |place: &mut Place| {
-        if (place.round, place.levels[0].index) == (2, 1) {
-            place.failed = Some("the hook said 7".to_owned());
+    let fail = |position: &mut Position| {
+        if (position.round, position.levels[0].index) == (2, 1) {
+            position.failed = Some("the hook said 7".to_owned());
         }
     };
     let mut documents = experiment(&A, &B, fail);
     documents[2].1.interrupted = true;
-    let place = documents[9].1.experiment.take();
-    documents[9].1 = Document { experiment: place, ..result(&plan("http://B/", 10), 0) };
+    let position = documents[9].1.experiment.take();
+    documents[9].1 = Document { experiment: position, ..result(&plan("http://B/", 10), 0) };
     let Printed { text, said, exit } = folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 3 rounds of \"test\", interleaved, 3 rounds left out\n"), "{text}");
     for words in ["1.json: the hook said 7", "2.json: it was interrupted", "9.json: no response"] {
@@ -121,7 +121,7 @@ fn a_run_that_was_repeated_after_it_failed_counts_once() {
 
 #[test]
 fn runs_that_are_no_pairs_are_two_groups_and_drift_is_named() {
-    let results = folder_of(&experiment(&A, &B, |place| place.order = Order::Sequential));
+    let results = folder_of(&experiment(&A, &B, |position| position.order = Order::Sequential));
     let Printed { text, said, .. } = folder(results.path());
     assert!(text.starts_with("A = A (6 runs), B = B (6 runs), not in rounds\n"), "{text}");
     assert!(said.iter().any(|line| line.contains("is not cancelled")), "{said:?}");

@@ -24,18 +24,18 @@ use crate::script::Exit;
 pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     let rows = outcome.totals.ledger.rows();
     let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
-    let whom = whom(plan, address, is_about_tls);
+    let peer = peer_of(plan, address, is_about_tls);
     match cause {
         Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
-            format!("unable to connect to {whom}: {}: nothing listens there", errno::words(number))
+            format!("unable to connect to {peer}: {}: nothing listens there", errno::words(number))
         }
-        Cause::Proxy(failure) => format!("no tunnel through {whom}: {}", proxy::sentence(failure)),
+        Cause::Proxy(failure) => format!("no tunnel through {peer}: {}", proxy::sentence(failure)),
         Cause::Tls(failure) => {
             let row = rows.iter().find(|row| row.cause == cause);
             let example = row.map_or_else(String::new, |row| escape(&row.example));
-            format!("TLS handshake with {whom} failed: {}", tls::sentence(failure, &example))
+            format!("TLS handshake with {peer} failed: {}", tls::sentence(failure, &example))
         }
-        Cause::Unanswered if is_about_tls => tls::unanswered(&whom),
+        Cause::Unanswered if is_about_tls => tls::unanswered(&peer),
         _ => unable(plan, outcome, address, is_about_tls, cause),
     }
 }
@@ -46,17 +46,17 @@ fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: boo
     let example = address.to_string().into_bytes();
     let row = Row { phase, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
     let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, &row) };
-    let way_out = failure.way_out().map_or(String::new(), |way_out| format!("; {way_out}"));
-    let whom = whom(plan, address, is_about_tls);
+    let remedy = failure.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+    let peer = peer_of(plan, address, is_about_tls);
     let why = why(cause, plan.timeout);
     if is_about_tls {
-        return format!("TLS handshake with {whom} failed: {why}{way_out}");
+        return format!("TLS handshake with {peer} failed: {why}{remedy}");
     }
-    format!("unable to connect to {whom}: {why}{way_out}")
+    format!("unable to connect to {peer}: {why}{remedy}")
 }
 
 /// The name of the peer of a connection to `address`.
-fn whom(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
+fn peer_of(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
     match (&plan.way.unix, &plan.way.proxy) {
         (Some(path), _) => path.display().to_string(),
         // TLS is spoken with the target after the proxy.
@@ -68,12 +68,12 @@ fn whom(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
 
 /// The line printed while a run waits for its target.
 pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
-    let whom = whom(plan, waiting.address, matches!(waiting.cause, Cause::Tls(_)));
+    let peer = peer_of(plan, waiting.address, matches!(waiting.cause, Cause::Tls(_)));
     let why = match waiting.cause {
         Cause::Errno(number) => short(number),
         cause => why(cause, plan.timeout),
     };
-    format!("onrush: waiting for {whom} ({why}), up to {}", units::spaced(waiting.limit))
+    format!("onrush: waiting for {peer} ({why}), up to {}", units::spaced(waiting.limit))
 }
 
 /// The threads that never returned from their script, if any: one sentence per function.
@@ -100,7 +100,7 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
     let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
         Breakdown::Script(words) => words.clone(),
         Breakdown::Exit(code) => Exit(*code).to_string(),
-        Breakdown::Bug(thread) => fallen(*thread),
+        Breakdown::Bug(thread) => thread_died(*thread),
         Breakdown::Memory => OUT_OF_MEMORY.to_owned(),
     });
     let reasons: Vec<String> = breakdown.into_iter().chain(stuck(outcome)).collect();
@@ -113,7 +113,7 @@ pub const OUT_OF_MEMORY: &str = "the run ended early because memory was refused:
                                  keeps less, need less memory";
 
 /// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
-pub fn fallen(thread: usize) -> String {
+pub fn thread_died(thread: usize) -> String {
     format!(
         "thread {thread} died during the run because of the bug named above: the report covers what was \
          measured until then, except that thread's last tenth of a second"

@@ -23,7 +23,7 @@ pub fn words(failure: ProxyFailure) -> String {
 }
 
 /// What to do about it.
-pub fn way_out(failure: ProxyFailure) -> &'static str {
+pub fn remedy(failure: ProxyFailure) -> &'static str {
     match failure {
         ProxyFailure::Status(407) => "put them in its URL: --http-proxy http://user:password@host:port",
         ProxyFailure::Status(403 | 405) => "its settings say for which ports and clients it allows CONNECT",
@@ -38,5 +38,5 @@ pub fn way_out(failure: ProxyFailure) -> &'static str {
 
 /// What happened, and what to do about it.
 pub fn sentence(failure: ProxyFailure) -> String {
-    format!("{}; {}", words(failure), way_out(failure))
+    format!("{}; {}", words(failure), remedy(failure))
 }

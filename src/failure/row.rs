@@ -88,8 +88,8 @@ impl Failure {
             (Some(words), Cause::Tls(_)) => format!(" ({words})"),
             (Some(words), _) => format!(", {words}"),
         };
-        let way_out = self.way_out().map_or_else(String::new, |way_out| format!("; {way_out}"));
-        what + &example + &way_out
+        let remedy = self.remedy().map_or_else(String::new, |remedy| format!("; {remedy}"));
+        what + &example + &remedy
     }
 
     /// An example, unless the sentence names it already or the place does not matter.
@@ -132,15 +132,15 @@ impl Failure {
     }
 
     /// What to do about it, where known.
-    pub fn way_out(&self) -> Option<String> {
+    pub fn remedy(&self) -> Option<String> {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
             Cause::Kernel(number) => match errno::known(number) {
                 Some(Errno::NOMEM | Errno::NOBUFS) => "this machine or its control group is short of memory",
                 _ => "--io epoll or --io uring uses other system calls",
             },
-            Cause::Tls(failure) => return tls::way_out(failure).map(str::to_owned),
-            Cause::Proxy(failure) => proxy::way_out(failure),
+            Cause::Tls(failure) => return tls::remedy(failure).map(str::to_owned),
+            Cause::Proxy(failure) => proxy::remedy(failure),
             Cause::Unanswered if self.row.phase == Phase::Tls => tls::IS_IT_TLS,
             Cause::Unanswered => self.why_nobody_answers(),
             Cause::Late => "change the limit with --timeout",

@@ -34,7 +34,7 @@ pub fn words(failure: TlsFailure) -> String {
 }
 
 /// What to do about it, where known.
-pub fn way_out(failure: TlsFailure) -> Option<&'static str> {
+pub fn remedy(failure: TlsFailure) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
         TlsFailure::NotYetValid => "check this machine's clock and the certificate's dates, or use -k",
@@ -64,12 +64,12 @@ pub fn sentence(failure: TlsFailure, example: &str) -> String {
     if !example.is_empty() {
         text += &format!(": {example}");
     }
-    way_out(failure).map_or(text.clone(), |way_out| format!("{text}; {way_out}"))
+    remedy(failure).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
 }
 
 /// The sentence on a first handshake that got no response from `whom`.
-pub fn unanswered(whom: &str) -> String {
-    format!("TLS handshake with {whom} failed: no response; {IS_IT_TLS}")
+pub fn unanswered(peer: &str) -> String {
+    format!("TLS handshake with {peer} failed: no response; {IS_IT_TLS}")
 }
 
 /// What to check if there is no response to a handshake.

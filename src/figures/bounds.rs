@@ -173,20 +173,20 @@ impl Missing {
 impl fmt::Display for Missing {
     /// `10 % of the requests due failed and 2.5 % were not sent by the end`, `5 of 14 requests due were dropped`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fates = [
+        let ends = [
             (self.failed, "failed"),
             (self.abandoned, "were abandoned"),
             (self.dropped, "were dropped"),
             (self.unsent, "were not sent by the end"),
             (self.hanging, "had no response by the end"),
         ];
-        let fates = fates.into_iter().filter(|(count, _)| *count > 0).enumerate();
-        let words = fates.map(|(index, (count, fate))| {
+        let ends = ends.into_iter().filter(|(count, _)| *count > 0).enumerate();
+        let words = ends.map(|(index, (count, end))| {
             let share = units::share(count, self.due);
             match index {
-                0 if share.ends_with('%') => format!("{share} of the requests due {fate}"),
-                0 => format!("{share} requests due {fate}"),
-                _ => format!("{share} {fate}"),
+                0 if share.ends_with('%') => format!("{share} of the requests due {end}"),
+                0 => format!("{share} requests due {end}"),
+                _ => format!("{share} {end}"),
             }
         });
         f.write_str(&units::listed(&words.collect::<Vec<_>>()))
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_are_complete_the_bounds_are_one_and_of_nothing_there_are_none() {
+    fn bounds_coincide_without_open_requests() {
         let completed = of(1..=100);
         let bounds_of = |completed| bounds(completed, &Distribution::new(), 0);
         for percent in [0.0, 50.0, 99.0, 100.0] {

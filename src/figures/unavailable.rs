@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_far_longer_times_than_usual_count_and_less_what_onrush_was_stalled() {
+    fn only_unusually_long_silences_count() {
         let (plan, mut outcome) = run(&[(0, 200), (1_000, 1_201), (3_000, 4_000), (9_000, 10_000)]);
         outcome.stalls = vec![gap(3_100, 3_950), gap(9_500, 9_900)];
         let found = Unavailable::of(&plan, &outcome).unwrap();

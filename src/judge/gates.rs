@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn under_a_rate_latencies_count_from_when_requests_were_due_and_errors_are_of_those() {
+    fn with_a_rate_gates_count_from_when_requests_were_due() {
         let (mut plan, mut outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(900, 1));
         plan.schedule = Some(schedule(1_000));
         outcome.elapsed = Duration::from_secs(1);

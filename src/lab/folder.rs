@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_to_a_folder_that_has_taken_the_place_of_the_opened_one() {
+    fn nothing_is_written_to_a_folder_that_replaced_the_opened_one() {
         let scratch = tempfile::tempdir().unwrap();
         let (path, elsewhere) = (scratch.path().join("x"), scratch.path().join("y"));
         let folder = Folder::create(&path, false).unwrap();

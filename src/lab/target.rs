@@ -44,7 +44,7 @@ pub enum Unready {
     #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
     Taken,
     /// The command ended before the target was ready.
-    #[error("the target's command ended before the target was ready, with {}{}", ending(*.status), told(.output))]
+    #[error("the target's command ended before the target was ready, with {}{}", ending(*.status), printed(.output))]
     Died {
         /// How it ended.
         status: ExitStatus,
@@ -52,7 +52,7 @@ pub enum Unready {
         output: String,
     },
     /// The target was not ready in time; its command was ended.
-    #[error("the target was not ready within {timeout:?}, so its command was ended{}", told(.output))]
+    #[error("the target was not ready within {timeout:?}, so its command was ended{}", printed(.output))]
     Late {
         /// The time it had.
         timeout: Duration,
@@ -133,7 +133,7 @@ fn last_lines(file: &mut File, before: u64, known: &Known) -> String {
 }
 
 /// The end of a sentence that quotes output.
-fn told(output: &str) -> String {
+fn printed(output: &str) -> String {
     if output.is_empty() { "; it printed nothing".to_owned() } else { format!("; it printed: {output}") }
 }
 

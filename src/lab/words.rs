@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_of_several_runs_have_the_extremes_of_all_and_a_median_of_medians() {
+    fn samples_of_several_runs_show_extremes_and_a_median_of_medians() {
         let extent = |min, median, max| Some(Extent { min, median: Some(median), max });
         let run = |rtt, retransmits| SocketSamples {
             samples: 1,

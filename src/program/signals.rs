@@ -65,15 +65,15 @@ impl Signals {
     fn handle(also: &[i32]) -> io::Result<(impl FnOnce() + Send + 'static + use<>, Self)> {
         // Under nohup(1), a terminal that goes away must not end the run; nor may the quit key end one in the background.
         let can_end = |signal: &i32| ![SIGHUP, SIGQUIT].contains(signal) || !is_ignored(*signal);
-        let heard: Vec<_> = [SIGINT, SIGTERM, SIGHUP].iter().chain(also).copied().filter(can_end).collect();
+        let handled: Vec<_> = [SIGINT, SIGTERM, SIGHUP].iter().chain(also).copied().filter(can_end).collect();
         // A signal while the process is quitting ends it at once. Registered first, this handler checks its flag before
         // the thread below receives the same signal and decides to quit.
         let is_quitting = Arc::<AtomicBool>::default();
-        for &signal in &heard {
+        for &signal in &handled {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&is_quitting))?;
         }
         let mut signals = signal_hook::iterator::Signals::new(
-            heard.iter().chain([&SIGQUIT].into_iter().filter(|signal| can_end(signal))),
+            handled.iter().chain([&SIGQUIT].into_iter().filter(|signal| can_end(signal))),
         )?;
         let (interrupt, before) = (Interrupt::default(), Before::default());
         let listen = {
@@ -81,7 +81,7 @@ impl Signals {
             move || {
                 let mut first: Option<(i32, Instant)> = None;
                 for signal in signals.forever() {
-                    if signal == SIGQUIT && !heard.contains(&SIGQUIT) {
+                    if signal == SIGQUIT && !handled.contains(&SIGQUIT) {
                         before.work();
                         // It never returns: the signal's own action ends the process.
                         let _ = emulate_default_handler(SIGQUIT);

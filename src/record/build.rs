@@ -49,7 +49,7 @@ impl Document {
             host: Host::of(&outcome.host),
             command: outcome.known.hide_in(&plan.show.command),
             labels: labels(plan, &outcome.known),
-            experiment: plan.show.place.clone(),
+            experiment: plan.show.position.clone(),
             plan: super::Plan::of(plan, &outcome.known),
             started_at,
             duration_s,

@@ -39,7 +39,7 @@ pub(crate) mod value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Percent, Place};
+use onrush_plan::{Dialect, Percent, Position};
 use onrush_stats::Errors;
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +93,7 @@ pub struct Document {
     pub labels: BTreeMap<String, String>,
     /// The run's place in an experiment, if it is part of one; left out of sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub experiment: Option<Place>,
+    pub experiment: Option<Position>,
     /// What the run was asked to do; secrets are redacted.
     pub plan: Plan,
     /// When measuring began: RFC 3339, UTC.

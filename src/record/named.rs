@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_that_began_and_lasted_alike_are_two_if_they_received_something_else() {
+    fn runs_alike_in_time_are_two_if_they_received_different_counts() {
         let with = |completed: u64| {
             let mut document = Document { duration_s: 0.6, ..document(1..=100) };
             document.requests.completed = completed;

@@ -89,7 +89,7 @@ pub(super) fn scheduled(latencies_us: impl IntoIterator<Item = u64>) -> Document
 }
 
 #[test]
-fn with_a_schedule_both_latencies_are_there_and_what_became_of_all_that_was_due() {
+fn a_schedule_brings_both_latencies_and_an_account_of_all_due() {
     let document = scheduled(1..=98);
     let (requests, latency) = (document.requests, &document.latency);
     assert_eq!((requests.due, requests.due_before, requests.late), (Some(99), Some(1), Some(3)));
@@ -231,7 +231,7 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
 }
 
 #[test]
-fn plans_differ_in_bodies_however_long_they_are_but_not_in_the_secrets_in_them() {
+fn plans_differ_in_long_bodies_but_not_in_secrets() {
     let long = |text: &str| [&[b'x'; 5_000], text.as_bytes()].concat();
     let of = |was: Vec<u8>, is: Vec<u8>| {
         let body = |body: Vec<u8>| move |plan: &mut onrush_plan::Plan| plan.body = Some(Material::of("", body.clone()));
@@ -531,7 +531,7 @@ fn the_markdown_says_what_a_ticket_must_say() {
 }
 
 #[test]
-fn what_the_target_was_unavailable_is_in_markdown_and_in_each_row_of_the_time_line() {
+fn unavailability_is_in_markdown_and_in_each_row() {
     let mut document = scheduled([100, 300]);
     let row = document.timeline[0].clone();
     document.timeline = [0.0, 1.0, 2.0].map(|start_s| Row { start_s, ..row.clone() }).to_vec();

@@ -64,20 +64,20 @@ mod tests {
         let mut outcome = flawless(1, 1);
         outcome.totals.open_loop.get_or_insert_default().complete(100_001_000, 1_000_000, true);
         outcome.totals.rates.record(100_001);
-        let told = summary_for_script(&plan(Dialect::Wrk2, "http://h/", 1, 1, 1), &outcome);
-        assert_eq!((told.latency.min, told.latency.mean, told.latency.max), (99_968.0, 100_000.0, 99_968.0));
-        assert_eq!((told.rates.min, told.rates.mean, told.rates.max), (99_968.0, 100_000.0, 99_968.0));
+        let summary = summary_for_script(&plan(Dialect::Wrk2, "http://h/", 1, 1, 1), &outcome);
+        assert_eq!((summary.latency.min, summary.latency.mean, summary.latency.max), (99_968.0, 100_000.0, 99_968.0));
+        assert_eq!((summary.rates.min, summary.rates.mean, summary.rates.max), (99_968.0, 100_000.0, 99_968.0));
     }
 
     #[test]
-    fn with_a_schedule_a_script_is_told_the_scheduled_latencies_and_those_as_measured() {
+    fn done_gets_scheduled_and_measured_latencies() {
         for (dialect, mean_us) in [(Dialect::Native, 5_000.4), (Dialect::Wrk, 5_000.4), (Dialect::Wrk2, 5_002.0)] {
             let mut outcome = flawless(1, 1);
             outcome.totals.open_loop.get_or_insert_default().complete(5_000_400, 1_000_000, dialect == Dialect::Wrk2);
-            let told = summary_for_script(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
-            assert_eq!(told.latency.mean, mean_us, "{dialect:?}");
-            assert_eq!(told.latency.raw.map(|raw| raw.mean), Some(1_000.0));
-            assert_eq!(told.latency.scheduled.map(|scheduled| scheduled.mean), Some(mean_us));
+            let summary = summary_for_script(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
+            assert_eq!(summary.latency.mean, mean_us, "{dialect:?}");
+            assert_eq!(summary.latency.raw.map(|raw| raw.mean), Some(1_000.0));
+            assert_eq!(summary.latency.scheduled.map(|scheduled| scheduled.mean), Some(mean_us));
         }
     }
 }

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn natively_the_share_above_a_line_is_ten_values_except_above_the_maximum() {
+    fn ten_values_are_above_each_line_of_a_native_spectrum() {
         let mut completed = Distribution::new();
         completed.record_many(1_000_000, 999);
         let labels = |spectrum: &Spectrum, is_native| {

@@ -31,7 +31,7 @@ pub struct Shortage {
 }
 
 /// What to do when there are too few descriptors; it follows the reason in a message.
-pub fn way_out(connections: u32, threads: u32) -> String {
+pub fn remedy(connections: u32, threads: u32) -> String {
     let needed = needed(connections, threads);
     format!("; the run needs {needed} open files: {}", raise_files(needed))
 }

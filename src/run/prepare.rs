@@ -31,12 +31,12 @@ use super::{host, nanos, spin};
 
 /// This machine does not have one of the source addresses. Worded as in wrk-cmm.
 #[derive(Debug, Error)]
-#[error("{program}bind({address}): {reason}{way_out}")]
+#[error("{program}bind({address}): {reason}{remedy}")]
 pub struct BadSource {
     program: String,
     address: IpAddr,
     reason: String,
-    way_out: &'static str,
+    remedy: &'static str,
 }
 
 /// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose. `spares`: idle
@@ -114,8 +114,8 @@ fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
         socket::try_source(address).map_err(|errno| {
             let reason = reason(&errno.into());
             let program = if dialect.is_compat() { format!("{}: ", dialect.name()) } else { String::new() };
-            let way_out = if dialect.is_compat() { "" } else { ": 'ip address' lists the addresses of this machine" };
-            BadSource { program, address, reason, way_out }
+            let remedy = if dialect.is_compat() { "" } else { ": 'ip address' lists the addresses of this machine" };
+            BadSource { program, address, reason, remedy }
         })?;
     }
     Ok(())

@@ -22,11 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The workers of a simulated run.
 pub(super) struct Simulated {
     scenario: Box<Scenario>,
-    workers: Vec<Place>,
+    workers: Vec<WorkerHandle>,
 }
 
 /// A worker as the others see it.
-struct Place {
+struct WorkerHandle {
     link: Arc<WorkerLink>,
     /// How far it is to run.
     orders: Sender<Nanos>,
@@ -58,7 +58,7 @@ impl Simulated {
                 (Arc::clone(&worker.link), threads::builder(index, &worker), scenario.clone());
             let thread = thread.spawn(move || work(worker, scenario, ordered, &turned));
             thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?;
-            Ok(Place { link, orders, turns, state: State::Waiting })
+            Ok(WorkerHandle { link, orders, turns, state: State::Waiting })
         };
         let workers = workers.into_iter().enumerate().map(spawn).collect::<Result<_, _>>()?;
         Ok(Self { scenario: Box::new(scenario), workers })
@@ -89,7 +89,7 @@ impl Simulated {
     }
 }
 
-impl Place {
+impl WorkerHandle {
     fn advance(&mut self, until: Nanos) {
         if !matches!(self.state, State::Waiting) {
             return;
@@ -119,19 +119,19 @@ fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &S
 
 fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Option<Box<WorkerEnd>>>) {
     // A run that could not begin, or that has ended without this worker, has no use for what it might still say.
-    let tell = |end| drop(turned.send(end));
+    let hand_back = |end| drop(turned.send(end));
     let Ok(begin) = ordered.recv() else { return };
     // The runs of a search are not all alike.
     let network = scenario.network(worker.config.seed.wrapping_add(begin.0));
     let backend = Sim::new(worker.config.max_inflight, network).starting_at(begin);
     let mut engine = Box::new(worker.engine(backend).without_account());
     engine.begin(Instant::now());
-    tell(None);
+    hand_back(None);
     for until in ordered {
         engine = match engine.run_past(until) {
-            Ok(end) => return tell(Some(Box::new(end))),
+            Ok(end) => return hand_back(Some(Box::new(end))),
             Err(engine) => engine,
         };
-        tell(None);
+        hand_back(None);
     }
 }

@@ -200,7 +200,7 @@ impl Collector {
         &mut self,
         since_start: Duration,
         warm_up: Duration,
-        tell: impl FnOnce(&Progress<'_>) -> T,
+        notify: impl FnOnce(&Progress<'_>) -> T,
     ) -> T {
         self.totals += &self.recent;
         let requests = self.totals.counters.completed;
@@ -229,7 +229,7 @@ impl Collector {
         let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
         let errors = self.totals.ledger.totals().total();
         self.recent.settle();
-        let told = tell(&Progress {
+        let result = notify(&Progress {
             elapsed,
             warm_up: is_warming_up.then_some(warm_up),
             requests,
@@ -240,7 +240,7 @@ impl Collector {
             recent: &self.recent,
         });
         self.recent.clear();
-        told
+        result
     }
 
     /// The time up to which the workers have handed over, on average. A worker that has not handed over for longer is

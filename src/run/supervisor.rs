@@ -162,7 +162,7 @@ impl<'a> Supervisor<'a> {
             monitor.count_from(begins, elapsed);
         }
         if let Some(sockets) = &mut self.prepared.sockets {
-            sockets.tell(self.start + begins, |sample| sampled(observers, sample));
+            sockets.pass_on(self.start + begins, |sample| sampled(observers, sample));
         }
         self.collect();
         while let Some(second) = self.collector.finished() {
@@ -217,8 +217,9 @@ impl<'a> Supervisor<'a> {
         let elapsed = self.elapsed();
         if elapsed >= self.shown_at + SHOW {
             self.shown_at = elapsed;
-            let tell = |progress: &Progress<'_>| observers.iter_mut().for_each(|observer| observer.progress(progress));
-            self.collector.progress(elapsed, self.plan.warmup, tell);
+            let notify =
+                |progress: &Progress<'_>| observers.iter_mut().for_each(|observer| observer.progress(progress));
+            self.collector.progress(elapsed, self.plan.warmup, notify);
         }
     }
 

@@ -87,7 +87,7 @@ fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
 }
 
 #[test]
-fn a_thread_that_the_run_does_not_wait_for_is_stuck_though_it_returns_meanwhile() {
+fn a_late_thread_counts_as_stuck_even_if_it_returns() {
     let stays: fn() = || thread::sleep(Duration::from_secs(30));
     let (give, links) = mpsc::channel();
     let stuck = |give: Sender<Vec<Arc<WorkerLink>>>| {

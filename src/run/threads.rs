@@ -54,12 +54,12 @@ pub enum NotStarted {
     #[error("there is no memory left for the results; fewer threads (-t) and connections (-c) need less")]
     Memory,
     /// The backend of a thread could not be created.
-    #[error("cannot set up a thread: {}{way_out}", words(.reason))]
+    #[error("cannot set up a thread: {}{remedy}", words(.reason))]
     Backend {
         /// Why.
         reason: io::Error,
         /// What to do about it, if known.
-        way_out: String,
+        remedy: String,
     },
 }
 
@@ -100,12 +100,12 @@ impl Threads {
         failed.map_or(Ok(threads), |reason| {
             let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
             let no_memory = reason.kind() == io::ErrorKind::OutOfMemory;
-            let way_out = match () {
-                () if too_many_files => host::way_out(asked.max_inflight, asked.threads),
+            let remedy = match () {
+                () if too_many_files => host::remedy(asked.max_inflight, asked.threads),
                 () if no_memory => "; fewer threads (-t) and connections (-c) need less memory".to_owned(),
                 () => String::new(),
             };
-            Err(NotStarted::Backend { reason, way_out })
+            Err(NotStarted::Backend { reason, remedy })
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onrush_plan::{Metric, Percent, Place};
+use onrush_plan::{Metric, Percent, Position};
 
 use crate::record::{Document, NO_RESPONSE};
 
@@ -27,8 +27,8 @@ pub struct Measured {
     pub factors: Vec<(String, String)>,
     /// The number of the run among those with equal factors.
     pub run: Option<u64>,
-    /// Its place in an experiment, if it is part of one.
-    pub place: Option<Place>,
+    /// Its position in an experiment, if it is part of one.
+    pub position: Option<Position>,
     /// What was measured, as far as the document does not have it.
     pub figures: Figures,
     /// The whole document, if it is a result of onrush.
@@ -68,7 +68,7 @@ impl Measured {
             rate: None,
             factors: Vec::new(),
             run: None,
-            place: None,
+            position: None,
             figures: Figures::default(),
             document: None,
             digests: Vec::new(),
@@ -111,12 +111,12 @@ impl Measured {
 
     /// Whether its experiment marked it as failed.
     pub fn is_failed(&self) -> bool {
-        self.place.as_ref().is_some_and(|place| place.failed.is_some())
+        self.position.as_ref().is_some_and(|position| position.failed.is_some())
     }
 
     /// Why it is not compared, if so: its experiment marked it as failed, it ended early, or there was no response.
     pub fn failure(&self) -> Option<String> {
-        let failed = self.place.as_ref().and_then(|place| place.failed.clone());
+        let failed = self.position.as_ref().and_then(|position| position.failed.clone());
         let flaw = self.document.as_deref().and_then(Document::flaw);
         let is_empty = [Metric::Requests, Metric::Rate].into_iter().any(|metric| self.value(metric) == Some(0.0));
         failed.or(flaw).or_else(|| is_empty.then(|| NO_RESPONSE.to_owned()))

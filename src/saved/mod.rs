@@ -102,7 +102,7 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
         // What a result says takes precedence over its name.
         for (factor, level) in &factors {
             let factor = factor_of_experiment(factor);
-            if measured.place.is_none() && !measured.factors.iter().any(|(name, _)| *name == factor) {
+            if measured.position.is_none() && !measured.factors.iter().any(|(name, _)| *name == factor) {
                 measured.factors.push((factor, level.clone()));
             }
         }

@@ -7,15 +7,15 @@ use crate::record::{Document, Schedule};
 /// The run in a document.
 pub fn read(origin: Origin, document: Document) -> Measured {
     // The names of an experiment's files repeat its factors.
-    let name = document.experiment.as_ref().map_or(origin.name, |place| place.name.clone());
+    let name = document.experiment.as_ref().map_or(origin.name, |position| position.name.clone());
     Measured {
         url: Some(document.plan.url.clone()),
         threads: Some(document.plan.threads.into()),
         connections: Some(document.plan.connections.into()),
         rate: document.plan.schedule.as_ref().map(Schedule::asked),
         factors: factors(&document),
-        run: document.experiment.as_ref().map(|place| place.round.into()),
-        place: document.experiment.clone(),
+        run: document.experiment.as_ref().map(|position| position.round.into()),
+        position: document.experiment.clone(),
         document: Some(Box::new(document)),
         ..Measured::new(Origin { tool: "onrush", name, ..origin })
     }
@@ -23,7 +23,7 @@ pub fn read(origin: Origin, document: Document) -> Measured {
 
 /// The factors in the order of the experiment's plan, and the labels.
 fn factors(document: &Document) -> Vec<(String, String)> {
-    let levels = document.experiment.iter().flat_map(|place| &place.levels);
+    let levels = document.experiment.iter().flat_map(|position| &position.levels);
     let mut factors: Vec<(String, String)> =
         levels.map(|level| (factor_of_experiment(&level.factor), level.level.clone())).collect();
     for (key, level) in &document.labels {

@@ -128,7 +128,7 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         let bytes = if text.is_null() { &[] } else { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-        let problem = message::told(bytes);
+        let problem = message::readable(bytes);
         ffi::lua_settop(raw, LAST);
         Err(problem)
     }

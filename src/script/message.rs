@@ -5,7 +5,7 @@ const TRACE: &str = "\nstack traceback:\n";
 
 /// The raised error as text that is safe to print on a terminal. When memory runs out, LuaJIT reports neither the place
 /// nor the cause.
-pub fn told(problem: &[u8]) -> String {
+pub fn readable(problem: &[u8]) -> String {
     if problem == b"not enough memory" {
         return "the script ran out of memory; it keeps too much data in tables and strings".to_owned();
     }
@@ -76,7 +76,7 @@ mod tests {
             ("\u{85}".as_bytes(), "\\u{85}"),
         ];
         for (raised, words) in table {
-            assert_eq!(told(raised), words);
+            assert_eq!(readable(raised), words);
         }
     }
 
@@ -85,7 +85,7 @@ mod tests {
         let trace = "a.lua:1: boom\nstack traceback:\n\t[C]: in function 'error'\n\ta.lua:1: in function 'init'\n\t\
                      wrk:300: in function <wrk:290>\n\t[C]: at 0x55d0\n\t[builtin#21]: at 0x55d1";
         let shown = "a.lua:1: boom\nstack traceback:\n\t[C]: in function 'error'\n\ta.lua:1: in function 'init'";
-        assert_eq!(told(trace.as_bytes()), shown);
+        assert_eq!(readable(trace.as_bytes()), shown);
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
             ("boom: boom: 5: 5", "boom: boom: 5: 5"),
             ("", ""),
         ] {
-            assert_eq!(told(raised.as_bytes()), words);
+            assert_eq!(readable(raised.as_bytes()), words);
         }
     }
 }

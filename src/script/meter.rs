@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_calls_which_compile_the_script_say_nothing_of_those_after_them() {
+    fn the_first_calls_compile_and_are_not_extrapolated() {
         let share = estimated(10_000, |call| if call <= 3 { 15_000_000 } else { 1_000 });
         assert!((0.999..1.001).contains(&share), "{share}");
     }

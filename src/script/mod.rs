@@ -206,9 +206,9 @@ impl Script {
             return Ok(());
         }
         let arguments = statistics::arguments(self.main.lua(), summary).map_err(|error| anyhow!("{error}"))?;
-        let told = self.main.call("done", arguments);
+        let result = self.main.call("done", arguments);
         flush();
-        told
+        result
     }
 
     /// Everything that happens for one thread before the start.

@@ -67,7 +67,7 @@ impl State {
         self.ended(match result {
             // The function's own result does not matter.
             Ok((true, _)) => Ok(()),
-            Ok((false, Value::String(problem))) => Err(anyhow!(self.located(message::told(&problem.as_bytes())))),
+            Ok((false, Value::String(problem))) => Err(anyhow!(self.located(message::readable(&problem.as_bytes())))),
             Ok((false, problem)) => Err(anyhow!("{}: error: a {} value", self.path, problem.type_name())),
             Err(error) => Err(anyhow!(self.located(words(&error)))),
         })
@@ -132,8 +132,8 @@ impl Drop for Owner {
 fn words(error: &mlua::Error) -> String {
     match error {
         mlua::Error::SyntaxError { message, .. } | mlua::Error::RuntimeError(message) => {
-            message::told(message.as_bytes())
+            message::readable(message.as_bytes())
         }
-        other => message::told(other.to_string().as_bytes()),
+        other => message::readable(other.to_string().as_bytes()),
     }
 }

@@ -60,9 +60,9 @@ impl ScriptThread {
             return Ok(());
         }
         // SAFETY: no other code uses the state.
-        let told =
+        let result =
             self.timed(|| unsafe { call::tell(self.state().raw(), &Telling { response, arguments: self.arguments }) });
-        self.ended(told)
+        self.ended(result)
     }
 
     /// The text of the next requests.

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_alone_are_counted_with_when_they_came_unless_somebody_had_no_processor() {
+    fn single_requests_count_unless_somebody_had_no_processor() {
         let mut outcome = fixtures::flawless(0, 1);
         let mut alone = Alone::NONE;
         let seconds = Duration::from_secs;
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_load_can_hold_if_that_was_seen_for_long_and_nothing_speaks_against_it() {
+    fn a_search_is_hopeless_if_single_requests_stay_too_slow() {
         let search = search(Over::Rate);
         let alone = |seconds| Alone {
             responses: 9,

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_requests_are_counted_part_by_part_and_those_without_a_response_are_slow() {
+    fn slow_requests_are_counted_by_window_and_failed_ones_are_slow() {
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
         plan.schedule = Some(fixtures::schedule(100));
         let mut outcome = fixtures::flawless(0, 1);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_hopeless_once_twice_as_many_requests_are_slow_as_all_of_it_may_have() {
+    fn a_run_is_hopeless_at_twice_the_slow_requests_allowed() {
         let mut hopeless = Hopeless::of(&search(Over::Rate).objective, 1_000.0);
         let part = |slow| {
             let mut interval = second(0, 100, slow);

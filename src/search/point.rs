@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_holds_if_the_objective_does_it_is_reached_and_the_latency_does_not_rise() {
+    fn a_load_holds_if_it_is_reached_and_the_latency_is_steady() {
         let calm = [1.0, 1.2, 0.9, 1.1, 1.0];
         for (means_ms, completed, holds, fault) in [
             (calm, 2_000.0, true, None),

@@ -257,7 +257,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Prints a line about the progress of the search.
-    fn tell(&self, line: &str) {
+    fn say_progress(&self, line: &str) {
         if !self.search.plan.show.is_quiet {
             say(line);
         }
@@ -302,7 +302,7 @@ impl<'a> Runs<'a> {
             .all(|term| term.holds)
             && !errors::break_it(&self.search.objective, &outcome);
         self.look = Some(Look { connections: plan.load.connections, per_s, holds });
-        self.tell(&words::first(plan.load.connections, per_s));
+        self.say_progress(&words::first(plan.load.connections, per_s));
         self.pause(&outcome, per_s);
         let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
         self.known = (first, per_s);
@@ -328,16 +328,16 @@ impl<'a> Runs<'a> {
                 Next::End(ended) => {
                     if let Ended::Limited(_) = ended {
                         let verdict = self.runs.iter().find_map(|[_, last]| last.verdict.as_ref());
-                        verdict.iter().for_each(|verdict| self.tell(&format!("note: {verdict}")));
+                        verdict.iter().for_each(|verdict| self.say_progress(&format!("note: {verdict}")));
                     }
                     return Ok(ended);
                 }
             };
             let Some(point) = self.point(step)? else { return Ok(Ended::Signal) };
             if self.points.is_empty() {
-                self.tell(&words::headings(self.search));
+                self.say_progress(&words::headings(self.search));
             }
-            self.tell(&words::run(self.search, &point));
+            self.say_progress(&words::run(self.search, &point));
             let holds = point.holds();
             self.points.push(point);
             if holds {
@@ -476,7 +476,7 @@ impl<'a> Runs<'a> {
         let Search { budget, over, .. } = *self.search;
         let Step { load, length, .. } = step;
         if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
-            self.tell(words::GATHERED);
+            self.say_progress(words::GATHERED);
         }
         let left = budget.saturating_sub(self.elapsed() + step.ends());
         let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
@@ -562,7 +562,7 @@ impl<'a> Runs<'a> {
         match &outcome.breakdown {
             Some(Breakdown::Exit(code)) => Err(Exit(*code).into()),
             Some(Breakdown::Script(words)) => Err(anyhow!(words.clone())),
-            Some(Breakdown::Bug(thread)) => Err(anyhow!(failure::fallen(*thread))),
+            Some(Breakdown::Bug(thread)) => Err(anyhow!(failure::thread_died(*thread))),
             Some(Breakdown::Memory) => {
                 Err(Fruitless { line: words::OUT_OF_MEMORY.to_owned(), code: EXIT_NOT_STARTED }.into())
             }

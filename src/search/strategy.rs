@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_third_of_the_search_confirms_what_was_found_and_lower_loads_up_to_twice() {
+    fn a_third_of_the_search_confirms_its_result() {
         let rate = search(Over::Rate);
         let near = |confirmations: &[(u64, bool)]| {
             let narrow: Vec<_> = (0..40).map(|run| (59_800 + run * 10, run < 20)).collect();

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_with_extensions_and_trailers_end_at_the_same_byte_however_they_are_cut() {
+    fn chunked_bodies_end_at_the_same_byte_however_they_are_cut() {
         let text = b"5;a=\"b\"\r\nhello\r\n00A \r\n0123456789\r\n0;last\r\nX-T: t\r\nX-U: u\r\n\r\nGET / HTTP/1.1";
         let end = text.len() - b"GET / HTTP/1.1".len();
         for cut in 0..=end {

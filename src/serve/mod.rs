@@ -133,8 +133,8 @@ fn not_set_up(error: io::Error) -> io::Error {
 
 /// The system's words for an error, with a way out where files are too few.
 fn words(error: io::Error) -> String {
-    let way_out = if Errno::from_io_error(&error) == Some(Errno::MFILE) { MORE_FILES } else { "" };
-    format!("{}{way_out}", reason(&error))
+    let remedy = if Errno::from_io_error(&error) == Some(Errno::MFILE) { MORE_FILES } else { "" };
+    format!("{}{remedy}", reason(&error))
 }
 
 /// How there can be more open files.

@@ -449,7 +449,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn ten_thousand_pipelined_requests_to_a_client_that_reads_late_are_all_answered() {
+fn ten_thousand_pipelined_requests_of_a_late_reader_are_answered() {
     let server = server();
     let mut client = connect(&server);
     let mut writer = client.try_clone().unwrap();

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_a_closed_connection_does_not_reach_the_next_one_in_its_slot() {
+    fn stale_events_do_not_reach_the_next_connection_of_a_slot() {
         let (mut worker, address) = worker();
         listen(&worker.listener, 8).unwrap();
         let _first = TcpStream::connect(address).unwrap();

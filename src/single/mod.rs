@@ -163,8 +163,8 @@ impl Ending<'_> {
             self.wait_for_files();
             if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
                 // `done` might touch the state of a stuck thread, which must not be touched.
-                let told = guard(|| tell(plan, &outcome, &mut script)).and_then(|told| told);
-                told.unwrap_or_else(|error| self.give_up(&error));
+                let done = guard(|| call_done(plan, &outcome, &mut script)).and_then(|done| done);
+                done.unwrap_or_else(|error| self.give_up(&error));
             }
         });
         self.explain(&outcome);
@@ -210,7 +210,7 @@ impl Ending<'_> {
             }
             Some(Breakdown::Bug(thread)) => {
                 self.code = EXIT_WRONG;
-                self.said.push(format!("onrush: {}", failure::fallen(*thread)));
+                self.said.push(format!("onrush: {}", failure::thread_died(*thread)));
             }
             Some(Breakdown::Memory) => {
                 self.code = EXIT_NOT_STARTED;
@@ -289,7 +289,7 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
 }
 
 /// Calls `done` of the script with the results, if it has one.
-fn tell(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
+fn call_done(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
     if script.has_done() { script.done(&report::summary_for_script(plan, outcome)) } else { Ok(()) }
 }
 

@@ -262,7 +262,7 @@ fn only_one_has_the_settings_at_a_time() {
 }
 
 #[test]
-fn what_a_killed_process_has_left_is_restored_before_anything_is_changed_again() {
+fn leftovers_are_restored_before_the_next_change() {
     let machine = Machine::new();
     machine.killed_after(&[(SOMAXCONN, "128"), (RMEM, "1 2 3"), (SOMAXCONN, "256")]);
     let refusal = machine.loan().unwrap_err();

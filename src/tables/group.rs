@@ -24,14 +24,14 @@ pub struct Group<'a> {
 /// The groups of runs with the same key, ordered by its first field, then by the next.
 pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    let mut places: HashMap<Vec<String>, usize> = HashMap::new();
+    let mut positions: HashMap<Vec<String>, usize> = HashMap::new();
     for run in runs {
         let key: Vec<String> = fields.iter().map(|field| column::field(run, field).unwrap_or_default()).collect();
-        let place = *places.entry(key).or_insert_with_key(|key| {
+        let position = *positions.entry(key).or_insert_with_key(|key| {
             groups.push(Group { key: key.clone(), runs: Vec::new() });
             groups.len() - 1
         });
-        groups[place].runs.push((0, run));
+        groups[position].runs.push((0, run));
     }
     let order: Vec<HashMap<String, usize>> =
         (0..fields.len()).map(|index| levels(&groups, index, &fields[index]).into_iter().zip(0..).collect()).collect();
@@ -59,8 +59,8 @@ fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
 
 /// The levels of a field in the plan of the experiment that varied it, each with its index there.
 fn planned<'a>(groups: &'a [Group<'_>], field: &str) -> HashMap<&'a str, u32> {
-    let places = groups.iter().flat_map(|group| &group.runs).filter_map(|(_, run)| run.place.as_ref());
-    let levels = places.flat_map(|place| &place.levels);
+    let positions = groups.iter().flat_map(|group| &group.runs).filter_map(|(_, run)| run.position.as_ref());
+    let levels = positions.flat_map(|position| &position.levels);
     let mut planned = HashMap::new();
     for level in levels.filter(|it| factor_of_experiment(&it.factor) == field) {
         planned.entry(&level.level[..]).or_insert(level.index);

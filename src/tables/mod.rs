@@ -203,10 +203,12 @@ fn check<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Re
 
 /// The lines about runs that failed and are in no table, except those that were repeated.
 fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
-    let turn = |run: &Measured| run.place.as_ref().map(|place| (place.id.clone(), place.round, place.levels.clone()));
+    let turn = |run: &Measured| {
+        run.position.as_ref().map(|position| (position.id.clone(), position.round, position.levels.clone()))
+    };
     let is_repeated = |run: &&Measured| whole.iter().any(|other| turn(other) == turn(run));
     let words = |run: &Measured| {
-        let reason = run.place.as_ref().and_then(|place| place.failed.as_deref()).unwrap_or_default();
+        let reason = run.position.as_ref().and_then(|position| position.failed.as_deref()).unwrap_or_default();
         format!("{:?} failed and is left out: {}", run.origin.file, printable(reason))
     };
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()

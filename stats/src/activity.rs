@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_in_the_run_queue_that_is_unknown_for_a_part_is_unknown_for_the_whole() {
+    fn an_unknown_run_queue_wait_stays_unknown_in_a_sum() {
         let unknown = Activity { queued_ns: None, ..ONE };
         let sum = |parts: &[Activity]| {
             let mut sum = Activity::default();

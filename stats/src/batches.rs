@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_cover_the_true_value_as_often_as_they_say_and_are_no_wider_than_need_be() {
+    fn intervals_cover_the_true_value_as_often_as_they_claim() {
         for (correlation, figure, truth) in
             [(0.0, mean as fn(&Batch) -> f64, 1e6), (0.9, mean, 1e6), (0.0, p90, P90), (0.9, p90, P90)]
         {

@@ -282,7 +282,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_share_within_one_deviation_is_exact_up_to_the_bins_that_its_bounds_lie_in() {
+    fn the_share_within_one_deviation_is_exact_but_for_two_bins() {
         // Eight latencies of about 100 µs, closer to each other than the width of a bin.
         assert_eq!(
             of(&[100_000, 100_003, 100_005, 100_007, 100_009, 100_011, 100_013, 100_020]).share_within_stdev(),

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_are_held_by_a_gap_that_another_one_ended_until_its_queue_is_gone() {
+    fn responses_are_held_until_the_queue_of_a_gap_is_gone() {
         let mut silences = Silences::new();
         let mut held = |completions_ms: &[u64]| {
             let mut is_held = |ms: &u64| {

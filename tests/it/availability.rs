@@ -7,8 +7,8 @@ use crate::results::number;
 use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    an_outage_between_requests_counts_to_the_end_although_nothing_is_in_flight (Once);
-    an_outage_counts_from_the_first_request_due_in_it_on_any_number_of_threads (Once);
+    an_outage_counts_to_the_end_with_nothing_in_flight (Once);
+    an_outage_counts_from_the_first_request_due_in_it (Once);
     an_outage_counts_wherever_it_is_in_the_run (Once);
     what_only_holds_requests_up_counts_however_many_they_are (Once);
     an_outage_counts_whatever_queue_it_leaves (Once);
@@ -42,7 +42,7 @@ fn unavailable(document: &Value) -> (Vec<(f64, f64)>, f64) {
 }
 
 /// One request every 100 ms; the server is killed 50 ms after one.
-fn an_outage_between_requests_counts_to_the_end_although_nothing_is_in_flight(context: &Context) {
+fn an_outage_counts_to_the_end_with_nothing_in_flight(context: &Context) {
     let words = "-t1 -c1 -d10s -R 10 --fail-if unavailable>58.9% --fail-if unavailable>59.1%";
     let (output, document) =
         simulated_document(context.onrush().words(words), &(QUICK.to_owned() + &outage(4.05, 99.0)));
@@ -66,7 +66,7 @@ fn an_outage_between_requests_counts_to_the_end_although_nothing_is_in_flight(co
 }
 
 /// In eight seconds the server is away for three; the first connect after that is at most a second late.
-fn an_outage_counts_from_the_first_request_due_in_it_on_any_number_of_threads(context: &Context) {
+fn an_outage_counts_from_the_first_request_due_in_it(context: &Context) {
     let scenario = QUICK.to_owned() + &outage(2.0, 3.0);
     for (words, due) in [
         ("-t1 -c10 -R 500", 1_500),

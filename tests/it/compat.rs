@@ -25,7 +25,7 @@ cases! {
     misused_options_get_the_words_of_getopt (Once);
     the_first_word_ends_the_options_where_posix_is_asked_for (Once);
     what_is_refused_opens_no_connection (Once);
-    the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure (Once);
+    durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure (Once);
     nobody_there_is_said_in_wrks_words_and_nothing_else_is (Once);
     statuses_from_400_are_counted_and_302_is_not;
     a_late_answer_is_a_request_and_a_timeout_but_no_latency (Once);
@@ -221,7 +221,7 @@ fn what_is_refused_opens_no_connection(context: &Context) {
     assert_eq!(counts(server.address()).connections, 0);
 }
 
-fn the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure(context: &Context) {
+fn durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure(context: &Context) {
     for (typed, shown) in DURATIONS {
         let output = interrupted(context.called("wrk").words("-t1 -c1 -d").word(typed));
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{typed}: {output:?}");

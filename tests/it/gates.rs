@@ -6,7 +6,7 @@ use crate::simulation::{simulate, simulated_document};
 cases! {
     a_broken_gate_is_named_with_its_value_and_exits_with_3 (Once);
     a_gate_that_holds_nothing_against_a_run_is_silent (Once);
-    a_percentile_that_requests_without_a_response_leave_open_breaks_its_gate (Once);
+    a_percentile_left_open_by_missing_responses_breaks_its_gate (Once);
     a_run_that_a_signal_ended_passes_no_gate (Once);
     gates_are_cases_of_a_test_suite;
     other_failures_come_first (Once);
@@ -39,7 +39,7 @@ fn a_gate_that_holds_nothing_against_a_run_is_silent(context: &Context) {
 
 /// Of 1,000 requests every tenth is reset as soon as its response would begin. The other 900 take a millisecond, so the
 /// 89th percentile of all is the 891st value, and the 90th is unknown.
-fn a_percentile_that_requests_without_a_response_leave_open_breaks_its_gate(context: &Context) {
+fn a_percentile_left_open_by_missing_responses_breaks_its_gate(context: &Context) {
     let scratch = Scratch::new("bounds");
     let [json, suite] = ["r.json", "r.xml"].map(|name| scratch.path().join(name));
     let words = "-t1 -c20 -d5s -R200 --annotate --fail-if p89>50ms --fail-if p99>50ms --fail-if service.p99>50ms";

@@ -7,7 +7,7 @@ use crate::report::PLAIN_BYTES;
 use crate::simulation::simulate;
 
 cases! {
-    a_plain_run_prints_wrks_lines_the_percentiles_and_a_latency_that_can_be;
+    a_plain_run_prints_a_possible_latency;
     latency_adds_percentiles_by_any_of_its_spellings (Once);
     the_table_shows_the_servers_delay_and_the_rate_of_one_thread;
     a_server_of_exactly_20_ms_is_measured_exactly (Once);
@@ -19,7 +19,7 @@ cases! {
     a_bad_number_names_option_and_value (Once);
     milliseconds_and_fractions_are_times (Once);
     what_is_refused_opens_no_connection (Once);
-    the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure (Once);
+    durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure (Once);
     nobody_there_is_exit_code_2_and_no_such_host_is_1 (Once);
     statuses_from_400_are_counted_and_302_is_not;
     a_late_answer_is_a_request_and_a_timeout_and_a_latency (Once);
@@ -63,7 +63,7 @@ fn refused(program: Onrush) -> String {
     output.stderr
 }
 
-fn a_plain_run_prints_wrks_lines_the_percentiles_and_a_latency_that_can_be(context: &Context) {
+fn a_plain_run_prints_a_possible_latency(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, "/delay/5")).run();
     assert_good(&output);
@@ -192,7 +192,7 @@ fn what_is_refused_opens_no_connection(context: &Context) {
     assert_eq!(counts(server.address()).connections, 0);
 }
 
-fn the_duration_is_echoed_as_wrk_rounds_it_and_an_interrupt_is_no_failure(context: &Context) {
+fn durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure(context: &Context) {
     for (typed, shown) in DURATIONS {
         let output = interrupted(context.onrush().words("-t1 -c1 -d").word(typed));
         assert_eq!(output.code, 0, "{typed}: {output:?}");

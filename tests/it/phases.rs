@@ -16,7 +16,7 @@ use crate::tls_peers::{config, self_signed};
 use crate::tls_processes::Process;
 
 cases! {
-    a_connect_whose_first_packet_is_dropped_takes_as_long_as_its_repetition;
+    a_dropped_syn_shows_in_the_connect_time;
     phases_take_as_long_as_the_server_delays_them;
     a_handshake_takes_as_long_as_the_server_delays_it;
     tickets_of_openssl_are_no_first_byte needs "openssl";
@@ -56,7 +56,7 @@ fn assert_fits(document: &Value, connections: f64) {
 
 /// If the accept queue of a listening socket is full, Linux drops the SYN, and the client's kernel repeats it after a
 /// second.
-fn a_connect_whose_first_packet_is_dropped_takes_as_long_as_its_repetition(context: &Context) {
+fn a_dropped_syn_shows_in_the_connect_time(context: &Context) {
     let address = crowded(|mut stream| {
         let mut requests = BufReader::new(stream.try_clone()?);
         loop {

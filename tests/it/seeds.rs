@@ -9,7 +9,7 @@ use crate::harness::{Context, Onrush, Output, Served, cases, counts, finish, sig
 cases! {
     a_server_is_tuned_with_one_two_and_four_connections (Once);
     a_slow_server_is_hammered_with_four_hundred_connections;
-    two_thousand_connections_are_opened_where_a_thousand_files_are_allowed;
+    the_soft_limit_on_files_is_raised_for_two_thousand_connections;
 }
 
 /// Runs a command line; `shown` is what the report's second line says.
@@ -59,7 +59,7 @@ fn a_slow_server_is_hammered_with_four_hundred_connections(context: &Context) {
 }
 
 /// wrk opened 1,019 of them and called the others errors.
-fn two_thousand_connections_are_opened_where_a_thousand_files_are_allowed(context: &Context) {
+fn the_soft_limit_on_files_is_raised_for_two_thousand_connections(context: &Context) {
     for compat in [false, true] {
         let server = Served::start();
         let url = format!("http://{}/delay/100", server.address);

@@ -76,7 +76,7 @@ mod tests {
     const INSTALL: &str = "apt-get install --yes --no-install-recommends -o DPkg::Lock::Timeout=120 nginx policy=101\n";
 
     #[test]
-    fn services_are_denied_while_apt_get_runs_and_the_policy_is_gone_afterwards() {
+    fn services_are_denied_only_while_apt_get_runs() {
         let debian = Debian::new("plain", "");
         let (is_good, log) = debian.install();
         assert!(is_good);

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_arrived_when_their_timestamp_says_within_the_time_since_the_last_report() {
+    fn arrival_times_are_clamped_to_the_last_report() {
         let (mut arrivals, first, second) = waited();
         assert_eq!(at(&mut arrivals, 1_000_000, 100), Nanos(second.0 - 1_000_000));
         assert_eq!(at(&mut arrivals, -1, 100), second, "they are noticed by then");

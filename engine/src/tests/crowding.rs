@@ -70,7 +70,7 @@ fn where_there_is_to_be_no_connection_none_is_busy() {
 }
 
 #[test]
-fn what_became_due_while_the_worker_was_stalled_does_not_lack_connections() {
+fn a_stall_of_the_worker_is_no_lack_of_connections() {
     let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.305\nfor_s = 0.3";
     let totals = run(connections(40), 1, scenario);
     assert!(totals.open_loop.as_deref().unwrap().late > 300);

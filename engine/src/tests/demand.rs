@@ -77,7 +77,7 @@ fn levels(stages: &[(u64, u32, u32)]) -> Demand {
 }
 
 #[test]
-fn connections_are_opened_while_due_requests_wait_and_no_more_than_it_takes() {
+fn no_more_connections_are_opened_than_due_requests_need() {
     // One request per millisecond with a response after 20 ms each: that takes 20 connections.
     for (most, expected) in [(100, 20), (12, 12)] {
         let config = Config { max_inflight: most, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };

@@ -359,7 +359,7 @@ fn bytes_after_a_response_are_an_error_at_every_split() {
 }
 
 #[test]
-fn a_close_behind_an_answer_that_did_not_announce_it_fails_the_next_request() {
+fn an_unannounced_close_fails_the_next_request() {
     for size in 1..=OK.len() {
         let totals = run(pieces_then(OK.as_bytes(), size, Act::Close));
         let expected = (Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), 1);

@@ -216,7 +216,7 @@ fn one_request_fails_while_the_others_live() {
 }
 
 #[test]
-fn a_draining_connection_finishes_its_requests_and_is_replaced_without_an_error() {
+fn a_draining_connection_is_replaced_without_an_error() {
     let behaviour: Behaviour = |number, stream, _| {
         let answer = (5 * MS, frame(kind::ANSWER, stream, b""));
         if number % 10 == 0 { vec![(0, frame(kind::GOAWAY, 0, b"")), answer] } else { vec![answer] }
@@ -307,28 +307,28 @@ fn a_first_byte_counts_before_its_frame_is_whole() {
     assert_eq!((phases.ttfb.min(), phases.ttlb.max()), (Some(5 * MS), Some(4 * MS)));
 }
 
-/// The responses that a script was told: their heads and bodies.
-type Told = Rc<RefCell<Vec<(String, String)>>>;
+/// The responses that a script received: their heads and bodies.
+type Received = Rc<RefCell<Vec<(String, String)>>>;
 
 /// The same job, with a script that reads heads and bodies.
-fn heard(job: Job) -> (Job, Told) {
-    let told = Told::default();
-    let sink = Rc::clone(&told);
+fn receiving(job: Job) -> (Job, Received) {
+    let received = Received::default();
+    let sink = Rc::clone(&received);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let call: Hear = Box::new(move |answer| {
+    let call: HandleResponse = Box::new(move |answer| {
         sink.borrow_mut().push((text(answer.head), text(answer.body)));
         Ok(())
     });
     let response = Some(OnResponse { headers: true, body: true, call });
-    (Job { callbacks: Callbacks { response, ..Callbacks::default() }, ..job }, told)
+    (Job { callbacks: Callbacks { response, ..Callbacks::default() }, ..job }, received)
 }
 
 #[test]
 fn a_script_hears_each_of_interleaved_bodies_whole() {
-    let (job, told) = heard(second(2));
+    let (job, received) = receiving(second(2));
     run_against(streams(2, 2), job, &[], interleaved);
     let said = |head: &str, body: &str| (head.to_owned(), body.to_owned());
-    assert_eq!(*told.borrow(), [said("second", "bb"), said("first", "aaaaaaa")]);
+    assert_eq!(*received.borrow(), [said("second", "bb"), said("first", "aaaaaaa")]);
 }
 
 #[test]
@@ -345,10 +345,10 @@ fn a_stream_is_reset_inside_its_body_while_others_go_on() {
         ],
         _ => vec![],
     };
-    let (job, told) = heard(second(2));
+    let (job, received) = receiving(second(2));
     let (ran, seen) = run_against(streams(2, 2), job, &[], behaviour);
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.failed), (1, 1));
-    assert_eq!(*told.borrow(), [("second".to_owned(), "bbbb".to_owned())]);
+    assert_eq!(*received.borrow(), [("second".to_owned(), "bbbb".to_owned())]);
     assert_eq!(seen.borrow().connections, 1);
 }
 
@@ -494,7 +494,7 @@ fn connections_of_one_run_may_speak_different_protocols() {
             actions.push(Action { at: now + MS, act: Act::Send(answer) });
         }
     }
-    let heard = Rc::new(RefCell::new(Vec::new()));
+    let spoken = Rc::new(RefCell::new(Vec::new()));
     let mut count = 0;
     let make_protocol: MakeProtocol = Box::new(move |alpn| {
         assert_eq!(alpn, None, "there is no TLS to negotiate one");
@@ -502,10 +502,10 @@ fn connections_of_one_run_may_speak_different_protocols() {
         if count % 2 == 0 { Protocol::Other(Box::new(Second::new(1, 0))) } else { http1(1)(None) }
     });
     let four = Config { max_inflight: 4, ..streams(1, 40) };
-    let ran = run_job(four, Box::new(Bilingual(Rc::clone(&heard))), job(get(), make_protocol));
+    let ran = run_job(four, Box::new(Bilingual(Rc::clone(&spoken))), job(get(), make_protocol));
     assert_eq!(ran.totals.counters.completed, 40);
     assert_eq!(
-        ["http/1.1", "second"].map(|name| heard.borrow().iter().filter(|heard| **heard == name).count()),
+        ["http/1.1", "second"].map(|name| spoken.borrow().iter().filter(|protocol| **protocol == name).count()),
         [20, 20]
     );
 }

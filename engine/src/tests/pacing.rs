@@ -59,8 +59,8 @@ pub(super) fn open_loop(rules: OpenLoop) -> Config {
 pub(super) fn assert_accounted(totals: &Totals) {
     let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
     let counters = &totals.counters;
-    let fates = counters.started + open_loop.dropped + open_loop.unsent;
-    assert_eq!(open_loop.due + open_loop.carried, fates, "{counters:?}");
+    let accounted = counters.started + open_loop.dropped + open_loop.unsent;
+    assert_eq!(open_loop.due + open_loop.carried, accounted, "{counters:?}");
     assert_eq!(open_loop.lateness.count(), counters.started);
     assert_eq!(open_loop.scheduled.count(), counters.completed);
     let unanswered = counters.abandoned + counters.open_at_end + open_loop.dropped + open_loop.unsent;
@@ -336,7 +336,7 @@ fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
 }
 
 #[test]
-fn late_requests_are_made_up_for_as_fast_as_possible_unless_somebody_asks_for_less() {
+fn late_requests_catch_up_at_full_speed_by_default() {
     let asked = asked_after_a_stall(None);
     // Those due in the stall leave a millisecond apart, and so do five more that became due meanwhile.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(499 + k))).collect();
@@ -344,7 +344,7 @@ fn late_requests_are_made_up_for_as_fast_as_possible_unless_somebody_asks_for_le
 }
 
 #[test]
-fn after_a_stall_the_schedule_is_carried_out_so_much_faster_and_then_as_before() {
+fn after_a_stall_the_schedule_runs_faster_until_it_caught_up() {
     let asked = asked_after_a_stall(Some(CatchUp::DOUBLE));
     // After the request that was due at 10 ms and left at 500 ms, one every 5 ms: caught up at 990 ms.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(495 + 5 * k))).collect();
@@ -425,7 +425,7 @@ fn an_answer_that_ends_with_its_connection_is_gathered_once() {
 }
 
 #[test]
-fn slices_begin_with_the_schedule_and_hold_while_late_requests_are_made_up_for() {
+fn slices_hold_while_late_requests_catch_up() {
     let mut pacer = Scheduled::new(dues(MS, Span::default()), Some(CatchUp::DOUBLE), 4 * MS);
     let begin = Nanos(7 * MS);
     pacer.begin(begin);

@@ -11,9 +11,9 @@ use crate::backend::sim::Scenario;
 use crate::backend::thread_cpu_ns;
 
 /// Status, length of head, of trailers and of body, latency.
-type Told = (u16, usize, usize, usize, u64);
+type Received = (u16, usize, usize, usize, u64);
 
-/// A script that sends batches of the given sizes and records what it was told.
+/// A script that sends batches of the given sizes and records the responses.
 #[derive(Clone, Default)]
 pub struct Script {
     wants: Wants,
@@ -26,7 +26,7 @@ pub struct Script {
     fails_at: Option<usize>,
     address: Option<SocketAddr>,
     written: usize,
-    told: Arc<Mutex<Vec<Told>>>,
+    received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Script {
@@ -62,9 +62,9 @@ impl Script {
         Ok(true)
     }
 
-    fn hear(&self, response: &Response<'_>) {
+    fn record(&self, response: &Response<'_>) {
         let lengths = (response.head.len(), response.trailers.len(), response.body.len());
-        self.told.lock().unwrap().push((response.status, lengths.0, lengths.1, lengths.2, response.latency_ns));
+        self.received.lock().unwrap().push((response.status, lengths.0, lengths.1, lengths.2, response.latency_ns));
     }
 
     /// The job with all callbacks that the script wants.
@@ -76,13 +76,13 @@ impl Script {
             headers: wants.headers,
             body: wants.body,
             call: Box::new(move |response| {
-                of_response.borrow().hear(response);
+                of_response.borrow().record(response);
                 Ok(())
             }),
         });
         let is_stopped = move || {
             let script = of_end.borrow();
-            script.stops_at.is_some_and(|count| script.told.lock().unwrap().len() >= count)
+            script.stops_at.is_some_and(|count| script.received.lock().unwrap().len() >= count)
         };
         let callbacks = Callbacks {
             response,
@@ -174,7 +174,7 @@ fn a_pause_precedes_every_batch_and_counts_into_no_latency() {
 }
 
 #[test]
-fn a_server_that_closes_during_pauses_gets_a_new_connection_that_pauses_too() {
+fn a_connection_closed_in_a_pause_is_replaced_and_pauses_too() {
     let wants = Wants { delay: true, ..Wants::default() };
     let scenario = "connect_us = 0.0\nclose = true\n\
                     answer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
@@ -221,9 +221,9 @@ fn a_script_sees_of_responses_what_it_wants_to_see() {
         let script = Script { wants: Wants { response: true, headers, body, ..Wants::default() }, ..Script::default() };
         let two = Config { requests: Some(2), duration_ns: None, ..config() };
         let ran = run_script(two, scenario, script.clone());
-        let told = script.told.lock().unwrap();
-        assert_eq!(told.len(), 2);
-        for &(status, head, trailers, body, latency_ns) in told.iter() {
+        let received = script.received.lock().unwrap();
+        assert_eq!(received.len(), 2);
+        for &(status, head, trailers, body, latency_ns) in received.iter() {
             assert_eq!((status, head, trailers, body), (201, lengths.0, 0, lengths.1));
             assert!(latency_ns >= ran.totals.latency.min().unwrap());
         }
@@ -241,11 +241,11 @@ fn bodies_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
         let script = Script { wants, ..Script::default() };
         let many = Config { max_inflight: connections, requests: Some(40), duration_ns: None, ..config() };
         let ran = run_script_under(control, many, &scenario, script.clone());
-        let told = script.told.lock().unwrap();
-        assert_eq!((ran.totals.counters.completed, told.len()), (40, 40));
-        let cut = told.iter().filter(|told| told.3 < 4000).count();
+        let received = script.received.lock().unwrap();
+        assert_eq!((ran.totals.counters.completed, received.len()), (40, 40));
+        let cut = received.iter().filter(|response| response.3 < 4000).count();
         assert_eq!(ran.totals.counters.cut_bodies, cut as u64);
-        assert_eq!(cut > 0, are_cut, "{connections} connections and {bytes} bytes: {told:?}");
+        assert_eq!(cut > 0, are_cut, "{connections} connections and {bytes} bytes: {received:?}");
     }
 }
 

@@ -55,7 +55,7 @@ fn a_run_ends_where_the_generator_was_stalled_over_its_end() {
 }
 
 #[test]
-fn nothing_after_the_end_counts_for_who_was_stalled_again_while_catching_up() {
+fn nothing_after_the_end_counts_after_a_second_stall() {
     // Stalled from 0.2 s to 0.5 s, and again immediately until 2 s; a response that arrives then took longer than the
     // run.
     let twice = "connect_us = 0.0\nlatency_us = 900000.0\n[[generator_stall]]\nfrom_s = 0.2\nfor_s = 0.3\n\

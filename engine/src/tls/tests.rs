@@ -216,7 +216,7 @@ const HANDSHAKE: u8 = 22;
 const DATA: u8 = 23;
 
 #[test]
-fn whatever_breaks_off_inside_a_message_ends_the_connection_and_nothing_else() {
+fn a_broken_message_ends_only_its_connection() {
     let half = (HANDSHAKE, &[4, 0, 0, 9, 1, 2][..]);
     let tables: [&[(u8, &[u8])]; 5] = [
         &[half, (DATA, b"HTTP/1.1 200 OK\r\n\r\n")],

@@ -9,7 +9,7 @@ fn levels(stages: &[(u64, u32, u32)]) -> Levels {
 }
 
 #[test]
-fn a_stage_has_the_connections_of_its_two_ends_or_of_the_part_of_it_that_there_was() {
+fn a_stage_has_the_connections_of_the_part_that_ran() {
     let s = Duration::from_secs;
     let stages = vec![Level { length: s(4), from: 2, to: 2 }, Level { length: s(10), from: 2, to: 12 }];
     let levels = Levels { stages, part: Part::WHOLE };

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_those_of_the_text_and_apart_and_include_an_escape_that_is_cut_off() {
+    fn places_are_disjoint_and_include_a_cut_escape() {
         let find = |bytes: &[u8]| {
             let of = |what: &[u8]| memchr::memmem::find_iter(bytes, what).map(|at| at..at + what.len()).collect();
             [b"ab".as_slice(), b"bc", b"x"].into_iter().flat_map(|what| -> Vec<_> { of(what) }).collect()

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_like_the_one_before_says_the_same_and_one_that_differs_what_it_says() {
+    fn a_remembered_head_is_read_like_a_new_one() {
         let mut collector = Collector::default();
         let ok = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello";
         let other = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nHello!";

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_request_says_that_it_is_one_and_nothing_else_about_the_connection() {
+    fn a_last_request_closes_and_says_nothing_else_of_the_connection() {
         let table: [(&str, Option<&str>); 5] = [
             ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Some("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")),
             ("\r\nGET / HTTP/1.1\r\n\r\n", Some("\r\nGET / HTTP/1.1\r\nConnection: close\r\n\r\n")),

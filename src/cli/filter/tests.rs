@@ -29,7 +29,7 @@ fn every_word_for_a_comparison_is_known_and_equality_needs_none() {
 }
 
 #[test]
-fn words_are_joined_from_left_to_right_and_the_states_first_hold_for_all_of_it() {
+fn filters_join_from_left_to_right_after_the_states() {
     let at = |number| port(End::Local, Comparison::Equal, number);
     let not = |filter| Filter::Not(Box::new(filter));
     let (all, any) = (Filter::All, Filter::Any);

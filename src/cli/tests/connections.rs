@@ -39,7 +39,7 @@ fn stages_of_connections_are_steps_and_ramps_and_the_run_lasts_as_long() {
 }
 
 #[test]
-fn stages_of_connections_that_are_none_are_refused_with_what_would_be_right() {
+fn invalid_connection_stages_are_refused_with_a_correction() {
     let shape = "a stage is a length, a colon and a number of connections; try 30s:10..200";
     let commas = "a stage is missing before or after a comma; try c=10s:10,30s:10..200";
     for (typed, shown, reason) in [

@@ -104,7 +104,7 @@ fn stages_that_are_none_are_refused_with_what_would_be_right() {
 }
 
 #[test]
-fn what_says_when_requests_are_sent_is_not_said_twice_and_not_without_a_rate() {
+fn pacing_options_need_a_rate_and_do_not_repeat_each_other() {
     for (options, expected) in [
         ("-R 1 --stages 1s:1", "--rate and --stages: both set the rate; leave one of the two out"),
         ("-d 1 --stages 1s:1", "--duration and --stages: the run lasts as long as its stages; leave --duration out"),

@@ -176,7 +176,7 @@ fn fewer_connections(plan: &Plan, outcome: &Outcome) -> Option<Note> {
         opened,
         asked,
         shortage: outcome.descriptors.filter(|_| is_full || ran_out_of_files(outcome)),
-        foretold: room == Some(opened),
+        announced: room == Some(opened),
         failures,
         staged: plan.levels.is_some(),
     })

@@ -19,8 +19,8 @@ enum Weight {
 
 impl Note {
     /// Whether it was said before the run, so that only files need it.
-    pub fn is_foretold(&self) -> bool {
-        matches!(self, Self::FewerConnections { foretold: true, .. })
+    pub fn was_announced(&self) -> bool {
+        matches!(self, Self::FewerConnections { announced: true, .. })
     }
 
     fn weight(&self) -> Weight {
@@ -105,7 +105,7 @@ pub(super) fn in_order(mut notes: Vec<Note>) -> Vec<Note> {
 /// requested. Without `all`, notes beyond a few lines are only counted.
 pub fn lines(notes: &[Note], all: bool, colour: bool) -> String {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
-    let notes: Vec<&Note> = notes.iter().filter(|note| !note.is_foretold()).collect();
+    let notes: Vec<&Note> = notes.iter().filter(|note| !note.was_announced()).collect();
     let shown = if all { notes.len() } else { fitting(&notes) };
     let mut lines = String::new();
     for note in &notes[..shown] {

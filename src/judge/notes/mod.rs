@@ -84,7 +84,7 @@ pub enum Note {
         /// The limit on open files, if that was the reason.
         shortage: Option<Shortage>,
         /// Whether exactly that was said before the run.
-        foretold: bool,
+        announced: bool,
         /// Whether connection attempts failed; each kind of failure then has its own note.
         failures: bool,
         /// Whether stages determine the number of connections.

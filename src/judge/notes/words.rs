@@ -63,12 +63,12 @@ impl fmt::Display for Note {
             Self::Failure(failure) => write!(f, "{failure}"),
             Self::Lost(lost) => {
                 let share = share_of(lost.total(), lost.started, "request");
-                write!(f, "{share} got no complete response: {}", lost.fates(None))
+                write!(f, "{share} got no complete response: {}", lost.endings(None))
             }
             Self::NothingSent(why) => f.write_str(nothing_sent_line(*why)),
             Self::NothingAnswered(lost) if lost.started > 1 => f.write_str(&nothing_answered_line(lost)),
             Self::NothingAnswered(lost) | Self::NoAnswer(lost) => {
-                write!(f, "the request got no complete response: {}", lost.fates(Some("it")))
+                write!(f, "the request got no complete response: {}", lost.endings(Some("it")))
             }
             Self::Silences { longest, count, elapsed_ns } => {
                 write!(f, "no response {}", times_line(longest, *count, *elapsed_ns))
@@ -102,13 +102,13 @@ impl fmt::Display for Note {
 impl Lost {
     /// What became of them, each with its number unless `who` they all are; and where it is known, after how long those
     /// ended that did not fail.
-    fn fates(&self, who: Option<&str>) -> String {
+    fn endings(&self, who: Option<&str>) -> String {
         let who = |count: u64| who.map_or_else(|| thousands(count), str::to_owned);
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));
         let others = [(self.abandoned, "abandoned"), (self.open, "still in flight at the end")];
         let others = others.into_iter().filter(|&(count, _)| count > 0);
         let others: Vec<String> =
-            others.map(|(count, fate)| format!("{} {} {fate}", who(count), were(count))).collect();
+            others.map(|(count, ending)| format!("{} {} {ending}", who(count), were(count))).collect();
         let others = (!others.is_empty()).then(|| listed(&others) + &self.ages());
         failed.into_iter().chain(others).collect::<Vec<_>>().join("; ")
     }
@@ -128,8 +128,8 @@ impl Lost {
 
 fn nothing_answered_line(lost: &Lost) -> String {
     let is_alike = [lost.failed, lost.abandoned, lost.open].contains(&lost.started);
-    let fates = lost.fates(is_alike.then_some("all"));
-    format!("none of the {} got a complete response: {fates}", counted(lost.started, "request"))
+    let endings = lost.endings(is_alike.then_some("all"));
+    format!("none of the {} got a complete response: {endings}", counted(lost.started, "request"))
 }
 
 /// The verb for this number of things.

@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Result<Outline, Wrong> {
         Wrong { line, words: error.message().trim().replace('\n', ", ") }
     })?;
     let root = Table { text, name: "", table: root.get_ref() };
-    root.knows(&[
+    root.has_only(&[
         "name", "rounds", "order", "seed", "retry", "baseline", "attach", "run", "factor", "target", "hooks", "made",
     ])?;
     let factors = root.tables("factor")?;
@@ -65,7 +65,7 @@ fn run(root: &Table<'_>) -> Result<Options, Wrong> {
 }
 
 fn factor(table: &Table<'_>) -> Result<OutlineFactor, Wrong> {
-    table.knows(&["name", "levels"])?;
+    table.has_only(&["name", "levels"])?;
     let name = table.string("name")?.filter(|name| !name.is_empty());
     let Some(name) = name else {
         return Err(table.wrong("a factor needs a name, such as name = \"connections\""));
@@ -92,7 +92,7 @@ fn factor(table: &Table<'_>) -> Result<OutlineFactor, Wrong> {
 }
 
 fn server(table: &Table<'_>) -> Result<OutlineServer, Wrong> {
-    table.knows(&["command", "ready", "timeout"])?;
+    table.has_only(&["command", "ready", "timeout"])?;
     Ok(OutlineServer {
         command: table.string("command")?,
         ready: table.string("ready")?,
@@ -101,7 +101,7 @@ fn server(table: &Table<'_>) -> Result<OutlineServer, Wrong> {
 }
 
 fn hooks(table: &Table<'_>) -> Result<Hooks, Wrong> {
-    table.knows(&["before_point", "after_point", "before_run", "after_run", "timeout", "on_error"])?;
+    table.has_only(&["before_point", "after_point", "before_run", "after_run", "timeout", "on_error"])?;
     let usual = Hooks::default();
     Ok(Hooks {
         before_point: table.string("before_point")?,
@@ -122,7 +122,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// Refuses every key but these.
-    fn knows(&self, known: &[&str]) -> Result<(), Wrong> {
+    fn has_only(&self, known: &[&str]) -> Result<(), Wrong> {
         let Some(key) = self.table.keys().find(|key| !known.contains(&&**key.get_ref())) else { return Ok(()) };
         let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
         let hint =

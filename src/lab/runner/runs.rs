@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::anyhow;
 use onrush_plan::experiment::{Experiment, Point};
 use onrush_plan::secrets::Known;
-use onrush_plan::{Place, PlacedLevel, Plan};
+use onrush_plan::{FactorLevel, Plan, Position};
 
 use super::super::{Folder, TARGETS, Turn, words};
 use super::around::{Around, When};
@@ -32,7 +32,7 @@ pub(super) struct Runs<'a> {
     around: Around<'a>,
     sum: Sum,
     /// Points whose notes have been printed.
-    told: BTreeSet<usize>,
+    noted: BTreeSet<usize>,
     /// Whether every run has a line, and not only what went wrong.
     is_verbose: bool,
 }
@@ -80,7 +80,7 @@ impl<'a> Runs<'a> {
             interrupt,
             around,
             sum: Sum::default(),
-            told: BTreeSet::new(),
+            noted: BTreeSet::new(),
             is_verbose,
         }
     }
@@ -99,9 +99,9 @@ impl<'a> Runs<'a> {
     pub fn all(&mut self, turns: &[Turn]) -> anyhow::Result<()> {
         self.log("begun")?;
         let mut left = Vec::new();
-        for (position, turn) in turns.iter().enumerate() {
+        for (before, turn) in turns.iter().enumerate() {
             if !self.is_taken(turn)? {
-                left.push((position, turn));
+                left.push((before, turn));
             }
         }
         if left.is_empty() {
@@ -114,9 +114,9 @@ impl<'a> Runs<'a> {
         if !self.preflight(&points)? {
             return Ok(());
         }
-        for (position, turn) in left {
+        for (before, turn) in left {
             self.sum.is_interrupted |= self.interrupt.is_asked();
-            if self.sum.is_interrupted || !self.turn(position, *turn)? {
+            if self.sum.is_interrupted || !self.turn(before, *turn)? {
                 break;
             }
         }
@@ -131,8 +131,9 @@ impl<'a> Runs<'a> {
             return Ok(false);
         }
         let is_it = |document: &Document| {
-            document.experiment.as_ref().is_some_and(|place| {
-                (place.id.as_str(), place.point, place.round) == (&self.id, turn.point as u32 + 1, turn.round + 1)
+            document.experiment.as_ref().is_some_and(|position| {
+                (position.id.as_str(), position.point, position.round)
+                    == (&self.id, turn.point as u32 + 1, turn.round + 1)
             })
         };
         let path = self.folder.here()?.join(&name);
@@ -206,11 +207,11 @@ impl<'a> Runs<'a> {
     }
 
     /// Makes one run, with its retries; returns whether the experiment continues.
-    fn turn(&mut self, position: usize, turn: Turn) -> anyhow::Result<bool> {
+    fn turn(&mut self, before: usize, turn: Turn) -> anyhow::Result<bool> {
         let point = &self.experiment.points[turn.point];
         for attempt in 0..=self.experiment.retries {
             self.around.is_fatal = false;
-            let Attempt { ended, document, doubts } = self.attempt(position, turn);
+            let Attempt { ended, document, doubts } = self.attempt(before, turn);
             let (kind, line) = match &ended {
                 Ended::Measured => (None, document.as_deref().map_or(String::new(), words::measured)),
                 Ended::Interrupted => (Some("interrupted"), "interrupted".to_owned()),
@@ -219,7 +220,7 @@ impl<'a> Runs<'a> {
                 }
                 Ended::Failed(reason) => (Some("failed"), format!("failed: {reason}")),
             };
-            let line = format!("{}: {line}", words::run(self.experiment, point, turn, position as u64 + 1));
+            let line = format!("{}: {line}", words::run(self.experiment, point, turn, before as u64 + 1));
             let is_wrong = match (&ended, &document) {
                 (Ended::Measured, Some(document)) => self.judge(document),
                 _ => true,
@@ -235,7 +236,7 @@ impl<'a> Runs<'a> {
             match ended {
                 Ended::Measured => {
                     self.sum.measured += 1;
-                    self.tell(turn.point, document.as_deref(), doubts);
+                    self.print_notes(turn.point, document.as_deref(), doubts);
                     return Ok(!self.must_stop());
                 }
                 Ended::Interrupted => {
@@ -275,10 +276,10 @@ impl<'a> Runs<'a> {
 
     /// Prints the notes of the first run of a point, or only those that put it in doubt; its other runs have much the
     /// same ones.
-    fn tell(&mut self, point: usize, document: Option<&Document>, doubts: usize) {
+    fn print_notes(&mut self, point: usize, document: Option<&Document>, doubts: usize) {
         const NOTES: usize = 3;
         let most = if self.is_verbose { NOTES } else { doubts.min(NOTES) };
-        if let Some(document) = document.filter(|_| self.told.insert(point)) {
+        if let Some(document) = document.filter(|_| self.noted.insert(point)) {
             let words = self.experiment.words(&self.experiment.points[point]);
             let words = if words.is_empty() { words } else { format!("{words}: ") };
             document.notes.iter().take(most).for_each(|note| say(&format!("note: {words}{note}")));
@@ -292,7 +293,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    fn attempt(&mut self, position: usize, turn: Turn) -> Attempt {
+    fn attempt(&mut self, before: usize, turn: Turn) -> Attempt {
         let Self { experiment, folder, interrupt, around, .. } = self;
         let point = &experiment.points[turn.point];
         let set_up = around.enter(turn.point, turn.round, folder, interrupt);
@@ -300,20 +301,20 @@ impl<'a> Runs<'a> {
             return Attempt::none(reason, interrupt);
         }
         let mut plan = point.plan.clone();
-        plan.show.place = Some(self.place(position, turn));
+        plan.show.position = Some(self.position(before, turn));
         if let Some(sockets) = &mut plan.show.sockets {
             sockets.output = self.folder.path().join(samples(&format!("{}-{}", point.file, turn.round + 1)));
         }
         plan.way.socket.reads_sizes = !point.settings.is_empty();
-        let progress = format!("run {} of {}: ", position + 1, self.experiment.runs());
+        let progress = format!("run {} of {}: ", before + 1, self.experiment.runs());
         let Ran { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
         let ended = self.around.target_end();
         // Run even after a signal: it ends what `before_run` has begun.
         let after = self.around.hook(When::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_asked(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
-        if let Some(place) = document.as_mut().and_then(|document| document.experiment.as_mut()) {
-            place.failed = reason.clone();
+        if let Some(position) = document.as_mut().and_then(|document| document.experiment.as_mut()) {
+            position.failed = reason.clone();
         }
         let ended = match reason {
             _ if is_interrupted => Ended::Interrupted,
@@ -324,21 +325,21 @@ impl<'a> Runs<'a> {
     }
 
     /// The place of a run in the experiment.
-    fn place(&self, position: usize, turn: Turn) -> Place {
+    fn position(&self, before: usize, turn: Turn) -> Position {
         let Experiment { name, order, rounds, factors, points, .. } = self.experiment;
-        let level = |(factor, &level): (&onrush_plan::experiment::Factor, &usize)| PlacedLevel {
+        let level = |(factor, &level): (&onrush_plan::experiment::Factor, &usize)| FactorLevel {
             factor: factor.name.clone(),
             level: factor.levels[level].shown.clone(),
             index: level as u32 + 1,
             baseline: level == factor.baseline,
         };
-        Place {
+        Position {
             name: name.clone(),
             id: self.id.clone(),
             order: *order,
             rounds: *rounds,
             round: turn.round + 1,
-            position: position as u32,
+            before: before as u32,
             point: turn.point as u32 + 1,
             levels: factors.iter().zip(&points[turn.point].levels).map(level).collect(),
             failed: None,

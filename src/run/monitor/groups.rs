@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_narrowest_limit_above_a_process_counts_and_one_of_several_processes_once() {
+    fn the_narrowest_limit_counts_once_for_all_its_processes() {
         let root = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = root.path().join(path);

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_found_with_the_process_that_inherited_it_but_not_with_this_one() {
+    fn a_socket_is_held_by_the_process_that_inherited_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let link = format!("/proc/self/fd/{}", listener.as_raw_fd());
         let inodes = || HashSet::from([inode(&fs::read_link(&link).unwrap()).unwrap()]);

@@ -13,7 +13,7 @@ use crate::run::spin;
 
 /// Where the load goes on this machine.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum LocalTarget {
     /// To these addresses.
     Tcp(Vec<SocketAddr>),
     /// To a Unix socket, by its names.
@@ -31,7 +31,7 @@ pub struct Listener {
     pub v6: bool,
 }
 
-impl Place {
+impl LocalTarget {
     /// Where connections to these addresses or to a Unix socket go, if that is on this machine. Connections through a
     /// proxy go to the proxy.
     pub fn of(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {

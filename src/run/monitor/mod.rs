@@ -24,7 +24,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 pub(super) use holders::sockets_of;
-use listeners::Place;
+use listeners::LocalTarget;
 use machine::Machine;
 use poller::Poller;
 pub use unseen::Unseen;
@@ -79,7 +79,7 @@ impl Monitor {
         // Read now: a queue may overflow in the first millisecond.
         let before = plan.warmup.is_zero().then(Machine::read);
         let (found, has_found) = mpsc::channel();
-        let work = move || Poller::new(Place::of(unix, addresses), before).watch(&heard, found);
+        let work = move || Poller::new(LocalTarget::of(unix, addresses), before).watch(&heard, found);
         let thread = thread::Builder::new().name("monitor".to_owned()).spawn(work).ok()?;
         Some(Self { orders, thread: Some(thread), has_found, counts_from: None })
     }

@@ -10,7 +10,7 @@ use onrush_engine::backend::{monotonic_ns, thread_cpu_ns};
 use super::connections::Connections;
 use super::groups::Groups;
 use super::holders::Holders;
-use super::listeners::{Listener, Place};
+use super::listeners::{Listener, LocalTarget};
 use super::machine::Machine;
 use super::processes::Processes;
 use super::{Orders, Seen, Unseen};
@@ -32,7 +32,7 @@ const LAST_SEARCH: Duration = Duration::from_millis(3);
 
 /// The monitor's thread, which looks at the target from time to time.
 pub(super) struct Poller {
-    place: Option<Place>,
+    place: Option<LocalTarget>,
     listeners: Result<Vec<Listener>, Unseen>,
     /// The longest queue that was seen, and its limit.
     queue: Option<(u32, u32)>,
@@ -50,7 +50,7 @@ pub(super) struct Poller {
 
 impl Poller {
     /// Creates a poller of the target at a place, or only of the machine; `before` is a reading taken before the run.
-    pub fn new(place: Option<Place>, before: Option<Machine>) -> Self {
+    pub fn new(place: Option<LocalTarget>, before: Option<Machine>) -> Self {
         let mut own_group = Groups::default();
         own_group.add("self");
         Self {
@@ -78,8 +78,8 @@ impl Poller {
         loop {
             let cpu_ns = thread_cpu_ns();
             match orders.restarts.load(Ordering::Relaxed) {
-                told if told != restarts => {
-                    restarts = told;
+                asked if asked != restarts => {
+                    restarts = asked;
                     self.restart();
                 }
                 _ if looks % LOOKS_PER_ROUND == 0 => self.look_around(SEARCH),
@@ -121,7 +121,7 @@ impl Poller {
         let listeners = self.listeners.as_deref().unwrap_or_default();
         let longest = listeners.iter().filter_map(|listener| listener.queue).max();
         self.queue = self.queue.max(longest);
-        if let Place::Tcp(addresses) = place {
+        if let LocalTarget::Tcp(addresses) = place {
             let families: BTreeSet<bool> = listeners.iter().map(|listener| listener.v6).collect();
             let families: Vec<bool> = families.into_iter().collect();
             let looked = self.connections.look(addresses, &families, monotonic_ns() / 1_000);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     /// A poller of this address that has found what is there, and counts from now on.
-    fn watching(place: Option<Place>) -> Poller {
+    fn watching(place: Option<LocalTarget>) -> Poller {
         let mut poller = Poller::new(place, None);
         poller.look();
         poller.search(&|| false);
@@ -299,8 +299,8 @@ mod tests {
         poller
     }
 
-    fn at(address: SocketAddr) -> Option<Place> {
-        Place::of(None, Addresses(vec![address]))
+    fn at(address: SocketAddr) -> Option<LocalTarget> {
+        LocalTarget::of(None, Addresses(vec![address]))
     }
 
     #[test]
@@ -377,7 +377,7 @@ mod tests {
     fn the_target_at_a_unix_socket_is_seen() {
         let path = std::env::temp_dir().join(format!("onrush-monitor-{}", std::process::id()));
         let mut shell = Target::start(UnixListener::bind(&path).unwrap(), "next");
-        let target = watching(Place::of(Some(path.clone()), Addresses(Vec::new()))).end(LONG).target.unwrap();
+        let target = watching(LocalTarget::of(Some(path.clone()), Addresses(Vec::new()))).end(LONG).target.unwrap();
         assert_eq!((target.name.as_str(), target.processes), ("sh", 1), "{target:?}");
         shell.end();
         std::fs::remove_file(path).unwrap();

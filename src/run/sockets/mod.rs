@@ -104,7 +104,7 @@ impl SocketSampler {
     }
 
     /// Passes the samples since the last call on; measuring begins at `begins`.
-    pub fn tell(&mut self, begins: Instant, mut pass: impl FnMut(&Sample)) {
+    pub fn pass_on(&mut self, begins: Instant, mut pass: impl FnMut(&Sample)) {
         for mut sample in self.samples.try_iter() {
             let since = sample.at.saturating_duration_since(begins).as_secs_f64();
             sample.at_s = since - begins.saturating_duration_since(sample.at).as_secs_f64();
@@ -118,7 +118,7 @@ impl SocketSampler {
         self.dismiss();
         // What a thread sent before it panicked is kept.
         self.thread.take().map(JoinHandle::join);
-        self.tell(begins, pass);
+        self.pass_on(begins, pass);
         std::mem::take(&mut self.summary).end()
     }
 

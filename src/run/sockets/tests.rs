@@ -96,7 +96,7 @@ fn no_name_is_there_twice() {
 }
 
 #[test]
-fn too_many_sockets_are_the_same_ones_in_every_sample_and_the_rest_are_counted() {
+fn of_too_many_sockets_the_same_ones_are_sampled() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let clients: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -147,7 +147,7 @@ fn body(cookie: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn what_counts_of_a_socket_counts_from_the_sample_before_in_the_warm_up_too() {
+fn counts_of_a_socket_begin_with_the_sample_before() {
     let reading = |cookie: u32, retransmits: u32, rtt_us: u32| {
         let mut info = [0; 104];
         info[68..72].copy_from_slice(&rtt_us.to_ne_bytes());

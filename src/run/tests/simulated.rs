@@ -71,7 +71,7 @@ fn ms(ms: u64) -> Duration {
 }
 
 #[test]
-fn a_run_takes_the_time_of_its_clock_and_the_next_one_begins_where_it_ended() {
+fn a_run_begins_where_the_clock_of_the_last_one_ended() {
     let mut clock = virtual_clock();
     let began = clock.now();
     let (first, _) = simulate("-t2 -c2 -d10s --warmup 500ms", QUICK, &mut clock, &Interrupt::default());
@@ -100,13 +100,13 @@ fn times_of_a_scenario_count_from_the_beginning_of_its_clock() {
 
 #[test]
 fn the_observer_is_told_at_the_times_of_the_clock() {
-    let (_, told) = simulate("-t2 -c2 -d10s", QUICK, &mut virtual_clock(), &Interrupt::default());
-    let times: Vec<Duration> = told.progress.iter().map(|(elapsed, ..)| *elapsed).collect();
+    let (_, observed) = simulate("-t2 -c2 -d10s", QUICK, &mut virtual_clock(), &Interrupt::default());
+    let times: Vec<Duration> = observed.progress.iter().map(|(elapsed, ..)| *elapsed).collect();
     // At 10 s the run is over.
     assert_eq!(times, (1..50).map(|n| ms(200 * n)).collect::<Vec<_>>());
-    let (_, requests, requests_per_s, _) = told.progress.last().unwrap();
+    let (_, requests, requests_per_s, _) = observed.progress.last().unwrap();
     assert_eq!((*requests, *requests_per_s), (2 * 9_800, 2_000.0));
-    let rows: Vec<(u64, u64)> = told.rows.iter().map(|row| (row.until_ns, row.figures.completed)).collect();
+    let rows: Vec<(u64, u64)> = observed.rows.iter().map(|row| (row.until_ns, row.figures.completed)).collect();
     let expected: Vec<(u64, u64)> = (1..=10).map(|n| (n * 1_000_000_000, 2_000)).collect();
     assert_eq!(rows, expected);
 }
@@ -114,15 +114,15 @@ fn the_observer_is_told_at_the_times_of_the_clock() {
 #[test]
 fn progress_tells_what_was_measured_since_the_one_before() {
     let words = "-t2 -c2 -d2s --warmup 500ms -o a.json";
-    let (outcome, told) = simulate(words, QUICK, &mut virtual_clock(), &Interrupt::default());
+    let (outcome, observed) = simulate(words, QUICK, &mut virtual_clock(), &Interrupt::default());
     let mut sum = Totals::default();
-    for (elapsed, requests, _, recent) in &told.progress {
+    for (elapsed, requests, _, recent) in &observed.progress {
         sum += recent;
         assert_eq!((sum.counters.completed, sum.latency.count()), (*requests, *requests), "{elapsed:?}");
         assert_eq!(recent.phases.as_ref().map_or(0, |phases| phases.ttfb.count()), recent.latency.count());
     }
     // The warm-up counts nothing.
-    let counts: Vec<u64> = told.progress.iter().map(|(.., recent)| recent.latency.count()).collect();
+    let counts: Vec<u64> = observed.progress.iter().map(|(.., recent)| recent.latency.count()).collect();
     assert_eq!(counts[..4], [0, 0, 200, 400], "{counts:?}");
     assert_eq!((sum.latency.min(), outcome.totals.latency.count()), (Some(1_000_000), 4_000));
 }
@@ -164,13 +164,13 @@ fn rows_are_as_short_as_any_observer_wants_and_any_may_end_the_run() {
 #[test]
 fn who_waits_for_the_target_says_so_once_and_gives_up_in_time() {
     let away = "[[refuse]]\nfrom_s = 0.0\nfor_s = 1000.0";
-    let (outcome, told) = simulate("-t2 -c4 -n100 --give-up 3s", away, &mut virtual_clock(), &Interrupt::default());
+    let (outcome, observed) = simulate("-t2 -c4 -n100 --give-up 3s", away, &mut virtual_clock(), &Interrupt::default());
     assert_eq!(outcome.ended, Ended::StayedAway);
-    assert_eq!(told.waited.iter().map(|waiting| waiting.limit).collect::<Vec<_>>(), [ms(3_000)]);
+    assert_eq!(observed.waited.iter().map(|waiting| waiting.limit).collect::<Vec<_>>(), [ms(3_000)]);
     // It is looked at every tenth of a second.
     assert!((ms(3_000)..=ms(3_100)).contains(&outcome.elapsed), "{:?}", outcome.elapsed);
-    let (outcome, told) = simulate("-t2 -c4 -d1h", away, &mut virtual_clock(), &Interrupt::default());
-    assert!(matches!(outcome.ended, Ended::Refused { .. }) && told.waited.is_empty());
+    let (outcome, observed) = simulate("-t2 -c4 -d1h", away, &mut virtual_clock(), &Interrupt::default());
+    assert!(matches!(outcome.ended, Ended::Refused { .. }) && observed.waited.is_empty());
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_slow_target_falls_short_with_and_without_a_limit_on_requests() {
 }
 
 #[test]
-fn a_simulated_thread_that_falls_ends_the_run_and_the_other_one_is_reported() {
+fn a_simulated_thread_that_panics_ends_the_run() {
     let falls = format!("{QUICK}[[fault]]\nevery = 5000\nwhat = 'bug'");
     let (outcome, _) = simulate("-t2 -c2 -d1h", &falls, &mut virtual_clock(), &Interrupt::default());
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));

@@ -15,7 +15,7 @@ fn on_its_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 #[test]
-fn recursion_through_any_function_of_the_library_is_an_error_with_its_line() {
+fn recursion_through_the_library_is_an_error_with_its_line() {
     on_its_stack(|| {
         let ways = main_global::<mlua::Table>(&load(WAYS), "recursions").raw_len();
         assert!(ways > 30);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use onrush_plan::{Dialect, Order, Place, PlacedLevel, Plan};
+use onrush_plan::{Dialect, FactorLevel, Order, Plan, Position};
 use onrush_stats::{Cause, Distribution, Phase};
 use tempfile::TempDir;
 
@@ -365,35 +365,38 @@ fn a_column_that_is_not_there_is_refused_with_those_that_are() {
 }
 
 /// The result of a run of an experiment, with this many responses.
-fn placed(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Document {
+fn in_experiment(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Document {
     let plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
-    let levels = levels.iter().map(|&(factor, level, index)| PlacedLevel {
+    let levels = levels.iter().map(|&(factor, level, index)| FactorLevel {
         factor: factor.to_owned(),
         level: level.to_owned(),
         index,
         baseline: false,
     });
-    let place = Place {
+    let position = Position {
         name: "e".to_owned(),
         id: "1".to_owned(),
         order: Order::Interleaved,
         rounds: 2,
         round,
-        position: 0,
+        before: 0,
         point: 1,
         levels: levels.collect(),
         failed: None,
     };
-    Document { experiment: Some(place), ..Document::judged(&plan, &fixtures::whole(fixtures::flawless(completed, 10))) }
+    Document {
+        experiment: Some(position),
+        ..Document::judged(&plan, &fixtures::whole(fixtures::flawless(completed, 10)))
+    }
 }
 
 #[test]
-fn an_experiment_has_its_factors_levels_and_rounds_in_the_order_of_its_plan() {
+fn a_table_of_an_experiment_is_in_the_order_of_its_plan() {
     let folder = TempDir::new().unwrap();
     let points = [[("z", "64k", 1), ("requests", "9", 1)], [("z", "4k", 2), ("requests", "9", 1)]];
     for (point, levels) in points.iter().enumerate() {
         for round in [2, 1] {
-            let mut document = placed(round, levels, 1_000 + u64::from(round));
+            let mut document = in_experiment(round, levels, 1_000 + u64::from(round));
             if (point, round) == (1, 2) {
                 document.experiment.as_mut().unwrap().failed = Some("exit code 7".to_owned());
             }
@@ -593,7 +596,7 @@ fn what_programs_without_histograms_measured_is_summed_up_by_medians() {
 }
 
 #[test]
-fn a_figure_is_a_column_by_the_name_that_gates_give_it_unless_a_factor_has_that_name() {
+fn columns_have_the_names_of_gates_unless_a_factor_has_them() {
     let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     plan.schedule = Some(fixtures::schedule(1_000));
     let mut outcome = fixtures::flawless(1_000, 10);

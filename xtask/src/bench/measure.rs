@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_reached_where_the_median_is_within_it_and_otherwise_at_most_touched() {
+    fn a_limit_is_reached_if_the_median_is_within_it() {
         use Verdict::{Missed, Reached, WithinNoise};
         let (at_most, at_least) = (Limit::AtMost(0.76), Limit::AtLeast(3.3));
         for (limit, low, median, high, expected) in [

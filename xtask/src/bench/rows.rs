@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_given_only_to_those_who_take_them_and_name_files_that_are_there() {
+    fn options_fit_their_program_and_name_existing_files() {
         for row in ROWS {
             for pair in row.work.options.windows(2).filter(|pair| pair[0] == "-s") {
                 assert!(crate::root().join(pair[1]).is_file(), "{}", pair[1]);

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_and_its_files_one_direction_tests_and_other_crates_are_no_circle() {
+    fn nothing_is_found_without_a_circle() {
         let none: [&str; 0] = [];
         let room = "mod a;\nmod b;\nuse a::A;\npub struct Shared;";
         let test = "#[cfg(test)]\nmod tests {\n    use super::super::a::A;\n}";

@@ -144,7 +144,7 @@ fn lines_end_with_crlf_or_lf() {
 }
 
 #[test]
-fn line_ends_before_a_request_belong_to_it_and_those_behind_the_last_to_none() {
+fn line_ends_belong_to_the_request_after_them() {
     let (first, second) = (format!("\r\n{GET}"), format!("\r\n\n{POST}"));
     check(format!("{first}{second}\r\n\r\n"), &[(&first, 0, ResponseKind::Usual), (&second, 16, ResponseKind::Usual)]);
 }

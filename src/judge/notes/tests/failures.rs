@@ -156,7 +156,7 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
 }
 
 #[test]
-fn the_most_frequent_failures_come_first_and_in_the_order_of_their_phases() {
+fn frequent_failures_come_first_in_the_order_of_phases() {
     let failures = [
         (3, Phase::Timeout, Cause::Late),
         (1, Phase::Head, Cause::Errno(104)),

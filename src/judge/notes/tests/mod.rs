@@ -184,13 +184,13 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     let files =
         "the limit is 24 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
     assert_eq!(said(&outcome), [format!("only 7 of 10 connections were established: {files}")]);
-    let foretold = |outcome: &Outcome| {
+    let announced = |outcome: &Outcome| {
         let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome);
-        notes.iter().filter(|note| note.is_foretold()).count()
+        notes.iter().filter(|note| note.was_announced()).count()
     };
-    assert_eq!(foretold(&outcome), 0);
+    assert_eq!(announced(&outcome), 0);
     outcome.totals.counters.slots_opened = 2;
-    assert_eq!(foretold(&outcome), 1);
+    assert_eq!(announced(&outcome), 1);
     outcome.totals.counters.slots_opened = 7;
     // The imitated tools try, and the limit may not be reached.
     let as_wrk = |outcome: &Outcome| said_of(&plan(Dialect::Wrk, "http://h/", 10, 2, 10), outcome);
@@ -208,7 +208,7 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
     outcome.totals.counters.slots_opened = 0;
     assert_eq!(said(&outcome)[0], "none of the 10 connections was established");
     let one =
-        Note::FewerConnections { opened: 0, asked: 1, shortage: None, foretold: false, failures: true, staged: false };
+        Note::FewerConnections { opened: 0, asked: 1, shortage: None, announced: false, failures: true, staged: false };
     assert_eq!(one.to_string(), "the connection was not established");
 }
 

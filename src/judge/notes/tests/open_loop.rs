@@ -388,7 +388,7 @@ fn requests_that_were_late_or_dropped_are_said() {
 }
 
 #[test]
-fn late_requests_of_a_burst_that_finds_too_few_connections_are_said_to_be_that() {
+fn a_burst_on_too_few_connections_explains_late_requests() {
     let with_burst = |size| {
         let mut plan = with_rate(1_000);
         plan.schedule.as_mut().unwrap().arrivals = Arrivals::Burst(NonZeroU64::new(size).unwrap());

@@ -46,7 +46,7 @@ fn without_a_connection_nobody_is_silent() {
 }
 
 #[test]
-fn a_machine_that_was_suspended_says_so_before_anything_that_may_follow_from_it() {
+fn a_suspended_machine_comes_first_among_the_notes() {
     let mut outcome = silent(&[(1_000, 2_600)]);
     outcome.suspended = Duration::from_millis(12_300);
     let expected = [
@@ -82,7 +82,7 @@ fn short_stalls_are_said_once_they_are_a_large_part() {
 }
 
 #[test]
-fn with_a_rate_it_is_said_for_how_much_of_the_time_the_target_was_unavailable() {
+fn with_a_rate_the_notes_say_how_long_the_target_was_unavailable() {
     let plan = Plan { schedule: Some(schedule(1_000)), ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
     let said = |gaps_ms: &[(u64, u64)], due: u64| {
         let mut outcome = silent(gaps_ms);

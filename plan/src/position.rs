@@ -1,11 +1,11 @@
-//! The place of a run in its experiment.
+//! Which run of an experiment a run is.
 
 use serde::{Deserialize, Serialize};
 
-/// The place of a run in its experiment.
+/// Which run of an experiment a run is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
-pub struct Place {
+pub struct Position {
     /// The experiment's name.
     pub name: String,
     /// Shared by all results of one experiment, and by no others.
@@ -17,11 +17,12 @@ pub struct Place {
     /// The round, from 1.
     pub round: u32,
     /// The number of runs that were planned before this one.
-    pub position: u32,
+    #[serde(rename = "position")]
+    pub before: u32,
     /// The number of the point, from 1, in the order of the plan.
     pub point: u32,
     /// What was varied, in the plan's order, with the level of this run.
-    pub levels: Vec<PlacedLevel>,
+    pub levels: Vec<FactorLevel>,
     /// Why the run does not count, if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -30,7 +31,7 @@ pub struct Place {
 /// One thing that was varied, and its level in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
-pub struct PlacedLevel {
+pub struct FactorLevel {
     /// What was varied.
     pub factor: String,
     /// Its level in this run, in words.
