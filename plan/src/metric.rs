@@ -157,7 +157,7 @@ pub static METRICS: [About; 25] = {
         about(
             Errors,
             "errors",
-            &[],
+            &["errors_percent"],
             Share,
             Lower,
             "requests that failed, were abandoned, late, dropped or unsent, or got a status of 400 or more, each once",

@@ -1,18 +1,15 @@
 //! Decides whether gates are broken, from the figures that the text shows.
 
-use onrush_plan::Plan;
+use onrush_plan::Dialect;
 use onrush_plan::condition::{Comparison, Condition, Term, Value};
 use onrush_plan::metric::{Metric, Statistic, View};
 use onrush_stats::rank;
 use onrush_text::units;
 
-use super::metric::{total, value};
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Bounds, Missing};
-use crate::figures::rate::{asked_by_end_per_s, asked_per_s};
 use crate::record::gate::{Gate, Judged};
-use crate::run::{Ended, Outcome};
-use crate::verdict::Verdict;
+use crate::record::{Document, OpenLoop, Requests};
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
 pub fn annotation(line: &str) -> String {
@@ -20,73 +17,88 @@ pub fn annotation(line: &str) -> String {
     format!("::error title=onrush::{}", line.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
 }
 
-/// Judges the gates of a plan, some of which may be about the verdict.
-pub(super) fn gates(plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Gate> {
+/// Judges gates, some of which may be about the verdict of the document.
+pub(super) fn gates<'a>(conditions: impl IntoIterator<Item = &'a Condition>, document: &Document) -> Vec<Gate> {
     let gate = |condition: &Condition| {
-        let terms = terms(condition, plan, outcome, verdict);
+        let terms = objective(condition, document);
         Gate { broken: terms.iter().all(|term| term.holds), terms }
     };
-    plan.show.gates.iter().map(gate).collect()
+    conditions.into_iter().map(gate).collect()
 }
 
-/// Judges each term of the objective of a search.
-pub fn objective(condition: &Condition, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Judged> {
-    terms(condition, plan, outcome, verdict)
+/// Judges each term of a condition, such as the objective of a search.
+pub fn objective(condition: &Condition, document: &Document) -> Vec<Judged> {
+    condition.terms.iter().map(|term| judge(term, document)).collect()
 }
 
-fn terms(condition: &Condition, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Judged> {
-    condition.terms.iter().map(|term| judge(term, plan, outcome, verdict)).collect()
-}
-
-fn judge(term: &Term, plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Judged {
+fn judge(term: &Term, document: &Document) -> Judged {
     if let Value::LimitedBy(expected) = term.value {
-        let limited_by = verdict.map(|verdict| verdict.limited_by);
+        let limited_by = document.verdict.as_ref().map(|verdict| verdict.limited_by);
         let holds = limited_by.is_some_and(|was| (was == expected) == (term.comparison == Comparison::Equal));
         return Judged { term: term.text.clone(), was: limited_by.map(|was| was.name().to_owned()), holds };
     }
-    if let Some(judged) = percentile(term, plan, outcome) {
+    if let Some(judged) = percentile(term, document) {
         return judged;
     }
-    let figure = value(term.metric, plan, outcome);
-    let total = total(outcome);
+    let figure = document.value(term.metric);
+    let total = document.requests.all() as f64;
     let is_count = term.metric.about().unit.adds_up();
-    let by_end_per_s = asked_by_end_per_s(plan, outcome).unwrap_or(0.0);
+    let asked = document.open_loop.as_ref().and_then(Asked::of);
     let (figure, value) = match term.value {
         Value::Time(time) => (figure, time.as_nanos() as f64 / NS_PER_US),
         Value::Number(number) => (figure, number),
         Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
         Value::Share(share) => (figure, share),
-        Value::OfAsked(factor) => (figure, factor * by_end_per_s),
+        Value::OfAsked(factor) => {
+            (figure.filter(|_| asked.is_some()), factor * asked.map_or(0.0, |asked| asked.by_end_per_s))
+        }
         Value::LimitedBy(_) => (None, 0.0),
     };
     let was = figure.map(|figure| match term.value {
         Value::Time(_) => units::time_us(figure),
         Value::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
         Value::Share(_) => share(figure, total),
-        Value::OfAsked(_) => of_asked(figure, asked_per_s(plan, outcome).unwrap_or(0.0), by_end_per_s, outcome.ended),
+        Value::OfAsked(_) => asked.map_or(String::new(), |asked| asked.beside(figure, document.requests.open)),
         Value::LimitedBy(_) => String::new(),
         Value::Number(_) if is_count => units::thousands(figure as u64),
         Value::Number(_) => format!("{figure:.2}"),
     });
-    let was = was.map(|was| was + &largest(term.metric, outcome.totals.latency.count()));
+    let was = was.map(|was| was + &largest(term.metric, document.latency.service.count));
     let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
     Judged { term: term.text.clone(), was, holds }
 }
 
-/// A rate beside the one that it is compared with: the one asked for, or what is left of it without those requests that
-/// could not have had a response by the end.
-fn of_asked(per_s: f64, asked_per_s: f64, by_end_per_s: f64, ended: Ended) -> String {
-    let (asked, late) = (format!("{asked_per_s:.2}"), format!("{:.2}", asked_per_s - by_end_per_s));
-    if late == "0.00" {
-        return format!("{per_s:.2} of {asked} requests/s");
+/// The rate that was asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    per_s: f64,
+    /// What is left of it without those requests that could not have had a response by the end.
+    by_end_per_s: f64,
+}
+
+impl Asked {
+    /// That of an open loop; `None`: an older version did not write it.
+    fn of(open_loop: &OpenLoop) -> Option<Self> {
+        Some(Self { per_s: open_loop.asked_per_s?, by_end_per_s: open_loop.asked_by_end_per_s? })
     }
-    let why = match ended {
-        Ended::Requests => "because nothing was left to send while the last responses came",
-        _ => "because they were due too close to the end to have a response",
-    };
-    format!(
-        "{per_s:.2} of the {by_end_per_s:.2} requests/s that count: of {asked} asked for, {late} are left out, {why}"
-    )
+
+    /// A rate beside it, where so many requests were in flight at the end.
+    fn beside(self, reached_per_s: f64, open: u64) -> String {
+        let Self { per_s, by_end_per_s } = self;
+        let (asked, late) = (format!("{per_s:.2}"), format!("{:.2}", per_s - by_end_per_s));
+        if late == "0.00" {
+            return format!("{reached_per_s:.2} of {asked} requests/s");
+        }
+        // Where none was in flight, the last response of `-n` ended the run.
+        let why = match open {
+            0 => "because nothing was left to send while the last responses came",
+            _ => "because they were due too close to the end to have a response",
+        };
+        format!(
+            "{reached_per_s:.2} of the {by_end_per_s:.2} requests/s that count: of {asked} asked for, {late} are left \
+             out, {why}"
+        )
+    }
 }
 
 /// A share of all requests; a count where they are few.
@@ -111,20 +123,21 @@ fn largest(metric: Metric, values: u64) -> String {
 
 /// Judges a percentile of the latency since requests were due, by its upper bound over all that were due: a latency
 /// that may be too long is too long. `None`: the term is about something else, or nothing was measured.
-fn percentile(term: &Term, plan: &Plan, outcome: &Outcome) -> Option<Judged> {
+fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     let Metric::Latency(view @ (View::Shown | View::Scheduled), Statistic::Percentile(percent)) = term.metric else {
         return None;
     };
     let Value::Time(limit) = term.value else { return None };
-    let bounds = Bounds::of(plan, outcome)?;
+    let (open_loop, scheduled) = (document.open_loop.as_ref()?, document.latency.scheduled.as_ref()?);
+    let bounds = open_loop.bounds(&scheduled.values().ok()?, document.requests.failed()).ok()?;
     let mut between = bounds.percentile(percent.value())?;
-    if view == View::Shown && plan.dialect.is_compat() {
+    if view == View::Shown && !document.imitates(Dialect::Native) {
         // What the imitated tool prints is of complete responses.
-        between.lower_ns = (value(term.metric, plan, outcome)? * NS_PER_US).round() as u64;
+        between.lower_ns = (document.value(term.metric)? * NS_PER_US).round() as u64;
         between.upper_ns = between.upper_ns.map(|upper_ns| upper_ns.max(between.lower_ns));
     }
     let figure = between.upper_ns.map_or(f64::INFINITY, |upper_ns| upper_ns as f64);
-    let mut was = between.because(Missing::of(plan, outcome, &bounds));
+    let mut was = between.because(missing(&document.requests, open_loop, &bounds));
     if between.upper_ns.is_some() {
         was += &largest(term.metric, bounds.due());
     }
@@ -132,16 +145,30 @@ fn percentile(term: &Term, plan: &Plan, outcome: &Outcome) -> Option<Judged> {
     Some(Judged { term: term.text.clone(), was: Some(was), holds })
 }
 
+/// What became of the requests whose latency has no upper bound.
+fn missing(requests: &Requests, open_loop: &OpenLoop, bounds: &Bounds) -> Missing {
+    let ordinary = open_loop.in_flight.as_ref().map_or(0, |ages| ages.count);
+    Missing {
+        due: bounds.due(),
+        failed: requests.failed(),
+        abandoned: requests.abandoned,
+        dropped: requests.dropped.unwrap_or(0),
+        unsent: requests.unsent.unwrap_or(0),
+        hanging: requests.open.saturating_sub(ordinary),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use onrush_plan::Dialect;
+    use onrush_plan::Plan;
     use onrush_plan::metric::ErrorKind;
     use onrush_stats::{Cause, Phase};
 
     use super::*;
     use crate::fixtures::{fail, flawless, plan, schedule};
+    use crate::run::Outcome;
     use crate::verdict::LimitedBy;
 
     const URL: &str = "http://127.0.0.1/";
@@ -152,18 +179,18 @@ mod tests {
 
     /// What a metric was, and whether it is more than a value.
     fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Value) -> (Option<String>, bool) {
-        let judged = judge(&term(metric, Comparison::More, value), plan, outcome, None);
+        let judged = judge(&term(metric, Comparison::More, value), &Document::of(plan, outcome));
         (judged.was, judged.holds)
     }
 
-    /// 1,000 requests in a second: six got a 503, four a late response, and 20 none.
+    /// 1,000 requests: six got a 503, four a late response, and 20 none.
     fn flawed() -> Outcome {
-        let mut outcome = flawless(1_000, 1);
+        let mut outcome = flawless(980, 1);
         (0..6).for_each(|_| outcome.totals.statuses.record(503));
         fail(&mut outcome, 6, Phase::Status, Cause::Status(503));
         fail(&mut outcome, 20, Phase::Head, Cause::Errno(104));
         fail(&mut outcome, 4, Phase::Timeout, Cause::Late);
-        (outcome.totals.counters.unsuccessful, outcome.totals.counters.failed) = (10, 20);
+        (outcome.totals.counters.started, outcome.totals.counters.unsuccessful) = (1_000, 10);
         outcome
     }
 
@@ -222,16 +249,10 @@ mod tests {
         outcome.totals.open_loop.as_mut().unwrap().due = 900;
         let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
         assert_eq!(slow, (Some("900.00 of 1000.00 requests/s".to_owned()), false));
-        let words = |ended| of_asked(60.0, 100.0, 90.0, ended);
+        let words = |open| Asked { per_s: 100.0, by_end_per_s: 90.0 }.beside(60.0, open);
         let asked = "60.00 of the 90.00 requests/s that count: of 100.00 asked for, 10.00 are left out,";
-        assert_eq!(
-            words(Ended::Duration),
-            format!("{asked} because they were due too close to the end to have a response")
-        );
-        assert_eq!(
-            words(Ended::Requests),
-            format!("{asked} because nothing was left to send while the last responses came")
-        );
+        assert_eq!(words(10), format!("{asked} because they were due too close to the end to have a response"));
+        assert_eq!(words(0), format!("{asked} because nothing was left to send while the last responses came"));
     }
 
     /// What a gate says if this many of the requests failed.
@@ -245,7 +266,7 @@ mod tests {
         // Of 1,000 requests that were due, this many failed, and one is in flight.
         let outcome = |failed: u64| {
             let mut outcome = flawless(999 - failed, 1);
-            outcome.totals.counters.failed = failed;
+            outcome.totals.counters.started = 1_000;
             outcome.totals.counters.open_at_end = 1;
             let open_loop = outcome.totals.open_loop.get_or_insert_default();
             open_loop.scheduled.record_many(2_000_000, 999 - failed);
@@ -271,7 +292,8 @@ mod tests {
             assert_eq!(judged, (Some(was.to_owned()), breaks), "{failed} {view:?} p{percent}");
             // A term that must hold, as in a search, does not hold either.
             let held =
-                judge(&term(metric(view, percent), Comparison::Less, limit), &plan, &outcome(failed), None).holds;
+                judge(&term(metric(view, percent), Comparison::Less, limit), &Document::of(&plan, &outcome(failed)))
+                    .holds;
             assert_eq!(held, !breaks, "{failed} {view:?} p{percent}");
         }
         plan.dialect = Dialect::Wrk2;
@@ -294,7 +316,6 @@ mod tests {
         let plan = plan(Dialect::Native, URL, 1, 1, 1);
         let mut outcome = flawless(9, 1);
         outcome.totals.counters.started = 14;
-        outcome.totals.counters.failed = 5;
         let percentile = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
         let zero = Value::Time(Duration::ZERO);
         for (metric, value, was) in [
@@ -310,12 +331,12 @@ mod tests {
 
     #[test]
     fn a_gate_breaks_when_all_its_terms_hold() {
-        let (mut plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
         let rate = Term { text: "rate>10".to_owned(), ..term(Metric::Rate, Comparison::More, Value::Number(10.0)) };
         let dead = Term { text: "rate<10".to_owned(), ..term(Metric::Rate, Comparison::Less, Value::Number(10.0)) };
         let of = |terms: &[&Term]| Condition { terms: terms.iter().map(|term| (*term).clone()).collect() };
-        plan.show.gates = vec![of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
-        let gates = gates(&plan, &outcome, None);
+        let conditions = [of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
+        let gates = gates(&conditions, &Document::of(&plan, &outcome));
         assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
         assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "it was 1000.00".to_owned()));
         assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
@@ -324,10 +345,10 @@ mod tests {
     #[test]
     fn a_verdict_is_one_of_a_few_and_no_number() {
         let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(1_000, 1));
-        let verdict = crate::judge::evidence::verdict(&plan, &outcome);
+        let document = Document::judged(&plan, &outcome);
         let judged = |comparison, limited_by| {
             let term = term(Metric::Verdict, comparison, Value::LimitedBy(limited_by));
-            let judged = judge(&term, &plan, &outcome, verdict.as_ref());
+            let judged = judge(&term, &document);
             (judged.was, judged.holds)
         };
         let was = Some("connections".to_owned());

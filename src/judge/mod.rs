@@ -6,7 +6,6 @@
 
 mod evidence;
 mod gates;
-pub(crate) mod metric;
 pub mod notes;
 mod sum;
 
@@ -41,8 +40,6 @@ pub fn sum(named: &[Named<'_>]) -> Result<Document, Corrupt> {
 pub struct Judgement {
     /// What limited it; `None` if nothing was measured, or for a single request.
     pub verdict: Option<Verdict>,
-    /// The gates of the plan, in its order.
-    pub gates: Vec<Gate>,
     /// What the user should know about the result, most important first; none if it is beyond doubt.
     pub notes: Vec<Note>,
 }
@@ -51,8 +48,8 @@ impl Judgement {
     /// Judges a run.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let verdict = verdict(plan, outcome);
-        let (gates, notes) = (gates(plan, outcome, verdict.as_ref()), notes(plan, outcome, verdict.as_ref()));
-        Self { verdict, gates, notes }
+        let notes = notes(plan, outcome, verdict.as_ref());
+        Self { verdict, notes }
     }
 
     /// The verdict if onrush itself was the limit, where `--strict` makes that a failure.
@@ -70,16 +67,14 @@ impl Judgement {
         lines(&self.notes, plan.show.verbose, colour) + &verdict.collect::<String>()
     }
 
-    /// The document of the run with this judgement.
+    /// The document of the run with this judgement, and with the gates of the plan in its order; the last one is
+    /// `--strict`.
     pub fn document(&self, plan: &Plan, outcome: &Outcome) -> Document {
-        let (verdict, gates, notes) = (self.verdict.clone(), self.all_gates(plan), self.sentences(plan, outcome));
-        Document { verdict, gates, notes, ..Document::of(plan, outcome) }
-    }
-
-    /// The gates as documents have them, with `--strict` as one of them.
-    fn all_gates(&self, plan: &Plan) -> Vec<Gate> {
-        let strict = self.verdict.as_ref().filter(|_| plan.show.is_strict).map(Gate::strict);
-        self.gates.iter().cloned().chain(strict).collect()
+        let (verdict, notes) = (self.verdict.clone(), self.sentences(plan, outcome));
+        let mut document = Document { verdict, notes, ..Document::of(plan, outcome) };
+        document.gates = gates(&plan.show.gates, &document);
+        document.gates.extend(self.verdict.as_ref().filter(|_| plan.show.is_strict).map(Gate::strict));
+        document
     }
 
     /// The notes, without those that repeat a figure.

@@ -225,9 +225,11 @@ impl Requests {
         Self {
             started: counters.started,
             completed: counters.completed,
+            unsuccessful: Some(counters.unsuccessful),
             timeout: counters.late,
             abandoned: counters.abandoned,
             open: counters.open_at_end,
+            open_late: Some(counters.open_late_at_end),
             carried: counters.carried,
             interim: counters.interim,
             due: open_loop.map(|open_loop| open_loop.due),
@@ -241,6 +243,20 @@ impl Requests {
     /// Requests that failed.
     pub fn failed(&self) -> u64 {
         (self.started + self.carried).saturating_sub(self.completed + self.abandoned + self.open)
+    }
+
+    /// All requests that were due or, without a schedule, sent.
+    pub fn all(&self) -> u64 {
+        self.started + self.carried + self.never_sent()
+    }
+
+    /// Requests without a good response in time, each once; `None`: an older version did not count all of them.
+    pub fn errors(&self) -> Option<u64> {
+        Some(self.failed() + self.abandoned + self.open_late? + self.unsuccessful? + self.never_sent())
+    }
+
+    fn never_sent(&self) -> u64 {
+        self.dropped.unwrap_or(0) + self.unsent.unwrap_or(0)
     }
 }
 

@@ -92,6 +92,16 @@ impl Document {
         equal(("the sum of status", of(0)), ("requests.completed", self.requests.completed.into()))?;
         let Errors { connect, read, write, timeout, status } = self.errors;
         equal(("the number of statuses from 400 on", of(400)), ("errors.status", status.into()))?;
+        let of_completed = ("requests.completed", self.requests.completed.into());
+        for (name, part, whole) in [
+            ("requests.unsuccessful", self.requests.unsuccessful, of_completed),
+            ("requests.open_late", self.requests.open_late, ("requests.open", self.requests.open.into())),
+        ] {
+            part.map_or(Ok(()), |part| at_most((name, part.into()), whole))?;
+        }
+        if let Some(unsuccessful) = self.requests.unsuccessful {
+            at_most(("errors.status", status.into()), ("requests.unsuccessful", unsuccessful.into()))?;
+        }
         equal(("requests.timeout", self.requests.timeout.into()), ("errors.timeout", timeout.into()))?;
         let in_ledger = |phases: &[&str]| {
             let rows = self.ledger.iter().filter(|row| phases.contains(&row.phase.as_str()));
@@ -275,7 +285,21 @@ mod tests {
     fn what_is_promised_to_be_equal_is() {
         type Change = fn(&mut Document);
         let (closed, open) = (document(1..=1_000), scheduled(1..=1_000));
-        let table: [(&Document, Change, &str); 21] = [
+        let table: [(&Document, Change, &str); 24] = [
+            (
+                &closed,
+                |it| it.requests.unsuccessful = Some(1_001),
+                "requests.unsuccessful is 1001 and requests.completed",
+            ),
+            (&closed, |it| it.requests.open_late = Some(1), "requests.open_late is 1 and requests.open is 0"),
+            (
+                &closed,
+                |it| {
+                    (it.status, it.errors.status) = ([(500, 1_000)].into(), 1_000);
+                    it.requests.unsuccessful = Some(999);
+                },
+                "errors.status is 1000 and requests.unsuccessful is 999",
+            ),
             (&closed, |it| it.requests.completed = 9_000, "requests.completed + abandoned + open is 9000"),
             (&closed, |it| it.requests.started = 9_000, "requests.started + carried is 9000"),
             (&closed, |it| it.requests.open = 1, "is 1001 and requests.started + carried is 1000"),

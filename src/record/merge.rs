@@ -206,10 +206,17 @@ impl OpenLoop {
         percents.sort_unstable();
         percents.dedup();
         let (due_per_s, sent_per_s, none) = (0.0, 0.0, BTreeMap::new());
+        let asked = |of: fn(&Self) -> Option<f64>| -> Option<f64> {
+            let asked: Option<f64> =
+                documents.iter().zip(&parts).map(|(it, part)| Some(of(part)? * it.duration_s)).sum();
+            asked.filter(|_| lasted_s > 0.0).map(|asked| asked / lasted_s)
+        };
         let unavailable = Unavailable::sum(documents, lasted_s)?;
         let mut sum = Self {
             due_per_s,
             sent_per_s,
+            asked_per_s: asked(|part| part.asked_per_s),
+            asked_by_end_per_s: asked(|part| part.asked_by_end_per_s),
             lateness,
             censored,
             in_flight,
@@ -312,9 +319,11 @@ impl Requests {
         let Self {
             started,
             completed,
+            unsuccessful,
             timeout,
             abandoned,
             open,
+            open_late,
             carried,
             interim,
             due,
@@ -325,9 +334,11 @@ impl Requests {
         } = other;
         self.started += started;
         self.completed += completed;
+        self.unsuccessful = known(self.unsuccessful, unsuccessful);
         self.timeout += timeout;
         self.abandoned += abandoned;
         self.open += open;
+        self.open_late = known(self.open_late, open_late);
         self.carried += carried;
         self.interim += interim;
         self.due = both(self.due, due);
@@ -352,6 +363,11 @@ impl Connections {
 /// The sum of two optional counts.
 fn both(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
     mine.into_iter().chain(theirs).reduce(|one, other| one + other)
+}
+
+/// The sum of two counts; `None`: one of them is unknown.
+fn known(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
+    Some(mine? + theirs?)
 }
 
 fn add_counts(mine: &mut BTreeMap<u16, u64>, theirs: &BTreeMap<u16, u64>) {

@@ -234,12 +234,19 @@ pub struct Requests {
     pub carried: u64,
     /// Requests whose response was read to its last byte, of any status.
     pub completed: u64,
+    /// Of those `completed`, requests whose response took longer than `--timeout` or has a status of 400 or more, each
+    /// once; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsuccessful: Option<u64>,
     /// Requests that lasted longer than `--timeout`, completed or not.
     pub timeout: u64,
     /// Requests abandoned.
     pub abandoned: u64,
     /// Requests in flight when the run ended.
     pub open: u64,
+    /// Of those `open`, requests that had lasted longer than `--timeout`; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_late: Option<u64>,
     /// Interim responses (1xx), which count nowhere else.
     pub interim: u64,
     /// With a schedule: requests that were due while the run was measured.

@@ -10,6 +10,7 @@ use super::{Distribution, Document, Unavailable, distribution};
 use crate::figures::Incomplete;
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{self, Bounds, Due};
+use crate::figures::rate::{asked_by_end_per_s, asked_per_s};
 use crate::figures::unavailable;
 use crate::run::Outcome;
 
@@ -21,6 +22,13 @@ pub struct OpenLoop {
     pub due_per_s: f64,
     /// Requests that were sent per second.
     pub sent_per_s: f64,
+    /// Requests that the schedule, continued beyond `-n`, had due per second; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_per_s: Option<f64>,
+    /// `asked_per_s` without the requests that a target which keeps up has in flight at the end, or, where the last response of
+    /// `-n` ends the run, without those that it would have; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by_end_per_s: Option<f64>,
     /// From the moment at which a request was due to the handover of its first byte to the kernel.
     pub lateness: Distribution,
     /// The time since requests without a complete response were due: those dropped or abandoned, and those in flight or
@@ -68,6 +76,8 @@ impl OpenLoop {
         Some(Self {
             due_per_s,
             sent_per_s,
+            asked_per_s: asked_per_s(plan, outcome),
+            asked_by_end_per_s: asked_by_end_per_s(plan, outcome),
             lateness: distribution(lateness, percents),
             censored: view(censored),
             in_flight: bounds::in_flight(plan, outcome).as_ref().and_then(view),
@@ -90,7 +100,11 @@ impl OpenLoop {
     }
 
     /// The bounds of these latencies' percentiles if this many more requests failed.
-    pub(super) fn bounds(&self, completed: &onrush_stats::Distribution<u64>, failed: u64) -> Result<Bounds, Corrupt> {
+    ///
+    /// # Errors
+    ///
+    /// When a distribution cannot be read.
+    pub fn bounds(&self, completed: &onrush_stats::Distribution<u64>, failed: u64) -> Result<Bounds, Corrupt> {
         let [censored, in_flight] = self.ages()?;
         Ok(Bounds::new(Due { completed, censored: &censored, in_flight: Some(&in_flight), failed }))
     }

@@ -1,5 +1,6 @@
 //! The values of metrics in a document and in a row of its timeline. `None`: it has none.
 
+use onrush_plan::Dialect;
 use onrush_plan::metric::{ErrorKind, Metric, Statistic, View};
 use onrush_stats::Errors;
 
@@ -27,6 +28,11 @@ impl Document {
             Metric::Rate => return Some(self.rate_per_s),
             Metric::Transfer => return Some(rate(self.bytes_received, self.duration_s)),
             Metric::Duration => return Some(self.duration_s * 1e6),
+            Metric::Errors => {
+                let all = self.requests.all();
+                let errors = self.requests.errors().filter(|_| all > 0)?;
+                return Some(errors as f64 / all as f64);
+            }
             Metric::Unavailable => return Some(self.open_loop.as_ref()?.unavailable.as_ref()?.share),
             Metric::Requests => self.requests.completed,
             Metric::Started => self.requests.started,
@@ -39,13 +45,15 @@ impl Document {
             }
             Metric::Late => self.requests.late?,
             Metric::Dropped => self.requests.dropped?,
-            // Requests in flight that were late are not in the document.
-            Metric::Errors | Metric::Verdict => return None,
+            Metric::Verdict => return None,
         };
         Some(count as f64)
     }
 
     fn latency(&self, view: View, statistic: Statistic) -> Option<f64> {
+        if view == View::Shown && !self.imitates(Dialect::Native) {
+            return self.imitated_latency(statistic);
+        }
         let latency = match view {
             View::Shown => self.shown_latency(),
             View::Scheduled => self.latency.scheduled.as_ref()?,
@@ -66,6 +74,22 @@ impl Document {
         written.or_else(|| {
             let values = is_whole.then(|| latency.values().ok())??;
             (values.count() > 0).then(|| values.percentile(percent.value()) as f64 / NS_PER_US)
+        })
+    }
+}
+
+impl Document {
+    /// A latency as the imitated tool shows it.
+    fn imitated_latency(&self, statistic: Statistic) -> Option<f64> {
+        let shown = self.text_latency().ok().filter(|_| self.requests.completed > 0)?;
+        let figures = shown.figures_us();
+        figures.within?;
+        Some(match statistic {
+            Statistic::Least => figures.min,
+            Statistic::Percentile(percent) => shown.percentile_us(percent.value()),
+            Statistic::Mean => figures.mean,
+            Statistic::Max => figures.max,
+            Statistic::Stdev => figures.stdev,
         })
     }
 }
@@ -105,13 +129,13 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Plan;
     use onrush_plan::metric::METRICS;
-    use onrush_plan::{Dialect, Plan};
     use onrush_stats::{Cause, Phase};
 
+    use super::super::Requests;
     use super::*;
     use crate::fixtures::{fail, flawless, plan, schedule, whole};
-    use crate::judge::metric::value;
     use crate::run::Outcome;
 
     /// A second with 1,000 responses after a millisecond each, a few errors, and perhaps a schedule.
@@ -137,35 +161,47 @@ mod tests {
     }
 
     #[test]
-    fn a_run_its_document_and_its_only_row_have_the_same_values() {
+    fn a_run_and_its_only_row_have_the_same_values() {
         for has_rate in [false, true] {
             let (plan, outcome) = run(has_rate);
             let document = Document::judged(&plan, &outcome);
             for about in &METRICS {
                 let name = about.id;
-                let [run, saved] = [value(about.metric, &plan, &outcome), document.value(about.metric)];
+                let whole = document.value(about.metric);
                 let row = document.timeline[0].value(about.metric);
                 // Of a row, more or less is known: the bins of the service latency, and no statuses.
                 let expected = match name {
-                    "errors" => [run, None, None],
-                    "verdict" | "unavailable" => [None, None, None],
-                    "min" | "stdev" | "status.503" | "status.5xx" => [run, run, None],
-                    "p99" | "mean" | "max" => [run, run, row],
-                    "late" | "dropped" if !has_rate => [None, None, Some(0.0)],
-                    _ => [run, run, run],
+                    "errors" | "min" | "stdev" | "status.503" | "status.5xx" => None,
+                    "p99" | "mean" | "max" => row,
+                    "late" | "dropped" if !has_rate => Some(0.0),
+                    _ => whole,
                 };
-                assert_eq!([run, saved, row], expected, "{name} {has_rate}");
-                let is_known = run.is_some() && (saved.is_some() || name == "errors");
+                assert_eq!(row, expected, "{name} {has_rate}");
                 let never =
                     matches!(name, "late" | "dropped") && !has_rate || matches!(name, "verdict" | "unavailable");
-                assert_eq!(is_known, !never, "{name} {has_rate}");
+                assert_eq!(whole.is_some(), !never, "{name} {has_rate}");
             }
         }
     }
 
     #[test]
+    fn the_share_of_errors_is_unknown_in_a_result_without_all_counts() {
+        let errors = |change: fn(&mut Requests)| {
+            let (plan, outcome) = run(true);
+            let mut document = Document::judged(&plan, &outcome);
+            change(&mut document.requests);
+            document.value(Metric::Errors)
+        };
+        assert_eq!(errors(|_| ()), Some(13.0 / 1_013.0));
+        assert_eq!(errors(|it| it.unsuccessful = Some(6)), Some(19.0 / 1_013.0));
+        assert_eq!(errors(|it| it.unsuccessful = None), None);
+        assert_eq!(errors(|it| it.open_late = None), None);
+    }
+
+    #[test]
     fn every_metric_has_the_value_that_was_measured() {
         let (plan, outcome) = run(true);
+        let document = Document::judged(&plan, &outcome);
         for (name, expected) in [
             ("rate", 1_000.0),
             ("p50", 2_000.0),
@@ -174,7 +210,7 @@ mod tests {
             ("service.min", 1_000.0),
             ("service.p99.9", 1_000.0),
             ("stdev", 0.0),
-            ("errors", 13.0 / 1_010.0),
+            ("errors", 13.0 / 1_013.0),
             ("status.200", 1_000.0),
             ("status.503", 6.0),
             ("status.5xx", 6.0),
@@ -193,7 +229,7 @@ mod tests {
             ("errors.socket", 10.0),
             ("errors.status", 5.0),
         ] {
-            let value = value(name.parse().unwrap(), &plan, &outcome).unwrap();
+            let value = document.value(name.parse().unwrap()).unwrap();
             assert!((value - expected).abs() <= expected * 1e-3, "{name}: {value}");
         }
     }

@@ -12,9 +12,9 @@ use onrush_stats::{Gap, silences};
 use super::{Excess, Limit, Starved, Step, errors};
 use crate::figures::{bounds, unavailable};
 use crate::judge;
+use crate::record::Document;
 use crate::record::gate::Judged;
 use crate::run::{Outcome, nanos};
-use crate::verdict::Verdict;
 
 /// One run of a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +117,7 @@ const RISE_OF_MEAN: f64 = 0.5;
 
 impl Point {
     /// Judges a run that measured for this length.
-    pub fn of(search: &Search, plan: &Plan, step: Step, outcome: &Outcome, verdict: Option<&Verdict>) -> Self {
+    pub fn of(search: &Search, plan: &Plan, step: Step, outcome: &Outcome, document: &Document) -> Self {
         let Step { load, length, confirms, .. } = step;
         let timeline = &outcome.timeline;
         let whole = (length.as_nanos() / u128::from(timeline.length_ns.max(1))) as usize;
@@ -138,7 +138,7 @@ impl Point {
             Over::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
             Over::Threads => None,
         };
-        let terms = judge::objective(&search.objective, plan, outcome, verdict);
+        let terms = judge::objective(&search.objective, document);
         let stalled = stalled(outcome, length);
         let excess = Excess::of(&search.objective, plan, outcome, WINDOWS as usize);
         let measured = Measured { reached, windows, completed: counters.completed, stalled, excess, terms };

@@ -297,7 +297,7 @@ impl<'a> Runs<'a> {
         self.say_statuses(&plan, &judgement);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
         // A percentile of a closed loop is one of the responses only.
-        let holds = judge::objective(&self.search.objective, &plan, &outcome, judgement.verdict.as_ref())
+        let holds = judge::objective(&self.search.objective, &judgement.document(&plan, &outcome))
             .iter()
             .all(|term| term.holds)
             && !errors::break_it(&self.search.objective, &outcome);
@@ -499,8 +499,8 @@ impl<'a> Runs<'a> {
             // A run that was hopeless has gone on until its first row was over.
             _ => (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
         };
-        let mut point =
-            Point::of(self.search, &plan, Step { length: row * rows, ..step }, &outcome, judgement.verdict.as_ref());
+        let document = judgement.document(&plan, &outcome);
+        let mut point = Point::of(self.search, &plan, Step { length: row * rows, ..step }, &outcome, &document);
         point.is_early = rows < WINDOWS && outcome.ended == RunEnded::Duration;
         self.say_statuses(&plan, &judgement);
         if point.fault == Some(Fault::NoResponse) {
@@ -510,7 +510,7 @@ impl<'a> Runs<'a> {
         } else {
             point.blame(self.limit(&outcome, judgement.verdict.as_ref()));
         }
-        self.keep(judgement.document(&plan, &outcome));
+        self.keep(document);
         self.pause(&outcome, point.per_s);
         if over != Over::Rate {
             self.known = (load, point.per_s);

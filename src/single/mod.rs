@@ -127,7 +127,6 @@ impl Ending<'_> {
         }
         self.code = exit_code(self.plan, &outcome);
         let judgement = Judgement::of(self.plan, &outcome);
-        self.broken = judgement.gates.iter().filter(|gate| gate.broken).cloned().collect();
         self.our_fault = judgement.strictly(self.plan).cloned();
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
@@ -137,6 +136,8 @@ impl Ending<'_> {
         let interrupt = self.interrupt.clone();
         // The files and the report are functions of it.
         let document = self.step(|| Ok(judgement.document(plan, &outcome)));
+        let gates = document.iter().flat_map(|document| &document.gates);
+        self.broken = gates.filter(|gate| gate.broken && !gate.is_strict()).cloned().collect();
         if !plan.show.files().is_empty() {
             self.was_written = true;
             if let Some(document) = &document {

@@ -110,6 +110,7 @@ mod tests {
             ("mean", "mean"),
             ("max_us", "max"),
             ("errors", "errors.socket"),
+            ("errors_percent", "errors"),
             ("errors.timeout", "errors.timeout"),
             ("service.p50", "service.p50"),
             ("late", "late"),
@@ -117,7 +118,7 @@ mod tests {
         ] {
             assert_eq!(named(name), figure(id), "{name}");
         }
-        // A verdict is no number, and the share of errors is not in files.
+        // A verdict is no number.
         for name in ["rmem_max", "max", "host", "rate", "p", "path", "0%", "verdict"] {
             assert_eq!(named(name), Column::Field(name.to_owned()));
         }

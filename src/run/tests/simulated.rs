@@ -3,6 +3,8 @@
 use onrush_stats::Totals;
 
 use super::*;
+use crate::judge;
+use crate::record::Document;
 use crate::run::simulated::Simulated;
 
 /// A response a millisecond after each request.
@@ -194,7 +196,7 @@ fn a_stop_rule_ends_a_run_when_a_second_is_over() {
 fn falls_short(words: &str, scenario: &str) -> bool {
     let words = format!("{words} --fail-if rate<0.99*asked");
     let (plan, outcome, _) = simulate_plan(&words, scenario, &mut virtual_clock(), &Interrupt::default());
-    crate::judge::Judgement::of(&plan, &outcome).gates[0].broken
+    Document::judged(&plan, &outcome).gates[0].broken
 }
 
 /// With 400 requests drawn at 200 per second the rate is off by 5 % on average, and by whatever the other threads need
@@ -332,4 +334,44 @@ fn the_clock_of_other_runs_is_the_machine_s() {
     assert!(an_hour_ahead < ms(60_000), "{an_hour_ahead:?}");
     let simulated = virtual_clock();
     assert!(simulated.at(later) < later && simulated.date(simulated.now()) == Duration::ZERO);
+}
+
+#[test]
+fn a_saved_result_meets_the_conditions_that_its_run_met() {
+    const GATES: [&str; 10] = [
+        "p50>1us",
+        "p97.3>1us",
+        "mean>1us",
+        "stdev>1us",
+        "service.p12.5>1us",
+        "rate>1",
+        "errors>1%",
+        "errors.timeout>1%",
+        "status.2xx>1",
+        "verdict=target",
+    ];
+    const GATES_WITH_RATE: [&str; 4] = ["scheduled.p99>1us", "rate<0.99*asked", "late>1%", "unavailable>1%"];
+    const BAD: &str = "connect_us = 0.0\nlatency_us = 20000.0\njitter_us = 9000.0\n[[stall]]\nfrom_s = 0.5\nfor_s = 1.0\n\
+                       [[fault]]\nevery = 37\nwhat = \"reset\"\n";
+    for words in [
+        "-t2 -c20 -d2s --timeout 25ms",
+        "-t2 -c20 -d2s --timeout 25ms --warmup 1s -R 1000 --max-late 50ms",
+        "-t2 -c20 -n 700 -R 500",
+        "-t2 -c20 -d2s --compat wrk",
+        "-t2 -c20 -d12s -R 500 --compat wrk2",
+    ] {
+        let has_rate = words.contains("-R");
+        let gates = GATES.iter().chain(GATES_WITH_RATE.iter().filter(|_| has_rate));
+        let line = gates.fold(words.to_owned(), |line, gate| format!("{line} --fail-if {gate}"));
+        for scenario in [QUICK, BAD] {
+            let (plan, outcome, _) = simulate_plan(&line, scenario, &mut virtual_clock(), &Interrupt::default());
+            let document = Document::judged(&plan, &outcome);
+            assert_eq!(document.gates.len(), plan.show.gates.len());
+            let saved = Document::parse("saved.json".as_ref(), document.to_json().as_bytes()).unwrap();
+            for (gate, condition) in document.gates.iter().zip(&plan.show.gates) {
+                assert!(gate.terms[0].was.is_some(), "{condition}: {words}");
+                assert_eq!(judge::objective(condition, &saved), gate.terms, "{condition}: {words}");
+            }
+        }
+    }
 }

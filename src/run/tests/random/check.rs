@@ -48,6 +48,7 @@ fn counted(ran: &Ran) -> Result<(), String> {
     ensure!(statuses == counters.completed, statuses, counters);
     let bad: u64 = totals.statuses.iter().filter(|(status, _)| *status >= 400).map(|(_, count)| count).sum();
     ensure!(in_ledger(totals, &[Phase::Status]) == bad, bad, totals.ledger);
+    ensure!((bad..=counters.completed).contains(&counters.unsuccessful), bad, counters);
     ensure!(in_ledger(totals, &[Phase::Timeout]) == counters.late, counters, totals.ledger);
     ensure!(in_ledger(totals, &[Phase::Send, Phase::Head, Phase::Body]) >= counters.failed, counters, totals.ledger);
     let censored = totals.censored.as_ref().map_or(0, |censored| censored.count());
