@@ -125,7 +125,7 @@ impl Collector {
     }
 
     /// Adds what worker `index` recorded.
-    fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
+    pub(super) fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
         self.recent += interval;
         let share = &mut self.shares[index];
         share.counters += interval.counters;

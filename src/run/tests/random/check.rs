@@ -10,6 +10,7 @@ use super::due;
 /// Checks what a run has measured; an error says what is wrong.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     conserved(&ran.totals)?;
+    added(ran)?;
     counted(ran)?;
     rows(ran)?;
     little(ran)?;
@@ -37,6 +38,18 @@ fn conserved(totals: &Totals) -> Result<(), String> {
     let counters = &totals.counters;
     let ended = counters.completed + counters.failed + counters.abandoned + counters.open_at_end;
     ensure!(counters.started + counters.carried == ended, counters);
+    Ok(())
+}
+
+/// What the threads handed over, added in another order than the run did, is what the run measured.
+fn added(ran: &Ran) -> Result<(), String> {
+    let (others, first) = ran.parts.split_at(ran.elapsed_ns as usize % ran.parts.len());
+    let mut sum = Totals::default();
+    first.iter().rev().chain(others.iter().rev()).for_each(|part| sum += &part.totals);
+    sum.settle();
+    let [one, other] = [&sum, &ran.totals].map(|totals| format!("{totals:?}"));
+    let is_all = one == other;
+    ensure!(is_all, sum.counters, ran.totals.counters, sum.ledger, ran.totals.ledger);
     Ok(())
 }
 

@@ -48,7 +48,7 @@ pub struct Ran {
 /// The result of one of its threads.
 pub struct Part {
     pub end: WorkerEnd,
-    /// Everything it measured.
+    /// The sum of what it handed over: everything it measured.
     pub totals: Totals,
     /// Responses, those of the warm-up included.
     pub completed: u64,
@@ -74,6 +74,7 @@ pub fn run(case: &Case) -> Result<Ran, String> {
     let mut run = Run {
         control: Arc::default(),
         collector: Collector::new(links.clone()),
+        handed_over: vec![Totals::default(); links.len()],
         seconds: Vec::new(),
         collected_at: Nanos::default(),
         has_script: script.is_some(),
@@ -119,6 +120,8 @@ struct Run {
     control: Arc<Control>,
     links: Vec<Arc<WorkerLink>>,
     collector: Collector,
+    /// The sum of what each thread handed over.
+    handed_over: Vec<Totals>,
     seconds: Vec<TimelineRow>,
     collected_at: Nanos,
     has_script: bool,
@@ -203,7 +206,7 @@ impl Run {
 
     /// Does what the supervisor of a run does.
     fn watch(&mut self) {
-        self.collector.collect();
+        (0..self.links.len()).for_each(|index| self.collect_from(index));
         while let Some(second) = self.collector.finished() {
             self.seconds.push(second);
         }
@@ -211,6 +214,15 @@ impl Run {
         if self.collector.all_refused() && !is_patient {
             self.control.stop();
         }
+    }
+
+    /// Takes what a thread has handed over.
+    fn collect_from(&mut self, index: usize) {
+        let Self { links, collector, handed_over, .. } = self;
+        links[index].mailbox.collect(|interval| {
+            handed_over[index] += interval;
+            collector.add(index, interval);
+        });
     }
 
     fn end(&mut self, mut thread: Running, over: onrush_engine::Over) -> Part {
@@ -221,9 +233,10 @@ impl Run {
         let received_last = if last_at > over.at() { last } else { 0 };
         let at_ns = over.at().0;
         let end = thread.engine.step_out(over);
+        self.collect_from(thread.index);
         self.collector.end(thread.index, &end.interval);
-        let mut totals = Totals { counters: self.collector.shares[thread.index].counters, ..Totals::default() };
-        totals.until_ns = end.interval.until_ns;
+        let mut totals = std::mem::take(&mut self.handed_over[thread.index]);
+        totals += &*end.interval;
         let Running { journal, dues, requests, .. } = thread;
         let start_ns = at_ns - end.elapsed_ns;
         Part { end, totals, completed, journal, start_ns, dues, requests, received, received_last }
