@@ -77,6 +77,11 @@ pub(super) fn condition(text: &str, purpose: Purpose) -> Result<Condition, Flaw>
     Ok(Condition { terms: listed(text, |text, at| term(text, at, purpose))? })
 }
 
+/// The condition of a gate in a saved result; `None`: it is none that this version knows.
+pub fn saved_gate(text: &str) -> Option<Condition> {
+    condition(text, Purpose::Gate).ok()
+}
+
 /// Reads stop terms.
 pub(super) fn stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
     listed(text, stop_term)

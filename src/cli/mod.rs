@@ -44,6 +44,7 @@ use onrush_plan::{Dialect, Io, Plan, secrets};
 use onrush_text::printable_lines;
 
 pub use commands::{Command, Commands, Instead, OfPlan, Work};
+pub use condition::saved_gate;
 use front::Front;
 use refusal::{Length, Refusal};
 pub(crate) use search::TypedSearch;

@@ -1,8 +1,8 @@
 //! The judge: what limited a run, which gates are broken, and what its user should know; each decided once, for
 //! everybody who shows it, writes it or ends with an exit code.
 //!
-//! `evidence` gathers what the verdict rests on, `sum` does so for several runs together, `gates` compares metrics with the conditions of `--fail-if`, and `notes`
-//! has every sentence of doubt. Nothing here measures or prints.
+//! `evidence` gathers what the verdict rests on, `sum` does so for several runs together, `gates` compares metrics with the
+//! conditions of `--fail-if`, and `notes` has every sentence of doubt. Nothing here measures or prints.
 
 mod evidence;
 mod gates;
@@ -10,6 +10,7 @@ pub mod notes;
 mod sum;
 
 use onrush_plan::Plan;
+use onrush_plan::condition::Condition;
 use onrush_stats::Corrupt;
 
 use crate::record::build::shown;
@@ -25,14 +26,24 @@ use notes::{lines, notes};
 pub use gates::{annotation, objective};
 pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places};
 
-/// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew.
+/// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its
+/// verdict, and the gates that all of them have, as far as `read` understands their conditions.
 ///
 /// # Errors
 ///
 /// When one of them cannot be what a run measured.
-pub fn sum(named: &[Named<'_>]) -> Result<Document, Corrupt> {
+pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
     let sum = Document::sum(named)?;
-    Ok(Document { verdict: sum::verdict(&sum)?, ..sum })
+    let sum = Document { verdict: sum::verdict(&sum)?, ..sum };
+    let has = |it: &Named<'_>, condition: &str| it.document.gates.iter().any(|gate| gate.condition() == condition);
+    let of_first = named.first().map_or(&[][..], |first| &first.document.gates);
+    let of_all = of_first.iter().filter(|gate| named.iter().all(|it| has(it, &gate.condition())));
+    let judged = of_all.filter_map(|gate| match gate.is_strict() {
+        true => sum.verdict.as_ref().map(Gate::strict),
+        false => gates(&[read(&gate.condition())?], &sum).pop(),
+    });
+    let gates = judged.collect();
+    Ok(Document { gates, ..sum })
 }
 
 /// What is decided about a run.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail, ensure};
 use onrush_plan::{Kind, Output};
 
+use crate::cli;
 use crate::files::export;
 use crate::files::{self, FileStates, Files};
 use crate::judge;
@@ -56,7 +57,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Prin
     if let Some((name, other)) = record::counted_twice(&named) {
         bail!("{name:?} and {other:?} hold the same run; a result counts once");
     }
-    let mut sum = judge::sum(&named)?;
+    let mut sum = judge::sum(&named, cli::saved_gate)?;
     for other in &named[1..] {
         let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
         if !merge.force {

@@ -173,7 +173,7 @@ pub struct Document {
     /// if one has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// The outcome of the gates, if there are any; left out of sums.
+    /// The outcome of the gates, if there are any. In a sum: of those that all runs have, judged anew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
     /// What the report showed.

@@ -54,6 +54,18 @@ fn results_are_merged_without_loss(context: &Context) {
     let of = "The sum of 3 results: a.json, b.json, c.json; the command and the URL are those of the first.\n\n`";
     assert!(markdown.starts_with(of) && markdown.contains("\n| requests | 2,100 in "), "{markdown}");
 
+    // A gate that the parts broke is judged by the figures of the sum.
+    let gated = |name: &str| {
+        let program =
+            context.onrush().words("-n700 -c5 --fail-if requests<1k,p99<1h -o").word(scratch.path().join(name));
+        assert_eq!(program.word(url(&server, "/")).run_plain().code, 3);
+    };
+    ["d.json", "e.json"].into_iter().for_each(gated);
+    let both: Value = serde_json::from_str(&merge(&scratch, "d.json e.json").stdout).unwrap();
+    let gate = &both["gates"][0];
+    assert_eq!((&gate["broken"], &gate["terms"][0]["was"]), (&false.into(), &"1,400".into()), "{both}");
+    assert_eq!((&gate["terms"][1]["holds"], both["gates"].as_array().unwrap().len()), (&true.into(), 1));
+
     // A single result is its own sum, and a sum can be merged again.
     let alone: Value = serde_json::from_str(&merge(&scratch, "a.json").stdout).unwrap();
     assert_eq!(alone["latency"], parts[0]["latency"]);

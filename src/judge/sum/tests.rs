@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Random};
+use onrush_plan::condition::{Comparison, Condition, Term, Value};
+use onrush_plan::{Dialect, Metric, Random};
 use onrush_stats::{Activity, OpenLoop, Sockets, Spread};
 
 use super::super::sum as judged;
 use super::*;
 use crate::fixtures::{flawless, plan, schedule, whole};
+use crate::record::gate::{Gate, Judged};
 use crate::record::{Named, in_order};
 use crate::run::{Outcome, Seen, WorkerShare};
 use crate::verdict::LimitedBy;
@@ -39,11 +41,18 @@ fn run(began_ms: u64, seconds: u64) -> Document {
     after(outcome(began_ms, seconds), |_| ())
 }
 
+/// A condition on the number of requests, which has this text.
+fn read(text: &str) -> Option<Condition> {
+    let value = Value::Number(text.strip_prefix("requests<")?.parse().ok()?);
+    let term = Term { text: text.to_owned(), metric: Metric::Requests, comparison: Comparison::Less, value };
+    Some(Condition { terms: vec![term] })
+}
+
 /// The sum of documents, named by their places.
 fn sum(documents: &[Document]) -> Document {
     let names: Vec<String> = (0..documents.len()).map(|index| format!("{index}.json")).collect();
     let named = names.iter().zip(documents).map(|(name, document)| Named { name, document });
-    judged(&in_order(named.collect())).unwrap()
+    judged(&in_order(named.collect()), read).unwrap()
 }
 
 fn evidence(document: &Document) -> &Evidence {
@@ -140,7 +149,7 @@ fn a_sum_of_sums_has_the_verdict_of_all_its_runs() {
 }
 
 fn added(parts: &[&(String, Document)]) -> Document {
-    judged(&in_order(parts.iter().map(|(name, document)| Named { name, document }).collect())).unwrap()
+    judged(&in_order(parts.iter().map(|(name, document)| Named { name, document }).collect()), read).unwrap()
 }
 
 #[test]
@@ -261,4 +270,26 @@ fn a_sum_is_judged_by_its_own_latencies() {
     let verdict = sum(&[run(0, 10), busy]).verdict.unwrap();
     assert_eq!(verdict.limited_by, LimitedBy::GeneratorCpu);
     assert!(verdict.reason.starts_with("1 of 4 threads was 95 % busy"), "{}", verdict.reason);
+}
+
+#[test]
+fn the_gates_that_all_runs_have_are_judged_anew() {
+    let gate = |term: &str| {
+        let term = Judged { term: term.to_owned(), was: Some("10,000".to_owned()), holds: true };
+        Gate { broken: true, terms: vec![term] }
+    };
+    let with = |gates: &[&str]| Document { gates: gates.iter().map(|term| gate(term)).collect(), ..run(0, 10) };
+    let all = ["requests<15000", "requests<30000", "p99>1s", "--strict"];
+    let judged: Vec<(String, bool, String)> = sum(&[with(&all), with(&[all[3], all[0], all[1], all[2]])])
+        .gates
+        .iter()
+        .map(|gate| (gate.condition(), gate.broken, gate.was()))
+        .collect();
+    let limited_by = sum(&[with(&[])]).verdict.unwrap().limited_by;
+    assert_eq!(judged[0], (all[0].to_owned(), false, "it was 20,000".to_owned()));
+    assert_eq!(judged[1], (all[1].to_owned(), true, "it was 20,000".to_owned()));
+    // What cannot be read is left out.
+    assert_eq!(judged[2], (all[3].to_owned(), false, format!("it was {}", limited_by.name())));
+    assert_eq!(judged.len(), 3);
+    assert_eq!(sum(&[with(&all), with(&[])]).gates, []);
 }
