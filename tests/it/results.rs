@@ -207,7 +207,10 @@ fn the_document_has_exactly_the_keys_that_apply(context: &Context) {
         "bytes_received bytes_sent command connections duration_s errors host in_flight latency ledger notes phases \
          plan rate_per_s requests schema shown started_at status suspended_s thread_rates threads timeline tool verdict"
     );
-    assert_eq!(keys(&native["requests"]), "abandoned carried completed interim open started timeout");
+    assert_eq!(
+        keys(&native["requests"]),
+        "abandoned carried completed interim open open_late started timeout unsuccessful"
+    );
     assert_eq!(keys(&native["connections"]), "asked established opened");
     assert_eq!(keys(&native["errors"]), "connect read status timeout write");
     assert_eq!(keys(&native["phases"]), "connect ttfb ttlb");
