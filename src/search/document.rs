@@ -97,8 +97,8 @@ pub struct Run {
     /// Whether the load holds.
     pub holds: bool,
     /// If not, why: `unanswered`, `objective` (a term does not hold), `unreached` (fewer responses or connections than
-    /// asked for), `rising` (the latency rises), `recovering` (the target had not recovered from an earlier run), `cold` (the
-    /// target was as slow without load then, and no longer later), or the
+    /// asked for), `rising` (the latency rises), `recovering` (the target had not recovered from an earlier run), `cold` (no load
+    /// had held before, and later runs contradict this one: the target was slower at first), or the
     /// limit that was not the target: `stalled` (onrush was stalled), `open_files`, or the limit that the verdict names.
     /// With such a limit the run says nothing about the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,8 +9,8 @@
 //! well they explain the runs, and the weights of those with the same limit are added up. A run that has no such share held or failed with the probability that follows from the same
 //! curve.
 
-use super::Point;
 use super::excess::Excess;
+use super::{Limit, Point, at_first};
 
 /// The probability that the limit is within its interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -147,17 +147,28 @@ impl Fit {
         self.from + (index as f64 + inside.clamp(0.0, 1.0)) * self.step
     }
 
-    /// The runs that the most likely curve does not explain, beyond the interval: something disturbed them. Within it, a
-    /// run may hold or fail.
-    pub fn contradicting<'a>(&self, points: &'a [Point]) -> Vec<&'a Point> {
+    /// Whether the most likely curve does not explain a run beyond the interval: something disturbed it. Within the
+    /// interval, a run may hold or fail.
+    pub fn contradicts(&self, point: &Point) -> bool {
         let (limit, (steepness, cluster)) = (self.logarithm(0.5), self.curve);
         let (low, high) = self.interval();
-        let is_beyond =
-            |point: &Point| if point.holds() { point.load as f64 > high } else { (point.load as f64) < low };
-        let contradicts = |point: &&Point| {
-            point.is_clean() && is_beyond(point) && Run::of(point).is_disturbed(limit, steepness, cluster)
-        };
-        points.iter().filter(contradicts).collect()
+        let is_beyond = if point.holds() { point.load as f64 > high } else { (point.load as f64) < low };
+        point.is_clean() && is_beyond && Run::of(point).is_disturbed(limit, steepness, cluster)
+    }
+}
+
+/// The target was slower at first if the runs since the first that held contradict one before it, or if all runs do because
+/// nothing has failed since: what failed before, at a load that has held since, says nothing.
+pub fn excuse_cold(points: &mut [Point]) {
+    let (first, since) = points.split_at_mut(at_first(points).len());
+    let held = since.iter().filter(|point| point.holds()).map(|point| point.load).max();
+    let all = || Fit::of(&[&*first, &*since].concat());
+    let fit = Fit::of(since).or_else(all);
+    if let (Some(fit), Some(held)) = (fit, held)
+        && first.iter().any(|point| fit.contradicts(point))
+    {
+        let cold = first.iter_mut().filter(|point| point.is_clean() && point.load <= held);
+        cold.for_each(|point| point.blame(Some(Limit::Cold)));
     }
 }
 
@@ -251,3 +262,27 @@ const CERTAIN: f64 = 1e-12;
 
 /// A power from which on every run fails.
 const HUGE: f64 = 5.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Fault;
+    use crate::search::simulation::points;
+
+    #[test]
+    fn failures_before_a_load_held_say_nothing_once_later_runs_contradict_them() {
+        let cold = |runs: &[(u64, bool)]| {
+            let mut points = points(runs);
+            excuse_cold(&mut points);
+            points.iter().filter(|point| point.fault == Some(Fault::Limited(Limit::Cold))).count()
+        };
+        let first = [(90, false), (90, false), (65, false), (65, true)];
+        assert_eq!(cold(&first[..3]), 0);
+        assert_eq!(cold(&first), 0, "it may have been chance");
+        let held = [(90, true), (112, true), (140, true), (210, true), (421, true)];
+        assert_eq!(cold(&[&first[..], &held].concat()), 3);
+        // A failure that comes later is no sign of a cold target, nor is one at a load that fails later.
+        assert_eq!(cold(&[&first[3..], &first[..3], &held].concat()), 0);
+        assert_eq!(cold(&[(600, false), (600, false), (480, true), (600, false), (500, true), (520, true)]), 0);
+    }
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onrush_plan::search::{Over, Search};
 
-use super::strategy::is_exact;
+use super::strategy::{WIDE, is_exact};
 use super::{Alone, Ended, Fault, Fit, Limit, Look, Point, Starved, confirmed, needed};
 
 /// What a search has found. Loads are in the unit of the points.
@@ -80,9 +80,15 @@ impl<'a> Found<'a> {
         let failed = || clean().filter(|point| !point.holds());
         let fit = Fit::of(points);
         let is_spoilt = matches!(ended, Ended::Died | Ended::Limited(_));
+        let cold = points.iter().filter(|point| point.fault == Some(Fault::Limited(Limit::Cold)));
+        let others = points.iter().filter(|point| fit.as_ref().is_some_and(|fit| fit.contradicts(point)));
+        let contradicting: Vec<&Point> = cold.chain(others).collect();
+        // Where runs were disturbed, the load to confirm may have followed from them: others held at higher ones.
+        let known = fit.as_ref().filter(|_| !contradicting.is_empty()).and_then(|fit| sure(points, fit));
+        let is_outdone = |load: u64| known.is_some_and(|known| known as f64 > load as f64 * WIDE);
         let kind = match (confirmed(points), held, failed().map(|point| point.load).min()) {
             (_, None, None) => Kind::Unknown,
-            (Some(load), ..) if !is_spoilt => Kind::Highest(load),
+            (Some(load), ..) if !is_spoilt && !is_outdone(load) => Kind::Highest(load),
             (_, Some(load), None) if !is_spoilt => Kind::All(load),
             (_, None, Some(load)) => Kind::None(load),
             (_, Some(load), _) => Kind::AtLeast(fit.as_ref().map_or(load, |fit| sure(points, fit).unwrap_or(load))),
@@ -92,9 +98,6 @@ impl<'a> Found<'a> {
             _ => 0,
         };
         let beyond = failed().filter(|point| point.load > above).min_by_key(|point| point.load);
-        let cold = points.iter().filter(|point| point.fault == Some(Fault::Limited(Limit::Cold)));
-        let contradicting: Vec<&Point> =
-            cold.chain(fit.as_ref().map_or(Vec::new(), |fit| fit.contradicting(points))).collect();
         // Failures that others contradict bound nothing. The interval has the load in it that was confirmed.
         let has_failed = failed().any(|point| !contradicting.iter().any(|other| std::ptr::eq(*other, point)));
         let fitted = fit.as_ref().filter(|_| has_failed && !is_exact(over, points));

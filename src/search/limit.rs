@@ -16,7 +16,7 @@ pub enum Limit {
     Stalled,
     /// The target had not recovered from an overload before.
     Recovering,
-    /// The target was too slow without any load, too, and no longer later.
+    /// The target was slower before any load held than it was later.
     Cold,
 }
 

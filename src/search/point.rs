@@ -47,9 +47,6 @@ pub struct Point {
     pub is_early: bool,
     /// Whether its errors alone break the objective, which no processor time would have changed.
     pub is_broken_by_errors: bool,
-    /// Whether even the requests that were sent one at a time after it, when its queue was gone, took longer than the
-    /// objective allows.
-    pub is_slow_alone: bool,
     /// Why the load does not hold; `None`: it does.
     pub fault: Option<Fault>,
 }
@@ -185,7 +182,6 @@ impl Point {
             confirms: false,
             is_early: false,
             is_broken_by_errors: false,
-            is_slow_alone: false,
             fault,
         }
     }
@@ -218,12 +214,6 @@ impl Point {
 /// The runs before the first that held, in which the target may have been slower than it was later.
 pub fn at_first(points: &[Point]) -> &[Point] {
     &points[..points.iter().position(Point::holds).unwrap_or(points.len())]
-}
-
-/// After a load has held: runs in whose time the target was too slow even without load say nothing about loads, because it
-/// was no longer so later.
-pub fn excuse_cold(points: &mut [Point]) {
-    points.iter_mut().filter(|point| point.is_slow_alone).for_each(|point| point.blame(Some(Limit::Cold)));
 }
 
 /// How long onrush itself was stalled within the first `length` of a run.

@@ -340,9 +340,8 @@ impl<'a> Runs<'a> {
             self.say_progress(&words::run(self.search, &point));
             let holds = point.holds();
             self.points.push(point);
-            if holds {
-                excuse_cold(&mut self.points);
-            } else {
+            excuse_cold(&mut self.points);
+            if !holds {
                 self.recover()?;
             }
             if self.interrupt.is_asked() {
@@ -448,10 +447,6 @@ impl<'a> Runs<'a> {
             self.is_recovering = !is_calm;
             if is_calm {
                 self.record_alone(&outcome);
-                let mut probes = Alone::NONE;
-                probes.record(&outcome, self.elapsed());
-                let is_slow = probes.is_slow(&self.search.objective);
-                self.points.iter_mut().last().into_iter().for_each(|point| point.is_slow_alone = is_slow);
             }
             let is_late = self.elapsed() >= until.min(self.search.budget);
             if is_calm || is_late || self.interrupt.is_asked() {

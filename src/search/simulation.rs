@@ -17,6 +17,7 @@ use super::point::ordinarily_in_flight;
 use super::strategy::Course;
 use super::{
     Ended, Excess, Fault, Found, Hopeless, Kind, Measured, Next, Point, Share, Starved, Step, WINDOWS, Window,
+    excuse_cold,
 };
 use crate::fixtures;
 use crate::record::gate::Judged;
@@ -38,7 +39,6 @@ pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
         confirms: false,
         is_early: false,
         is_broken_by_errors: false,
-        is_slow_alone: false,
         fault: (!holds).then_some(Fault::Objective),
     };
     runs.iter().map(point).collect()
@@ -244,7 +244,10 @@ impl Target {
                 per_s: &|load| Over::Rate.number(load),
             };
             match course.next() {
-                Next::Run(step) => points.push(self.run(search, step)),
+                Next::Run(step) => {
+                    points.push(self.run(search, step));
+                    excuse_cold(&mut points);
+                }
                 Next::End(ended) => return (points, ended),
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onrush_plan::search::{Over, Search};
 
-use super::{Ended, Fault, Fit, Limit, Point, Step, length};
+use super::{Ended, Fault, Fit, Limit, Point, Step, at_first, length};
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Course<'a> {
     pub per_s: &'a dyn Fn(u64) -> f64,
 }
 
-/// The factors by which the load grows, or shrinks, as long as all runs end alike: slowly at first, because the first
+/// The factors by which the load grows, or shrinks, as long as runs in a row end alike: slowly at first, because the first
 /// load is close to the limit if the target is limited by its processor.
 const STEPS: [f64; 4] = [1.25, 1.25, 1.5, 2.0];
 
@@ -44,7 +44,7 @@ const GUESSED: f64 = 1.02;
 pub const NARROW: f64 = 1.02;
 
 /// Up to this width of the interval, the next load is its middle, and after that ...
-const WIDE: f64 = 1.15;
+pub(super) const WIDE: f64 = 1.15;
 /// ... the loads that exceed the limit with these probabilities, in turns.
 const AROUND: [f64; 3] = [0.6, 0.3, 0.75];
 
@@ -66,8 +66,9 @@ const SHORTENED: f64 = 0.6;
 /// From this width of the interval on, it is unclear which load to confirm.
 const UNCLEAR: f64 = 1.06;
 
-/// Two failures within this factor are one load that failed twice.
-const ALIKE: f64 = 1.06;
+/// A failure that stands alone is repeated after so many runs that held since (at once if the target collapsed): the next
+/// may fail as well.
+const LONE_FOR: usize = 2;
 
 /// A search ends after this many runs at one load in which something other than the target was the limit.
 const LIMITED_MAX: usize = 3;
@@ -92,14 +93,14 @@ impl Course<'_> {
         {
             return next;
         }
-        let steps = STEPS[(clean().count() - 1).min(STEPS.len() - 1)];
+        let alike = clean().rev().take_while(|point| point.holds() == last.holds()).count();
+        let steps = STEPS[(alike - 1).min(STEPS.len() - 1)];
         let fails = clean().filter(|point| !point.holds()).map(|point| point.load).min();
         match (holds, fails, Fit::of(self.points)) {
             (Some(holds), None, _) if holds == range.most => Next::End(Ended::Done),
-            (Some(holds), None, _) => self.explore(range.above(holds, steps), Duration::ZERO),
-            // What has failed has held since: the limit may be anywhere above.
-            (Some(holds), Some(_), _) if holds < range.most && !clean().any(|point| is_beyond(point, holds)) => {
-                self.explore(range.above(holds, STEPS[0]), Duration::ZERO)
+            // If anything has failed, it has held since: the limit may be anywhere above.
+            (Some(holds), ..) if holds < range.most && !clean().any(|point| is_beyond(point, holds)) => {
+                self.explore(range.above(holds, steps), Duration::ZERO)
             }
             // Nothing below it is worth a look before it has failed twice.
             (None, Some(fails), _) if clean().filter(|point| point.load == fails).count() < 2 => {
@@ -172,10 +173,10 @@ impl Course<'_> {
         if is_due
             && confirmed.is_none()
             && failed == 0
-            && let Some(lone) = lone(points, low, high)
-            && left >= self.run(lone, Duration::ZERO).ends() + third.mul_f64(SHORTENED)
+            && let Some(lone) = lone(points, holds)
+            && left >= self.run(lone.load, Duration::ZERO).ends() + third.mul_f64(SHORTENED)
         {
-            return self.explore(lone, Duration::ZERO);
+            return self.explore(lone.load, Duration::ZERO);
         }
         let is_worth_it = confirmed.is_none_or(|load| candidate as f64 > load as f64 * HIGHER_BY);
         let confirmation = self.confirmation(candidate, third.min(left));
@@ -185,21 +186,22 @@ impl Course<'_> {
         if confirmed.is_none() && failed > 0 && left < third.mul_f64(SHORTENED) {
             return Next::End(Ended::Unconfirmed);
         }
-        self.explore(self.informative(range, fit), near)
+        self.explore(self.informative(range, holds, fit), near)
     }
 
     /// The load from which most can be learned about the limit.
-    fn informative(&self, range: &Range, fit: &Fit) -> u64 {
+    fn informative(&self, range: &Range, holds: u64, fit: &Fit) -> u64 {
         let (low, high) = fit.interval();
         let points = self.points;
         if let Some(middle) = range.middle(points) {
             return middle;
         }
+        let is_time = |lone: &&Point| has_collapsed(points, lone) || held_since(points, lone.load) >= LONE_FOR;
+        if let Some(lone) = lone(points, holds).filter(is_time) {
+            return lone.load;
+        }
         if high >= low * WIDE {
             return self.guess(range).unwrap_or_else(|| range.nearest(fit.at(0.5)));
-        }
-        if let Some(lone) = lone(points, low, high) {
-            return lone;
         }
         range.nearest(fit.at(AROUND[points.len() % AROUND.len()]))
     }
@@ -262,13 +264,26 @@ fn is_beyond(point: &Point, load: u64) -> bool {
     !point.holds() && point.load > load
 }
 
-/// The lowest load near the limit that failed, if it did so only once, and no other near it failed.
-fn lone(points: &[Point], low: f64, high: f64) -> Option<u64> {
-    let failed = |point: &&Point| point.is_clean() && !point.holds() && point.load as f64 >= low;
-    let lowest = points.iter().filter(failed).map(|point| point.load).min()?;
-    let near = points.iter().filter(|point| point.is_clean() && point.load as f64 <= lowest as f64 * ALIKE);
-    let runs = near.filter(|point| point.load == lowest || (point.load > lowest && !point.holds())).count();
-    (lowest as f64 <= high * NARROW && runs < 2).then_some(lowest)
+/// The lowest load that failed above every one that held, if little speaks for it: it is the only one, or all of them failed
+/// before any held, when the target may have been slower. A long run speaks for itself.
+fn lone(points: &[Point], holds: u64) -> Option<&Point> {
+    let failed =
+        |points: &'_ [Point]| points.iter().filter(|point| point.is_clean() && is_beyond(point, holds)).count();
+    let since = failed(&points[at_first(points).len()..]);
+    let lowest =
+        points.iter().filter(|point| point.is_clean() && is_beyond(point, holds)).min_by_key(|point| point.load)?;
+    let is_sure = lowest.confirms || (since > 0 && failed(points) > 1);
+    (!is_sure).then_some(lowest)
+}
+
+/// Whether a run that failed did less than half of what others did at lower loads: it has collapsed, or was disturbed.
+fn has_collapsed(points: &[Point], failed: &Point) -> bool {
+    points.iter().any(|point| point.holds() && point.load < failed.load && point.per_s > 2.0 * failed.per_s)
+}
+
+/// How many runs held since the last one at a load.
+fn held_since(points: &[Point], load: u64) -> usize {
+    points.iter().rev().take_while(|point| point.load != load).filter(|point| point.holds()).count()
 }
 
 /// The highest load that a long run has confirmed.
@@ -398,6 +413,44 @@ mod tests {
             points[1].per_s = reached;
             assert_eq!(Over::Rate.number(load(next(&rate, 6_000, &points, 0))), expected);
         }
+    }
+
+    #[test]
+    fn a_failure_that_stands_alone_is_repeated_before_the_search_goes_on_from_it() {
+        let rate = search(Over::Rate);
+        let per_s = |runs: &[(f64, bool)]| {
+            let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (Over::Rate.load(*per_s), *holds)).collect();
+            let mut points = points(&runs);
+            points.iter_mut().for_each(|point| point.per_s = Over::Rate.number(point.load));
+            let number = |points: &[Point]| Over::Rate.number(load(next(&rate, 6_000, points, 9)));
+            let usual = number(&points);
+            // One that reached nothing has been disturbed.
+            points.last_mut().unwrap().per_s = 0.0;
+            [usual, number(&points)]
+        };
+        let mut runs = vec![(50.0, true), (62.5, false)];
+        // What follows may fail as well, and then it does not stand alone.
+        assert_eq!(per_s(&runs)[1], 62.5);
+        for _ in 0..2 {
+            let [next, _] = per_s(&runs);
+            assert!(50.0 < next && next < 62.5, "{next}");
+            runs.push((next, true));
+        }
+        assert_eq!(per_s(&runs)[0], 62.5);
+        let [twice, _] = per_s(&[&runs[..], &[(62.5, false)]].concat());
+        assert!(50.0 < twice && twice < 62.5, "{twice}");
+        // What held when it was repeated was no limit: the steps upwards go on, and grow.
+        for next in [62.5, 93.8, 187.6] {
+            assert_eq!(per_s(&runs)[0], next);
+            runs.push((next, true));
+        }
+        // All that failed before the first that held may have failed because the target was slower then.
+        let mut cold = vec![(90.0, false), (90.0, false), (65.0, false), (65.0, true), (75.0, true)];
+        assert_eq!(per_s(&cold)[0], 90.0);
+        let [warm, _] = per_s(&[&cold[..], &[(90.0, false)]].concat());
+        assert!(75.0 < warm && warm < 90.0, "{warm}");
+        cold.push((90.0, true));
+        assert_eq!(per_s(&cold)[0], 135.0);
     }
 
     #[test]
