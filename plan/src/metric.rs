@@ -54,6 +54,8 @@ pub enum View {
     Scheduled,
     /// When the request was sent.
     Service,
+    /// That of [`View::Shown`], of responses with a status of one class only: 2 means 200 to 299.
+    Class(u16),
 }
 
 /// A statistic of the latencies.
@@ -137,7 +139,7 @@ pub struct About {
 }
 
 /// All metrics.
-pub static METRICS: [About; 25] = {
+pub static METRICS: [About; 26] = {
     use Better::{Higher, Lower, Neither};
     use ErrorKind::{Connect, Read, Socket, Timeout, Write};
     use Metric::*;
@@ -153,6 +155,14 @@ pub static METRICS: [About; 25] = {
         ),
         latency(Mean, "mean", &["mean_us", "mean latency"], "the mean latency"),
         latency(Max, "max", &["max_us", "max latency"], "the largest latency"),
+        about(
+            Latency(View::Class(2), Percentile(Percent::EXAMPLE)),
+            "p99.2xx",
+            &["p99_2xx_us"],
+            Time,
+            Lower,
+            "the same of responses with a status of one class; so for .2xx to .5xx behind p0 to p100, mean, max, min, stdev",
+        ),
         about(Rate, "rate", RATE, PerSecond, Higher, "complete responses per second"),
         about(
             Errors,
@@ -249,7 +259,14 @@ impl View {
             Self::Shown => String::new(),
             Self::Scheduled => format!("scheduled{separator}"),
             Self::Service => format!("service{separator}"),
+            Self::Class(_) => String::new(),
         }
+    }
+
+    /// The class of a name such as `5xx`.
+    fn class(name: &str) -> Option<Self> {
+        let class = name.strip_suffix("xx")?.parse().ok()?;
+        (name.len() == 3 && (2..=5).contains(&class)).then_some(Self::Class(class))
     }
 }
 
@@ -270,6 +287,7 @@ impl Metric {
     /// Its description, or that of its family.
     pub fn about(self) -> &'static About {
         let example = match self {
+            Self::Latency(View::Class(_), _) => Self::Latency(View::Class(2), Statistic::Percentile(Percent::EXAMPLE)),
             Self::Latency(_, Statistic::Percentile(_)) => Self::percentile(Percent::EXAMPLE),
             Self::Latency(_, statistic) => Self::Latency(View::Shown, statistic),
             Self::Status(_) => Self::Status(503),
@@ -281,6 +299,10 @@ impl Metric {
 
     /// The metric of this name of a column, if it is one.
     pub fn of_column(name: &str) -> Option<Self> {
+        let of_class = name.strip_suffix("_us").and_then(|name| name.rsplit_once('_'));
+        if let Some((name, class)) = of_class.and_then(|(name, class)| Some((name, View::class(class)?))) {
+            return Self::of_column(&format!("{name}_us"))?.seen_from(class);
+        }
         let (view, name) = View::split(name, '_');
         let percent = name.strip_suffix("% latency").or_else(|| name.strip_suffix('%'));
         let percent = percent.or_else(|| name.strip_prefix('p').map(|rest| rest.strip_suffix("_us").unwrap_or(rest)));
@@ -320,7 +342,7 @@ impl Metric {
     /// The same in another view; only latencies have several.
     fn seen_from(self, view: View) -> Option<Self> {
         match self {
-            Self::Latency(_, statistic) => Some(Self::Latency(view, statistic)),
+            Self::Latency(View::Shown, statistic) => Some(Self::Latency(view, statistic)),
             other => (view == View::Shown).then_some(other),
         }
     }
@@ -328,6 +350,13 @@ impl Metric {
     /// A name of the family's example, turned into its own.
     fn instance(self, name: &str) -> String {
         match self {
+            Self::Latency(View::Class(class), statistic) => {
+                let all = Self::Latency(View::Shown, statistic);
+                match name.strip_suffix("_us") {
+                    Some(_) => format!("{}_{class}xx_us", all.column().trim_end_matches("_us")),
+                    None => format!("{all}.{class}xx"),
+                }
+            }
             Self::Latency(_, Statistic::Percentile(percent)) => name.replacen("99", &percent.to_string(), 1),
             Self::Status(status) => name.replacen("503", &status.to_string(), 1),
             Self::StatusClass(class) => name.replacen('5', &class.to_string(), 1),
@@ -343,6 +372,9 @@ impl Metric {
                 Some(class) => digits(class).filter(|class| (1..=9).contains(class)).map(Self::StatusClass),
                 None => digits(codes).filter(|code| (100..=999).contains(code)).map(Self::Status),
             };
+        }
+        if let Some((name, class)) = name.rsplit_once('.').and_then(|(name, class)| Some((name, View::class(class)?))) {
+            return name.parse::<Self>().ok().filter(|metric| metric.is_latency())?.seen_from(class);
         }
         match name.strip_prefix('p')? {
             "0" => Some(Self::Latency(View::Shown, Statistic::Least)),
@@ -389,6 +421,8 @@ mod tests {
             ("p100", "p100_us", "100% latency"),
             ("scheduled.p50", "scheduled_p50_us", "scheduled_p50_us"),
             ("service.max", "service_max_us", "service_max_us"),
+            ("p99.9.5xx", "p99.9_5xx_us", "p99.9_5xx_us"),
+            ("mean.3xx", "mean_3xx_us", "mean_3xx_us"),
             ("status.404", "status.404", "status.404"),
             ("status.2xx", "status.2xx", "status.2xx"),
             ("errors.socket", "errors", "errors"),
@@ -399,9 +433,26 @@ mod tests {
                 (metric.to_string(), metric.column(), metric.heading()),
                 (id.into(), column.into(), heading.into())
             );
+            assert!(!metric.is_latency() || Metric::of_column(column) == Some(metric), "{column}");
         }
         assert_eq!("p0".parse(), "min".parse::<Metric>());
-        for name in ["", "p", "p101", "status.99", "status.0xx", "status.x", "scheduled.rate", "service.", "mean_us"] {
+        for name in [
+            "",
+            "p",
+            "p101",
+            "status.99",
+            "status.0xx",
+            "status.x",
+            "scheduled.rate",
+            "service.",
+            "mean_us",
+            "p99.1xx",
+            "p99.6xx",
+            "p99.2x",
+            "scheduled.p99.2xx",
+            "rate.2xx",
+            "p99.2xx.2xx",
+        ] {
             assert_eq!(name.parse::<Metric>(), Err(()), "{name}");
         }
         for name in ["p99.9", "99.9%", "p99.9_us", "99.9% latency"] {

@@ -252,6 +252,9 @@ fn unknown(name: &str, purpose: Option<Purpose>) -> String {
     if name.starts_with("status.") {
         return format!("{name:?} is not a status; write status.503 or status.5xx");
     }
+    if name.split('.').next_back().is_some_and(|last| last.len() == 3 && last.ends_with("xx")) {
+        return format!("{name:?} is not the latency of a class of status; write p99.2xx, .3xx, .4xx or .5xx");
+    }
     let digits = name.rsplit('.').next().and_then(|last| last.strip_prefix('p')).unwrap_or_default();
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
         return format!("{name:?} is not a percentile; write p0 to p100, with at most six decimals");
@@ -464,7 +467,7 @@ mod tests {
             (
                 "clicks>1s",
                 0,
-                "unknown metric \"clicks\"; there are p0 to p100, mean, max, rate, errors, unavailable, status.503,",
+                "unknown metric \"clicks\"; there are p0 to p100, mean, max, p99.2xx, rate, errors, unavailable, status.503,",
             ),
             ("status.5xx>x", 11, "\"x\" is not a value of this metric; try 10 or 1%"),
             ("p99<50", 4, "which unit? write 50ms, 50us or 50s"),
@@ -499,6 +502,11 @@ mod tests {
                 "unknown metric \"failed\"; if it is a number, of one kind: errors.read>100, errors.connect",
             ),
             ("failures>=100", 0, "unknown metric \"failures\"; if it is a number, of one kind: errors.read>=100, "),
+            (
+                "scheduled.p99.2xx>1ms",
+                0,
+                "\"scheduled.p99.2xx\" is not the latency of a class of status; write p99.2xx",
+            ),
             ("error_rate>5", 0, "unknown metric \"error_rate\"; if that is per cent write errors>5%, if it"),
             ("iterations<1000", 0, "iterations is a counter in k6, which is no metric here; per second, write"),
             ("non2xx", 0, "unknown metric \"non2xx\"; onrush has status.4xx and status.5xx"),

@@ -2,7 +2,7 @@
 
 use onrush_plan::Dialect;
 use onrush_plan::metric::{ErrorKind, Metric, Statistic, View};
-use onrush_stats::Errors;
+use onrush_stats::{Corrupt, Distribution, Errors};
 
 use super::{Document, Row};
 use crate::figures::NS_PER_US;
@@ -55,6 +55,10 @@ impl Document {
             return self.imitated_latency(statistic);
         }
         let latency = match view {
+            View::Class(class) => {
+                let values = self.of_class(class).ok()??;
+                return of_values(&values, statistic);
+            }
             View::Shown => self.shown_latency(),
             View::Scheduled => self.latency.scheduled.as_ref()?,
             View::Service => &self.latency.service,
@@ -69,7 +73,7 @@ impl Document {
         // A percentile that was not recorded is in the histogram, if that has all requests.
         let (written, is_whole) = match view {
             View::Service => (latency.percentiles_us.get(&percent).copied(), true),
-            View::Shown | View::Scheduled => (self.shown_percentile_us(percent), self.bounded().is_none()),
+            _ => (self.shown_percentile_us(percent), self.bounded().is_none()),
         };
         written.or_else(|| {
             let values = is_whole.then(|| latency.values().ok())??;
@@ -78,7 +82,44 @@ impl Document {
     }
 }
 
+/// A statistic of these latencies, in microseconds.
+fn of_values(values: &Distribution<u64>, statistic: Statistic) -> Option<f64> {
+    let ns = match statistic {
+        Statistic::Mean => values.mean()?,
+        Statistic::Least => values.min()? as f64,
+        Statistic::Max => values.max()? as f64,
+        Statistic::Stdev => values.mean().map(|_| values.stdev())?,
+        Statistic::Percentile(percent) => (values.count() > 0).then(|| values.percentile(percent.value()) as f64)?,
+    };
+    Some(ns / NS_PER_US)
+}
+
 impl Document {
+    /// The latencies of the responses with a status of this class, 2 to 5: with a schedule since requests were due. `None`:
+    /// there are none, a tool is imitated, or an older version did not tell the classes apart.
+    ///
+    /// # Errors
+    ///
+    /// When a histogram cannot be read.
+    pub fn of_class(&self, class: u16) -> Result<Option<Distribution<u64>>, Corrupt> {
+        let by_class = &self.latency.by_class;
+        if class != 2 {
+            return by_class.get(&format!("{class}xx")).map(|latency| latency.values()).transpose();
+        }
+        let others = self.status.iter().filter(|(status, count)| **status / 100 != 2 && **count > 0);
+        let are_known = others.clone().all(|(status, _)| by_class.contains_key(&format!("{}xx", status / 100)));
+        if !self.imitates(Dialect::Native) || !are_known || self.value(Metric::StatusClass(2)) == Some(0.0) {
+            return Ok(None);
+        }
+        let all = self.shown_latency().values()?;
+        let mut parts = Distribution::new();
+        for part in by_class.values() {
+            parts += &part.values()?;
+        }
+        // What the bins have of the rest is less exact than what was measured.
+        Ok(Some(if parts.count() == 0 { all } else { all.without(&parts) }))
+    }
+
     /// A latency as the imitated tool shows it.
     fn imitated_latency(&self, statistic: Statistic) -> Option<f64> {
         let shown = self.text_latency().ok().filter(|_| self.requests.completed > 0)?;
@@ -98,6 +139,7 @@ impl Row {
     /// The value of a metric, in its unit; percentiles come from the bins.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let count = match metric {
+            Metric::Latency(View::Class(_), _) => return None,
             Metric::Latency(view, statistic) => {
                 let figures = self.figures();
                 let latencies = if view == View::Scheduled { figures.scheduled } else { figures.latency };
@@ -133,8 +175,9 @@ mod tests {
     use onrush_plan::metric::METRICS;
     use onrush_stats::{Cause, Phase};
 
-    use super::super::Requests;
+    use super::super::{Latency, Requests};
     use super::*;
+    use crate::fixtures;
     use crate::fixtures::{fail, flawless, plan, schedule, whole};
     use crate::run::Outcome;
 
@@ -171,17 +214,59 @@ mod tests {
                 let row = document.timeline[0].value(about.metric);
                 // Of a row, more or less is known: the bins of the service latency, and no statuses.
                 let expected = match name {
-                    "errors" | "min" | "stdev" | "status.503" | "status.5xx" => None,
+                    "errors" | "p99.2xx" | "min" | "stdev" | "status.503" | "status.5xx" => None,
                     "p99" | "mean" | "max" => row,
                     "late" | "dropped" if !has_rate => Some(0.0),
                     _ => whole,
                 };
                 assert_eq!(row, expected, "{name} {has_rate}");
-                let never =
-                    matches!(name, "late" | "dropped") && !has_rate || matches!(name, "verdict" | "unavailable");
+                let never = matches!(name, "late" | "dropped") && !has_rate
+                    || matches!(name, "verdict" | "unavailable" | "p99.2xx");
                 assert_eq!(whole.is_some(), !never, "{name} {has_rate}");
             }
         }
+    }
+
+    #[test]
+    fn latencies_of_a_class_are_those_of_its_statuses() {
+        let mut plan = plan(Dialect::Native, "http://127.0.0.1/", 1, 1, 1);
+        let mut outcome = flawless(900, 1);
+        // A hundred error pages that take 50 ms.
+        outcome.totals.latency.record_many(50_000_000, 100);
+        let by_class = outcome.totals.by_class.get_or_insert_default();
+        (0..100).for_each(|_| {
+            by_class.record(503, 50_000_000);
+            outcome.totals.statuses.record(503);
+        });
+        outcome.totals.counters.completed = 1_000;
+        let document = Document::judged(&plan, &outcome);
+        let ms = |document: &Document, name: &str| {
+            let us: f64 = document.value(name.parse().unwrap())?;
+            Some((us / 100.0).round() / 10.0)
+        };
+        for (name, expected) in [
+            ("p99", Some(50.0)),
+            ("p99.2xx", Some(1.0)),
+            ("max.2xx", Some(1.0)),
+            ("mean.2xx", Some(1.0)),
+            ("p50.5xx", Some(50.0)),
+            ("min.5xx", Some(50.0)),
+            ("stdev.5xx", Some(0.0)),
+            ("p99.3xx", None),
+            ("mean.4xx", None),
+        ] {
+            assert_eq!(ms(&document, name), expected, "{name}");
+        }
+        let older =
+            Document { latency: Latency { by_class: [].into(), ..document.latency.clone() }, ..document.clone() };
+        assert_eq!(["p99.2xx", "p99.5xx"].map(|name| ms(&older, name)), [None, None], "it did not tell them apart");
+        plan.dialect = Dialect::Wrk;
+        let imitated = Document::judged(&plan, &flawless(900, 1));
+        assert_eq!(ms(&imitated, "p99.2xx"), None);
+        let good = Document::judged(&fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1), &flawless(900, 1));
+        assert_eq!(good.value("mean.2xx".parse().unwrap()), good.value(Metric::MEAN), "as it was measured");
+        let none = super::super::tests::document([]);
+        assert_eq!(ms(&none, "p99.2xx"), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod table;
 mod for_script;
 mod once;
 mod opening;
-mod parts;
+pub mod parts;
 mod percentiles;
 mod spectrum;
 mod text;

@@ -70,8 +70,12 @@ pub fn stages(document: &Document) -> Result<Option<Parts>, Corrupt> {
     Ok(Some(Parts { headings, rows: rows? }))
 }
 
-/// The cells of a stage.
-fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
+/// The cells of a stage, with those of a rate or without.
+///
+/// # Errors
+///
+/// When a histogram cannot be read.
+pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
     let seconds = |s: f64| exact(Duration::from_millis((s.clamp(0.0, 3e9) * 1e3).round() as u64));
     let connections =
         stage.connections.map(|(from, to)| if from == to { format!("c={to}") } else { format!("c={from}..{to}") });
@@ -118,16 +122,13 @@ pub fn classes(document: &Document) -> Result<Option<Parts>, Corrupt> {
     if by_class.is_empty() || !document.status.keys().all(|status| is_known(*status)) {
         return Ok(None);
     }
-    let all = document.shown_latency().values()?;
-    let mut others = Values::new();
     let mut classes = Vec::new();
-    for (class, latency) in by_class {
-        let latency = latency.values()?;
-        others += &latency;
-        classes.push((class.as_str(), latency));
+    for class in 2..=5 {
+        let latency = document.of_class(class)?;
+        classes.extend(latency.map(|latency| (format!("{class}xx"), latency)));
     }
-    classes.insert(0, ("2xx", all.without(&others)));
-    let share = |latency: &Values<u64>| latency.count() as f64 / all.count().max(1) as f64;
+    let all = document.shown_latency().count.max(1);
+    let share = |latency: &Values<u64>| latency.count() as f64 / all as f64;
     classes.retain(|(_, latency)| share(latency) > CLASS_SHARE_MIN);
     let medians: Vec<u64> = classes.iter().map(|(_, latency)| latency.percentile(50.0)).collect();
     let (least, most) = (medians.iter().min().copied().unwrap_or(0), medians.iter().max().copied().unwrap_or(0));
@@ -135,7 +136,7 @@ pub fn classes(document: &Document) -> Result<Option<Parts>, Corrupt> {
         return Ok(None);
     }
     let rows = classes.iter().map(|(class, latency)| {
-        vec![(*class).to_owned(), percentile(latency, 50.0), percentile(latency, 99.0), percentage(share(latency))]
+        vec![class.clone(), percentile(latency, 50.0), percentile(latency, 99.0), percentage(share(latency))]
     });
     Ok(Some(Parts { headings: vec!["Status", "50%", "99%", "responses"], rows: rows.collect() }))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use onrush_plan::Plan;
 use onrush_plan::condition::StopTerm;
 use onrush_plan::metric::{Metric, Statistic, View};
-use onrush_stats::{BATCHES_MIN, Batch, Batches, Count, Estimate, Stats, Unknown};
+use onrush_stats::{BATCHES_MIN, Batch, Batches, ByClass, Count, Distribution, Estimate, Stats, Unknown};
 
 /// How precisely the figures of a run were known at its end.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,12 +61,18 @@ impl StopRule {
     pub fn record<C: Count>(&mut self, ahead: usize, interval: &Stats<C>) {
         for (term, batches) in &mut self.terms {
             let is_scheduled = match term.metric {
-                Metric::Latency(View::Shown, _) => self.is_scheduled,
+                Metric::Latency(View::Shown | View::Class(_), _) => self.is_scheduled,
                 metric => metric.needs_rate(),
             };
             let scheduled = interval.open_loop.as_deref().map(|open_loop| &open_loop.scheduled);
             let latency = scheduled.filter(|_| is_scheduled).unwrap_or(&interval.latency);
-            batches.record(ahead, interval.counters.completed, latency);
+            match term.metric {
+                Metric::Latency(View::Class(class), _) => {
+                    let latency = of_class(class, latency, interval.by_class.as_deref());
+                    batches.record(ahead, latency.count(), &latency);
+                }
+                _ => batches.record(ahead, interval.counters.completed, latency),
+            }
         }
     }
 
@@ -114,6 +120,14 @@ impl Known {
     pub fn completed_min(&self) -> u64 {
         self.term.completed_min()
     }
+}
+
+/// The latencies of the responses with a status of this class: 2xx is what the others leave of all.
+fn of_class<C: Count>(class: u16, all: &Distribution<C>, by_class: Option<&ByClass<C>>) -> Distribution<C> {
+    let mut latencies = Distribution::new();
+    let others = ByClass::<C>::CLASSES.into_iter().filter(|known| class == 2 || *known == class);
+    others.filter_map(|known| by_class?.of(known)).for_each(|part| latencies += part);
+    if class == 2 { all.without(&latencies) } else { latencies }
 }
 
 fn figure(metric: Metric, batch: &Batch) -> f64 {
@@ -174,6 +188,27 @@ mod tests {
         let [service, scheduled] = &until.terms[..] else { panic!("{until:?}") };
         let half_width = |known: &Known| known.estimate.unwrap().half_width;
         assert!(half_width(service) < 0.001 && (0.002..=0.005).contains(&half_width(scheduled)), "{until:?}");
+    }
+
+    #[test]
+    fn a_class_of_status_is_known_by_its_own_responses() {
+        let mut random = Random::new(1);
+        let words = ["p99.2xx+-2%", "mean.2xx+-2%", "mean.5xx+-2%", "mean+-2%", "p50.4xx+-2%"];
+        let mut rules = words.map(|words| rule(&format!("--until {words}")));
+        for second_s in 1..=30 {
+            let mut interval = second(&mut random, 1);
+            // Error pages take ever longer, which changes no success.
+            for _ in 0..100 {
+                interval.latency.record(10_000_000 * second_s);
+                interval.by_class.get_or_insert_default().record(503, 10_000_000 * second_s);
+            }
+            for rule in &mut rules {
+                rule.record(0, &interval);
+                rule.end_second();
+            }
+        }
+        let reached = rules.map(|rule| rule.end().unwrap().reached);
+        assert_eq!(reached, [true, true, false, false, false]);
     }
 
     #[test]

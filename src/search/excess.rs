@@ -82,11 +82,11 @@ impl Excess {
 }
 
 /// From when latencies count, the share of requests that may be slower, and than what, in nanoseconds; `None`: the term is
-/// about something else.
+/// about something else, such as the responses of one class, which the timeline does not tell apart.
 pub(super) fn percentile(term: &Term) -> Option<(View, f64, u64)> {
     match (term.metric, term.comparison, term.value) {
         (
-            Metric::Latency(view, Statistic::Percentile(percent)),
+            Metric::Latency(view @ (View::Shown | View::Scheduled | View::Service), Statistic::Percentile(percent)),
             Comparison::Less | Comparison::AtMost,
             Value::Time(limit),
         ) if percent.value() < 100.0 => Some((view, 1.0 - percent.value() / 100.0, nanos(limit))),
