@@ -1,15 +1,17 @@
 //! Decides whether gates are broken, from the figures that the text shows.
 
+use std::collections::BTreeSet;
+
 use onrush_plan::Dialect;
 use onrush_plan::condition::{Comparison, Condition, Term, Value};
 use onrush_plan::metric::{Metric, Statistic, View};
 use onrush_stats::rank;
-use onrush_text::units;
+use onrush_text::{printable, units};
 
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Bounds, Missing};
 use crate::record::gate::{Gate, Judged};
-use crate::record::{Document, OpenLoop, Requests};
+use crate::record::{Document, Named, OpenLoop, Requests};
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
 pub fn annotation(line: &str) -> String {
@@ -19,11 +21,50 @@ pub fn annotation(line: &str) -> String {
 
 /// Judges gates, some of which may be about the verdict of the document.
 pub(super) fn gates<'a>(conditions: impl IntoIterator<Item = &'a Condition>, document: &Document) -> Vec<Gate> {
-    let gate = |condition: &Condition| {
-        let terms = objective(condition, document);
-        Gate { broken: terms.iter().all(|term| term.holds), terms }
-    };
-    conditions.into_iter().map(gate).collect()
+    conditions.into_iter().map(|condition| gate(condition, document)).collect()
+}
+
+/// Judges one gate.
+fn gate(condition: &Condition, document: &Document) -> Gate {
+    let terms = objective(condition, document);
+    Gate { broken: terms.iter().all(|term| term.holds), terms }
+}
+
+/// Gives a sum those gates that all its parts have, judged by its own figures. Notes name the others, because what was not
+/// judged has not passed.
+pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) {
+    let all = || parts.iter().flat_map(|part| &part.document.gates);
+    let mut known = BTreeSet::new();
+    let (mut gates, mut missing) = (Vec::new(), Vec::new());
+    for gate in all() {
+        let condition = gate.condition();
+        if !known.insert(condition.clone()) {
+            continue;
+        }
+        let same: Vec<&Gate> = all().filter(|other| other.condition() == condition).collect();
+        // What a part knows of a term, and the sum does not, is lost.
+        let is_lost = |(index, term): (usize, &Judged)| {
+            let is_known = |other: &&Gate| other.terms.get(index).is_some_and(|term| term.was.is_some());
+            term.was.is_none() && same.iter().any(is_known)
+        };
+        let judged = match gate.is_strict() {
+            true => sum.verdict.as_ref().map(Gate::strict),
+            false => read(&condition).map(|condition| self::gate(&condition, sum)),
+        };
+        let judged = judged.filter(|judged| !judged.terms.iter().enumerate().any(is_lost));
+        match judged {
+            _ if same.len() < parts.len() => missing.push((condition, "not all results have it")),
+            None => missing.push((condition, "its figure is unknown for all of them together")),
+            Some(judged) => gates.push(judged),
+        }
+    }
+    sum.gates = gates;
+    for (condition, why) in missing {
+        let note = format!("the sum has no gate {}: {why}", printable(&condition));
+        if !sum.notes.contains(&note) {
+            sum.notes.push(note);
+        }
+    }
 }
 
 /// Judges each term of a condition, such as the objective of a search.
@@ -63,7 +104,11 @@ fn judge(term: &Term, document: &Document) -> Judged {
         Value::Number(_) if is_count => units::thousands(figure as u64),
         Value::Number(_) => format!("{figure:.2}"),
     });
-    let was = was.map(|was| was + &largest(term.metric, document.latency.service.count));
+    let values = match term.metric {
+        Metric::Latency(View::Class(class), _) => document.value(Metric::StatusClass(class)).map_or(0, |it| it as u64),
+        _ => document.latency.service.count,
+    };
+    let was = was.map(|was| was + &largest(term.metric, values));
     let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
     Judged { term: term.text.clone(), was, holds }
 }
@@ -167,7 +212,7 @@ mod tests {
     use onrush_stats::{Cause, Phase};
 
     use super::*;
-    use crate::fixtures::{fail, flawless, plan, schedule};
+    use crate::fixtures::{fail, flawless, plan, received, schedule, whole};
     use crate::run::Outcome;
     use crate::verdict::LimitedBy;
 
@@ -340,6 +385,43 @@ mod tests {
         assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
         assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "it was 1000.00".to_owned()));
         assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
+    }
+
+    #[test]
+    fn a_gate_that_a_sum_cannot_have_is_named() {
+        let plan = plan(Dialect::Native, URL, 1, 1, 1);
+        let read = |text: &str| {
+            let metric = if text == "errors" { Metric::Errors } else { Metric::Requests };
+            let term = Term { text: text.to_owned(), ..term(metric, Comparison::AtLeast, Value::Share(0.0)) };
+            Some(Condition { terms: vec![term] })
+        };
+        let result = |conditions: &[&str], bytes: u64| {
+            let mut document = received(Document::judged(&plan, &whole(flawless(1_000, 1))), bytes);
+            document.gates = gates(&conditions.iter().filter_map(|it| read(it)).collect::<Vec<_>>(), &document);
+            document
+        };
+        let sum = |parts: &[Document]| {
+            let named = parts.iter().map(|document| Named { name: "x", document });
+            crate::judge::sum(&named.collect::<Vec<_>>(), read).unwrap()
+        };
+        let conditions = |document: &Document| document.gates.iter().map(Gate::condition).collect::<Vec<_>>().join(" ");
+        let has = |document: &Document, note: &str| document.notes.iter().filter(|it| *it == note).count();
+        let (lacks, lost) = (
+            "the sum has no gate errors: not all results have it",
+            "the sum has no gate errors: its figure is unknown for all of them together",
+        );
+        let both = sum(&[result(&["errors", "requests"], 1), result(&["requests", "errors"], 2)]);
+        assert_eq!((conditions(&both).as_str(), has(&both, lacks) + has(&both, lost)), ("errors requests", 0));
+        let some = sum(&[result(&["requests"], 1), result(&["requests", "errors"], 2)]);
+        assert_eq!((conditions(&some).as_str(), has(&some, lacks)), ("requests", 1), "{:?}", some.notes);
+        // Of a sum that is added to it is said once.
+        let more = sum(&[some, result(&["requests", "errors"], 3)]);
+        assert_eq!((conditions(&more).as_str(), has(&more, lacks)), ("requests", 1), "{:?}", more.notes);
+        // An older version did not write all that was counted.
+        let mut older = result(&["errors", "requests"], 1);
+        older.requests.unsuccessful = None;
+        let unknown = sum(&[older, result(&["errors", "requests"], 2)]);
+        assert_eq!((conditions(&unknown).as_str(), has(&unknown, lost)), ("requests", 1), "{:?}", unknown.notes);
     }
 
     #[test]

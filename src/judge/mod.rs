@@ -27,23 +27,16 @@ pub use gates::{annotation, objective};
 pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places};
 
 /// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its
-/// verdict, and the gates that all of them have, as far as `read` understands their conditions.
+/// verdict, and the gates that all of them have, as far as `read` understands their conditions. Notes name the others.
 ///
 /// # Errors
 ///
 /// When one of them cannot be what a run measured.
 pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
     let sum = Document::sum(named)?;
-    let sum = Document { verdict: sum::verdict(&sum)?, ..sum };
-    let has = |it: &Named<'_>, condition: &str| it.document.gates.iter().any(|gate| gate.condition() == condition);
-    let of_first = named.first().map_or(&[][..], |first| &first.document.gates);
-    let of_all = of_first.iter().filter(|gate| named.iter().all(|it| has(it, &gate.condition())));
-    let judged = of_all.filter_map(|gate| match gate.is_strict() {
-        true => sum.verdict.as_ref().map(Gate::strict),
-        false => gates(&[read(&gate.condition())?], &sum).pop(),
-    });
-    let gates = judged.collect();
-    Ok(Document { gates, ..sum })
+    let mut sum = Document { verdict: sum::verdict(&sum)?, ..sum };
+    gates::judge_sum(&mut sum, named, read);
+    Ok(sum)
 }
 
 /// What is decided about a run.

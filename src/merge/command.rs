@@ -5,11 +5,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use onrush_plan::{Kind, Output};
+use onrush_text::printable;
 
 use super::Merge;
 use crate::cli::arguments::{Subcommand, path, switch};
 use crate::cli::{Command, Work};
-use crate::program::{print_noted, until_signal};
+use crate::program::{
+    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost, print_noted, say,
+    until_signal,
+};
+use crate::record::Document;
+use crate::record::gate::Gate;
 use crate::report::form::Printed;
 
 /// The command.
@@ -34,7 +40,8 @@ Usage: onrush merge [options] FILE.json...
   -h, --help         print this text
 
 Results of different plans are refused. Start times, seeds and the names of
-result files make no difference.
+result files make no difference. The gates (--fail-if) that all of them have are
+those of the sum, too: the exit code is 3 if one is met.
 ";
 
 pub(crate) const MERGE: Subcommand<Merge> = Subcommand {
@@ -76,8 +83,34 @@ fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
 fn run(merge: &Merge) -> u8 {
     until_signal(|signals| {
         let printed = super::run(merge, |states| states.give_up_before_quitting(signals));
-        print_noted("onrush merge", printed.map(|Printed { text, notes }| (text, notes)))
+        let (printed, (code, lines)) = match printed {
+            Ok((sum, Printed { text, notes })) => (Ok((text, notes)), judged(&sum)),
+            Err(error) => (Err(error), (0, Vec::new())),
+        };
+        let exit = print_noted("onrush merge", printed);
+        lines.iter().for_each(|line| say(&format!("onrush: {line}")));
+        if exit == 0 { code } else { exit }
     })
+}
+
+/// The exit code of a sum with gates, which is that of a run with its figures; and the lines that say why.
+fn judged(sum: &Document) -> (u8, Vec<String>) {
+    let broken = sum.gates.iter().filter(|gate| gate.broken);
+    let lines: Vec<String> = broken.clone().map(|gate| printable(&gate.sentence())).collect();
+    let is_asked = !sum.gates.is_empty();
+    let codes = [
+        (EXIT_NOTHING_COMPLETED, is_asked && sum.requests.completed == 0),
+        (EXIT_BROKEN, broken.clone().any(|gate| !gate.is_strict())),
+        (EXIT_OUR_FAULT, broken.clone().any(Gate::is_strict)),
+        (EXIT_INTERRUPTED, is_asked && sum.interrupted),
+    ];
+    let code = foremost(ORDER, &codes);
+    let why = match code {
+        EXIT_NOTHING_COMPLETED => Some("no request completed, so the gates cannot pass"),
+        EXIT_INTERRUPTED => Some("a signal ended a run early, so the gates cannot pass"),
+        _ => None,
+    };
+    (code, lines.into_iter().chain(why.map(str::to_owned)).collect())
 }
 
 fn output(path: PathBuf) -> Result<Output, String> {

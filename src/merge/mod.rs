@@ -17,7 +17,7 @@ use crate::cli;
 use crate::files::export;
 use crate::files::{self, FileStates, Files};
 use crate::judge;
-use crate::record::{self, Different, Named};
+use crate::record::{self, Different, Document, Named};
 use crate::report::form::{self, Form, Printed};
 use crate::saved;
 
@@ -34,12 +34,12 @@ pub struct Merge {
     pub force: bool,
 }
 
-/// Adds up the results and writes the sum; returns what to print. `open` is called when the files for the sum were checked.
+/// Adds up the results and writes the sum; returns it, and what to print. `open` is called when the files for the sum were checked.
 ///
 /// # Errors
 ///
 /// When a file cannot be read, added or written.
-pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Printed> {
+pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Document, Printed)> {
     // A sum of private files is private, too.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
@@ -75,7 +75,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Prin
         }
     };
     if merge.outputs.is_empty() {
-        return Ok(printed);
+        return Ok((sum, printed));
     }
     let states = files.states().clone();
     files.write_texts(|kind| {
@@ -84,7 +84,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<Prin
     });
     states.wait(files::PATIENCE);
     states.give_up();
-    files::unwritable(&states).into_iter().next().map_or(Ok(printed), |error| Err(error.into()))
+    files::unwritable(&states).into_iter().next().map_or(Ok((sum, printed)), |error| Err(error.into()))
 }
 
 /// The note of a sum on a result that `--force` added.

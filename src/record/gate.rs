@@ -50,6 +50,12 @@ impl Gate {
         self.terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(",")
     }
 
+    /// That it is broken, in a sentence: `--fail-if p99>50ms: it was 63.20ms`.
+    pub fn sentence(&self) -> String {
+        let option = if self.is_strict() { "" } else { "--fail-if " };
+        format!("{option}{}: {}", self.condition(), self.was())
+    }
+
     /// What the figures of its terms were: `it was 63.20ms`, or `rate>1k was 2000.00, p99>50ms was 63.20ms`.
     pub fn was(&self) -> String {
         let was = |term: &Judged| term.was.clone().unwrap_or_else(|| UNKNOWN.to_owned());

@@ -244,7 +244,7 @@ impl Ending<'_> {
             self.code = foremost(ORDER, &codes);
         }
         said.extend(self.our_fault.iter().map(strict));
-        said.extend(self.broken.iter().map(broken));
+        said.extend(self.broken.iter().map(|gate| format!("onrush: {}", gate.sentence())));
         if self.code == EXIT_INTERRUPTED {
             said.push(format!("onrush: a signal ended the run early, so {} cannot pass", self.undecided.join(", ")));
         }
@@ -273,11 +273,6 @@ fn questions(plan: &Plan) -> Vec<&'static str> {
 /// The line on the verdict that `--strict` makes a failure.
 fn strict(verdict: &Verdict) -> String {
     format!("onrush: --strict: the run was {verdict}")
-}
-
-/// The line on a broken gate.
-fn broken(gate: &Gate) -> String {
-    format!("onrush: --fail-if {}: {}", gate.condition(), gate.was())
 }
 
 /// What is printed after the run.

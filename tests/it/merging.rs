@@ -18,6 +18,7 @@ cases! {
     what_cannot_be_merged_is_refused_with_its_reason (Once);
     runs_that_differ_in_one_option_are_not_added_up (Once);
     a_result_that_keeps_its_secrets_belongs_to_one_that_does_not (Once);
+    a_sum_breaks_the_gates_of_its_runs (Once);
     absurd_figures_are_refused (Once);
     a_sum_that_could_not_be_read_again_is_refused (Once);
     a_sum_that_cannot_be_written_leaves_nothing_behind (Once);
@@ -272,6 +273,24 @@ fn a_result_that_keeps_its_secrets_belongs_to_one_that_does_not(context: &Contex
         let output = merge(&scratch, files);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{files}: {output:?}");
     }
+}
+
+fn a_sum_breaks_the_gates_of_its_runs(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("sum of gates"));
+    for name in ["a.json", "b.json"] {
+        let words = "-n 200 -c 5 --fail-if requests>300 --fail-if status.5xx>0";
+        let (output, _) = written(context.onrush().words(words).word(url(&server, "/")), &scratch, [name]);
+        assert_eq!(output.code, 0, "{output:?}");
+    }
+    let output = merge(&scratch, "a.json b.json -o sum.json -o sum.xml");
+    let line = "onrush: --fail-if requests>300: it was 400\n";
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (3, "", line));
+    let sum: Value = serde_json::from_str(&fs::read_to_string(scratch.path().join("sum.json")).unwrap()).unwrap();
+    let broken: Vec<Option<bool>> = [0, 1].map(|gate| sum["gates"][gate]["broken"].as_bool()).into();
+    assert_eq!(broken, [Some(true), Some(false)]);
+    let suite = fs::read_to_string(scratch.path().join("sum.xml")).unwrap();
+    assert!(suite.contains("<failure message=\"it was 400\""), "{suite}");
+    assert_eq!(merge(&scratch, "a.json").code, 0, "alone, it is as it was");
 }
 
 /// A file may be damaged in any way: the program always ends with a sentence.
