@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{Columns, Form, Sort, Table, WRK_CMM};
+use super::{Columns, Form, STAGES, Sort, Table, WRK_CMM};
 use crate::cli::arguments::{Subcommand, text};
 use crate::cli::{Command, Work};
 use crate::program::{EXIT_WRONG, print, say};
@@ -29,6 +29,7 @@ Usage: onrush table [options] FILE|FOLDER...
                        differs
       --columns A,B    print a row for every run, with these columns, and
                        averages; wrk-cmm: the tables of wrk-cmm's scripts;
+                       stages: a row for each stage of --stages;
                        help: a list of the figures
       --sort COL       sort by a column; COL:desc: the largest first
       --format FORM    md (the default), text, csv or json; the last two have
@@ -94,11 +95,14 @@ fn columns(value: &str) -> Result<Columns, String> {
     let names = names(value);
     match &names[..] {
         [only] if only == WRK_CMM => Ok(Columns::WrkCmm),
+        [only] if only == STAGES => Ok(Columns::Stages),
         [only] if only == super::HELP => Ok(Columns::Help),
-        _ if names.iter().any(|name| name == WRK_CMM) => {
-            Err(format!("{WRK_CMM} stands for whole tables; leave out the other columns, or name all of them"))
-        }
-        _ => Ok(Columns::Named(names)),
+        _ => match names.iter().find(|name| [WRK_CMM, STAGES].contains(&name.as_str())) {
+            Some(whole) => {
+                Err(format!("{whole} stands for whole tables; leave out the other columns, or name all of them"))
+            }
+            None => Ok(Columns::Named(names)),
+        },
     }
 }
 
@@ -141,13 +145,14 @@ mod tests {
         assert!(parsed("a --help").unwrap().is_none());
         let columns = |line: &str| parsed(line).unwrap().unwrap().columns;
         assert_eq!((columns("a"), columns("a --columns wrk-cmm")), (Columns::Short, Columns::WrkCmm));
-        assert_eq!(columns("--columns help"), Columns::Help);
+        assert_eq!((columns("--columns help"), columns("a --columns stages")), (Columns::Help, Columns::Stages));
     }
 
     #[test]
     fn mistakes_are_named() {
         for (line, words) in [
             ("a --columns wrk-cmm,errors", "leave out the other columns"),
+            ("a --columns p99,stages", "stages stands for whole tables"),
             ("", "no file"),
             ("a --format xml", "md, text, csv or json"),
             ("a --sort", "--sort needs a value: --sort COL"),

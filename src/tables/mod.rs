@@ -15,6 +15,7 @@ mod group;
 mod build;
 mod grid;
 mod short;
+mod stages;
 
 mod format;
 
@@ -60,6 +61,8 @@ pub enum Columns {
     /// Those that centminmod's script makes of wrk-cmm's results: every run with averages, and in a second table what
     /// averages hide.
     WrkCmm,
+    /// Those of the stages of runs (`--stages`): a row for each stage of every run.
+    Stages,
     /// Fields and figures with these names, for every run.
     Named(Vec<String>),
     /// None: a list of the figures is printed instead.
@@ -68,6 +71,9 @@ pub enum Columns {
 
 /// The name of [`Columns::WrkCmm`].
 pub const WRK_CMM: &str = "wrk-cmm";
+
+/// The name of [`Columns::Stages`].
+pub const STAGES: &str = "stages";
 
 /// The name of [`Columns::Help`].
 pub const HELP: &str = "help";
@@ -120,7 +126,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     let factors = build::factors(runs);
     let named: Option<Vec<Column>> = match &table.columns {
         Columns::Named(names) => Some(names.iter().map(|name| Column::named(name, &factors)).collect()),
-        Columns::Short | Columns::WrkCmm | Columns::Help => None,
+        Columns::Short | Columns::WrkCmm | Columns::Stages | Columns::Help => None,
     };
     let sort = table.sort.as_ref();
     let sort =
@@ -140,6 +146,11 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     if let Some(sort) = &sort {
         sort.groups(&mut groups);
     }
+    if table.columns == Columns::Stages {
+        said.extend(without_stages(runs)?);
+        let grid = stages::stages(&groups, &key, table.form).map_err(|corrupt| corrupt.to_string())?;
+        return Ok(format::of(table.form)(&grid));
+    }
     Ok(match table.form {
         Form::Csv | Form::Json => {
             let columns = named.unwrap_or_else(|| match table.columns {
@@ -149,10 +160,10 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
             said.extend(two_kinds(runs, &columns));
             said.extend(lower_bounds(runs, &columns));
             let grid = build::wide(&groups, &key, &columns, sort.as_ref());
-            if table.form == Form::Csv { format::csv(&grid) } else { format::json(&grid) }
+            format::of(table.form)(&grid)
         }
         Form::Markdown | Form::Text => {
-            let write = if table.form == Form::Text { format::text } else { format::markdown };
+            let write = format::of(table.form);
             said.extend(mixed(&groups));
             if table.columns == Columns::Short {
                 said.extend(medians(&groups));
@@ -212,6 +223,26 @@ fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
         format!("{:?} failed and is left out: {}", run.origin.file, printable(reason))
     };
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
+}
+
+/// The line about runs without stages.
+///
+/// # Errors
+///
+/// What to do if no run has any.
+fn without_stages(runs: &[Measured]) -> Result<Option<String>, String> {
+    let mut without = runs.iter().filter(|run| stages::of(run).is_empty());
+    let Some(first) = without.next() else { return Ok(None) };
+    let others = without.count();
+    if others + 1 == runs.len() {
+        return Err(
+            "no result has stages: a run of two or more, such as onrush --stages 10s:100,10s:200 -o FILE.json, \
+                    writes them"
+                .to_owned(),
+        );
+    }
+    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    Ok(Some(format!("without stages, and therefore left out: {:?}{more}", first.origin.file)))
 }
 
 /// The line about a mean beside percentiles, if only the percentiles include requests without a response.

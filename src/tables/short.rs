@@ -30,9 +30,7 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
         latencies.iter().map(|metric| metric.percent().map_or_else(|| metric.heading(), |_| metric.to_string())),
     );
     figures.push("errors".to_owned());
-    // What all groups have in common tells none of them apart.
-    let differs = |index: &usize| groups.iter().any(|group| group.key[*index] != groups[0].key[*index]);
-    let shown: Vec<usize> = (0..key.len()).filter(|index| groups.len() < 2 || differs(index)).collect();
+    let shown = told_apart(groups, key);
     // More fields than fit share a column.
     let is_joined = shown.len() + figures.len() > COLUMNS_MAX;
     let keys = match is_joined {
@@ -67,6 +65,12 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
         cells
     });
     Grid { rows: rows.collect(), heads }.without_empty(keys.len())
+}
+
+/// The fields of a key that tell groups apart; of a single group, all.
+pub fn told_apart(groups: &[Group<'_>], key: &[String]) -> Vec<usize> {
+    let differs = |index: &usize| groups.iter().any(|group| group.key[*index] != groups[0].key[*index]);
+    (0..key.len()).filter(|index| groups.len() < 2 || differs(index)).collect()
 }
 
 /// The latencies that some group has; without any percentile, the mean.

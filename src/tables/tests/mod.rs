@@ -11,7 +11,7 @@ use onrush_plan::column::is_column;
 
 use super::*;
 use crate::fixtures;
-use crate::record::{Document, LedgerRow, Named};
+use crate::record::{Document, LedgerRow, Named, StageRow};
 use crate::report;
 use crate::report::form;
 use crate::run::Outcome;
@@ -620,4 +620,62 @@ fn columns_have_the_names_of_gates_unless_a_factor_has_them() {
 fn the_list_of_figures_needs_no_file() {
     let Printed { text, said } = run(&Table { columns: Columns::Help, ..table(Vec::new()) });
     assert!(text.starts_with("metric ") && text.contains("\np99 ") && said.is_empty(), "{text}");
+}
+
+/// A result of two stages with these rates.
+fn staged(asked_per_s: [f64; 2], bytes: u64) -> String {
+    let document = Document::judged(
+        &fixtures::plan(Dialect::Native, "http://127.0.0.1/", 1, 1, 1),
+        &fixtures::whole(fixtures::flawless(1_000, 1)),
+    );
+    let stage = |index: usize, completed: u64| StageRow {
+        start_s: index as f64 * 0.5,
+        length_s: 0.5,
+        asked_per_s: Some(asked_per_s[index]),
+        connections: None,
+        started: completed,
+        completed,
+        rate_per_s: completed as f64 * 2.0,
+        late: Some(index as u64 * 60),
+        dropped: Some(0),
+        errors: document.errors,
+        latency: document.latency.service.clone(),
+    };
+    let stages = vec![stage(0, 400), stage(1, 600)];
+    fixtures::received(Document { stages, ..document }, bytes).to_json()
+}
+
+#[test]
+fn each_stage_has_a_row() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+    let of = |form: Form| {
+        let inputs = vec![folder.path().to_path_buf()];
+        run(&Table { columns: Columns::Stages, form, ..table(inputs) })
+    };
+    write("x-c-1-1.json", staged([1_000.0, 2_000.0], 1));
+    assert_eq!(
+        of(Form::Markdown).text,
+        "| c | stage | asked | reached | p50 | p99 | late | errors |\n\
+         |---|-------|-------|---------|-----|-----|------|--------|\n\
+         | 1 | 0s-500ms | 1,000/s | 800.00/s | 1.00ms | 1.00ms | 0 % | 0 |\n\
+         | 1 | 500ms-1s | 2,000/s | 1,200/s | 1.00ms | 1.00ms | 10 % | 0 |\n"
+    );
+    // Of several runs, each has its rows; what has no stages is named.
+    write("x-c-1-2.json", staged([1_000.0, 2_000.0], 2));
+    let flat = Document::judged(&fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1), &fixtures::flawless(0, 1));
+    write("y.json", flat.to_json());
+    let Printed { text, said } = of(Form::Csv);
+    let rows: Vec<&str> = text.lines().collect();
+    let head =
+        "run,stage,start_s,length_s,asked_per_s,requests_per_sec,p50_us,p99_us,late_requests,dropped_requests,errors";
+    assert!(rows[0].ends_with(head), "{text}");
+    assert!(rows[4].ends_with("2,2,0.50,0.50,2000.00,1200.00,1000.00,1000.00,60,0,0"), "{text}");
+    assert_eq!(rows.len(), 5, "{text}");
+    assert!(said.iter().any(|line| line.starts_with("without stages, and therefore left out: ")), "{said:?}");
+    for name in ["x-c-1-1.json", "x-c-1-2.json"] {
+        fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    let Printed { text, said } = of(Form::Markdown);
+    assert!(text.is_empty() && said[0].starts_with("no result has stages: a run of two or more, such as"), "{said:?}");
 }
