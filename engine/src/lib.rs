@@ -212,6 +212,7 @@ impl<B: Backend> Engine<B> {
     fn turn(&mut self) -> Option<End> {
         let now = self.backend.now();
         let now = self.catch_up(now).min(self.books.end_at);
+        self.turn.waited_until = Nanos::MAX;
         for _ in 0..HANDLED_PER_TURN {
             let Some((due, timer)) = self.timers.take_due(now) else { break };
             self.fire(timer, due, now);

@@ -34,7 +34,6 @@ impl<B: Backend> Engine<B> {
             return self.books.end_at;
         }
         self.count_all_busy(now);
-        self.turn.waited_until = Nanos::MAX;
         let mut left = TURNS_PER_SLOT * self.slots.len() + HANDLED_PER_TURN;
         while left > 0 {
             // The kernel may report few completions at once, and more only when it has buffers again.

@@ -10,7 +10,8 @@ use crate::backend::ConnId;
 pub(super) struct Turn {
     /// When the last turn of the loop began: until then the worker was not stalled.
     pub began_at: Nanos,
-    /// When the last wait should have ended at the latest: with a schedule, when a request was due.
+    /// When the last wait should have ended at the latest, such as when a request was due; [`Nanos::MAX`] from when that
+    /// was looked at until the next wait.
     pub waited_until: Nanos,
     /// Connections whose connect or requests leave with the next wait.
     pub gathered: Vec<ConnId>,

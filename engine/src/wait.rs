@@ -27,7 +27,6 @@ impl<B: Backend> Engine<B> {
     /// open.
     pub(super) fn wait(&mut self) {
         if !self.connecting.queue.is_empty() {
-            self.turn.waited_until = Nanos::MAX;
             self.backend.wait(Nanos::default());
             return;
         }
@@ -36,7 +35,8 @@ impl<B: Backend> Engine<B> {
         let is_awaited = self.has_ready() || may_open;
         let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
-        self.turn.waited_until = until;
+        // What was overdue before is a backlog, not a stall.
+        self.turn.waited_until = until.max(self.turn.began_at);
         if self.gather(due, until) {
             return;
         }
@@ -134,12 +134,28 @@ impl<B: Backend> Engine<B> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Instant;
 
+    use super::super::tests::pacing::every;
     use super::super::tests::{config, get, job};
     use super::*;
     use crate::backend::Sim;
     use crate::backend::sim::Scenario;
-    use crate::http1;
+    use crate::{Job, http1};
+
+    #[test]
+    fn a_wait_that_begins_after_a_request_was_due_does_not_end_before() {
+        let ms = |number: u64| Nanos(number * 1_000_000);
+        let backend = Sim::new(1, Scenario::default().network(1));
+        let job = Job { pacer: every(ms(10).0, None), ..job(get(), http1(1)) };
+        let mut engine = Box::new(Engine::new(config(), backend, job, Arc::default(), Arc::default()));
+        engine.begin(Instant::now());
+        let Err(mut engine) = engine.run_past(ms(35)) else { panic!("it lasts a second") };
+        // Its turn began 20 ms later, with what had become due meanwhile.
+        engine.turn.began_at = ms(60);
+        engine.wait();
+        assert_eq!(engine.turn.waited_until, ms(60));
+    }
 
     #[test]
     fn busy_polling_is_counted_once() {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use onrush_engine::WorkerEnd;
 use onrush_plan::secrets::{self, Known};
-use onrush_plan::{Dialect, Plan};
+use onrush_plan::{Dialect, Io, Plan};
 use onrush_stats::{
     Activity, Buffers, Cause, Counters, Gap, SocketSamples, Spread, Timeline, Totals, Transcript, silences,
 };
@@ -224,6 +224,10 @@ impl Outcome {
         debug_assert!(self.follows_littles_law(plan), "latencies longer than requests were in flight");
         self.hear_nothing(plan);
         self.host = host::facts();
+        if matches!(plan.io, Io::Sim(_)) {
+            // Virtual time passes on no machine in particular.
+            self.host.boot_id = None;
+        }
         for (worker, share) in self.workers.iter_mut().zip(collector.shares) {
             worker.counters = share.counters;
             worker.activity = worker.activity.map(|_| share.activity);

@@ -8,7 +8,7 @@ mod http1;
 mod leave;
 mod multiplex;
 mod opening;
-mod pacing;
+pub(super) mod pacing;
 mod phases;
 mod scripted;
 mod second_protocol;

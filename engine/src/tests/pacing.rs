@@ -14,7 +14,7 @@ use crate::backend::sim::{Act, Action, Peer};
 use crate::backend::thread_cpu_ns;
 
 /// A request every `step_ns` nanoseconds, from zero on; a batch takes the time of all its requests.
-pub(super) fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
+pub fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
     Pacer::Scheduled(Scheduled::new(dues(step_ns, Span::default()), catch_up, 0))
 }
 
