@@ -30,6 +30,14 @@ fn gate(condition: &Condition, document: &Document) -> Gate {
     Gate { broken: terms.iter().all(|term| term.holds), terms }
 }
 
+/// How the notes on gates that a sum does not have begin.
+const NO_GATE: &str = "the sum has no gate ";
+
+/// The notes of a sum on gates that it does not have.
+pub fn on_missing(sum: &Document) -> impl Iterator<Item = &String> {
+    sum.notes.iter().filter(|note| note.starts_with(NO_GATE))
+}
+
 /// Gives a sum those gates that all its parts have, judged by its own figures. Notes name the others, because what was not
 /// judged has not passed.
 pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) {
@@ -60,7 +68,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
     }
     sum.gates = gates;
     for (condition, why) in missing {
-        let note = format!("the sum has no gate {}: {why}", printable(&condition));
+        let note = format!("{NO_GATE}{}: {why}", printable(&condition));
         if !sum.notes.contains(&note) {
             sum.notes.push(note);
         }

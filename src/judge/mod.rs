@@ -23,7 +23,7 @@ use evidence::verdict;
 use gates::gates;
 use notes::{lines, notes};
 
-pub use gates::{annotation, objective};
+pub use gates::{annotation, objective, on_missing};
 pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places};
 
 /// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
 use onrush_plan::{Kind, Output};
+use onrush_text::printable;
 
 use crate::cli;
 use crate::files::export;
@@ -66,12 +67,14 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
         }
         sum.notes.push(mixed(&different));
     }
+    // Who looks at the exit code alone must hear of what was not judged.
+    let notes = judge::on_missing(&sum).map(|note| format!("note: {}", printable(note))).collect();
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
-        (false, false) => Printed::default(),
+        (false, false) => Printed { text: String::new(), notes },
         (false, true) if stdout().is_terminal() => form::print(&sum, Form::Report, false)?,
         _ => {
             let text = saved::readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
-            Printed { text, notes: Vec::new() }
+            Printed { text, notes }
         }
     };
     if merge.outputs.is_empty() {

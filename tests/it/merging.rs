@@ -291,6 +291,11 @@ fn a_sum_breaks_the_gates_of_its_runs(context: &Context) {
     let suite = fs::read_to_string(scratch.path().join("sum.xml")).unwrap();
     assert!(suite.contains("<failure message=\"it was 400\""), "{suite}");
     assert_eq!(merge(&scratch, "a.json").code, 0, "alone, it is as it was");
+    // What was not judged has not passed.
+    written(context.onrush().words("-n 200 -c 5").word(url(&server, "/")), &scratch, ["c.json"]);
+    let output = merge(&scratch, "a.json c.json -o ac.json");
+    let note = |gate: &str| format!("note: the sum has no gate {gate}: not all results have it\n");
+    assert_eq!((output.code, output.stderr), (0, note("requests>300") + &note("status.5xx>0")));
 }
 
 /// A file may be damaged in any way: the program always ends with a sentence.
