@@ -119,13 +119,15 @@ fn occupied(ran: &Ran, part: &Part) -> Result<(), String> {
 
 /// Little's law: the time that requests were in flight is the sum of their latencies and of the ages of those without a
 /// response. The time of requests that failed or were returned is in no latency; with a schedule, ages count from when
-/// requests were due; and only part of the time of requests that a warm-up left in flight is in the window.
+/// requests were due; and only part of the time of requests that a warm-up left in flight is in the window. A request that
+/// was returned and waits at the end to be sent again has an age, and is not in flight.
 fn little(ran: &Ran) -> Result<(), String> {
     let Totals { counters, latency, censored, .. } = &ran.totals;
     if !ran.plan.warmup.is_zero() || ran.plan.dialect.is_compat() {
         return Ok(());
     }
-    let unanswered_ns = censored.as_ref().map_or(0, |ages| ages.sum());
+    let ages = censored.as_ref().filter(|_| counters.returned == 0);
+    let unanswered_ns = ages.map_or(0, |ages| ages.sum());
     let (known_ns, in_flight_ns) = (latency.sum() + unanswered_ns, u128::from(counters.occupancy.in_flight_ns));
     ensure!(known_ns <= in_flight_ns, known_ns, in_flight_ns, counters);
     let is_all = counters.failed + counters.returned == 0 && ran.plan.schedule.is_none();
