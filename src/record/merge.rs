@@ -113,7 +113,7 @@ impl Document {
             stages: _,
             sockets: _,
             notes: _,
-            // What is decided is decided anew, and what ended a run is about that alone.
+            // The verdict and the gates are decided anew by `judge::sum`, and what ended a run is about that alone.
             verdict: _,
             gates: _,
             until: _,
@@ -304,13 +304,14 @@ impl Agreed {
 }
 
 impl Script {
-    /// The share in the time of all threads, where there is a script.
+    /// The share in the time of all threads; `None` if one has no script.
     fn sum(documents: &[&Document]) -> Option<Self> {
-        let parts =
-            documents.iter().filter_map(|document| Some((document.script?.share, document.threads.len() as f64)));
-        let threads: f64 = parts.clone().map(|(_, threads)| threads).sum();
-        let share = parts.clone().map(|(share, threads)| share * threads).sum::<f64>() / threads.max(1.0);
-        parts.clone().next().map(|_| Self { share: figure(share) })
+        let shares: Option<Vec<(f64, f64)>> =
+            documents.iter().map(|document| Some((document.script?.share, document.threads.len() as f64))).collect();
+        let shares = shares?;
+        let threads: f64 = shares.iter().map(|(_, threads)| threads).sum();
+        let sum: f64 = shares.iter().map(|(share, threads)| share * threads).sum();
+        Some(Self { share: figure(sum / threads.max(1.0)) })
     }
 }
 

@@ -81,8 +81,7 @@ fn of_no_result(path: &Path, text: &[u8], error: serde_json::Error) -> anyhow::E
             error.column()
         ),
         _ => anyhow!(
-            "{path:?} is not a result of onrush: it is JSON of another kind, without the number of our format in \
-             \"schema\"; give a file that -o FILE.json wrote"
+            "{path:?} is not a result of onrush: it is JSON of another kind; give a file that -o FILE.json wrote"
         ),
     }
 }
@@ -206,11 +205,7 @@ mod tests {
                 "Running",
                 "is not a result of onrush: it is not JSON, from line 1, column 1 on; give a file that",
             ),
-            (
-                "x.json",
-                "{}",
-                "is not a result of onrush: it is JSON of another kind, without the number of our format in \"schema\"; give",
-            ),
+            ("x.json", "{}", "is not a result of onrush: it is JSON of another kind; give a file that -o"),
         ] {
             let error = Document::parse(Path::new(name), text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{name:?} {expected}")), "{error}");

@@ -156,7 +156,9 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
         evidence.generator.threads.iter().filter_map(|thread| thread.queued).sum::<f64>() / threads >= MISSING;
     let advice = if starved {
         "give it a processor of its own, or use another machine"
-    } else if evidence.generator.cpus.is_none_or(|cpus| evidence.generator.threads.len() < cpus) {
+    } else if evidence.generator.cpus.is_none() {
+        "use more machines, or more threads (-t) where one has processors left"
+    } else if evidence.generator.cpus.is_some_and(|cpus| evidence.generator.threads.len() < cpus) {
         "use more threads (-t), or another machine"
     } else {
         "use more machines: every processor of this one is in use"

@@ -217,7 +217,7 @@ fn times_line(longest: &[Gap], count: usize, elapsed_ns: u64) -> String {
     let times: Vec<String> = longest.iter().map(text).collect();
     let others = match count - longest.len() {
         0 => String::new(),
-        others => format!(" (and in {})", counted(others as u64, "shorter time")),
+        others => format!(" (and in {})", counted(others as u64, "shorter gap")),
     };
     format!("{}{others}", listed(&times))
 }
@@ -229,7 +229,7 @@ fn unavailable_line(longest: &[Gap], count: usize, elapsed_ns: u64, share: f64, 
     let due = counted(due, "request");
     let due = match count - longest.len() {
         0 => format!(", while {due} {were} due"),
-        _ => format!("; in these times {due} {were} due"),
+        _ => format!("; {due} {were} due in these gaps"),
     };
     format!("the target was unavailable for {percent} of the time: no response {times}{due}")
 }

@@ -12,7 +12,7 @@ fn times_without_answers_are_said_and_the_longest_named() {
     assert_eq!(said(&silent(&[(1_312, 2_489)])), ["no response from 1.3 s to 2.5 s"]);
     let many = [(100, 400), (1_312, 2_489), (3_000, 3_300), (4_000, 4_600), (9_500, 10_000)];
     let sentence = "no response from 1.3 s to 2.5 s, from 4.0 s to 4.6 s and from 9.5 s to the end (and in 2 shorter \
-                    times)";
+                    gaps)";
     assert_eq!(said(&silent(&many)), [sentence]);
 }
 
@@ -98,7 +98,7 @@ fn with_a_rate_the_notes_say_how_long_the_target_was_unavailable() {
         ]
     );
     let sentence = "the target was unavailable for 30.0 % of the time: no response from 4.0 s to 5.0 s, from 6.0 s to 6.6 s \
-                    and from 9.0 s to the end (and in 1 shorter time); in these times 4 requests were due";
+                    and from 9.0 s to the end (and in 1 shorter gap); 4 requests were due in these gaps";
     assert_eq!(said(&[(1_000, 1_400), (4_000, 5_000), (6_000, 6_600), (9_000, 10_000)], 1), [sentence]);
     assert_eq!(said(&[(1_000, 1_200)], 1), Vec::<String>::new());
 }
