@@ -253,5 +253,6 @@ fn thirds(timeline: &Timeline) -> Option<Thirds> {
 
 /// Rounds to four decimals, which is enough for evidence.
 pub(super) fn figure(number: f64) -> f64 {
-    (number * 1e4).round() / 1e4
+    // The sum of no numbers is a negative zero.
+    (number * 1e4).round() / 1e4 + 0.0
 }

@@ -62,6 +62,7 @@ fn every_file_says_what_the_report_says(context: &Context) {
     let names = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
     let (output, [json, csv, hgrm, markdown, lines]) = written(program, &scratch, names);
     let document: Value = serde_json::from_str(&json).unwrap();
+    assert!(!json.contains(" -0.0"), "{json}");
     let requests = output.requests();
     assert_eq!(number(&document, "/requests/completed") as u64, requests);
     assert_eq!(number(&document, "/latency/service/count") as u64, requests);
