@@ -6,14 +6,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use onrush_plan::Plan;
-use onrush_stats::{
-    Buffers, Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Spread, Statuses, Timeline, Totals,
-};
+use onrush_stats::{Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Statuses, Timeline, Totals};
 
 use crate::judge::Judgement;
 use crate::record::Document;
-use crate::run::host::Facts;
-use crate::run::{Ended, Outcome};
+use crate::run::Outcome;
 
 pub use onrush_plan::fixtures::{plan, schedule};
 
@@ -34,36 +31,10 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
     Outcome {
         totals: Totals { counters, ..Totals::default() },
         elapsed: Duration::from_micros(elapsed_us),
-        suspended: Duration::ZERO,
-        ended: Ended::Duration,
-        until: None,
-        backend: "epoll",
-        dropped: Vec::new(),
         addresses: vec![address("127.0.0.1:8080")],
-        descriptors: None,
-        // 2026-01-31T12:00:00Z
-        started_at: Duration::from_secs(1_769_860_800),
-        timeline: Timeline::default(),
-        stages: Vec::new(),
-        workers: Vec::new(),
-        host: Facts::default(),
-        ports: None,
         silences: Vec::new(),
-        due_gaps: None,
-        awaited: Vec::new(),
-        stalls: Vec::new(),
-        least_before_ns: None,
-        spread: Spread::default(),
-        buffers: Buffers::default(),
-        transcript: None,
-        batch: 1,
-        known: onrush_plan::secrets::Known::default(),
-        pauses: false,
-        seen: None,
-        sampled: None,
-        pauses_unread: false,
-        breakdown: None,
-        stuck: Vec::new(),
+        // 2026-01-31T12:00:00Z
+        ..Outcome::new("epoll", None, Duration::from_secs(1_769_860_800))
     }
 }
 

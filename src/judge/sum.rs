@@ -154,7 +154,8 @@ impl<'a> Runs<'a> {
         let times: Vec<Gap> = self.each.iter().map(|run| run.at).collect();
         let silent = common(&silent, &joined(&times, &[]));
         let silences = silent.into_iter().filter(|gap| gap.length_ns() >= least_ns).map(|gap| {
-            let deaf_ns: u64 = self.each.iter().map(|run| run.deaf_ns(gap)).sum();
+            let meets = |run: &&Run<'_>| run.at.from_ns < gap.until_ns && gap.from_ns < run.at.until_ns;
+            let deaf_ns: u64 = self.each.iter().filter(meets).map(|run| run.deaf_ns(gap)).sum();
             silence(gap, gap.length_ns().saturating_sub(deaf_ns))
         });
         silences.collect()

@@ -139,7 +139,8 @@ pub enum Ended {
 }
 
 impl Outcome {
-    pub(super) fn new(backend: &'static str, descriptors: Option<Shortage>, started_at: Duration) -> Self {
+    /// A run of this backend that measured nothing yet; `started_at`: since the beginning of 1970.
+    pub(crate) fn new(backend: &'static str, descriptors: Option<Shortage>, started_at: Duration) -> Self {
         Self {
             totals: Totals::default(),
             elapsed: Duration::ZERO,
