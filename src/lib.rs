@@ -34,7 +34,6 @@ pub mod show;
 pub mod single;
 pub mod sysctl;
 pub mod tables;
-pub mod verdict;
 
 #[cfg(test)]
 pub(crate) mod fixtures;

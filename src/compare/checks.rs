@@ -1,11 +1,10 @@
 //! Checks whether a comparison is fair: what failed, how large the responses were, and what was the limit.
 
-use onrush_plan::Metric;
 use onrush_plan::metric::ErrorKind;
+use onrush_plan::{LimitedBy, Metric};
 use onrush_text::units::{self, PERCENT_MIN};
 
 use crate::saved::Measured;
-use crate::verdict::LimitedBy;
 
 /// A rate within this share of the one asked for is reached: the rest may still have been in flight.
 pub const REACHED_MIN: f64 = 0.98;

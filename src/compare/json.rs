@@ -9,8 +9,10 @@ use serde::Serialize;
 use super::checks::Checks;
 use super::comparison::{Comparison, Pairing};
 use super::words;
-use crate::record::SCHEMA;
 use crate::record::json;
+
+/// The version of the format.
+const SCHEMA: u32 = 1;
 
 /// All comparisons.
 #[derive(Serialize)]

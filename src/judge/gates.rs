@@ -215,14 +215,13 @@ fn missing(requests: &Requests, open_loop: &OpenLoop, bounds: &Bounds) -> Missin
 mod tests {
     use std::time::Duration;
 
-    use onrush_plan::Plan;
     use onrush_plan::metric::ErrorKind;
+    use onrush_plan::{LimitedBy, Plan};
     use onrush_stats::{Cause, Phase};
 
     use super::*;
     use crate::fixtures::{fail, flawless, plan, received, schedule, whole};
     use crate::run::Outcome;
-    use crate::verdict::LimitedBy;
 
     const URL: &str = "http://127.0.0.1/";
 

@@ -1,13 +1,12 @@
 //! The judge: what limited a run, which gates are broken, and what its user should know; each decided once, for
 //! everybody who shows it, writes it or ends with an exit code.
 //!
-//! `evidence` gathers what the verdict rests on, `sum` does so for several runs together, `gates` compares metrics with the
-//! conditions of `--fail-if`, and `notes` has every sentence of doubt. Nothing here measures or prints.
+//! `verdict` has the rules on the evidence of the document, `gates` compares metrics with the conditions of `--fail-if`,
+//! and `notes` has every sentence of doubt. Nothing here measures or prints.
 
-mod evidence;
 mod gates;
 pub mod notes;
-mod sum;
+mod verdict;
 
 use onrush_plan::Plan;
 use onrush_plan::condition::Condition;
@@ -15,15 +14,16 @@ use onrush_stats::Corrupt;
 
 use crate::record::build::shown;
 use crate::record::gate::Gate;
-use crate::record::{Document, Named};
+use crate::record::{Document, Named, VERDICT_MIN, Verdict};
 use crate::run::Outcome;
-use crate::verdict::{VERDICT_MIN, Verdict};
 
-use evidence::verdict;
 use gates::gates;
 use notes::{lines, notes};
+use verdict::verdict;
 
 pub use gates::{annotation, objective, on_missing};
+pub use verdict::{QUEUEING, on};
+
 pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places};
 
 /// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its
@@ -33,8 +33,8 @@ pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places};
 ///
 /// When one of them cannot be what a run measured.
 pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
-    let sum = Document::sum(named)?;
-    let mut sum = Document { verdict: sum::verdict(&sum)?, ..sum };
+    let mut sum = Document::sum(named)?;
+    sum.verdict = verdict(&sum);
     gates::judge_sum(&mut sum, named, read);
     Ok(sum)
 }
@@ -51,8 +51,9 @@ pub struct Judgement {
 impl Judgement {
     /// Judges a run.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
-        let verdict = verdict(plan, outcome);
-        let notes = notes(plan, outcome, verdict.as_ref());
+        let document = Document::of(plan, outcome);
+        let verdict = verdict(&document);
+        let notes = notes(plan, outcome, document.evidence.as_ref(), verdict.as_ref());
         Self { verdict, notes }
     }
 

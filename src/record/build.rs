@@ -9,6 +9,8 @@ use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, 
 use onrush_text::escape;
 
 use super::distribution::figure;
+use super::evidence::Evidence;
+use super::evidence::measured::unseen;
 use super::{
     Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
     Requests, Row, RowLatency, SCHEMA, Script, Shown, StageRow, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
@@ -42,6 +44,7 @@ impl Document {
         let duration_s = outcome.elapsed.as_secs_f64();
         let requests = Requests::of(counters, open_loop);
         let is_rewritten = open_loop.is_none() && plan.dialect.is_compat();
+        let evidence = Evidence::of(plan, outcome);
         let rewritten = || open_loop.is_none().then(|| rewritten(plan, outcome));
         Self {
             schema: SCHEMA,
@@ -101,6 +104,8 @@ impl Document {
                 .then(|| Script { share: outcome.script_share(plan) }),
             tls: Tls::of(&outcome.totals.handshakes),
             until: outcome.until.as_ref().map(super::Until::of),
+            unseen: evidence.as_ref().map_or_else(Vec::new, |_| unseen(plan, outcome)),
+            evidence,
             verdict: None,
             gates: Vec::new(),
             shown: Some(Shown::of(&plan.show)),

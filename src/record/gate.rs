@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::Verdict;
+use super::Verdict;
 
 /// What stands for the condition of the gate that `--strict` is.
 const STRICT: &str = "--strict";

@@ -12,6 +12,7 @@ use super::distribution::{figure, total};
 use super::named::Named;
 use super::open_loop::percentiles_us;
 use super::rate;
+use super::runs;
 use super::sources::{Segment, nanos};
 use super::{
     Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, OpenLoop, Phases, Requests, Script,
@@ -70,6 +71,7 @@ impl Document {
         sum.timeline = axis::rows(documents.iter().copied(), &segments)?;
         sum.notes.splice(0..0, sources.note());
         sum.sources = Some(sources);
+        (sum.evidence, sum.unseen) = runs::evidence(&sum)?;
         Ok(sum)
     }
 
@@ -113,6 +115,8 @@ impl Document {
             stages: _,
             sockets: _,
             notes: _,
+            evidence: _,
+            unseen: _,
             // The verdict and the gates are decided anew by `judge::sum`, and what ended a run is about that alone.
             verdict: _,
             gates: _,

@@ -7,6 +7,7 @@ mod axis;
 pub(crate) mod build;
 mod distribution;
 mod endpoints;
+pub mod evidence;
 pub mod gate;
 mod hdr;
 mod identities;
@@ -21,6 +22,7 @@ mod named;
 mod open_loop;
 mod plan;
 mod read;
+mod runs;
 mod schedule;
 pub(crate) mod schema;
 mod shown;
@@ -35,6 +37,7 @@ mod thread_rates;
 mod unavailable;
 mod until;
 pub(crate) mod value;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,7 +46,7 @@ use onrush_plan::{Dialect, Percent, Position};
 use onrush_stats::Errors;
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::Verdict;
+use evidence::Evidence;
 use gate::Gate;
 
 pub use crate::figures::rate::{counted, rate};
@@ -69,12 +72,13 @@ pub use thread::{Lateness, Thread, Waits};
 pub use thread_rates::ThreadRates;
 pub use unavailable::{Span, Unavailable};
 pub use until::{Known, Until};
+pub use verdict::{Finding, VERDICT_MIN, Verdict};
 
 /// Maximum number of statuses that are named one by one.
 pub const STATUSES_NAMED: usize = 6;
 
 /// The version of the format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What one run, or several together, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -169,8 +173,14 @@ pub struct Document {
     /// document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
-    /// What limited the run; left out with `--once`. In a sum: decided anew from the evidence of all its runs, and left out
-    /// if one has none.
+    /// The facts that the verdict rests on; left out with `--once`, and if nothing was measured. In a sum: those of all its
+    /// runs together, and left out if one has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// What could not be observed, and why.
+    #[serde(default)]
+    pub unseen: Vec<String>,
+    /// What limited the run, decided by the evidence; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// The outcome of the gates, if there are any. In a sum: of those that all runs have, judged anew.

@@ -7,8 +7,8 @@ use onrush_text::printable;
 use onrush_text::units::{counted, thousands, time_us};
 use serde::{Deserialize, Serialize};
 
+use super::evidence::Evidence;
 use super::{Document, Moment};
-use crate::verdict::Evidence;
 
 /// Longest plausible run, in seconds: a century.
 const DURATION_MAX_S: f64 = 100.0 * 366.0 * 86_400.0;
@@ -64,7 +64,7 @@ pub(super) struct Segment {
 impl Sources {
     /// The sources of a document: its own run, or the runs that it is the sum of.
     pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
-        let Document { started_at, duration_s, connections, verdict, .. } = document;
+        let Document { started_at, duration_s, connections, evidence, unseen, .. } = document;
         let sources = document.sources.clone().unwrap_or_else(|| {
             let run = Source {
                 name: name.to_owned(),
@@ -74,8 +74,8 @@ impl Sources {
                 established: connections.established,
                 threads: Some(document.plan.threads),
                 boot_id: document.host.boot_id.clone(),
-                evidence: verdict.as_ref().map(|verdict| verdict.evidence.clone()),
-                unseen: verdict.as_ref().map_or(Vec::new(), |verdict| verdict.unseen.clone()),
+                evidence: evidence.clone(),
+                unseen: unseen.clone(),
             };
             Self { count: 1, files: vec![run] }
         });

@@ -414,8 +414,8 @@ fn a_thread_that_ended_early_is_busy_for_a_share_of_the_run() {
     let mut outcome = outcome([5]);
     let ended = Activity { wall_ns: 1_000_000, user_ns: 900_000, queued_ns: Some(0), ..Activity::default() };
     outcome.workers[0].activity = Some(ended);
-    let verdict = Document::judged(&plan(Dialect::Native), &outcome).verdict.unwrap();
-    assert_eq!(verdict.evidence.generator.threads[0].busy, 9e-4);
+    let evidence = Document::judged(&plan(Dialect::Native), &outcome).evidence.unwrap();
+    assert_eq!(evidence.generator.threads[0].busy, 9e-4);
 }
 
 /// Threads had five keys at first.

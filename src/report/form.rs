@@ -17,8 +17,7 @@ use super::{markdown, opening, parts};
 use crate::figures::Figures;
 use crate::figures::latency::Latency;
 use crate::figures::{NS_PER_US, rate};
-use crate::record::{Distribution, Document, OpenLoop, Phases};
-use crate::verdict::VERDICT_MIN;
+use crate::record::{Distribution, Document, OpenLoop, Phases, VERDICT_MIN};
 
 /// The form of a result on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

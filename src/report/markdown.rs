@@ -10,8 +10,7 @@ use onrush_text::{in_markdown, printable};
 use super::parts;
 use super::text::counts;
 use crate::figures::bounds::Between;
-use crate::record::{Document, rate};
-use crate::verdict::VERDICT_MIN;
+use crate::record::{Document, VERDICT_MIN, rate};
 
 /// The percentiles that are shown unless others were asked for, as far as enough values lie beyond them.
 const UNASKED: [&str; 2] = ["50", "99"];

@@ -11,7 +11,10 @@ use super::found::is_confident;
 use super::{Ended, Fault, Found, Kind, Point};
 use crate::record::gate::Judged;
 use crate::record::json;
-use crate::record::{self, Host, Moment, SCHEMA, Tool};
+use crate::record::{self, Host, Moment, Tool};
+
+/// The version of the format.
+const SCHEMA: u32 = 1;
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,11 @@
 //! What was the limit of a run that does not hold, if it was not the target.
 
+use onrush_plan::LimitedBy;
 use onrush_plan::search::Over;
 
+use crate::judge::QUEUEING;
+use crate::record::Verdict;
 use crate::run::Outcome;
-use crate::verdict::{LimitedBy, QUEUEING, Verdict};
 
 /// What was the limit instead of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +77,15 @@ impl Limit {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use crate::judge;
+    use crate::record::evidence::Evidence;
     use crate::run::Shortage;
-    use crate::verdict::Evidence;
 
     #[test]
     fn a_limit_is_what_the_verdict_says_unless_that_is_the_target() {
         let mut outcome = fixtures::flawless(0, 1);
         outcome.totals.latency.record_many(20_000_000, 100);
-        let verdict = |limited_by| Verdict { limited_by, ..Verdict::of(Evidence::default(), Vec::new()) };
+        let verdict = |limited_by| Verdict { limited_by, ..judge::on(&Evidence::default()) };
         let of = |limited_by, calm_ns| Limit::of(Over::Rate, &outcome, Some(&verdict(limited_by)), calm_ns);
         for limited_by in LimitedBy::ALL {
             let is_limit = limited_by == LimitedBy::Connections || limited_by.is_our_fault();

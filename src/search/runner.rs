@@ -8,7 +8,7 @@ use onrush_engine::backend::sim::Scenario;
 use onrush_plan::Random;
 use onrush_plan::search::Over;
 use onrush_plan::secrets::Known;
-use onrush_plan::{Addresses, Format, Io, Load, Plan, Search};
+use onrush_plan::{Addresses, Format, Io, LimitedBy, Load, Plan, Search};
 use thiserror::Error;
 
 use super::point::by_chance;
@@ -25,13 +25,12 @@ use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
     EXIT_WRONG, SEARCH_ORDER, Screen, code_of, foremost, guard, say, screen, with_stack,
 };
-use crate::record;
+use crate::record::{self, Verdict};
 use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
 use crate::script::Exit;
 use crate::session::{self, Ran, ask};
-use crate::verdict::{LimitedBy, Verdict};
 use screen::{has_colours, say_lines};
 
 /// The duration of the closed loop that finds the first load, and of what comes before it and does not count.

@@ -368,7 +368,7 @@ pub(super) fn is_exact(over: Over, points: &[Point]) -> bool {
 mod tests {
     use super::*;
     use crate::search::simulation::{points, search};
-    use crate::verdict::LimitedBy;
+    use onrush_plan::LimitedBy;
 
     fn next(search: &Search, first: u64, points: &[Point], elapsed_s: u64) -> Next {
         let (elapsed, per_s) = (Duration::from_secs(elapsed_s), |_| 1_000.0);

@@ -327,7 +327,7 @@ mod tests {
     use super::*;
     use crate::search::Starved;
     use crate::search::simulation::{points, search};
-    use crate::verdict::LimitedBy;
+    use onrush_plan::LimitedBy;
 
     fn line(search: &Search, points: &[Point], ended: Ended) -> String {
         result(search, points, &Found::of(search.over, points, None, ended))

@@ -29,13 +29,12 @@ use crate::program::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
     code_of, foremost, guard, say, screen, with_stack,
 };
-use crate::record::Document;
 use crate::record::gate::Gate;
+use crate::record::{Document, Verdict};
 use crate::report;
 use crate::run::{self, Breakdown, Ended, Interrupt, Outcome};
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
-use crate::verdict::Verdict;
 use opening::Opening;
 use screen::{has_colours, say_lines};
 

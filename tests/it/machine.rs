@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use onrush::verdict::Target;
+use onrush::run::Target;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -114,7 +114,7 @@ fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
     assert!(unaccounted_s.iter().all(|seconds| (-0.02..0.1).contains(seconds)), "{document}");
 }
 
-// Verdicts: each rule is in `each_situation_has_its_verdict` (src/verdict/tests.rs), and those that need neither processor
+// Verdicts: each rule is in `each_situation_has_its_verdict` (src/judge/verdict/tests.rs), and those that need neither processor
 // time nor a network are in `what_limited_a_run_is_known_in_virtual_time_too` (simulation.rs).
 
 /// Prints a verdict and checks it.

@@ -109,8 +109,8 @@ fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
     let rate = number(&sum, "/requests/completed") / duration_s;
     assert!((number(&sum, "/rate_per_s") / rate - 1.0).abs() < 1e-9);
     // It is judged as a run is, and so it is shown.
-    assert_eq!(number(&sum, "/verdict/evidence/load/completed"), number(&sum, "/requests/completed"));
-    assert_eq!(sum["verdict"]["evidence"]["generator"]["threads"].as_array().map(Vec::len), Some(3), "{sum}");
+    assert_eq!(number(&sum, "/evidence/load/completed"), number(&sum, "/requests/completed"));
+    assert_eq!(sum["evidence"]["generator"]["threads"].as_array().map(Vec::len), Some(3), "{sum}");
     scratch.file("sum.json", &text);
     let shown = context.onrush().words("show").word(scratch.path().join("sum.json")).run_plain();
     let verdict = format!("verdict: {}", shown.stderr.split("verdict: ").nth(1).unwrap_or_default());
@@ -132,7 +132,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     let [text] = run("-n 10 -c 2", "a.json");
     run("-n 10 -c 3", "other.json");
     symlink("a.json", scratch.path().join("linked.json")).unwrap();
-    scratch.file("later.json", text.replacen("\"schema\": 1", "\"schema\": 2", 1));
+    scratch.file("later.json", text.replacen("\"schema\": 2", "\"schema\": 3", 1));
     scratch.file("text.json", "not JSON");
     scratch.file("foreign.json", "{\"requests\": 1}");
     scratch.file("half.json", &text[..text.len() / 2]);
@@ -147,7 +147,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
             "\"other.json\" has a different plan from \"a.json\": connections is 3 instead of 2; --force adds",
         ),
         ("a.json other.json a.json", "\"a.json\" is given twice"),
-        ("a.json later.json", "\"later.json\" has schema 2, and this onrush reads schema 1"),
+        ("a.json later.json", "\"later.json\" has schema 3, and this onrush reads schemas 1 and 2"),
         ("a.json text.json", "\"text.json\" is not a result of onrush"),
         ("foreign.json a.json", "\"foreign.json\" is not a result of onrush"),
         ("half.json", "\"half.json\" is cut off after "),

@@ -1,5 +1,5 @@
 //! What limited a run: what is seen of a real target, generator and network, no matter what else the machine does. If
-//! that leaves several limits, the rules decide among them: these are tested in `src/verdict/tests.rs`, on runs in virtual
+//! that leaves several limits, the rules decide among them: these are tested in `src/judge/verdict/tests.rs`, on runs in virtual
 //! time in `simulation.rs`, and on a quiet machine in `machine.rs`.
 
 use std::process::Command;
@@ -114,9 +114,9 @@ fn what_cannot_be_seen_is_said(context: &Context) {
     let output =
         Command::new("unshare").args(["-rm", "sh", "-c", &script, env!("CARGO_BIN_EXE_onrush")]).output().unwrap();
     let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    let verdict = serde_json::from_slice::<Value>(&text).unwrap()["verdict"].take();
-    let unseen: Vec<&str> = verdict["unseen"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    assert!(unseen.iter().any(|words| words.starts_with("the target")), "{verdict:#}");
-    assert!(unseen.iter().any(|words| words.contains("waited for a processor")), "{verdict:#}");
-    assert!(verdict["evidence"]["generator"]["threads"][0]["queued"].is_null(), "{verdict:#}");
+    let document: Value = serde_json::from_slice(&text).unwrap();
+    let unseen: Vec<&str> = document["unseen"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(unseen.iter().any(|words| words.starts_with("the target")), "{document:#}");
+    assert!(unseen.iter().any(|words| words.contains("waited for a processor")), "{document:#}");
+    assert!(document["evidence"]["generator"]["threads"][0]["queued"].is_null(), "{document:#}");
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use onrush_plan::Plan;
+use onrush_plan::{LimitedBy, Plan};
 use onrush_stats::buffers::Sizes;
 use onrush_stats::silences::GAP_MIN_NS;
 use onrush_stats::{Cause, Counters, Gap, Handshakes, Occupancy, Phase, Row, Totals};
@@ -15,8 +15,10 @@ use crate::failure::Failure;
 use crate::figures::correct::rewritten;
 use crate::figures::silences::silences;
 use crate::figures::unavailable::Unavailable;
+use crate::judge::verdict::{is_held, sentence};
+use crate::record::evidence::Evidence;
+use crate::record::{Finding, Verdict};
 use crate::run::{Breakdown, Ended, Outcome, host, nanos};
-use crate::verdict::{Finding, LimitedBy, Verdict, is_held};
 
 /// A class of statuses other than 2xx is worth a note above this percentage of the responses.
 const STATUS_PERCENT: u64 = 1;
@@ -41,7 +43,8 @@ const STALLED_SHARE: f64 = 0.2;
 const TIMES_NAMED: usize = 3;
 
 /// All notes on an outcome, most important first; none if it is beyond doubt.
-pub fn notes(plan: &Plan, outcome: &Outcome, verdict: Option<&Verdict>) -> Vec<Note> {
+pub fn notes(plan: &Plan, outcome: &Outcome, evidence: Option<&Evidence>, verdict: Option<&Verdict>) -> Vec<Note> {
+    let verdict = verdict.zip(evidence);
     // What a thread that never returned opened and sent is unknown.
     let has_panicked = matches!(outcome.breakdown, Some(Breakdown::Bug(_)));
     let is_known = outcome.stuck.is_empty() && !has_panicked && outcome.ended != Ended::NeverBegun;
@@ -310,8 +313,8 @@ fn statuses(plan: &Plan, outcome: &Outcome) -> Option<Note> {
 }
 
 /// What the verdict says about more connections.
-fn more_connections(verdict: Option<&Verdict>) -> MoreConnections {
-    let Some(Verdict { limited_by, findings, evidence, .. }) = verdict else { return MoreConnections::Unknown };
+fn more_connections(verdict: Option<(&Verdict, &Evidence)>) -> MoreConnections {
+    let Some((Verdict { limited_by, findings, .. }, evidence)) = verdict else { return MoreConnections::Unknown };
     let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
     match limited_by {
         LimitedBy::Target if !more_help => MoreConnections::Useless,
@@ -321,9 +324,9 @@ fn more_connections(verdict: Option<&Verdict>) -> MoreConnections {
 }
 
 /// Findings of the verdict that no other note covers.
-fn found(verdict: Option<&Verdict>) -> Vec<Note> {
-    let Some(verdict) = verdict else { return Vec::new() };
-    verdict.findings.iter().filter_map(|finding| finding.sentence(&verdict.evidence)).map(Note::Found).collect()
+fn found(verdict: Option<(&Verdict, &Evidence)>) -> Vec<Note> {
+    let Some((verdict, evidence)) = verdict else { return Vec::new() };
+    verdict.findings.iter().filter_map(|finding| sentence(*finding, evidence)).map(Note::Found).collect()
 }
 
 /// Notes that do not cast doubt on the result.

@@ -11,7 +11,7 @@ use onrush_stats::{OpenLoop, RowFigures, has_enough_beyond, rank};
 use super::Note;
 use crate::figures::bounds::{Between, Bounds, Missing};
 use crate::figures::rate::asked_per_s;
-use crate::judge::evidence::threads;
+use crate::record::evidence::measured::threads;
 use crate::run::{Outcome, nanos};
 
 /// Requests that were late or not sent are worth a note above this percentage.

@@ -12,6 +12,7 @@ mod listeners;
 mod machine;
 mod poller;
 mod processes;
+pub mod seen;
 mod unseen;
 
 #[cfg(test)]
@@ -27,27 +28,13 @@ pub(super) use holders::sockets_of;
 use listeners::LocalTarget;
 use machine::Machine;
 use poller::Poller;
+use seen::Seen;
 pub use unseen::Unseen;
 
 use onrush_plan::{Addresses, Io, Plan};
 
-use crate::verdict;
-
 /// How long a run waits for the first search.
 const FIRST_SEARCH_WAIT: Duration = Duration::from_millis(50);
-
-/// What was seen of a target on this machine, and of the machine, during a run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
-    /// The target, if it is on this machine and could be seen.
-    pub target: Option<verdict::Target>,
-    /// The machine; the run fills in how long it was suspended.
-    pub machine: verdict::Machine,
-    /// How long the generator's control group was throttled, summed over processors.
-    pub throttled_s: Option<f64>,
-    /// What could not be seen.
-    pub unseen: Vec<Unseen>,
-}
 
 /// Watches the target and the machine until the run has ended, or until this is dropped.
 pub struct Monitor {

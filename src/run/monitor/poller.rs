@@ -13,9 +13,9 @@ use super::holders::Holders;
 use super::listeners::{Listener, LocalTarget};
 use super::machine::Machine;
 use super::processes::Processes;
-use super::{Orders, Seen, Unseen};
+use super::seen::{self, Listening, Network, Seen, Target};
+use super::{Orders, Unseen};
 use crate::run::nanos;
-use crate::verdict::{self, Listening, Network, Target};
 
 /// How often queues and connections are read.
 const LOOK: Duration = Duration::from_millis(250);
@@ -169,7 +169,7 @@ impl Poller {
             }
             None => Some(self.target(passed, &now, before, &mut unseen)),
         };
-        let machine = verdict::Machine { stolen, clock_step_s: now.step_since_s(before), ..Default::default() };
+        let machine = seen::Machine { stolen, clock_step_s: now.step_since_s(before), ..Default::default() };
         Seen { target, machine, throttled_s: own, unseen }
     }
 

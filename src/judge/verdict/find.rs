@@ -1,10 +1,11 @@
 //! Findings about a run, independent of its limit.
 
-use serde::{Deserialize, Serialize};
+use onrush_plan::LimitedBy;
 
-use super::decide::{SLOW, has_died, is_full};
+use super::decide::{has_died, is_full};
 use super::words::{number, percent, seconds, time};
-use super::{Evidence, Latency, LimitedBy, Thirds};
+use crate::record::Finding;
+use crate::record::evidence::{Evidence, Latency, SLOW, Thirds};
 
 /// A change of the rate is more than noise if it is at least this many standard errors …
 const ERRORS: f64 = 4.0;
@@ -23,43 +24,6 @@ const DELAYED: f64 = 0.05;
 const HOT: f64 = 3.0;
 /// A window or buffer matters if it was the limit for this share of the time.
 const LIMITED: f64 = 0.5;
-
-/// Something that makes a result doubtful, or explains it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Finding {
-    /// Responses waited about 40 ms for an acknowledgement.
-    DelayedAck,
-    /// The target's accept queue was full.
-    ListenQueue,
-    /// The generator was stalled.
-    Stalled,
-    /// The control group of the generator was throttled.
-    Throttled,
-    /// The control group of the target was throttled.
-    TargetThrottled,
-    /// The target responded at first and later stopped.
-    TargetDied,
-    /// The rate fell during the run.
-    Unsteady,
-    /// The rate rose during the run.
-    WarmingUp,
-    /// The wall clock was stepped.
-    ClockStep,
-    /// One connection served far more requests than others.
-    HotConnection,
-    /// A closed loop had a silence that hardly any latency shows.
-    StallHidden,
-    /// The hypervisor gave the machine's processors to others.
-    Stolen,
-    /// With a rate, slow responses make the 99th percentile, and not waiting for a connection.
-    SlowResponses,
-    /// The target did not read as fast as onrush sent.
-    PeerWindow,
-    /// The generator's send buffers were full.
-    SendBuffer,
-}
 
 /// All findings that the evidence supports.
 pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
@@ -121,50 +85,50 @@ fn rates(Thirds { first_per_s, last_per_s, .. }: Thirds) -> String {
     format!("from {} to {} requests/s between the first and the last third", number(first_per_s), number(last_per_s))
 }
 
-impl Finding {
-    /// Its sentence, with figures and advice; `None` if another message says it already.
-    pub fn sentence(self, evidence: &Evidence) -> Option<String> {
-        let Evidence { generator, load, machine, network, target, .. } = evidence;
-        let throttled = |whose, throttled_s: Option<f64>| {
+/// The sentence of a finding, with figures and advice; `None` if another message says it already.
+pub fn sentence(finding: Finding, evidence: &Evidence) -> Option<String> {
+    let Evidence { generator, load, machine, network, target, .. } = evidence;
+    let throttled = |whose, throttled_s: Option<f64>| {
+        Some(format!(
+            "the control group of {whose} was throttled: its threads waited {} for a processor in total; \
+             raise cpu.max",
+            seconds(throttled_s?)
+        ))
+    };
+    let share = |share: Option<f64>| share.map(percent).unwrap_or_default();
+    match finding {
+        Finding::Throttled => throttled("onrush", generator.throttled_s),
+        Finding::TargetThrottled => throttled(LimitedBy::Target.words(), target.as_ref()?.throttled_s),
+        Finding::Unsteady => Some(format!("the rate fell {}: the figures average over both", rates(load.thirds?))),
+        Finding::WarmingUp => Some(format!("the rate rose {}: add --warmup", rates(load.thirds?))),
+        Finding::ClockStep => {
+            let step_s = machine.clock_step_s?;
+            Some(format!("the wall clock was stepped by {step_s:+.3} s during the run; no latency depends on it"))
+        }
+        Finding::HotConnection => Some(format!(
+            "one connection carried {} times the mean number of requests: the load is unevenly distributed",
+            number(load.hottest?)
+        )),
+        Finding::Stolen => Some(format!("the hypervisor took {} of the processors' time", share(machine.stolen))),
+        Finding::SlowResponses => {
+            let latency = evidence.latency?;
             Some(format!(
-                "the control group of {whose} was throttled: its threads waited {} for a processor in total; \
-                 raise cpu.max",
-                seconds(throttled_s?)
+                "{} of the responses took ten times the median of {} or longer after they were sent: that time passed \
+                 at the target or on the way, not in waiting for a connection",
+                percent(latency.slow as f64 / load.completed as f64),
+                time(latency.p50_us)
             ))
-        };
-        let share = |share: Option<f64>| share.map(percent).unwrap_or_default();
-        match self {
-            Self::Throttled => throttled("onrush", generator.throttled_s),
-            Self::TargetThrottled => throttled(LimitedBy::Target.words(), target.as_ref()?.throttled_s),
-            Self::Unsteady => Some(format!("the rate fell {}: the figures average over both", rates(load.thirds?))),
-            Self::WarmingUp => Some(format!("the rate rose {}: add --warmup", rates(load.thirds?))),
-            Self::ClockStep => {
-                let step_s = machine.clock_step_s?;
-                Some(format!("the wall clock was stepped by {step_s:+.3} s during the run; no latency depends on it"))
-            }
-            Self::HotConnection => Some(format!(
-                "one connection carried {} times the mean number of requests: the load is unevenly distributed",
-                number(load.hottest?)
-            )),
-            Self::Stolen => Some(format!("the hypervisor took {} of the processors' time", share(machine.stolen))),
-            Self::SlowResponses => {
-                let latency = evidence.latency?;
-                Some(format!(
-                    "{} of the responses took ten times the median of {} or longer after they were sent: that time passed \
-                     at the target or on the way, not in waiting for a connection",
-                    percent(latency.slow as f64 / load.completed as f64),
-                    time(latency.p50_us)
-                ))
-            }
-            Self::PeerWindow => Some(format!(
-                "the target's receive window was the limit for {} of the time: it reads too slowly",
-                share(network.as_ref()?.window_limited)
-            )),
-            Self::SendBuffer => Some(format!(
-                "the send buffer was the limit for {} of the time: raise net.ipv4.tcp_wmem",
-                share(network.as_ref()?.buffer_limited)
-            )),
-            Self::DelayedAck | Self::ListenQueue | Self::Stalled | Self::StallHidden | Self::TargetDied => None,
+        }
+        Finding::PeerWindow => Some(format!(
+            "the target's receive window was the limit for {} of the time: it reads too slowly",
+            share(network.as_ref()?.window_limited)
+        )),
+        Finding::SendBuffer => Some(format!(
+            "the send buffer was the limit for {} of the time: raise net.ipv4.tcp_wmem",
+            share(network.as_ref()?.buffer_limited)
+        )),
+        Finding::DelayedAck | Finding::ListenQueue | Finding::Stalled | Finding::StallHidden | Finding::TargetDied => {
+            None
         }
     }
 }

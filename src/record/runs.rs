@@ -1,24 +1,22 @@
-//! Gathers the evidence for the verdict on a sum: from its own latencies and counts, and for everything else from the
-//! facts about each of its runs. Its sources have these, in one order, so a sum of sums is the sum of all their runs.
+//! Gathers the evidence of a sum: from its own latencies and counts, and for everything else from the facts about each of
+//! its runs. Its sources have these, in one order, so a sum of sums is the sum of all their runs.
 
 use onrush_stats::silences::{GAP_MIN_NS, common, joined};
 use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
-use super::evidence::{figure, latency, lateness_p99_us, ordinary_ns, quiet_s, sent, silence, silent_s};
-use crate::record::{Document, Source, Sources};
-use crate::verdict::{
-    Evidence, Generator, Latency, Listening, Load, Machine, Network, Silence, Target, Thirds, Verdict,
-};
+use super::evidence::measured::{figure, latency, lateness_p99_us, ordinary_ns, quiet_s, sent, silence, silent_s};
+use super::evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Silence, Target, Thirds};
+use super::{Document, Source, Sources};
 
-/// The verdict on a sum; `None` if one of its runs has none.
+/// The evidence of a sum, and what could not be observed; `None` and nothing if one of its runs has none.
 ///
 /// # Errors
 ///
 /// When a distribution cannot be read.
-pub(super) fn verdict(sum: &Document) -> Result<Option<Verdict>, Corrupt> {
+pub fn evidence(sum: &Document) -> Result<(Option<Evidence>, Vec<String>), Corrupt> {
     let Some(runs) = sum.sources.as_ref().and_then(|sources| Runs::of(sources, sum.duration_s)) else {
-        return Ok(None);
+        return Ok((None, Vec::new()));
     };
     let values = sum.latency.service.values()?;
     let evidence = Evidence {
@@ -29,7 +27,7 @@ pub(super) fn verdict(sum: &Document) -> Result<Option<Verdict>, Corrupt> {
         target: runs.target(),
         machine: Machine { suspended_s: sum.suspended_s, ..runs.machine() },
     };
-    Ok(Some(Verdict::of(evidence, runs.unseen())))
+    Ok((Some(evidence), runs.unseen()))
 }
 
 /// The runs of a sum.

@@ -1,18 +1,17 @@
-//! Verdicts on sums of hand-made runs.
+//! The evidence of sums of hand-made runs, and the verdicts on it.
 
 use std::time::Duration;
 
 use onrush_plan::condition::{Comparison, Condition, Term, Value};
-use onrush_plan::{Dialect, Metric, Random};
+use onrush_plan::{Dialect, LimitedBy, Metric, Random};
 use onrush_stats::{Activity, OpenLoop, Sockets, Spread};
 
-use super::super::sum as judged;
 use super::*;
 use crate::fixtures::{flawless, plan, schedule, whole};
+use crate::judge;
 use crate::record::gate::{Gate, Judged};
-use crate::record::{Named, in_order};
+use crate::record::{Named, Verdict, in_order};
 use crate::run::{Outcome, Seen, WorkerShare};
-use crate::verdict::LimitedBy;
 
 const MS: u64 = 1_000_000;
 
@@ -52,11 +51,16 @@ fn read(text: &str) -> Option<Condition> {
 fn sum(documents: &[Document]) -> Document {
     let names: Vec<String> = (0..documents.len()).map(|index| format!("{index}.json")).collect();
     let named = names.iter().zip(documents).map(|(name, document)| Named { name, document });
-    judged(&in_order(named.collect()), read).unwrap()
+    judge::sum(&in_order(named.collect()), read).unwrap()
 }
 
 fn evidence(document: &Document) -> &Evidence {
-    &document.verdict.as_ref().unwrap().evidence
+    document.evidence.as_ref().unwrap()
+}
+
+/// What is seen of a run and decided by it.
+fn judged(document: &Document) -> (&Option<Evidence>, &[String], &Option<Verdict>) {
+    (&document.evidence, &document.unseen, &document.verdict)
 }
 
 /// A run with figures of every kind.
@@ -114,14 +118,14 @@ fn a_sum_of_one_run_has_its_verdict() {
     let mut random = Random::new(5);
     for _ in 0..30 {
         let mut run = random_run(&mut random);
-        assert_eq!(sum(std::slice::from_ref(&run)).verdict, run.verdict);
+        assert_eq!(judged(&sum(std::slice::from_ref(&run))), judged(&run));
         // With a rate, too.
         let mut due = OpenLoop::default();
         (due.due, due.carried, due.dropped, due.unsent, due.calm, due.calm_ns) = (1_000, 5, 3, 7, 9, 700_001);
         due.lateness.record(random.below(MS));
         run = after(outcome(0, 10), |outcome| outcome.totals.open_loop = Some(Box::new(due)));
         assert!(evidence(&run).load.asked_per_s.is_some());
-        assert_eq!(sum(std::slice::from_ref(&run)).verdict, run.verdict);
+        assert_eq!(judged(&sum(std::slice::from_ref(&run))), judged(&run));
     }
 }
 
@@ -142,19 +146,19 @@ fn a_sum_of_sums_has_the_verdict_of_all_its_runs() {
                 let both = if random.below(2) == 0 { [&one, &other] } else { [&other, &one] };
                 left.push(("sum.json".to_owned(), added(&both)));
             }
-            assert_eq!(left[0].1.verdict, all.verdict);
+            assert_eq!(judged(&left[0].1), judged(&all));
             assert_eq!(left[0].1.sources, all.sources);
         }
     }
 }
 
 fn added(parts: &[&(String, Document)]) -> Document {
-    judged(&in_order(parts.iter().map(|(name, document)| Named { name, document }).collect()), read).unwrap()
+    judge::sum(&in_order(parts.iter().map(|(name, document)| Named { name, document }).collect()), read).unwrap()
 }
 
 #[test]
 fn a_part_without_a_verdict_leaves_the_sum_without_one() {
-    let unjudged = Document { verdict: None, ..run(30_000, 10) };
+    let unjudged = Document { evidence: None, ..run(30_000, 10) };
     assert!(sum(&[run(0, 10), run(15_000, 10)]).verdict.is_some());
     assert_eq!(sum(&[run(0, 10), run(15_000, 10), unjudged]).verdict, None);
 }
@@ -182,7 +186,8 @@ fn threads_are_listed_and_what_is_about_a_machine_is_left_out_of_several() {
         })
     };
     let of = |runs: &[Document]| {
-        let Verdict { evidence, unseen, .. } = sum(runs).verdict.unwrap();
+        let Document { evidence, unseen, .. } = sum(runs);
+        let evidence = evidence.unwrap();
         let generator = evidence.generator;
         (
             generator.threads.len(),
@@ -205,7 +210,7 @@ fn threads_are_listed_and_what_is_about_a_machine_is_left_out_of_several() {
     let read = after(outcome(0, 10), |outcome| {
         outcome.totals.sockets = Sockets { readings: 1, rtt_sum_us: 9, ..Sockets::default() };
     });
-    let some = sum(&[run(0, 10), read, run(0, 10)]).verdict.unwrap().unseen;
+    let some = sum(&[run(0, 10), read, run(0, 10)]).unseen;
     assert_eq!(some[..1], ["in 2 of 3 runs: the network: no TCP_INFO could be read"], "{some:?}");
 }
 
@@ -241,7 +246,7 @@ fn the_rates_of_thirds_are_those_of_runs_at_the_same_time() {
     let third = Thirds { first_per_s: 100.0, last_per_s: 50.0, error_per_s: 3.0 };
     let with = |began_ms| {
         let mut run = run(began_ms, 10);
-        run.verdict.as_mut().unwrap().evidence.load.thirds = Some(third);
+        run.evidence.as_mut().unwrap().load.thirds = Some(third);
         run
     };
     let thirds = |runs: &[Document]| evidence(&sum(runs)).load.thirds;

@@ -1,4 +1,4 @@
-//! Gathers the evidence for the [`Verdict`] from the plan and the outcome.
+//! Gathers the evidence of one run from the plan and the outcome.
 
 use std::time::Duration;
 
@@ -7,12 +7,10 @@ use onrush_stats::{Cause, Distribution, Gap, Timeline};
 use onrush_text::escape;
 use rustix::io::Errno;
 
+use super::{Evidence, Generator, Latency, Load, Machine, Network, SLOW, Silence, Target, Thirds, Thread};
 use crate::figures::rate::{counted, rate};
 use crate::figures::silences::{heard_ns, least_ns};
 use crate::run::{Ended, Outcome, nanos};
-use crate::verdict::{
-    Evidence, Generator, Latency, Load, Machine, Network, SLOW, Silence, Target, Thirds, Thread, Verdict,
-};
 
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
 /// (`TCP_DELACK_MIN`), a busy machine for somewhat longer.
@@ -22,10 +20,12 @@ const ROWS_PER_THIRD: usize = 3;
 /// The spread of requests over connections is meaningful from this many per connection on.
 const REQUESTS_PER_CONNECTION: u64 = 20;
 
-/// What limited a run; `None` if nothing was measured, or for a single request.
-pub fn verdict(plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
-    let is_none = plan.once || outcome.elapsed.is_zero() || outcome.ended == Ended::NeverBegun;
-    (!is_none).then(|| Verdict::of(evidence(plan, outcome), unseen(plan, outcome)))
+impl Evidence {
+    /// That of a run; `None` if nothing was measured, or for a single request.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
+        let is_none = plan.once || outcome.elapsed.is_zero() || outcome.ended == Ended::NeverBegun;
+        (!is_none).then(|| evidence(plan, outcome))
+    }
 }
 
 fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
@@ -48,7 +48,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
 }
 
 /// What could not be observed.
-fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+pub fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     if is_simulated(plan) {
         return vec!["the generator's threads and the network: the run was simulated".to_owned()];
     }
@@ -72,7 +72,7 @@ fn is_simulated(plan: &Plan) -> bool {
 }
 
 /// The work of each thread; none in virtual time.
-pub(super) fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
+pub fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
     if is_simulated(plan) {
         return Vec::new();
     }
@@ -152,34 +152,35 @@ fn silences(plan: &Plan, outcome: &Outcome) -> Vec<Silence> {
 }
 
 /// A silence, and for how much of it a response could have been noticed.
-pub(super) fn silence(gap: Gap, heard_ns: u64) -> Silence {
+pub fn silence(gap: Gap, heard_ns: u64) -> Silence {
     let [start_s, length_s, heard_s] = [gap.from_ns, gap.length_ns(), heard_ns].map(|ns| ns as f64 / 1e9);
     Silence { start_s, length_s, heard_s }
 }
 
 /// The length, in nanoseconds, from which a silence is no ordinary latency.
-pub(super) fn ordinary_ns(latency: &Distribution<u64>) -> u64 {
+pub fn ordinary_ns(latency: &Distribution<u64>) -> u64 {
     latency.percentile(50.0).saturating_mul(SLOW)
 }
 
 /// The total length of silences.
-pub(super) fn quiet_s(silences: &[Silence]) -> f64 {
+pub fn quiet_s(silences: &[Silence]) -> f64 {
     figure(silences.iter().map(|silence| silence.length_s).sum())
 }
 
 /// In a closed loop, the total length of those that are much longer than the latencies.
-pub(super) fn silent_s(silences: &[Silence], latency: &Distribution<u64>) -> f64 {
+pub fn silent_s(silences: &[Silence], latency: &Distribution<u64>) -> f64 {
     let least_ns = least_ns(latency, false);
     let heard_s = silences.iter().map(|silence| silence.heard_s);
     figure(heard_s.filter(|heard_s| (heard_s * 1e9).round() as u64 >= least_ns).sum())
 }
 
 /// The share of due requests that were sent.
-pub(super) fn sent(due: u64, missed: u64) -> f64 {
+pub fn sent(due: u64, missed: u64) -> f64 {
     if due == 0 { 1.0 } else { figure(1.0 - missed as f64 / due as f64) }
 }
 
-pub(super) fn lateness_p99_us(lateness: &Distribution<u64>) -> f64 {
+/// The 99th percentile of the lateness, in microseconds.
+pub fn lateness_p99_us(lateness: &Distribution<u64>) -> f64 {
     figure(lateness.percentile(99.0) as f64 / 1e3)
 }
 
@@ -191,11 +192,7 @@ fn calm(outcome: &Outcome) -> Option<(f64, u64)> {
 
 /// What the latencies tell. `least_before_ns` is the shortest one of the warm-up, `calm` the mean and the number of those
 /// with few requests in flight.
-pub(super) fn latency(
-    latency: &Distribution<u64>,
-    least_before_ns: Option<u64>,
-    calm: Option<(f64, u64)>,
-) -> Option<Latency> {
+pub fn latency(latency: &Distribution<u64>, least_before_ns: Option<u64>, calm: Option<(f64, u64)>) -> Option<Latency> {
     let least_ns = latency.min().into_iter().chain(least_before_ns).min()?;
     let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
@@ -252,7 +249,7 @@ fn thirds(timeline: &Timeline) -> Option<Thirds> {
 }
 
 /// Rounds to four decimals, which is enough for evidence.
-pub(super) fn figure(number: f64) -> f64 {
+pub fn figure(number: f64) -> f64 {
     // The sum of no numbers is a negative zero.
     (number * 1e4).round() / 1e4 + 0.0
 }

@@ -3,8 +3,11 @@
 //! Faults of the generator come first, because they invalidate every other figure. Then come a rate that was reached,
 //! the network and the target. Conclusions from the shape of the latencies alone come last.
 
+use onrush_plan::LimitedBy;
+
 use super::words::{count, number, percent, seconds, time};
-use super::{Evidence, Latency, LimitedBy, Listening, Load, Network, Thread};
+use crate::record::evidence::{Evidence, Latency, Load, Thread};
+use crate::run::{Listening, Network};
 
 /// A thread or a target counts as busy from this share of the time.
 const BUSY: f64 = 0.9;
@@ -49,8 +52,6 @@ const HALF_ANSWERED: f64 = 0.3;
 const SILENT: f64 = 0.1;
 /// … and for at least this long, in seconds.
 const SILENT_MIN_S: f64 = 0.2;
-/// A response is slow if it took this many times the median.
-pub const SLOW: u64 = 10;
 /// Slow responses hold the connections if they account for this share of the sum of all latencies.
 const HELD: f64 = 0.5;
 /// A target that falls silent for this share of the run limits it.

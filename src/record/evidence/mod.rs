@@ -1,6 +1,15 @@
 //! The facts of a run that tell what limited it: plain numbers. Shares are between 0 and 1.
+//!
+//! `measured` has those of one run; those of a sum are gathered in `runs`.
+
+pub(crate) mod measured;
 
 use serde::{Deserialize, Serialize};
+
+pub use crate::run::{Listening, Machine, Network, Target};
+
+/// A response is slow if it took this many times the median.
+pub const SLOW: u64 = 10;
 
 /// Everything that the verdict rests on. What could not be observed is left out.
 ///
@@ -174,94 +183,4 @@ pub struct Latency {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-/// One end of some connections, as `TCP_INFO` reports it. Round trips include delayed acknowledgements.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Network {
-    /// The number of readings.
-    pub readings: u64,
-    /// The mean of the smoothed round trips.
-    pub rtt_us: f64,
-    /// The shortest round trip; left out if the kernel does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rtt_min_us: Option<f64>,
-    /// The share of the segments that were retransmitted.
-    pub retransmitted: f64,
-    /// The share of the segments that arrived out of order.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub out_of_order: Option<f64>,
-    /// Lost segments per request: retransmitted or out of order.
-    pub lost_per_request: f64,
-    /// The share of the time with data in flight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busy: Option<f64>,
-    /// The share of the time in which the peer's window was the limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window_limited: Option<f64>,
-    /// The share of the time in which the send buffer was the limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub buffer_limited: Option<f64>,
-    /// Of the readings with a request in flight, the share in which only part of the response had arrived.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub half_answered: Option<f64>,
-}
-
-/// The processes that listen on the address under load, all of them together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Target {
-    /// The name of the first one.
-    pub name: String,
-    /// How many there are.
-    pub processes: usize,
-    /// Whether all of them ended during the run; in a sum: during the last one.
-    pub ended: bool,
-    /// How many processors they kept busy, on average.
-    pub cpus_used: f64,
-    /// How many processors they may use, by affinity and control group.
-    pub cpus_allowed: f64,
-    /// The share of the time in which the busiest of their threads was on a processor.
-    pub busiest_thread: f64,
-    /// The longest that one of their threads was ready to run and had no processor, as a share of the time; left out if
-    /// the kernel does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queued: Option<f64>,
-    /// How long their control group was throttled, summed over processors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub throttled_s: Option<f64>,
-    /// Its listening sockets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub listening: Option<Listening>,
-    /// Its end of some connections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
-}
-
-/// The target's listening sockets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Listening {
-    /// The most connections seen waiting to be accepted.
-    pub waiting_max: u32,
-    /// How many connections may wait.
-    pub limit: u32,
-    /// How often a queue in this network namespace overflowed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overflows: Option<u64>,
-}
-
-/// The machine of the generator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Machine {
-    /// The share of its processors' time that the hypervisor gave to others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stolen: Option<f64>,
-    /// How far the wall clock was stepped, forwards or backwards. In a sum: the largest of its runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock_step_s: Option<f64>,
-    /// How long it was suspended.
-    pub suspended_s: f64,
 }

@@ -1,0 +1,28 @@
+//! The verdict: what limited a run, as a pure function of its [`Evidence`].
+//!
+//! `decide` has the rules in order and `find` the findings; `words` formats figures.
+
+mod decide;
+mod find;
+mod words;
+
+use crate::record::evidence::Evidence;
+use crate::record::{Document, Verdict};
+
+pub use decide::{QUEUEING, is_held};
+pub use find::sentence;
+
+/// What limited a run, or several together; `None` if there is no evidence.
+pub fn verdict(document: &Document) -> Option<Verdict> {
+    document.evidence.as_ref().map(on)
+}
+
+/// The verdict that this evidence leads to.
+pub fn on(evidence: &Evidence) -> Verdict {
+    let findings = find::findings(evidence);
+    let decide::Ruling { limited_by, reason, advice } = decide::decide(evidence);
+    Verdict { limited_by, reason, advice, findings }
+}
+
+#[cfg(test)]
+mod tests;
