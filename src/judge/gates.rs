@@ -11,7 +11,7 @@ use onrush_text::{printable, units};
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Bounds, Missing};
 use crate::record::gate::{Gate, Judged};
-use crate::record::{Document, Named, OpenLoop, Requests};
+use crate::record::{Document, Named, Note, NoteId, OpenLoop, Requests};
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
 pub fn annotation(line: &str) -> String {
@@ -30,12 +30,9 @@ fn gate(condition: &Condition, document: &Document) -> Gate {
     Gate { broken: terms.iter().all(|term| term.holds), terms }
 }
 
-/// How the notes on gates that a sum does not have begin.
-const NO_GATE: &str = "the sum has no gate ";
-
 /// The notes of a sum on gates that it does not have.
-pub fn on_missing(sum: &Document) -> impl Iterator<Item = &String> {
-    sum.notes.iter().filter(|note| note.starts_with(NO_GATE))
+pub fn on_missing(sum: &Document) -> impl Iterator<Item = &Note> {
+    sum.notes.iter().filter(|note| note.id == NoteId::NoGate)
 }
 
 /// Gives a sum those gates that all its parts have, judged by its own figures. Notes name the others, because what was not
@@ -68,7 +65,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
     }
     sum.gates = gates;
     for (condition, why) in missing {
-        let note = format!("{NO_GATE}{}: {why}", printable(&condition));
+        let note = Note::doubt(NoteId::NoGate, format!("the sum has no gate {}: {why}", printable(&condition)));
         if !sum.notes.contains(&note) {
             sum.notes.push(note);
         }
@@ -412,7 +409,7 @@ mod tests {
             crate::judge::sum(&named.collect::<Vec<_>>(), read).unwrap()
         };
         let conditions = |document: &Document| document.gates.iter().map(Gate::condition).collect::<Vec<_>>().join(" ");
-        let has = |document: &Document, note: &str| document.notes.iter().filter(|it| *it == note).count();
+        let has = |document: &Document, note: &str| document.notes.iter().filter(|it| it.text == note).count();
         let (lacks, lost) = (
             "the sum has no gate errors: not all results have it",
             "the sum has no gate errors: its figure is unknown for all of them together",

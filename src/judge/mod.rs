@@ -14,7 +14,7 @@ use onrush_stats::Corrupt;
 
 use crate::record::build::shown;
 use crate::record::gate::Gate;
-use crate::record::{Document, Named, VERDICT_MIN, Verdict};
+use crate::record::{Document, Named, Note, NoteId, VERDICT_MIN, Verdict};
 use crate::run::Outcome;
 
 use gates::gates;
@@ -24,7 +24,7 @@ use verdict::verdict;
 pub use gates::{annotation, objective, on_missing};
 pub use verdict::{QUEUEING, on};
 
-pub use notes::{EXPECTS_TLS, Flight, Hanging, Lost, Note, Places};
+pub use notes::EXPECTS_TLS;
 
 /// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its
 /// verdict, and the gates that all of them have, as far as `read` understands their conditions. Notes name the others.
@@ -75,16 +75,17 @@ impl Judgement {
     /// The document of the run with this judgement, and with the gates of the plan in its order; the last one is
     /// `--strict`.
     pub fn document(&self, plan: &Plan, outcome: &Outcome) -> Document {
-        let (verdict, notes) = (self.verdict.clone(), self.sentences(plan, outcome));
+        let (verdict, notes) = (self.verdict.clone(), self.written(plan, outcome));
         let mut document = Document { verdict, notes, ..Document::of(plan, outcome) };
         document.gates = gates(&plan.show.gates, &document);
         document.gates.extend(self.verdict.as_ref().filter(|_| plan.show.is_strict).map(Gate::strict));
         document
     }
 
-    /// The notes, without those that repeat a figure.
-    fn sentences(&self, plan: &Plan, outcome: &Outcome) -> Vec<String> {
-        let notes = self.notes.iter().filter(|note| !note.is_a_figure());
-        notes.map(|note| shown(plan, outcome, note.in_full())).collect()
+    /// The notes as files have them, without that which repeats a figure.
+    fn written(&self, plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+        let notes = self.notes.iter().filter(|note| note.id != NoteId::WrkMean);
+        let written = |note: &Note| Note::new(note.id, note.weight, shown(plan, outcome, note.text.clone()));
+        notes.map(written).collect()
     }
 }

@@ -18,7 +18,7 @@ use crate::cli;
 use crate::files::export;
 use crate::files::{self, FileStates, Files};
 use crate::judge;
-use crate::record::{self, Different, Document, Named};
+use crate::record::{self, Different, Document, Named, Note, NoteId};
 use crate::report::form::{self, Form, Printed};
 use crate::saved;
 
@@ -65,10 +65,10 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
             let (name, first) = (&other.name, &named[0].name);
             bail!("{name:?} has a different plan from {first:?}: {different}; --force adds them anyway");
         }
-        sum.notes.push(mixed(&different));
+        sum.notes.push(Note::doubt(NoteId::DifferentPlans, mixed(&different)));
     }
     // Who looks at the exit code alone must hear of what was not judged.
-    let notes = judge::on_missing(&sum).map(|note| format!("note: {}", printable(note))).collect();
+    let notes = judge::on_missing(&sum).map(|note| format!("note: {}", printable(&note.text))).collect();
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => Printed { text: String::new(), notes },
         (false, true) if stdout().is_terminal() => form::print(&sum, Form::Report, false)?,

@@ -15,8 +15,8 @@ use super::rate;
 use super::runs;
 use super::sources::{Segment, nanos};
 use super::{
-    Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, OpenLoop, Phases, Requests, Script,
-    Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2, axis,
+    Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, Note, OpenLoop, Phases, Requests,
+    Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2, axis,
 };
 
 impl Document {
@@ -51,7 +51,8 @@ impl Document {
             document.incomplete.clone().map(|reason| of_run(sources, is_alone, reason))
         });
         let mut reasons: Vec<String> = reasons.collect();
-        [&mut sum.notes, &mut reasons].into_iter().for_each(|sentences| sources.sort(sentences));
+        sources.sort(&mut sum.notes, |note| &note.text);
+        sources.sort(&mut reasons, |reason| reason);
         sum.incomplete = (!reasons.is_empty()).then(|| reasons.join("; "));
         let segments = sources.segments();
         let lasted_ns: u128 = segments.iter().map(Segment::length_ns).sum();
@@ -146,10 +147,10 @@ impl Document {
 }
 
 /// The notes of a document, except the one about its own runs. In a sum each begins with the name of its run.
-fn own_notes(document: &Document, sources: &Sources, is_alone: bool) -> Vec<String> {
+fn own_notes(document: &Document, sources: &Sources, is_alone: bool) -> Vec<Note> {
     let about_runs = sources.note();
     let own = document.notes.iter().filter(|note| Some(*note) != about_runs.as_ref());
-    own.map(|note| of_run(sources, is_alone, note.clone())).collect()
+    own.map(|note| Note { text: of_run(sources, is_alone, note.text.clone()), ..note.clone() }).collect()
 }
 
 /// The threads of all documents, in the order of their runs.

@@ -19,6 +19,7 @@ mod level;
 mod merge;
 mod moment;
 mod named;
+mod note;
 mod open_loop;
 mod plan;
 mod read;
@@ -58,6 +59,7 @@ pub use in_flight::InFlight;
 pub use level::Level;
 pub use moment::Moment;
 pub use named::{Named, counted_twice, in_order};
+pub use note::{Note, NoteId, Weight};
 pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use read::{damaged, other_file};
@@ -189,8 +191,8 @@ pub struct Document {
     /// What the report showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Shown>,
-    /// What the user should know about the result; secrets are redacted.
-    pub notes: Vec<String>,
+    /// What the user should know about the result, most important first; secrets are redacted.
+    pub notes: Vec<Note>,
 }
 
 /// The tool that measured.

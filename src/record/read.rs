@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 
-use super::{Document, SCHEMA};
+use super::{Document, Note, NoteId, SCHEMA};
 
 /// The first version of the format.
 const FIRST_SCHEMA: u32 = 1;
@@ -47,13 +47,20 @@ impl Document {
     }
 }
 
-/// Reads a document in the first version of the format, in which the evidence was part of the verdict.
+/// Reads a document in the first version of the format, in which the evidence was part of the verdict, and notes
+/// were sentences.
 fn of_first_schema(text: &[u8]) -> serde_json::Result<Document> {
     let mut document: Map<String, Value> = serde_json::from_slice(text)?;
     if let Some(Value::Object(verdict)) = document.get_mut("verdict") {
         let moved: Vec<(String, Value)> =
             ["evidence", "unseen"].into_iter().filter_map(|key| verdict.remove_entry(key)).collect();
         document.extend(moved);
+    }
+    if let Some(Value::Array(notes)) = document.get_mut("notes") {
+        for note in notes {
+            let text = note.as_str().unwrap_or_default();
+            *note = serde_json::to_value(Note::hint(NoteId::Other, text))?;
+        }
     }
     document.insert("schema".to_owned(), SCHEMA.into());
     serde_json::from_value(Value::Object(document))
@@ -240,7 +247,7 @@ mod tests {
         assert_eq!(serde_json::to_value(&read.evidence).unwrap(), old["verdict"]["evidence"]);
         assert_eq!(read.unseen, ["the generator's threads and the network: the run was simulated"]);
         assert_eq!(read.verdict.as_ref().map(|verdict| verdict.reason.as_str()), old["verdict"]["reason"].as_str());
-        assert_eq!(read.notes, ["all 20 responses were 404: --once shows one in full"]);
+        assert_eq!(read.notes, [Note::hint(NoteId::Other, "all 20 responses were 404: --once shows one in full")]);
         assert_eq!(Document::parse(Path::new("x.json"), read.to_json().as_bytes()).unwrap(), read);
     }
 

@@ -8,7 +8,7 @@ use onrush_text::units::{counted, thousands, time_us};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
-use super::{Document, Moment};
+use super::{Document, Moment, Note, NoteId};
 
 /// Longest plausible run, in seconds: a century.
 const DURATION_MAX_S: f64 = 100.0 * 366.0 * 86_400.0;
@@ -91,10 +91,11 @@ impl Sources {
         Self { count: files.len() as u64, files }
     }
 
-    /// Sorts sentences that begin with the name of a run in the order of the runs; others come last.
-    pub(super) fn sort(&self, sentences: &mut [String]) {
+    /// Sorts what has a sentence that begins with the name of a run in the order of the runs; others come last.
+    pub(super) fn sort<T>(&self, sentences: &mut [T], sentence: impl Fn(&T) -> &str) {
         let places: HashMap<&str, usize> = self.files.iter().map(|run| run.name.as_str()).zip(0..).collect();
-        sentences.sort_by_cached_key(|sentence| {
+        sentences.sort_by_cached_key(|it| {
+            let sentence = sentence(it);
             let place = sentence.match_indices(": ").find_map(|(at, _)| places.get(&sentence[..at]));
             place.copied().unwrap_or(usize::MAX)
         });
@@ -169,7 +170,12 @@ impl Sources {
     }
 
     /// The note on when they took place, if there are several.
-    pub fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<Note> {
+        Some(Note::hint(NoteId::Sum, self.in_words()?))
+    }
+
+    /// When they took place, if there are several.
+    fn in_words(&self) -> Option<String> {
         let runs = counted(self.count, "run");
         let segments = self.segments();
         let lasted_us = |segments: &mut dyn Iterator<Item = &Segment>| {

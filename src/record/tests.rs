@@ -177,7 +177,7 @@ fn natively_wrks_mean_is_a_number_and_no_sentence() {
     latencies.push(450_000);
     let document = Document::judged(&plan(Dialect::Native), &outcome(latencies));
     assert!(document.latency.wrk_mean_us > Some(2.0 * document.latency.service.mean_us.unwrap()), "{document:?}");
-    assert!(!document.notes.iter().any(|note| note.contains("wrk")), "{:?}", document.notes);
+    assert!(!document.notes.iter().any(|note| note.text.contains("wrk")), "{:?}", document.notes);
 }
 
 /// The first difference between two plans that differ only in this, starting from a common plan. Both directions agree.

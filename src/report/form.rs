@@ -89,7 +89,7 @@ pub fn closing(document: &Document) -> Result<String, Corrupt> {
 
 /// The lines after the report.
 fn notes(document: &Document) -> Vec<String> {
-    let mut lines: Vec<String> = document.notes.iter().map(|note| format!("note: {}", printable(note))).collect();
+    let mut lines: Vec<String> = document.notes.iter().map(|note| format!("note: {}", printable(&note.text))).collect();
     let verdict = document.verdict.as_ref().filter(|_| document.duration_s >= VERDICT_MIN.as_secs_f64());
     lines.extend(verdict.map(|verdict| format!("verdict: {}", printable(&verdict.to_string()))));
     lines
@@ -255,6 +255,7 @@ mod tests {
     use super::*;
     use crate::fixtures::{self, closing as printed_after};
     use crate::judge::Judgement;
+    use crate::record::{Note, NoteId};
     use crate::run::Outcome;
 
     /// A run with errors, phases and rates, whose report shows everything.
@@ -319,7 +320,7 @@ mod tests {
             }
             let document = Document::judged(&plan, &outcome);
             let Judgement { verdict, notes, .. } = Judgement::of(&plan, &outcome);
-            let notes = notes.into_iter().map(|note| format!("note: {}", note.in_full()));
+            let notes = notes.into_iter().map(|note| format!("note: {}", note.text));
             let verdict = verdict.map(|verdict| format!("verdict: {verdict}"));
             let said: Vec<String> = notes.chain(verdict).collect();
             assert_eq!(print(&document, Form::Report, false).unwrap().notes, said, "{dialect:?}");
@@ -417,7 +418,7 @@ mod tests {
         let mut document = Document::judged(&plan, &outcome);
         document.plan.url = "http://\x1b[2J/".to_owned();
         document.plan.duration_s = Some(f64::MAX);
-        document.notes = vec!["\x1b]0;x\x07".to_owned()];
+        document.notes = vec![Note::hint(NoteId::Other, "\x1b]0;x\x07")];
         let Printed { text, notes } = print(&document, Form::Report, false).unwrap();
         assert!(!text.contains('\x1b') && !notes[0].contains('\x1b'), "{text}{notes:?}");
     }

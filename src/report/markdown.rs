@@ -39,7 +39,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     if !document.notes.is_empty() {
         text += "\n";
     }
-    document.notes.iter().for_each(|note| text += &format!("* {}\n", in_markdown(note)));
+    document.notes.iter().for_each(|note| text += &format!("* {}\n", in_markdown(&note.text)));
     Ok(text)
 }
 

@@ -19,13 +19,13 @@ use super::{
 };
 use crate::failure;
 use crate::files::{self, FileStates, Files, begin};
-use crate::judge::{self, Judgement, Note};
+use crate::judge::{self, Judgement};
 use crate::live::{Messages, ProgressLine, WaitingLine, verbose};
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
     EXIT_WRONG, SEARCH_ORDER, Screen, code_of, foremost, guard, say, screen, with_stack,
 };
-use crate::record::{self, Verdict};
+use crate::record::{self, NoteId, Verdict};
 use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
@@ -458,10 +458,10 @@ impl<'a> Runs<'a> {
 
     /// Prints a note, once, if responses had statuses other than 2xx: a wrong path gives fast but useless responses.
     fn say_statuses(&mut self, plan: &Plan, judgement: &Judgement) {
-        let statuses = judgement.notes.iter().find(|note| matches!(note, Note::Statuses { .. }));
+        let statuses = judgement.notes.iter().find(|note| note.id == NoteId::Statuses);
         if let Some(note) = statuses.filter(|_| plan.show.notes && !self.has_said_statuses) {
             self.has_said_statuses = true;
-            say(&format!("note: {note}"));
+            say(&format!("note: {}", note.text));
         }
     }
 

@@ -3,9 +3,14 @@
 //! By Little's law, the rate times the mean latency is the mean number of requests in flight that got a response. In a
 //! closed loop every connection has one in flight all the time; if the numbers differ, the figures miss something.
 
-use onrush_stats::{Count, Distribution};
+use onrush_plan::Plan;
+use onrush_stats::{Count, Distribution, Occupancy, Totals};
+use onrush_text::units::{counted, thousands, time_us};
 
-use super::Note;
+use super::seconds;
+use crate::figures::NS_PER_US;
+use crate::record::{Note, NoteId};
+use crate::run::{Outcome, nanos};
 
 /// Connections count as busy enough from this share on.
 const BUSY_SHARE: f64 = 0.95;
@@ -14,72 +19,111 @@ const HANGING_SHARE: f64 = 0.05;
 /// A request younger than this, in nanoseconds, does not count as hanging.
 const HANGING_MIN_NS: u64 = 200_000_000;
 
+/// In a run shorter than this, in nanoseconds, the first connects take much of the time and mean nothing.
+const PLACES_MIN_NS: u64 = 200_000_000;
+
+/// The notes on requests in flight and on where connections were.
+pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+    let Totals { latency, censored, counters, .. } = &outcome.totals;
+    let elapsed_ns = nanos(outcome.elapsed);
+    // The imitated tools leave responses out of the latencies, which then account for too few requests.
+    if plan.once || plan.dialect.is_compat() || counters.completed == 0 || elapsed_ns == 0 || outcome.has_lost_threads()
+    {
+        return Vec::new();
+    }
+    let censored = censored.as_deref();
+    let mean = |sum_ns: u64| sum_ns as f64 / elapsed_ns as f64;
+    let Occupancy { in_flight_ns, busy_ns, open_ns, leaving_ns, connecting_ns, waiting_ns, absent_ns, done_ns } =
+        counters.occupancy;
+    let idle_ns = open_ns.saturating_sub(busy_ns);
+    let leaving_ns = leaving_ns.min(idle_ns);
+    let places = Places {
+        busy: mean(busy_ns),
+        never_established: mean(absent_ns),
+        waiting: mean(waiting_ns),
+        connecting: mean(connecting_ns),
+        // With a rate, most idle connections simply have nothing to send.
+        pausing: if outcome.pauses && plan.schedule.is_none() { mean(idle_ns - leaving_ns) } else { 0.0 },
+        leaving: mean(leaving_ns),
+        done: mean(done_ns),
+    };
+    let flight = Flight {
+        connections: outcome.most_connections(plan),
+        elapsed_ns,
+        mean: mean(in_flight_ns),
+        // Latencies that began in the warm-up were partly in flight outside the measured time.
+        answered: (latency.sum() as f64 / elapsed_ns as f64).min(mean(in_flight_ns)),
+        places: (elapsed_ns >= PLACES_MIN_NS).then_some(places),
+        reconnects: counters.connects * 2 > counters.completed,
+        hanging: censored.and_then(|censored| Hanging::of(censored, counters.abandoned, latency)),
+        slowest_ns: latency.max().unwrap_or(0),
+        is_scheduled: plan.schedule.is_some(),
+    };
+    flight.notes()
+}
+
 /// The requests in flight; means are over the measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Flight {
+struct Flight {
     /// The number of connections that should have been busy.
-    pub connections: u64,
+    connections: u64,
     /// The measured time, in nanoseconds.
-    pub elapsed_ns: u64,
+    elapsed_ns: u64,
     /// The mean number of requests in flight, no matter how they ended.
-    pub mean: f64,
+    mean: f64,
     /// The part of it that the latencies account for: the rate times the mean latency.
-    pub answered: f64,
+    answered: f64,
     /// What the connections were doing, if that was measured.
-    pub places: Option<Places>,
+    places: Option<Places>,
     /// Whether connections carry only one or two requests each, so that connecting is part of the load.
-    pub reconnects: bool,
+    reconnects: bool,
     /// Requests that hang at the end.
-    pub hanging: Option<Hanging>,
+    hanging: Option<Hanging>,
     /// The slowest response, in nanoseconds.
-    pub slowest_ns: u64,
+    slowest_ns: u64,
     /// Whether requests are due by a schedule: then most connections have nothing to send for most of the time, and the
     /// percentiles include the ages of unanswered requests.
-    pub is_scheduled: bool,
+    is_scheduled: bool,
 }
 
 /// How many connections were busy, and how many were not, by reason; each a mean over the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Places {
+struct Places {
     /// With at least one request in flight.
-    pub busy: f64,
+    busy: f64,
     /// Never established.
-    pub never_established: f64,
+    never_established: f64,
     /// Backing off after a failure.
-    pub waiting: f64,
+    waiting: f64,
     /// Being established.
-    pub connecting: f64,
+    connecting: f64,
     /// Pausing for the script.
-    pub pausing: f64,
+    pausing: f64,
     /// Waiting for the server to close them (`--requests-per-connection`).
-    pub leaving: f64,
+    leaving: f64,
     /// With no request left to send (`-n`).
-    pub done: f64,
+    done: f64,
 }
 
 /// Requests in flight at the end that are older than responses took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hanging {
+struct Hanging {
     /// How many.
-    pub count: u64,
+    count: u64,
     /// The sum of their ages, in nanoseconds.
-    pub sum_ns: u128,
+    sum_ns: u128,
     /// The age of the youngest of them, in nanoseconds.
-    pub youngest_ns: u64,
+    youngest_ns: u64,
     /// The age of the oldest of them, in nanoseconds.
-    pub oldest_ns: u64,
+    oldest_ns: u64,
     /// The number of responses that took at least as long as the youngest is old.
-    pub as_slow: u64,
+    as_slow: u64,
 }
 
 impl Hanging {
     /// The requests in flight at the end that outnumber the responses that took as long as they are old; `None` if
     /// there are none. The greatest ages in `censored` are those of abandoned requests.
-    pub fn of<A: Count, B: Count>(
-        censored: &Distribution<A>,
-        abandoned: u64,
-        latency: &Distribution<B>,
-    ) -> Option<Self> {
+    fn of<A: Count, B: Count>(censored: &Distribution<A>, abandoned: u64, latency: &Distribution<B>) -> Option<Self> {
         let descending = |values: Vec<(u64, u64)>| values.into_iter().rev();
         let mut answers = descending(latency.values().collect()).peekable();
         let mut skip = abandoned;
@@ -113,7 +157,7 @@ impl Hanging {
 
 impl Flight {
     /// The notes, most important first.
-    pub fn notes(&self) -> Vec<Note> {
+    fn notes(&self) -> Vec<Note> {
         let idle = self.places.filter(|places| {
             let needed = self.connections as f64 - places.done;
             let connecting = if self.reconnects { 0.0 } else { places.connecting };
@@ -122,14 +166,71 @@ impl Flight {
             away > (1.0 - BUSY_SHARE) * needed
         });
         let idle =
-            idle.map(|places| Note::Idle { connections: self.connections, places, is_scheduled: self.is_scheduled });
+            idle.map(|places| Note::doubt(NoteId::Idle, idle_line(self.connections, &places, self.is_scheduled)));
         let hanging = self.hanging.filter(|hanging| {
             let share = hanging.sum_ns as f64 / self.elapsed_ns.max(1) as f64 / self.mean;
             share > HANGING_SHARE
         });
-        let hanging = hanging.map(|hanging| Note::Hanging { flight: *self, hanging });
+        let hanging = hanging.map(|hanging| Note::doubt(NoteId::Hanging, hanging_line(self, &hanging)));
         idle.into_iter().chain(hanging).collect()
     }
+}
+
+fn idle_line(connections: u64, places: &Places, is_scheduled: bool) -> String {
+    let Places { busy, never_established, waiting, connecting, pausing, leaving, done } = *places;
+    let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing - leaving;
+    let reasons = [
+        (never_established, "were never established"),
+        (waiting, "were waiting to reconnect"),
+        (connecting, "were connecting"),
+        (pausing, "were pausing for the script"),
+        (leaving, "were waiting for the server to close them"),
+        (done, "were not needed"),
+        (rest, "were idle between a response and the next request"),
+    ];
+    // By a schedule, idle connections are there to be used.
+    let reasons = reasons.into_iter().take(if is_scheduled { 5 } else { 7 });
+    // What is printed as 0.0 is left out.
+    let reasons = reasons.filter(|&(mean, _)| mean >= 0.05);
+    let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", number(mean))).collect();
+    let (busy, connections) = (number(busy), thousands(connections));
+    if is_scheduled {
+        let away = number(never_established + waiting + connecting + pausing + leaving);
+        return format!(
+            "on average, {away} of {connections} connections were unavailable for sending: {}",
+            reasons.join(", ")
+        );
+    }
+    format!("only {busy} of {connections} connections had a request in flight on average: {}", reasons.join(", "))
+}
+
+/// A mean number: `7.4`, `5,565`.
+fn number(mean: f64) -> String {
+    if mean < 99.95 { format!("{mean:.1}") } else { thousands(mean.round() as u64) }
+}
+
+fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
+    let requests = counted(hanging.count, "request");
+    let they_were = if hanging.count == 1 { "it was" } else { "they were" };
+    let age = seconds(hanging.youngest_ns);
+    let answers = match hanging.as_slow {
+        0 => format!("the slowest response took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
+        count => format!("only {} took as long", counted(count, "response")),
+    };
+    let [answered, mean] = [flight.answered, flight.mean].map(number);
+    let where_they_count = if flight.is_scheduled {
+        "The percentiles count them with their age so far; Avg, Stdev and Max in the Latency row leave them out"
+            .to_owned()
+    } else {
+        format!(
+            "The latencies leave them out: on average {mean} requests were in flight, of which only {answered} eventually \
+             got a response"
+        )
+    };
+    format!(
+        "{requests} had no response by the end of the run, though {they_were} sent at least {age} earlier; {answers}. \
+         {where_they_count}"
+    )
 }
 
 #[cfg(test)]
@@ -152,7 +253,7 @@ mod tests {
     };
 
     fn said(flight: Flight) -> Vec<String> {
-        flight.notes().iter().map(Note::to_string).collect()
+        flight.notes().into_iter().map(|note| note.text).collect()
     }
 
     fn distribution(values: &[(u64, u64)]) -> Distribution<u64> {

@@ -7,11 +7,14 @@ use onrush_plan::schedule::{Arrivals, CatchUp};
 use onrush_plan::{Dialect, Percent, Plan, Schedule};
 use onrush_stats::silences::GAP_MIN_NS;
 use onrush_stats::{OpenLoop, RowFigures, has_enough_beyond, rank};
+use onrush_text::units::{PERCENT_MIN, counted, exact, spaced, thousands, time_us};
 
-use super::Note;
+use super::were;
+use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Between, Bounds, Missing};
 use crate::figures::rate::asked_per_s;
 use crate::record::evidence::measured::threads;
+use crate::record::{Note, NoteId};
 use crate::run::{Outcome, nanos};
 
 /// Requests that were late or not sent are worth a note above this percentage.
@@ -37,26 +40,26 @@ const WAITED: f64 = 0.05;
 
 /// A schedule that was not kept: fewer requests were sent than were due.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Behind {
+struct Behind {
     /// Requests that were due, including what the warm-up left over.
-    pub due: u64,
+    due: u64,
     /// Those of them that the warm-up left over; zero if they are less than a hundredth of a request per second.
-    pub carried: u64,
+    carried: u64,
     /// Requests that were sent.
-    pub sent: u64,
+    sent: u64,
     /// The same per second.
-    pub sent_per_s: f64,
+    sent_per_s: f64,
     /// Requests that were due and had not been sent at the end.
-    pub unsent: u64,
+    unsent: u64,
     /// Whether more and more requests waited all the time: the rate was constant, and none was dropped.
-    pub grows: bool,
+    grows: bool,
     /// The bottleneck, where known.
-    pub bottleneck: Option<Bottleneck>,
+    bottleneck: Option<Bottleneck>,
 }
 
 /// What kept requests from being sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bottleneck {
+enum Bottleneck {
     /// All connections had a request in flight.
     Connections(Crowded),
     /// The threads were busy all the time.
@@ -70,20 +73,20 @@ pub enum Bottleneck {
 
 /// Requests were due while every possible connection had a request in flight or paused for the script.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Crowded {
+struct Crowded {
     /// The share (0 to 1) of the time.
-    pub share: f64,
+    share: f64,
     /// The number of connections; `None`: stages set it.
-    pub connections: Option<u64>,
+    connections: Option<u64>,
     /// Whether connections paused for the script.
-    pub pauses: bool,
+    pauses: bool,
     /// What would help.
-    pub remedy: Remedy,
+    remedy: Remedy,
 }
 
 /// What would help where connections are busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Remedy {
+enum Remedy {
     /// About this many connections would do.
     About(u64),
     /// Not more connections: the more are busy, the longer responses take. Means in nanoseconds.
@@ -103,15 +106,15 @@ pub enum Remedy {
 
 /// A burst of more requests than connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Burst {
+struct Burst {
     /// How many requests.
-    pub requests: u64,
+    requests: u64,
     /// The maximum number of connections.
-    pub connections: u64,
+    connections: u64,
     /// The number of connections needed.
-    pub needed: u64,
+    needed: u64,
     /// Whether stages set the number of connections.
-    pub is_staged: bool,
+    is_staged: bool,
 }
 
 /// What the verdict says about more connections.
@@ -127,7 +130,7 @@ pub enum MoreConnections {
 
 /// What made requests late although connections were free.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LateReason {
+enum LateReason {
     /// onrush was stalled for this long in all, in stalls that no other note mentions.
     Stalled(Duration),
     /// A thread waited for a processor for this share (0 to 1) of the time.
@@ -136,13 +139,13 @@ pub enum LateReason {
 
 /// A percentile that is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Uncertain {
+struct Uncertain {
     /// Which.
-    pub percent: Percent,
+    percent: Percent,
     /// Its bounds.
-    pub between: Between,
+    between: Between,
     /// Why there are two.
-    pub missing: Missing,
+    missing: Missing,
 }
 
 /// Whether more than a few requests were not sent when they were due.
@@ -159,22 +162,25 @@ pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, more: MoreConnectio
     let sent = lateness.count();
     let burst = burst(plan, outcome);
     let crowded = crowded(plan, outcome, open_loop, silent_ns, more);
-    let late = (late * 100 > sent * MISSED_PERCENT).then(|| Note::Late {
-        late: *late,
-        sent,
-        limit: plan.schedule.as_ref().map(Schedule::late_after).unwrap_or_default(),
-        p99_ns: has_enough_beyond(99.0, sent).then(|| lateness.percentile(99.0)),
-        max_ns: lateness.max().unwrap_or(0),
-        burst,
-        reason: if crowded.is_none() { late_reason(plan, outcome) } else { None },
+    let late = (late * 100 > sent * MISSED_PERCENT).then(|| {
+        let limit = plan.schedule.as_ref().map(Schedule::late_after).unwrap_or_default();
+        let p99_ns = has_enough_beyond(99.0, sent).then(|| lateness.percentile(99.0));
+        let reason = if crowded.is_none() { late_reason(plan, outcome) } else { None };
+        let line = late_line(*late, sent, limit, p99_ns, lateness.max().unwrap_or(0));
+        Note::failure(NoteId::Late, line + &late_reason_words(reason, burst.as_ref()))
     });
     let in_percentiles = plan.dialect != Dialect::Wrk2;
-    let dropped = (*dropped > 0).then_some(Note::TooLate { dropped: *dropped, due: due + carried, in_percentiles });
+    let dropped =
+        (*dropped > 0).then(|| Note::failure(NoteId::Dropped, too_late_line(*dropped, due + carried, in_percentiles)));
     let behind = behind(plan, outcome, open_loop, crowded);
-    let crowded = crowded.filter(|_| behind.is_none() && burst.is_none()).map(Note::Crowded);
-    let uncertain = uncertain(plan, outcome).map(Note::Uncertain);
-    let sliced = slice.zip(lateness.mean()).map(|(slice, mean_ns)| Note::Sliced { slice, mean_ns });
-    [behind.map(Note::Behind), crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
+    let crowded = crowded.filter(|_| behind.is_none() && burst.is_none());
+    let crowded = crowded.map(|crowded| Note::failure(NoteId::Crowded, crowded_line(&crowded)));
+    let behind = behind.map(|behind| Note::doubt(NoteId::Behind, behind_line(&behind)));
+    let uncertain =
+        uncertain(plan, outcome).map(|uncertain| Note::failure(NoteId::Uncertain, uncertain_line(&uncertain)));
+    let sliced = slice.zip(lateness.mean());
+    let sliced = sliced.map(|(slice, mean_ns)| Note::hint(NoteId::Sliced, sliced_line(slice, mean_ns)));
+    [behind, crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
 }
 
 /// Why requests were late although connections were free.
@@ -343,4 +349,146 @@ fn uncertain(plan: &Plan, outcome: &Outcome) -> Option<Uncertain> {
         Some(Uncertain { percent, between, missing })
     };
     percents.into_iter().find_map(uncertain)
+}
+
+fn behind_line(behind: &Behind) -> String {
+    let rate = |per_s: f64| if per_s < 100.0 { format!("{per_s:.2}") } else { thousands(per_s.round() as u64) };
+    let why = behind.bottleneck.map(|bottleneck| match bottleneck {
+        Bottleneck::Connections(crowded) => match crowded.remedy {
+            Remedy::Silence => format!("{} while the target sent no response", busy_words(&crowded)),
+            _ => format!("{}; {}", busy_words(&crowded), remedy_words(&crowded)),
+        },
+        Bottleneck::Threads { threads } => {
+            format!("the {} {} always busy; add threads (-t) or machines", counted(threads, "thread"), were(threads))
+        }
+        Bottleneck::CatchUp(factor) => {
+            format!(
+                "--catch-up {factor} held the others back; without it, late requests are sent as soon as a connection is free"
+            )
+        }
+    });
+    let grows = if behind.grows { ", so latencies grow with the length of the run" } else { "" };
+    let waiting = match behind.unsent {
+        0 => None,
+        1 => Some("1 was still unsent at the end".to_owned()),
+        unsent => Some(format!("{} were still unsent at the end{grows}", thousands(unsent))),
+    };
+    let left_over = (behind.carried > 0).then(|| {
+        format!("{} of those due {} left over from the warm-up", thousands(behind.carried), were(behind.carried))
+    });
+    let only = if behind.sent == 0 { "" } else { "only " };
+    let (sent, due) = (thousands(behind.sent), counted(behind.due, "due request"));
+    let (were, per_s) = (were(behind.due), rate(behind.sent_per_s));
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    let rest: String = [left_over, waiting].into_iter().flatten().map(|part| format!("; {part}")).collect();
+    format!("{only}{sent} of {due} {were} sent ({per_s}/s){why}{rest}")
+}
+
+fn crowded_line(crowded: &Crowded) -> String {
+    let (percent, busy, remedy) = (100.0 * crowded.share, busy_words(crowded), remedy_words(crowded));
+    format!("for {percent:.0} % of the run, {busy} while requests were due; {remedy}")
+}
+
+fn busy_words(&Crowded { connections, pauses, .. }: &Crowded) -> String {
+    let who = match connections {
+        None => "all connections were".to_owned(),
+        Some(1) => "the connection was".to_owned(),
+        Some(connections) => format!("all {} were", counted(connections, "connection")),
+    };
+    let paused = if pauses { " or pausing for the script" } else { "" };
+    format!("{who} busy{paused}")
+}
+
+fn remedy_words(&Crowded { connections, remedy, .. }: &Crowded) -> String {
+    match remedy {
+        Remedy::About(needed) if connections.is_none() => {
+            format!("about {} would be needed; raise --stages c=", thousands(needed))
+        }
+        Remedy::About(needed) => {
+            format!("about {} would be needed; use --max-inflight {needed}", thousands(needed))
+        }
+        Remedy::Target { calm_ns, mean_ns } => {
+            let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
+            format!(
+                "responses took {calm} while less than half of the connections were busy, and {mean} on average: requests queue at \
+                 the target or on the way to it, so more connections will not help"
+            )
+        }
+        Remedy::Verdict => "more connections may not help: the target was probably the limit".to_owned(),
+        Remedy::Silence => "the target sent no response during that time".to_owned(),
+        Remedy::Unknown if connections.is_none() => "more connections may help (--stages c=)".to_owned(),
+        Remedy::Unknown => "more connections may help (--max-inflight)".to_owned(),
+    }
+}
+
+fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: Option<u64>, max_ns: u64) -> String {
+    let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
+    let p99 = p99_ns.map_or(String::new(), |p99_ns| format!("p99 {}, ", text(p99_ns)));
+    let share = late as f64 / sent.max(1) as f64 * 100.0;
+    let share = if sent < PERCENT_MIN { String::new() } else { format!(" ({share:.2} %)") };
+    let (late, sent, limit, max) = (thousands(late), counted(sent, "request"), spaced(limit), text(max_ns));
+    format!(
+        "{late} of {sent}{share} were sent more than {limit} after they were due (delay of all requests: {p99}max {max}); \
+         latencies count from when requests were due, so they include the delay"
+    )
+}
+
+fn late_reason_words(reason: Option<LateReason>, burst: Option<&Burst>) -> String {
+    let reason = reason.map(|reason| match reason {
+        LateReason::Stalled(stalled) => {
+            format!("; onrush itself was stalled for {} in all", time_us(stalled.as_secs_f64() * 1e6))
+        }
+        LateReason::Waited(share) => {
+            format!("; a thread of onrush waited for a processor for {:.0} % of the time", share * 100.0)
+        }
+    });
+    let burst = burst.map(|burst| format!("; {}", burst_words(burst)));
+    [reason, burst].into_iter().flatten().collect()
+}
+
+fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> String {
+    let (requests, connections) = (thousands(requests), counted(connections, "connection"));
+    let remedy = match needed {
+        CONNECTIONS_MAX.. => "use smaller bursts".to_owned(),
+        _ if is_staged => format!("raise --stages c= to {}", thousands(needed)),
+        _ => format!("use -c {needed} or --max-inflight {needed}"),
+    };
+    format!("bursts of {requests} requests met only {connections}: {remedy}")
+}
+
+fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
+    let (dropped, due) = (thousands(dropped), counted(due, "request"));
+    let latency = match in_percentiles {
+        true => {
+            "the mean and the maximum leave them out, and percentiles count each as waiting from its due time to the \
+             end of the run"
+        }
+        false => "no latency includes them",
+    };
+    format!("{dropped} of {due} were dropped because they would have been sent too late (--max-late); {latency}")
+}
+
+fn sliced_line(slice: Duration, mean_ns: f64) -> String {
+    let (slice, mean) = (exact(slice), time_us(mean_ns / NS_PER_US));
+    format!(
+        "sends were grouped into slices of {slice} (--send-slice), which delays each by at most {slice}; the mean \
+         lateness, other causes included, is {mean}"
+    )
+}
+
+fn uncertain_line(Uncertain { percent, between, missing }: &Uncertain) -> String {
+    let nth = ordinal(&percent.to_string());
+    format!("percentiles from the {nth} up are uncertain; the {nth} is {}", between.because(*missing))
+}
+
+/// A number with its ending: `1st`, `50th`, `99.9th`.
+fn ordinal(number: &str) -> String {
+    let ending = match number.as_bytes() {
+        [.., b'1', b'1' | b'2' | b'3'] if !number.contains('.') => "th",
+        [.., b'1'] if !number.contains('.') => "st",
+        [.., b'2'] if !number.contains('.') => "nd",
+        [.., b'3'] if !number.contains('.') => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
 }

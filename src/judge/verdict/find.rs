@@ -4,8 +4,8 @@ use onrush_plan::LimitedBy;
 
 use super::decide::{has_died, is_full};
 use super::words::{number, percent, seconds, time};
-use crate::record::Finding;
 use crate::record::evidence::{Evidence, Latency, SLOW, Thirds};
+use crate::record::{Finding, Note, NoteId};
 
 /// A change of the rate is more than noise if it is at least this many standard errors …
 const ERRORS: f64 = 4.0;
@@ -85,8 +85,8 @@ fn rates(Thirds { first_per_s, last_per_s, .. }: Thirds) -> String {
     format!("from {} to {} requests/s between the first and the last third", number(first_per_s), number(last_per_s))
 }
 
-/// The sentence of a finding, with figures and advice; `None` if another message says it already.
-pub fn sentence(finding: Finding, evidence: &Evidence) -> Option<String> {
+/// The note on a finding, with figures and advice; `None` if another one says it already.
+pub fn note_on(finding: Finding, evidence: &Evidence) -> Option<Note> {
     let Evidence { generator, load, machine, network, target, .. } = evidence;
     let throttled = |whose, throttled_s: Option<f64>| {
         Some(format!(
@@ -96,39 +96,57 @@ pub fn sentence(finding: Finding, evidence: &Evidence) -> Option<String> {
         ))
     };
     let share = |share: Option<f64>| share.map(percent).unwrap_or_default();
-    match finding {
-        Finding::Throttled => throttled("onrush", generator.throttled_s),
-        Finding::TargetThrottled => throttled(LimitedBy::Target.words(), target.as_ref()?.throttled_s),
-        Finding::Unsteady => Some(format!("the rate fell {}: the figures average over both", rates(load.thirds?))),
-        Finding::WarmingUp => Some(format!("the rate rose {}: add --warmup", rates(load.thirds?))),
+    let (id, text) = match finding {
+        Finding::Throttled => (NoteId::Throttled, throttled("onrush", generator.throttled_s)?),
+        Finding::TargetThrottled => {
+            (NoteId::TargetThrottled, throttled(LimitedBy::Target.words(), target.as_ref()?.throttled_s)?)
+        }
+        Finding::Unsteady => {
+            (NoteId::Unsteady, format!("the rate fell {}: the figures average over both", rates(load.thirds?)))
+        }
+        Finding::WarmingUp => (NoteId::WarmingUp, format!("the rate rose {}: add --warmup", rates(load.thirds?))),
         Finding::ClockStep => {
             let step_s = machine.clock_step_s?;
-            Some(format!("the wall clock was stepped by {step_s:+.3} s during the run; no latency depends on it"))
+            let text = format!("the wall clock was stepped by {step_s:+.3} s during the run; no latency depends on it");
+            (NoteId::ClockStep, text)
         }
-        Finding::HotConnection => Some(format!(
-            "one connection carried {} times the mean number of requests: the load is unevenly distributed",
-            number(load.hottest?)
-        )),
-        Finding::Stolen => Some(format!("the hypervisor took {} of the processors' time", share(machine.stolen))),
+        Finding::HotConnection => (
+            NoteId::HotConnection,
+            format!(
+                "one connection carried {} times the mean number of requests: the load is unevenly distributed",
+                number(load.hottest?)
+            ),
+        ),
+        Finding::Stolen => {
+            (NoteId::Stolen, format!("the hypervisor took {} of the processors' time", share(machine.stolen)))
+        }
         Finding::SlowResponses => {
             let latency = evidence.latency?;
-            Some(format!(
+            let text = format!(
                 "{} of the responses took ten times the median of {} or longer after they were sent: that time passed \
                  at the target or on the way, not in waiting for a connection",
                 percent(latency.slow as f64 / load.completed as f64),
                 time(latency.p50_us)
-            ))
+            );
+            (NoteId::SlowResponses, text)
         }
-        Finding::PeerWindow => Some(format!(
-            "the target's receive window was the limit for {} of the time: it reads too slowly",
-            share(network.as_ref()?.window_limited)
-        )),
-        Finding::SendBuffer => Some(format!(
-            "the send buffer was the limit for {} of the time: raise net.ipv4.tcp_wmem",
-            share(network.as_ref()?.buffer_limited)
-        )),
+        Finding::PeerWindow => (
+            NoteId::PeerWindow,
+            format!(
+                "the target's receive window was the limit for {} of the time: it reads too slowly",
+                share(network.as_ref()?.window_limited)
+            ),
+        ),
+        Finding::SendBuffer => (
+            NoteId::SendBuffer,
+            format!(
+                "the send buffer was the limit for {} of the time: raise net.ipv4.tcp_wmem",
+                share(network.as_ref()?.buffer_limited)
+            ),
+        ),
         Finding::DelayedAck | Finding::ListenQueue | Finding::Stalled | Finding::StallHidden | Finding::TargetDied => {
-            None
+            return None;
         }
-    }
+    };
+    Some(Note::failure(id, text))
 }

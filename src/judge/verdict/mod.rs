@@ -10,7 +10,7 @@ use crate::record::evidence::Evidence;
 use crate::record::{Document, Verdict};
 
 pub use decide::{QUEUEING, is_held};
-pub use find::sentence;
+pub use find::note_on;
 
 /// What limited a run, or several together; `None` if there is no evidence.
 pub fn verdict(document: &Document) -> Option<Verdict> {

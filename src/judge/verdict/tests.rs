@@ -337,10 +337,10 @@ fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
     assert_eq!(found(2, 1.0, 0.3), [false, true]);
     assert_eq!(found(1, 2.0, 0.3), [true, false]);
     assert_eq!(found(1, 0.5, 0.15), [false, false], "a part of a processor is throttled as one");
-    let words = sentence(Finding::Throttled, &changed(|evidence| evidence.generator.throttled_s = Some(40.0)));
+    let note = note_on(Finding::Throttled, &changed(|evidence| evidence.generator.throttled_s = Some(40.0)));
     let expected =
         "the control group of onrush was throttled: its threads waited 40.0 s for a processor in total; raise cpu.max";
-    assert_eq!(words.as_deref(), Some(expected), "longer than the run: two threads waited");
+    assert_eq!(note.map(|note| note.text).as_deref(), Some(expected), "longer than the run: two threads waited");
 }
 
 #[test]
@@ -373,17 +373,17 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
         let evidence = changed(change);
         assert_eq!(on(&evidence).findings, [finding]);
         let is_said_elsewhere = matches!(finding, Finding::Stalled | Finding::StallHidden | Finding::TargetDied);
-        assert_eq!(sentence(finding, &evidence).is_none(), is_said_elsewhere, "{finding:?}");
+        assert_eq!(note_on(finding, &evidence).is_none(), is_said_elsewhere, "{finding:?}");
     }
     let late = after(|evidence| {
         evidence.latency.as_mut().unwrap().p99_us = 180.0 * MS;
         (evidence.load.asked_per_s, evidence.load.lateness_p99_us) = (Some(505.0), Some(90.0 * MS));
     });
     assert_eq!(late.findings, [], "requests were sent late");
-    let slow = sentence(Finding::SlowResponses, &changed(|evidence| evidence.latency.as_mut().unwrap().slow = 100));
+    let slow = note_on(Finding::SlowResponses, &changed(|evidence| evidence.latency.as_mut().unwrap().slow = 100));
     let expected = "2.0 % of the responses took ten times the median of 18.0 ms or longer after they were sent: that time \
                     passed at the target or on the way, not in waiting for a connection";
-    assert_eq!(slow.as_deref(), Some(expected));
+    assert_eq!(slow.map(|note| note.text).as_deref(), Some(expected));
     for (change, expected) in [
         (thirds(500.0, 400.0, 20.0), vec![Finding::Unsteady]),
         (thirds(400.0, 500.0, 20.0), vec![Finding::WarmingUp]),

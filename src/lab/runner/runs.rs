@@ -14,8 +14,8 @@ use crate::files::{self, Files};
 use crate::judge::{self, Judgement};
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::program::say;
-use crate::record::Document;
 use crate::record::json;
+use crate::record::{Document, Weight};
 use crate::run::{Interrupt, Observer};
 use crate::saved;
 use crate::session::{self, ask::fault};
@@ -282,7 +282,7 @@ impl<'a> Runs<'a> {
         if let Some(document) = document.filter(|_| self.noted.insert(point)) {
             let words = self.experiment.words(&self.experiment.points[point]);
             let words = if words.is_empty() { words } else { format!("{words}: ") };
-            document.notes.iter().take(most).for_each(|note| say(&format!("note: {words}{note}")));
+            document.notes.iter().take(most).for_each(|note| say(&format!("note: {words}{}", note.text)));
         }
     }
 
@@ -391,6 +391,6 @@ fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ra
     let fault = fault(plan, &outcome).map(|error| format!("{error:#}"));
     let reason = fault.or_else(|| document.flaw()).or(unwritable);
     let has_begun = document.requests.started > 0;
-    let doubts = judgement.notes.iter().filter(|note| note.is_doubt()).count();
+    let doubts = judgement.notes.iter().filter(|note| note.weight == Weight::Doubt).count();
     Ok(Ran { document: Some(document).filter(|_| has_begun), doubts, reason })
 }

@@ -8,7 +8,7 @@ use onrush_stats::Errors;
 use super::super::named::in_order;
 use super::super::sources::nanos;
 use super::super::tests::{document, scheduled};
-use super::super::{Buffer, Extent, Moment, Row, Schedule, SocketSamples, Span, Stage};
+use super::super::{Buffer, Extent, Moment, NoteId, Row, Schedule, SocketSamples, Span, Stage};
 use super::*;
 use crate::fixtures;
 use crate::report::form::{self, Form};
@@ -139,7 +139,7 @@ fn simultaneous_runs_add_rates_and_successive_ones_add_times() {
         assert_eq!(nanos(sum.duration_s), duration_ms * 1_000_000, "{later_ms} ms apart");
         assert!((sum.rate_per_s / (per_ms * 1e3) - 1.0).abs() < 1e-9, "{later_ms} ms apart: {}", sum.rate_per_s);
         assert_eq!(sum.connections.asked, asked);
-        assert_eq!(sum.notes[0], format!("the sum of {words}"));
+        assert_eq!((sum.notes[0].id, &sum.notes[0].text), (NoteId::Sum, &format!("the sum of {words}")));
     }
 }
 
@@ -285,7 +285,7 @@ fn rows_of_runs_that_overlap_end_where_a_run_does_and_keep_its_rate() {
     assert_eq!(seen, expected);
     let words = "the sum of 4 runs, up to 3 of them at the same time, together for 1.50s of 4.00s: the duration is the time in \
          which any of them ran";
-    assert_eq!(four.notes[0], words);
+    assert_eq!(four.notes[0].text, words);
 }
 
 #[test]
@@ -373,8 +373,8 @@ fn parts_of_one_run_give_the_same_bytes_in_any_order_and_grouping() {
         let parts = [(1, 100), (101, 350), (351, 360), (361, 900), (901, 1_000)].map(|(from, until)| part(from, until));
         let mut parts: Vec<(String, Document)> =
             parts.into_iter().enumerate().map(|(index, part)| (format!("{index}.json"), part)).collect();
-        parts[1].1.notes = vec!["something".to_owned(), "and more".to_owned()];
-        parts[3].1.notes = vec!["something else".to_owned()];
+        parts[1].1.notes = ["something", "and more"].map(|text| Note::hint(NoteId::Late, text)).into();
+        parts[3].1.notes = vec![Note::doubt(NoteId::Idle, "something else")];
         parts[2].1.threads[0].waits.as_mut().unwrap().count = 7;
         parts[4].1.suspended_s = 0.1;
         parts[0].1.suspended_s = 0.2;
@@ -401,7 +401,8 @@ fn parts_of_one_run_give_the_same_bytes_in_any_order_and_grouping() {
 #[test]
 fn a_sum_can_be_added_to() {
     let mut runs = [run(0, 1_000, 3), run(500, 1_700, 5), run(4_000, 1_000, 7)];
-    runs.iter_mut().for_each(|run| run.notes = vec!["no response from 0.1 s to 0.9 s".to_owned()]);
+    runs.iter_mut()
+        .for_each(|run| run.notes = vec![Note::failure(NoteId::Silences, "no response from 0.1 s to 0.9 s")]);
     (runs[0].incomplete, runs[2].incomplete) = (Some("it fell".to_owned()), Some("it fell, too".to_owned()));
     let whole = sum(&runs);
     let part = sum(&runs[..2]);
@@ -410,7 +411,8 @@ fn a_sum_can_be_added_to() {
     let steps = Document::sum(&in_order(vec![last, part])).unwrap();
     assert_eq!(steps, whole);
     assert_eq!(whole.incomplete.as_deref(), Some("0.json: it fell; 2.json: it fell, too"));
-    let notes = ["0.json", "1.json", "2.json"].map(|name| format!("{name}: no response from 0.1 s to 0.9 s"));
+    let notes = ["0.json", "1.json", "2.json"]
+        .map(|name| Note::failure(NoteId::Silences, format!("{name}: no response from 0.1 s to 0.9 s")));
     assert_eq!(whole.notes[1..], notes);
     assert_eq!(sum(&runs[..1]).notes, runs[0].notes);
     let sources = whole.sources.unwrap();

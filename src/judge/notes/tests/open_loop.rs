@@ -206,7 +206,7 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
     });
     let advised = |more| {
         let notes = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, more);
-        notes.into_iter().map(|note| note.to_string()).find(|words| words.contains("busy")).unwrap()
+        notes.into_iter().map(|note| note.text).find(|words| words.contains("busy")).unwrap()
     };
     let unknown = advised(MoreConnections::Unknown);
     assert!(unknown.contains("would be needed"), "{unknown}");
@@ -216,7 +216,7 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
         (open_loop.calm, open_loop.calm_ns) = (2, MS / 100);
     });
     let useful = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, MoreConnections::Useful);
-    assert!(!useful[0].to_string().contains("requests queue"), "{useful:?}");
+    assert!(!useful[0].text.contains("requests queue"), "{useful:?}");
     let useless = advised(MoreConnections::Useless);
     assert!(useless.contains("more connections may not help: the target was probably the limit"), "{useless}");
 }

@@ -27,8 +27,6 @@ fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
         "no response from 4.0 s to 4.9 s",
     ];
     assert_eq!(said(&outcome), expected);
-    let few = Note::Stalled { longest: Vec::new(), count: 0, elapsed_ns: 1, share: 0.25, touched: 0.35, latencies: 14 };
-    assert!(few.to_string().contains("; the latencies of about 5 of 14 responses are inflated by it, "), "{few}");
 }
 
 #[test]
