@@ -252,7 +252,7 @@ fn what_cannot_be_compared_is_named() {
         written(&[("a.json", document()), ("copy.json", document()), ("b.json", result(&plan("http://b/", 10), 9))]);
     let path = |name: &str| folder.path().join(name);
     fs::write(path("half.json"), &document().to_json()[..500]).unwrap();
-    fs::write(path("old.json"), document().to_json().replacen("\"schema\": 1", "\"schema\": 0", 1)).unwrap();
+    fs::write(path("old.json"), document().to_json().replacen("\"schema\": 2", "\"schema\": 0", 1)).unwrap();
     fs::write(path("search.json"), "{\"schema\": 1, \"kind\": \"search\"}").unwrap();
     let sum = Document::sum(&[Named { name: "x", document: &document() }]).unwrap();
     fs::write(path("sum.json"), sum.to_json()).unwrap();
