@@ -40,4 +40,10 @@ impl Random {
     pub fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
     }
+
+    /// A number from the log-normal distribution with the mean 1 and this standard deviation.
+    pub fn log_normal(&mut self, deviation: f64) -> f64 {
+        let variance = (1.0 + deviation * deviation).ln();
+        (variance.sqrt() * self.normal() - variance / 2.0).exp()
+    }
 }

@@ -125,10 +125,7 @@ impl Target {
         let drawn = match self.spread {
             Spread::Constant => 1.0,
             Spread::Exponential => self.random.exponential(),
-            Spread::LogNormal(spread) => {
-                let variance = (1.0 + spread * spread).ln();
-                (variance.sqrt() * self.random.normal() - variance / 2.0).exp()
-            }
+            Spread::LogNormal(spread) => self.random.log_normal(spread),
         };
         let mut factor = 1.0;
         if self.noise > 0.0 {

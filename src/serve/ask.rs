@@ -2,8 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use super::capacity::Capacity;
-use super::freeze::Freeze;
+use super::resources::Resources;
 use super::response::Manner;
 
 /// Everything that a response can depend on.
@@ -16,10 +15,8 @@ pub(super) struct Ask<'a> {
     pub manner: Manner,
     /// The numbers of the request and its connection.
     pub numbers: Numbers,
-    /// The freezes of the whole target, for `/freeze`.
-    pub freeze: &'a Freeze,
-    /// The queue of the whole target, for `/capacity`.
-    pub capacity: &'a Capacity,
+    /// What the thread and all threads have.
+    pub resources: &'a Resources,
 }
 
 /// The numbers of a request and its connection.

@@ -51,11 +51,7 @@ impl Queue {
 impl Service {
     /// Draws the service time of one request in seconds: log-normal with this mean and standard deviation.
     fn draw(self, random: &mut Random) -> f64 {
-        if self.spread == 0.0 {
-            return self.mean_s;
-        }
-        let variance = self.spread.mul_add(self.spread, 1.0).ln();
-        self.mean_s * (variance.sqrt() * random.normal() - variance / 2.0).exp()
+        if self.spread == 0.0 { self.mean_s } else { self.mean_s * random.log_normal(self.spread) }
     }
 }
 

@@ -7,19 +7,20 @@
 //! ```text
 //!          ┌──────────────────────── next request ─────────────────────────┐
 //!          ▼                                                               │
-//!       Reading ──► Receiving ──► Waiting ──► Streaming ───────────────────┤
-//!       (heads)     (a body)      (a time)    (a body)                     ▼
+//!       Reading ──► Receiving ──► Queued ───► Waiting ──► Streaming ───────┤
+//!       (heads)     (a body)      (a place)   (a time)    (a body)         ▼
 //!                                             closed ◄── Dropping ◄──── Ending ──► closed, reset
 //! ```
 
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 use rustix::net::SendFlags;
 
 use super::ask::Numbers;
 use super::body::Body;
+use super::places::{Limit, Place};
 use super::rejection::Rejection;
 use super::reply::Then;
 use super::request::{Head, Persistence, scan};
@@ -28,6 +29,7 @@ use super::response::{End, Manner, PLAIN, Response};
 use super::routes;
 use super::socket::{Sent, Socket};
 use super::stream::{BLOCK, Fill, Stream};
+use super::token::Token;
 
 /// A client connection and its state.
 #[derive(Debug)]
@@ -38,6 +40,10 @@ pub(super) struct Connection {
     input: Vec<u8>,
     /// The number of the connection and of its last request.
     numbers: Numbers,
+    /// Where it is called.
+    token: Token,
+    /// Its place among the connections that are served, once it asked for one.
+    process: Option<Place>,
 }
 
 /// The state of a connection.
@@ -47,8 +53,10 @@ enum Stage {
     Reading,
     /// Receives the body of a request.
     Receiving { body: Body, then: Then },
-    /// Sends nothing before a time, in nanoseconds of the thread's clock.
-    Waiting { until_ns: u64, response: Response },
+    /// Sends nothing before a place is given: that of a worker, or without one that of the connection.
+    Queued { worker: Option<Place>, response: Response },
+    /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
+    Waiting { until_ns: u64, response: Response, worker: Option<Place> },
     /// Sends a body that is generated meanwhile.
     Streaming { stream: Stream, end: End },
     /// The response has been handed over; only its end remains.
@@ -94,13 +102,16 @@ enum Step {
 }
 
 impl Connection {
-    /// A connection over an accepted socket; `number` counts the connections of its thread, from 1.
-    pub(super) fn new(socket: OwnedFd, number: u64) -> Self {
+    /// A connection over an accepted socket; `number` counts the connections of its thread, from 1, and `token` is where
+    /// the thread finds it.
+    pub(super) fn new(socket: OwnedFd, number: u64, token: Token) -> Self {
         Self {
             socket: Socket::new(socket),
             stage: Stage::Reading,
             input: Vec::new(),
             numbers: Numbers { connection: number, request: 0 },
+            token,
+            process: None,
         }
     }
 
@@ -142,9 +153,12 @@ impl Connection {
     fn step(&mut self, resources: &mut Resources) -> Step {
         match &mut self.stage {
             Stage::Reading | Stage::Receiving { .. } => self.take_input(resources),
+            Stage::Queued { .. } => self.await_place(resources),
             Stage::Waiting { until_ns, .. } if resources.now_ns() < *until_ns => Step::Stop(Turn::Sleep(*until_ns)),
             Stage::Waiting { .. } => {
-                if let Stage::Waiting { response, .. } = std::mem::replace(&mut self.stage, Stage::Reading) {
+                if let Stage::Waiting { response, worker, .. } = std::mem::replace(&mut self.stage, Stage::Reading) {
+                    // It begins with the next request.
+                    drop(worker);
                     self.begin(response, resources);
                 }
                 Step::More
@@ -258,9 +272,13 @@ impl Connection {
 
     /// Starts a response.
     fn begin(&mut self, mut response: Response, resources: &mut Resources) {
+        if response.limit.is_some() {
+            self.stage = Stage::Queued { worker: None, response };
+            return;
+        }
         if !response.wait.is_zero() {
             let until_ns = resources.now_ns() + std::mem::take(&mut response.wait).as_nanos() as u64;
-            self.stage = Stage::Waiting { until_ns, response };
+            self.stage = Stage::Waiting { until_ns, response, worker: None };
             return;
         }
         resources.output.extend_from_slice(&response.bytes);
@@ -272,6 +290,36 @@ impl Connection {
             // The first part of a body is sent together with its head. The next step repeats what this one asks for.
             self.stream(resources);
         }
+    }
+
+    /// Asks for a place, and goes on when it has been given. All earlier output has been sent: a client that does not
+    /// read occupies no worker.
+    fn await_place(&mut self, resources: &Resources) -> Step {
+        let Stage::Queued { worker, response } = &mut self.stage else { return Step::More };
+        match response.limit.take() {
+            Some(limit @ Limit::Pool { .. }) => *worker = Some(resources.ask(limit, self.token)),
+            Some(limit) if self.process.as_ref().is_none_or(|place| place.limit() != limit) => {
+                self.process = Some(resources.ask(limit, self.token));
+            }
+            _ => {}
+        }
+        let now = Instant::now();
+        let place = worker.as_ref().or(self.process.as_ref());
+        let Some(given_at) = place.map_or(Some(now), Place::given_at) else {
+            // A client that has closed its socket and one that only has no more to send look the same. If the former
+            // stayed in the queue, it would hold up those of the next run.
+            return Step::Stop(if self.socket.half_closed { Turn::Close } else { Turn::Wait });
+        };
+        if let Stage::Queued { mut worker, mut response } = std::mem::replace(&mut self.stage, Stage::Reading) {
+            // A connection may have had its place long before this request.
+            let begins_at = if worker.is_some() { given_at } else { now };
+            let until = begins_at + std::mem::take(&mut response.wait);
+            if let Some(worker) = &mut worker {
+                worker.free_at(until);
+            }
+            self.stage = Stage::Waiting { until_ns: resources.ns_of(until), response, worker };
+        }
+        Step::More
     }
 
     /// Whether the next bytes are handed to the kernel without a copy.

@@ -9,7 +9,8 @@
 //! `connection` one client, on a `socket` and with the `resources` of its thread → `request` and `body` the request, or
 //! a `rejection` → `routes` the table of paths → `ask` what a response can depend on → `responses` the response of each
 //! path → `reply`, `response` and `stream` the form of a response → `freeze` times when the whole target stops →
-//! `capacity` a queue of known capacity → `counters` the counts behind `/stats`.
+//! `capacity` a queue of known capacity → `service` how long requests take, `places` how many at a time, `inbox` the calls
+//! when it is the next one's turn → `counters` the counts behind `/stats`.
 
 mod address;
 mod ask;
@@ -19,7 +20,9 @@ pub(crate) mod command;
 mod connection;
 mod counters;
 mod freeze;
+mod inbox;
 mod listener;
+mod places;
 mod rejection;
 mod reply;
 mod request;
@@ -27,10 +30,12 @@ mod resources;
 mod response;
 mod responses;
 mod routes;
+mod service;
 mod socket;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod token;
 mod worker;
 
 use std::io::{self, Read, Write};
@@ -51,10 +56,7 @@ pub use command::COMMAND;
 use onrush_text::reason;
 pub use routes::help;
 
-use capacity::Capacity;
-use counters::Counters;
-use freeze::Freeze;
-use resources::Resources;
+use resources::{Common, Resources};
 use worker::Worker;
 
 /// What was asked for: a [`Config`] before its address is resolved.
@@ -101,15 +103,13 @@ impl Server {
     /// The address cannot be used (the message names it and gives the reason), or a thread cannot be started.
     pub fn start(config: &Config) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
-        let counters: Arc<[Counters]> = listeners.iter().map(|_| Counters::default()).collect();
-        let freeze = Arc::new(Freeze::default());
-        let capacity = Arc::new(Capacity::default());
+        let common = Arc::new(Common::new(listeners.len()));
         // If a later thread cannot be started, dropping `server` stops those that already run.
         let mut server = Self { address, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
             let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
             let stop = Arc::new(stop.map_err(|errno| not_set_up(errno.into()))?);
-            let resources = Resources::new(Arc::clone(&counters), index, Arc::clone(&freeze), Arc::clone(&capacity));
+            let resources = Resources::new(Arc::clone(&common), index).map_err(not_set_up)?;
             let mut worker = Worker::new(listener, Arc::clone(&stop), resources).map_err(not_set_up)?;
             let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run());
             server.threads.push(Thread { stop, handle: handle.map_err(|error| no_thread(&error))? });

@@ -1,12 +1,30 @@
-//! The resources that the connections of one thread share: an input and an output buffer, a clock, the counts, and the
-//! freezes and the queue, which all threads share.
+//! The resources that the connections of one thread share: an input and an output buffer, a clock, a random sequence, an
+//! inbox, and what all threads have in common.
 
+use std::cell::RefCell;
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
+
+use onrush_plan::Random;
 
 use super::capacity::Capacity;
 use super::counters::Counters;
 use super::freeze::Freeze;
+use super::inbox::{Caller, Inbox};
+use super::places::{Limit, Place, Places};
+use super::token::Token;
+
+/// What all threads have in common.
+#[derive(Debug)]
+pub(super) struct Common {
+    /// The freezes of the whole target.
+    pub freeze: Freeze,
+    /// The queue of the whole target.
+    pub capacity: Capacity,
+    places: Arc<Places>,
+    counters: Arc<[Counters]>,
+}
 
 /// The resources that the connections of a thread share.
 #[derive(Debug)]
@@ -15,12 +33,14 @@ pub(super) struct Resources {
     pub input: Vec<u8>,
     /// The buffer of bytes to be sent.
     pub output: Vec<u8>,
-    /// The freezes of the whole target.
-    pub freeze: Arc<Freeze>,
-    /// The queue of the whole target.
-    pub capacity: Arc<Capacity>,
-    started: Instant,
+    /// What all threads have in common.
+    pub common: Arc<Common>,
+    /// The sequence that service times are drawn from.
+    pub random: RefCell<Random>,
+    /// The calls for connections of this thread.
+    pub inbox: Arc<Inbox>,
     counters: Arc<[Counters]>,
+    started: Instant,
     thread: usize,
 }
 
@@ -30,18 +50,49 @@ const INPUT_BYTES: usize = 64 * 1024;
 /// The number of bytes from which output is sent before another request is read.
 pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
+impl Common {
+    /// What so many threads have in common.
+    pub(super) fn new(threads: usize) -> Self {
+        let counters = (0..threads).map(|_| Counters::default()).collect();
+        Self { freeze: Freeze::default(), capacity: Capacity::default(), places: Arc::default(), counters }
+    }
+}
+
 impl Resources {
     /// The resources of the thread with this index, with empty buffers.
-    pub(super) fn new(counters: Arc<[Counters]>, thread: usize, freeze: Arc<Freeze>, capacity: Arc<Capacity>) -> Self {
-        let input = Vec::with_capacity(INPUT_BYTES);
-        let output = Vec::with_capacity(OUTPUT_BYTES);
-        Self { input, output, freeze, capacity, started: Instant::now(), counters, thread }
+    ///
+    /// # Errors
+    /// Descriptors ran out.
+    pub(super) fn new(common: Arc<Common>, thread: usize) -> io::Result<Self> {
+        // Seeds in a row begin sequences that have nothing to do with one another.
+        let random = RefCell::new(Random::new(Random::new(thread as u64).next()));
+        let counters = Arc::clone(&common.counters);
+        Ok(Self {
+            input: Vec::with_capacity(INPUT_BYTES),
+            output: Vec::with_capacity(OUTPUT_BYTES),
+            common,
+            random,
+            inbox: Arc::new(Inbox::new()?),
+            counters,
+            started: Instant::now(),
+            thread,
+        })
     }
 
     /// Nanoseconds since the thread began.
     pub(super) fn now_ns(&self) -> u64 {
+        self.ns_of(Instant::now())
+    }
+
+    /// A time in nanoseconds since the thread began; zero, if it is before that.
+    pub(super) fn ns_of(&self, at: Instant) -> u64 {
         // 2^64 ns is 584 years.
-        self.started.elapsed().as_nanos() as u64
+        at.saturating_duration_since(self.started).as_nanos() as u64
+    }
+
+    /// Asks for a place for this connection, which gets a turn when the place is given.
+    pub(super) fn ask(&self, limit: Limit, token: Token) -> Place {
+        self.common.places.ask(limit, Instant::now(), Caller { inbox: Arc::clone(&self.inbox), token })
     }
 
     /// The counts of this thread.

@@ -4,13 +4,16 @@
 
 use std::time::Duration;
 
+use super::places::Limit;
 use super::request::Persistence;
 use super::stream::Stream;
 
 /// The response to a request.
 #[derive(Debug)]
 pub(super) struct Response {
-    /// The time before anything is sent.
+    /// The place that the request or its connection must have first.
+    pub limit: Option<Limit>,
+    /// The time before anything is sent, from when the place was given.
     pub wait: Duration,
     /// The bytes that are sent first: usually a head and a short body.
     pub bytes: Vec<u8>,
@@ -52,7 +55,7 @@ pub(super) const PLAIN: &[u8] =
 impl Response {
     /// These bytes, sent at once.
     pub(super) fn raw(bytes: impl Into<Vec<u8>>, end: End) -> Self {
-        Self { wait: Duration::ZERO, bytes: bytes.into(), stream: None, end }
+        Self { limit: None, wait: Duration::ZERO, bytes: bytes.into(), stream: None, end }
     }
 
     /// A text with this status.
@@ -79,6 +82,11 @@ impl Response {
     /// The same response, sent later.
     pub(super) fn after(self, wait: Duration) -> Self {
         Self { wait, ..self }
+    }
+
+    /// The same response, for which a place is needed.
+    pub(super) fn limited(self, limit: Limit) -> Self {
+        Self { limit: Some(limit), ..self }
     }
 
     /// The same response, preceded by other bytes.

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use super::ask::Ask;
-use super::capacity::Service;
+use super::capacity;
 use super::freeze::Rhythm;
+use super::places::Limit;
 use super::request::Persistence;
 use super::response::{End, HELLO, Manner, Response, head, reason};
+use super::service::{Service, WAIT_MAX};
 use super::stream::{Drip, Stream};
 
 /// A response, or what is wrong with the argument or the query.
@@ -14,9 +16,6 @@ type Made = Result<Response, String>;
 
 /// The longest body, in bytes: enough for minutes of transfer.
 const BODY_BYTES_MAX: u64 = 10 << 30;
-
-/// The longest wait, one hour.
-const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// A body whose length is the argument.
 pub(super) fn bytes(ask: &Ask) -> Made {
@@ -26,7 +25,9 @@ pub(super) fn bytes(ask: &Ask) -> Made {
 
 /// The greeting, after the delay in the argument.
 pub(super) fn delay(ask: &Ask) -> Made {
-    Ok(Response::hello(ask.manner).after(wait(ask.argument, MILLISECOND)?))
+    let mean = wait(ask.argument, MILLISECOND)?;
+    let time = if ask.query.is_empty() { mean } else { draw(ask, service(ask, mean)?) };
+    Ok(Response::hello(ask.manner).after(time))
 }
 
 /// The status in the argument, with what HTTP requires of it: no body, a `Location`, or a final response after it.
@@ -108,7 +109,7 @@ pub(super) fn freeze(ask: &Ask) -> Made {
     if length >= every {
         return Err(format!("a freeze of {} ms every {text} would never end", length.as_millis()));
     }
-    ask.freeze.request(Rhythm { every, length });
+    ask.resources.common.freeze.request(Rhythm { every, length });
     Ok(Response::hello(ask.manner))
 }
 
@@ -124,7 +125,54 @@ pub(super) fn capacity(ask: &Ask) -> Made {
     if per_s < RATE_MIN {
         return Err(format!("rps, the requests per second, is missing or below {RATE_MIN}; try /capacity?rps=500"));
     }
-    Ok(Response::hello(ask.manner).after(ask.capacity.enter(Service { mean_s: 1.0 / per_s, spread })))
+    let service = capacity::Service { mean_s: 1.0 / per_s, spread };
+    Ok(Response::hello(ask.manner).after(ask.resources.common.capacity.enter(service)))
+}
+
+/// The greeting, once one of the workers has served the request.
+pub(super) fn pool(ask: &Ask) -> Made {
+    let workers = places(ask, "workers", "/pool?workers=4&ms=5")?;
+    let ms = ask.value(&["ms"]).ok_or("ms, the time of each request, is missing; try /pool?workers=4&ms=5")?;
+    let service = service(ask, wait(ms, MILLISECOND)?)?;
+    Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(Limit::Pool { workers, service }))
+}
+
+/// The greeting, once the connection is one of those that are served.
+pub(super) fn prefork(ask: &Ask) -> Made {
+    let serves = places(ask, "serves", "/prefork?serves=4")?;
+    let service = service(ask, wait(ask.value(&["ms"]).unwrap_or("0"), MILLISECOND)?)?;
+    Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(Limit::Prefork { serves }))
+}
+
+/// How many there are of something, from the query.
+fn places(ask: &Ask, name: &str, example: &str) -> Result<u32, String> {
+    let text = ask.value(&[name]).ok_or_else(|| format!("{name} is missing; try {example}"))?;
+    let number = text.parse().ok().filter(|number| (1..=PLACES_MAX).contains(number));
+    number.ok_or_else(|| format!("{name}: {text:?} is not a whole number from 1 to {PLACES_MAX}"))
+}
+
+/// The distribution that the query asks for, given its `ms`.
+fn service(ask: &Ask, ms: Duration) -> Result<Service, String> {
+    let time = |name| {
+        let time = |text| wait(text, MILLISECOND).map_err(|why| format!("{name}: {why}"));
+        ask.value(&[name]).map(time).transpose()
+    };
+    match (ask.value(&["dist"]), time("sd")?, time("slow")?) {
+        (None, None | Some(Duration::ZERO), None) => Ok(Service::Constant(ms)),
+        (None, Some(sd), None) if sd <= ms.mul_f64(SPREAD_MAX) => Ok(Service::LogNormal { mean: ms, sd }),
+        (None, Some(_), None) => Err(format!("sd is more than {SPREAD_MAX} times the mean")),
+        (Some("exp"), None, None) => Ok(Service::Exponential(ms)),
+        (Some("two"), None, Some(slow)) => Ok(Service::Two { quick: ms, slow }),
+        (Some("two"), None, None) => Err("dist=two needs slow, the time of the slow half; try dist=two&slow=50".into()),
+        (Some("exp" | "two"), Some(_), _) => Err("sd is for log-normal times and goes without dist".into()),
+        (None | Some("exp"), _, Some(_)) => Err("slow is for dist=two".into()),
+        (Some(other), ..) => Err(format!("dist: {other:?} is neither exp nor two; without it, sd=S is log-normal")),
+    }
+}
+
+/// The service time of this request.
+fn draw(ask: &Ask, service: Service) -> Duration {
+    service.draw(&mut ask.resources.random.borrow_mut())
 }
 
 /// A body that ends when the connection closes.
@@ -212,6 +260,9 @@ const RATE_MAX: f64 = 1e9;
 
 /// The largest standard deviation of the service time, as a share of its mean.
 const SPREAD_MAX: f64 = 10.0;
+
+/// The most workers of a pool, and the most connections that are served at a time.
+const PLACES_MAX: u32 = 4096;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);

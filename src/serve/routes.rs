@@ -56,7 +56,8 @@ enum Action {
 pub(super) const ROUTES: &[Route] = &[
     route("/", "", "13 bytes: Hello, World!", Action::Make(|ask| Ok(Response::hello(ask.manner)))),
     route("/bytes/", "N", "N bytes, up to 10 GiB", Action::Make(responses::bytes)),
-    route("/delay/", "MS", "a response after MS milliseconds (or fractions)", Action::Make(responses::delay)),
+    route("/delay/", "MS[?sd=S]", "a response after MS milliseconds (or fractions)", Action::Make(responses::delay))
+        .takes(&["sd", "dist", "slow"]),
     route("/status/", "N", "status N; 1xx: an interim response, then 200", Action::Make(responses::status)),
     route("/chunked/", "N", "N bytes chunked, with an extension and a trailer", Action::Make(responses::chunked)),
     route("/drip", "?bytes=N&ms=M&delay=S", "N bytes spread over M ms, after S s", Action::Make(responses::drip))
@@ -79,6 +80,10 @@ pub(super) const ROUTES: &[Route] = &[
         .takes(&["every", "ms"]),
     route("/capacity", "?rps=N[&sd=S]", "a queue that serves N requests/s in all", Action::Make(responses::capacity))
         .takes(&["rps", "sd"]),
+    route("/pool", "?workers=K&ms=M[&sd=S]", "K workers serve all requests, M ms each", Action::Make(responses::pool))
+        .takes(&["workers", "ms", "sd", "dist", "slow"]),
+    route("/prefork", "?serves=K[&ms=M]", "only K connections are served at a time", Action::Make(responses::prefork))
+        .takes(&["serves", "ms", "sd", "dist", "slow"]),
     route("/eof", "", "a body without a length, ended by closing", Action::Make(responses::eof)),
     route("/http10", "[?keep-alive]", "an HTTP/1.0 response, then closes [or not]", Action::Make(responses::http10))
         .takes(&["keep-alive"]),
@@ -127,6 +132,13 @@ pub fn help() -> String {
              /capacity serves the requests of all connections one after the other. S is\n\
              the standard deviation of the service time, as a share of its mean, for\n\
              instance sd=0.3 (default 0).\n\
+             /delay, /pool and /prefork take the same service times: M ms each; with sd=S\n\
+             log-normal with the mean M and the standard deviation S, in ms; with dist=exp\n\
+             exponential with the mean M; with dist=two&slow=N half M, half N ms.\n\
+             /pool serves the requests of all connections in the order of arrival. Other\n\
+             parameters are other workers. A client that closes while it waits has left.\n\
+             /prefork reads nothing more from connections beyond K, from their first\n\
+             request for it on, until one of the K is closed. K is 4096 at most.\n\
              /drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
              /stats counts the requests whose head was read, except those for /stats.\n";
     text
@@ -148,7 +160,7 @@ pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, resources: &Resou
         let why = format!("{path} does not know {key:?}; it takes {}\n", route.keys.join(", "));
         return later(Response::text(400, why, manner));
     }
-    let ask = Ask { argument, query, manner, numbers, freeze: &resources.freeze, capacity: &resources.capacity };
+    let ask = Ask { argument, query, manner, numbers, resources };
     match route.action {
         Action::Make(make) => later(make(&ask).unwrap_or_else(|why| Response::text(400, why + "\n", manner))),
         Action::Early(make) => {

@@ -20,7 +20,7 @@ pub(super) struct Socket {
     /// Whether there may be something to receive.
     pub readable: bool,
     /// Whether the client has shut down its sending side; it may still receive.
-    half_closed: bool,
+    pub half_closed: bool,
     /// Whether the end of the client's input was received.
     pub ended: bool,
 }

@@ -535,6 +535,21 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
         ("/capacity", "rps, the requests per second, is missing or below 0.01; try /capacity?rps=500\n"),
         ("/capacity?rps=x", "rps: \"x\" is not a number up to 1000000000\n"),
         ("/capacity?rps=5&sd=-1", "sd: \"-1\" is not a number up to 10\n"),
+        ("/delay/5?id=7", "/delay/5 does not know \"id\"; it takes sd, dist, slow\n"),
+        ("/delay/5?sd=x", "sd: \"x\" is not a time of at most an hour, in ms\n"),
+        ("/delay/5?sd=51", "sd is more than 10 times the mean\n"),
+        ("/delay/0?sd=1", "sd is more than 10 times the mean\n"),
+        ("/delay/5?dist=normal", "dist: \"normal\" is neither exp nor two; without it, sd=S is log-normal\n"),
+        ("/delay/5?dist=exp&sd=1", "sd is for log-normal times and goes without dist\n"),
+        ("/delay/5?dist=two", "dist=two needs slow, the time of the slow half; try dist=two&slow=50\n"),
+        ("/delay/5?slow=9", "slow is for dist=two\n"),
+        ("/pool?ms=5", "workers is missing; try /pool?workers=4&ms=5\n"),
+        ("/pool?workers=4", "ms, the time of each request, is missing; try /pool?workers=4&ms=5\n"),
+        ("/pool?workers=0&ms=5", "workers: \"0\" is not a whole number from 1 to 4096\n"),
+        ("/pool?workers=4097&ms=5", "workers: \"4097\" is not a whole number from 1 to 4096\n"),
+        ("/pool?workers=4&ms=soon", "\"soon\" is not a time of at most an hour, in ms\n"),
+        ("/prefork", "serves is missing; try /prefork?serves=4\n"),
+        ("/prefork?serves=-1", "serves: \"-1\" is not a whole number from 1 to 4096\n"),
         ("/mixed?rest=-1", "\"-1\" is not a time of at most an hour, in ms\n"),
     ] {
         answers_and_lives(path, &response("400 Bad Request", body));
@@ -549,6 +564,110 @@ fn a_queue_of_known_capacity_is_one_for_all_connections_and_threads() {
     clients.iter_mut().for_each(|client| send(client, &get("/capacity?rps=20")));
     clients.iter_mut().for_each(|client| expect(client, PLAIN));
     assert!(start.elapsed() >= Duration::from_millis(200), "four requests at 20 a second took {:?}", start.elapsed());
+}
+
+/// Reads nothing for a moment.
+#[track_caller]
+fn expect_silence(client: &mut TcpStream) {
+    client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    assert_eq!(client.read(&mut [0; 64]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+}
+
+#[test]
+fn the_workers_of_a_pool_serve_all_connections_and_threads() {
+    let server = server_with(2);
+    let mut clients: Vec<TcpStream> = (0..8).map(|_| connect(&server)).collect();
+    let start = Instant::now();
+    clients.iter_mut().for_each(|client| send(client, &get("/pool?workers=2&ms=50").repeat(2)));
+    clients.iter_mut().for_each(|client| expect(client, &PLAIN.repeat(2)));
+    assert!(start.elapsed() >= Duration::from_millis(400), "16 requests took {:?}", start.elapsed());
+    clients.iter_mut().for_each(expect_alive);
+}
+
+#[test]
+fn clients_that_leave_the_queue_of_a_pool_take_no_worker() {
+    let server = server_with(2);
+    let path = get("/pool?workers=1&ms=300");
+    let [mut first, mut last] = [connect(&server), connect(&server)];
+    send(&mut first, &path);
+    // If these were served, the last one would lose its patience.
+    let mut waiting: Vec<TcpStream> = (0..100).map(|_| connect(&server)).collect();
+    waiting.iter_mut().for_each(|client| send(client, &path));
+    drop(waiting);
+    send(&mut last, &path);
+    expect(&mut first, PLAIN);
+    expect(&mut last, PLAIN);
+    expect_alive(&mut last);
+}
+
+#[test]
+fn a_client_that_does_not_read_occupies_no_worker() {
+    let server = server();
+    let [mut slow, mut client] = [connect(&server), connect(&server)];
+    let path = get("/pool?workers=1&ms=0");
+    // The kernel's buffers hold a few megabytes at most, which these are long before the other client is done.
+    send(&mut slow, &(get("/bytes/60000") + &path).repeat(400));
+    for _ in 0..400 {
+        send(&mut client, &path);
+        expect(&mut client, PLAIN);
+    }
+}
+
+#[test]
+fn a_client_that_has_sent_everything_is_served_by_a_free_worker() {
+    let server = server();
+    let mut client = connect(&server);
+    send(&mut client, &get("/pool?workers=1&ms=5"));
+    client.shutdown(Shutdown::Write).unwrap();
+    expect(&mut client, PLAIN);
+    expect_closed(&mut client);
+}
+
+#[test]
+fn prefork_serves_only_so_many_connections_until_one_is_closed() {
+    for threads in [1, 2] {
+        let server = server_with(threads);
+        let path = get("/prefork?serves=2");
+        let mut clients: Vec<TcpStream> = (0..6).map(|_| connect(&server)).collect();
+        for client in &mut clients[..2] {
+            send(client, &path);
+            expect(client, PLAIN);
+        }
+        for client in &mut clients[2..] {
+            send(client, &path.repeat(2));
+            expect_silence(client);
+        }
+        // Those that are served stay so, and what they close or others give up makes room in the order of arrival.
+        send(&mut clients[1], &path);
+        expect(&mut clients[1], PLAIN);
+        expect_alive(&mut clients[1]);
+        drop(clients.remove(3));
+        expect_silence(&mut clients[2]);
+        drop(clients.remove(0));
+        expect(&mut clients[1], &PLAIN.repeat(2));
+        expect_silence(&mut clients[2]);
+        send(&mut clients[0], &get("/close"));
+        expect(&mut clients[0], PLAIN_CLOSE);
+        expect_closed(&mut clients[0]);
+        expect(&mut clients[2], &PLAIN.repeat(2));
+        expect_silence(&mut clients[3]);
+        // Others are not concerned.
+        expect_alive(&mut connect(&server));
+    }
+}
+
+#[test]
+fn a_connection_that_is_served_may_ask_for_workers_too() {
+    let server = server();
+    let [mut served, mut waiting] = [connect(&server), connect(&server)];
+    let batch = [get("/prefork?serves=1&ms=5"), get("/pool?workers=1&ms=5"), get("/prefork?serves=1")].concat();
+    send(&mut served, &batch);
+    expect(&mut served, &PLAIN.repeat(3));
+    send(&mut waiting, &get("/prefork?serves=1"));
+    expect_silence(&mut waiting);
+    drop(served);
+    expect(&mut waiting, PLAIN);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! One thread of the server: an epoll loop over its listener, its connections and their timers.
 //!
-//! The only things it shares with other threads are the eventfd that stops it, the counters, the freezes and the queue
-//! of `/capacity`. Sockets are registered once, edge-triggered, so that an ordinary request costs a wakeup, a receive
+//! The only things it shares with other threads are the eventfd that stops it, what they have in common, and its inbox. Sockets are registered once, edge-triggered, so that an ordinary request costs a wakeup, a receive
 //! and a send.
 
 use std::collections::BTreeSet;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,11 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
+use rustix::thread::set_current_timer_slack;
 
 use super::connection::{Connection, Turn};
 use super::resources::Resources;
+use super::token::Token;
 
 /// The state of a thread.
 #[derive(Debug)]
@@ -51,27 +53,6 @@ struct Slot {
     is_queued: bool,
 }
 
-/// The destination of an event or a timer: the listener, the stop signal, or a slot and its generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Token(u64);
-
-impl Token {
-    const LISTENER: Self = Self(u64::MAX);
-    const STOP: Self = Self(u64::MAX - 1);
-
-    fn of_slot(index: u32, generation: u32) -> Self {
-        Self(u64::from(generation) << 32 | u64::from(index))
-    }
-
-    fn index(self) -> usize {
-        (self.0 as u32) as usize
-    }
-
-    fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-}
-
 /// The most events per wakeup.
 const EVENTS_PER_WAKE_UP: usize = 512;
 
@@ -87,6 +68,7 @@ impl Worker {
     pub(super) fn new(listener: OwnedFd, stop: Arc<OwnedFd>, resources: Resources) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &stop, EventData::new_u64(Token::STOP.0), EventFlags::IN)?;
+        epoll::add(&epoll, resources.inbox.bell(), EventData::new_u64(Token::INBOX.0), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(Token::LISTENER.0), EventFlags::IN | EventFlags::ET)?;
         Ok(Self {
             epoll,
@@ -103,6 +85,8 @@ impl Worker {
 
     /// Serves until the eventfd is written to.
     pub(super) fn run(&mut self) {
+        // By default the kernel may wake the thread 50 µs late, to save energy. If this fails, it does.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_PER_WAKE_UP);
         loop {
             events.clear();
@@ -117,6 +101,7 @@ impl Worker {
                 match Token(event.data.u64()) {
                     Token::STOP => return,
                     Token::LISTENER => self.accept(),
+                    Token::INBOX => self.answer_calls(),
                     token => {
                         self.give_turn(token, |connection, resources| connection.handle_event(event.flags, resources))
                     }
@@ -129,7 +114,7 @@ impl Worker {
 
     /// Waits while the target is frozen. Returns whether the thread must end.
     fn is_stopped_while_frozen(&self) -> bool {
-        while let Some(left) = self.resources.freeze.left() {
+        while let Some(left) = self.resources.common.freeze.left() {
             match poll(&mut [PollFd::new(&self.stop, PollFlags::IN)], Some(&timespec(left))) {
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => return true,
@@ -165,6 +150,12 @@ impl Worker {
                 self.slots[token.index()].timer_ns = None;
                 self.give_turn(token, Connection::turn);
             }
+        }
+    }
+
+    fn answer_calls(&mut self) {
+        for token in self.resources.inbox.take() {
+            self.give_turn(token, Connection::turn);
         }
     }
 
@@ -235,7 +226,7 @@ impl Worker {
         });
         let slot = &mut self.slots[index as usize];
         let token = Token::of_slot(index, slot.generation);
-        let connection = slot.connection.insert(Connection::new(socket, number));
+        let connection = slot.connection.insert(Connection::new(socket, number, token));
         // Writability is watched from the start: edge-triggered, it costs nothing until a send was incomplete.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         if epoll::add(&self.epoll, connection.socket(), EventData::new_u64(token.0), flags).is_err() {
@@ -266,8 +257,8 @@ mod tests {
     use rustix::event::{EventfdFlags, eventfd};
     use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket_with};
 
-    use super::super::counters::Counters;
     use super::super::freeze::Rhythm;
+    use super::super::resources::Common;
     use super::*;
 
     /// A worker over a bound socket, which listens only after a test makes it listen.
@@ -276,7 +267,7 @@ mod tests {
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::empty()).unwrap());
-        let resources = Resources::new(Arc::new([Counters::default()]), 0, Arc::default(), Arc::default());
+        let resources = Resources::new(Arc::new(Common::new(1)), 0).unwrap();
         (Worker::new(listener, stop, resources).unwrap(), address)
     }
 
@@ -302,12 +293,12 @@ mod tests {
     fn a_frozen_thread_ends_when_it_is_stopped() {
         let (mut worker, _address) = worker();
         let (every, length) = (Duration::from_millis(1), Duration::from_secs(60));
-        worker.resources.freeze.request(Rhythm { every, length });
+        worker.resources.common.freeze.request(Rhythm { every, length });
         std::thread::sleep(2 * every);
         rustix::io::write(&*worker.stop, &1u64.to_ne_bytes()).unwrap();
         assert!(worker.is_stopped_while_frozen());
         worker.run();
-        assert!(worker.resources.freeze.left().is_some(), "it ended before the freeze did");
+        assert!(worker.resources.common.freeze.left().is_some(), "it ended before the freeze did");
     }
 
     #[test]

@@ -85,6 +85,8 @@ mod showing;
 mod simulation;
 /// Socket options, and what the kernel makes of them.
 mod sockets;
+/// Paths of the embedded target whose limit is known.
+mod targets;
 /// Terminals, pipes, signals.
 mod terminal;
 /// HTTPS: real servers, bad certificates, broken handshakes.
@@ -152,6 +154,7 @@ fn main() {
         ("monitor", monitor::cases()),
         ("simulation", simulation::cases()),
         ("sockets", sockets::cases()),
+        ("targets", targets::cases()),
         ("terminal", terminal::cases()),
         ("tls", tls::cases()),
         ("until", until::cases()),

@@ -1,0 +1,66 @@
+//! The calls for the connections of a thread, which any thread makes and this one answers.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::token::Token;
+
+/// The connections of a thread that are to get a turn, because of what happened on others.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    called: Mutex<Vec<Token>>,
+    /// Readable when there are any.
+    bell: OwnedFd,
+}
+
+/// How to call a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    /// The inbox of its thread.
+    pub inbox: Arc<Inbox>,
+    /// The connection.
+    pub token: Token,
+}
+
+impl Inbox {
+    /// An empty inbox.
+    ///
+    /// # Errors
+    /// Descriptors ran out.
+    pub(super) fn new() -> io::Result<Self> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { called: Mutex::default(), bell })
+    }
+
+    /// What becomes readable, to be polled.
+    pub(super) fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// Takes all calls.
+    pub(super) fn take(&self) -> Vec<Token> {
+        // The bell first: it rings again for a call that comes in between. If it is silent, this fails, and nothing is lost.
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        std::mem::take(&mut self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Token>> {
+        // A list is always consistent, even if another thread panicked.
+        self.called.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Caller {
+    /// Makes the thread of the connection give it a turn.
+    pub(super) fn call(&self) {
+        let mut called = self.inbox.lock();
+        called.push(self.token);
+        if called.len() == 1 {
+            // A counter that is read before it is written again cannot overflow, so this cannot fail.
+            let _ = rustix::io::write(&self.inbox.bell, &1u64.to_ne_bytes());
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The places of `/pool` and `/prefork`: so many requests or connections at a time, the others in the order of arrival.
+//!
+//! A [`Place`] is asked for at once and given sooner or later. Dropping it gives it up, wherever it stands: whoever waits
+//! first gets what became free, and is called. Nothing waits here and there are no timers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::inbox::Caller;
+use super::service::Service;
+
+/// Everything that is limited, of all threads.
+#[derive(Debug, Default)]
+pub(super) struct Places(Mutex<HashMap<Limit, Line>>);
+
+/// Those who have or want a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Limit {
+    /// Requests that are served so, by as many workers. Other parameters are other workers.
+    Pool {
+        /// The number of workers.
+        workers: u32,
+        /// What a request takes.
+        service: Service,
+    },
+    /// Connections, until they are closed.
+    Prefork {
+        /// How many are served.
+        serves: u32,
+    },
+}
+
+/// Who has a place, and who waits for one. It exists as long as there are any.
+#[derive(Debug, Default)]
+struct Line {
+    /// How many there have been.
+    arrivals: u64,
+    /// When each got its place, by the number of its arrival.
+    given: HashMap<u64, Instant>,
+    /// By the number of their arrival.
+    waiting: BTreeMap<u64, Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    since: Instant,
+    caller: Caller,
+}
+
+/// A place, or the claim to one.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Arc<Places>,
+    limit: Limit,
+    number: u64,
+    /// When it becomes free, if that is known.
+    free_at: Option<Instant>,
+}
+
+impl Limit {
+    fn places(self) -> usize {
+        match self {
+            Self::Pool { workers: places, .. } | Self::Prefork { serves: places } => places as usize,
+        }
+    }
+}
+
+impl Places {
+    /// Asks for a place now. If it is not free yet, the caller is called when it is given.
+    pub(super) fn ask(self: &Arc<Self>, limit: Limit, now: Instant, caller: Caller) -> Place {
+        let number = self.lock().entry(limit).or_default().join(limit.places(), now, caller);
+        Place { places: Arc::clone(self), limit, number, free_at: None }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Limit, Line>> {
+        // The lines are always consistent, even if another thread panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    fn join(&mut self, places: usize, now: Instant, caller: Caller) -> u64 {
+        let number = self.arrivals;
+        self.arrivals += 1;
+        if self.given.len() < places {
+            self.given.insert(number, now);
+        } else {
+            self.waiting.insert(number, Waiting { since: now, caller });
+        }
+        number
+    }
+
+    /// Takes this one out; its place, if it had one, is free at that moment. Returns who got it.
+    fn leave(&mut self, number: u64, free_at: Instant) -> Option<Caller> {
+        self.waiting.remove(&number);
+        self.given.remove(&number)?;
+        let (number, next) = self.waiting.pop_first()?;
+        self.given.insert(number, free_at.max(next.since));
+        Some(next.caller)
+    }
+}
+
+impl Place {
+    /// Who shares it.
+    pub(super) fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// When it was given; `None`: not yet.
+    pub(super) fn given_at(&self) -> Option<Instant> {
+        self.places.lock().get(&self.limit)?.given.get(&self.number).copied()
+    }
+
+    /// Makes the next in line begin at this moment, even if it is noticed later: a worker loses no time between requests.
+    pub(super) fn free_at(&mut self, at: Instant) {
+        self.free_at = Some(at);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        let mut lines = self.places.lock();
+        let Some(line) = lines.get_mut(&self.limit) else { return };
+        let next = line.leave(self.number, self.free_at.map_or(now, |at| at.min(now)));
+        if line.given.is_empty() {
+            // Whoever waits would have got a place.
+            lines.remove(&self.limit);
+        }
+        drop(lines);
+        if let Some(caller) = next {
+            caller.call();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::inbox::Inbox;
+    use super::super::token::Token;
+    use super::*;
+
+    const TWO: Limit = Limit::Prefork { serves: 2 };
+
+    /// Places, and the inbox of the only thread.
+    fn places() -> (Arc<Places>, Arc<Inbox>) {
+        (Arc::default(), Arc::new(Inbox::new().unwrap()))
+    }
+
+    /// Makes these slots ask for a place, in turn.
+    fn ask(places: &Arc<Places>, inbox: &Arc<Inbox>, slots: std::ops::Range<u32>, now: Instant) -> Vec<Option<Place>> {
+        let caller = |slot| Caller { inbox: Arc::clone(inbox), token: Token::of_slot(slot, 0) };
+        slots.map(|slot| Some(places.ask(TWO, now, caller(slot)))).collect()
+    }
+
+    fn called(inbox: &Inbox) -> Vec<usize> {
+        inbox.take().into_iter().map(Token::index).collect()
+    }
+
+    fn have_places(all: &[Option<Place>]) -> Vec<usize> {
+        let has = |place: &Option<Place>| place.as_ref().is_some_and(|place| place.given_at().is_some());
+        (0..all.len()).filter(|&index| has(&all[index])).collect()
+    }
+
+    #[test]
+    fn places_are_given_in_the_order_of_arrival() {
+        let (places, inbox) = places();
+        let mut all = ask(&places, &inbox, 0..6, Instant::now());
+        assert_eq!((have_places(&all), called(&inbox)), (vec![0, 1], vec![]));
+        for (leaves, gets, have) in [(1, vec![2], vec![0, 2]), (0, vec![3], vec![2, 3]), (3, vec![4], vec![2, 4])] {
+            all[leaves] = None;
+            assert_eq!((called(&inbox), have_places(&all)), (gets, have), "{leaves} left");
+        }
+    }
+
+    #[test]
+    fn who_leaves_while_waiting_takes_no_place() {
+        let (places, inbox) = places();
+        let mut all = ask(&places, &inbox, 0..6, Instant::now());
+        for waiting in [2, 4] {
+            all[waiting] = None;
+        }
+        assert_eq!((called(&inbox), have_places(&all)), (vec![], vec![0, 1]));
+        (all[0], all[1]) = (None, None);
+        assert_eq!((called(&inbox), have_places(&all)), (vec![3, 5], vec![3, 5]));
+        all.clear();
+        assert!(places.lock().is_empty(), "nothing is kept of those who left");
+    }
+
+    #[test]
+    fn who_was_given_a_place_and_leaves_before_the_call_passes_it_on() {
+        let (places, inbox) = places();
+        let mut all = ask(&places, &inbox, 0..4, Instant::now());
+        all[0] = None;
+        all[2] = None;
+        assert_eq!((called(&inbox), have_places(&all)), (vec![2, 3], vec![1, 3]));
+    }
+
+    #[test]
+    fn the_next_begins_when_the_place_became_free_and_not_when_that_was_noticed() {
+        let (places, inbox) = places();
+        let start = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
+        let mut all = ask(&places, &inbox, 0..3, start);
+        let free_at = start + Duration::from_millis(5);
+        all[0].as_mut().unwrap().free_at(free_at);
+        all[0] = None;
+        assert_eq!(all[2].as_ref().unwrap().given_at(), Some(free_at));
+        // One that left early is not busy until then.
+        let before = Instant::now();
+        all.extend(ask(&places, &inbox, 3..4, start));
+        all[1].as_mut().unwrap().free_at(before + Duration::from_secs(99));
+        all[1] = None;
+        assert!((before..=Instant::now()).contains(&all[3].as_ref().unwrap().given_at().unwrap()));
+    }
+
+    #[test]
+    fn nobody_begins_before_they_arrived() {
+        let (places, inbox) = places();
+        let start = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
+        let mut all = ask(&places, &inbox, 0..2, start);
+        let late = start + Duration::from_secs(1);
+        all.extend(ask(&places, &inbox, 2..3, late));
+        all[0].as_mut().unwrap().free_at(start + Duration::from_millis(5));
+        all[0] = None;
+        assert_eq!(all[2].as_ref().unwrap().given_at(), Some(late));
+    }
+
+    #[test]
+    fn other_parameters_are_other_places() {
+        let (places, inbox) = places();
+        let pool = |ms| Limit::Pool { workers: 1, service: Service::Constant(Duration::from_millis(ms)) };
+        let caller = Caller { inbox, token: Token::of_slot(0, 0) };
+        let all = [pool(5), pool(6), pool(5)].map(|limit| places.ask(limit, Instant::now(), caller.clone()));
+        assert_eq!(all.each_ref().map(|place| place.given_at().is_some()), [true, true, false]);
+    }
+}

@@ -1,0 +1,86 @@
+//! How long the service of a request takes: one of a few distributions, from which each request draws.
+
+use std::time::Duration;
+
+use onrush_plan::Random;
+
+/// A distribution of service times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Service {
+    /// All are the same.
+    Constant(Duration),
+    /// Log-normal.
+    LogNormal {
+        /// Not zero.
+        mean: Duration,
+        /// The standard deviation.
+        sd: Duration,
+    },
+    /// Exponential with this mean.
+    Exponential(Duration),
+    /// Half of them are quick, half are slow.
+    Two {
+        /// Each of the quick half.
+        quick: Duration,
+        /// Each of the other half.
+        slow: Duration,
+    },
+}
+
+/// The longest wait, one hour; what is drawn beyond it is cut.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+impl Service {
+    /// Draws the service time of one request, independently of all others.
+    pub(super) fn draw(self, random: &mut Random) -> Duration {
+        let times = |mean: Duration, factor: f64| mean.mul_f64(factor).min(WAIT_MAX);
+        match self {
+            Self::Constant(time) => time,
+            Self::LogNormal { mean, sd } => times(mean, random.log_normal(sd.as_secs_f64() / mean.as_secs_f64())),
+            Self::Exponential(mean) => times(mean, random.exponential()),
+            Self::Two { quick, slow } => [quick, slow][random.below(2) as usize],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_has_the_mean_and_the_deviation_that_were_asked_for() {
+        let (ms, us) = (Duration::from_millis, Duration::from_micros);
+        let table = [
+            (Service::Constant(ms(5)), 5.0, 0.0),
+            (Service::LogNormal { mean: ms(5), sd: us(1_500) }, 5.0, 1.5),
+            (Service::LogNormal { mean: ms(5), sd: ms(5) }, 5.0, 5.0),
+            (Service::Exponential(ms(5)), 5.0, 5.0),
+            (Service::Two { quick: ms(2), slow: ms(8) }, 5.0, 3.0),
+        ];
+        for (service, mean, deviation) in table {
+            let mut random = Random::new(7);
+            let times: Vec<f64> = (0..100_000).map(|_| service.draw(&mut random).as_secs_f64() * 1e3).collect();
+            let mean_ms = times.iter().sum::<f64>() / times.len() as f64;
+            let variance = times.iter().map(|time| (time - mean_ms).powi(2)).sum::<f64>() / times.len() as f64;
+            assert!((mean_ms - mean).abs() < 0.05, "{service:?}: a mean of {mean_ms} ms");
+            assert!((variance.sqrt() - deviation).abs() < 0.1, "{service:?}: a deviation of {} ms", variance.sqrt());
+        }
+    }
+
+    #[test]
+    fn one_draw_says_nothing_about_the_next() {
+        let (mut random, service) = (Random::new(3), Service::Exponential(Duration::from_secs(1)));
+        let times: Vec<f64> = (0..100_000).map(|_| service.draw(&mut random).as_secs_f64() - 1.0).collect();
+        let together = times.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / times.len() as f64;
+        // Its deviation is 1/√100,000 or 0.003.
+        assert!(together.abs() < 0.015, "an autocorrelation of {together}");
+    }
+
+    #[test]
+    fn no_draw_is_longer_than_the_longest_wait() {
+        let service = Service::LogNormal { mean: WAIT_MAX, sd: 10 * WAIT_MAX };
+        let mut random = Random::new(1);
+        let times: Vec<Duration> = (0..1_000).map(|_| service.draw(&mut random)).collect();
+        assert!(times.iter().max() == Some(&WAIT_MAX) && times.iter().any(|time| *time < WAIT_MAX));
+    }
+}

@@ -1,0 +1,44 @@
+//! Runs against paths of the embedded target whose limit is known.
+
+use std::time::Duration;
+
+use onrush::serve::{Config, Server};
+
+use crate::harness::{Context, Scratch, cases, target, url};
+use crate::results::{document, number};
+
+cases! {
+    a_pool_is_no_faster_than_its_workers;
+    few_processes_leave_the_other_connections_hanging;
+    connections_that_close_take_turns_with_few_processes;
+}
+
+/// Four workers, 5 ms each, so at most 800 requests a second in whatever order they come.
+fn a_pool_is_no_faster_than_its_workers(context: &Context) {
+    let server = Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 2 }).unwrap();
+    let onrush = context.onrush().words("-t2 -c16 -d500ms").word(url(&server, "/pool?workers=4&ms=5"));
+    let (output, document) = document(onrush, &Scratch::new("pool"));
+    let requests = output.requests();
+    // The measured time may be a little more than half a second.
+    let most = 4.0 * (number(&document, "/duration_s") / 0.005 + 1.0);
+    assert!(requests >= 16 && requests as f64 <= most, "{requests} of {most}: {output:?}");
+    assert!(number(&document, "/latency/service/min_us") >= 5_000.0, "{output:?}");
+}
+
+/// Four of 16 connections are served, 5 ms each: the other twelve never get a response.
+fn few_processes_leave_the_other_connections_hanging(context: &Context) {
+    let server = target();
+    let onrush = context.onrush().words("-t2 -c16 -d500ms").word(url(&server, "/prefork?serves=4&ms=5"));
+    let (output, document) = document(onrush, &Scratch::new("prefork"));
+    let open = number(&document, "/requests/open");
+    assert!(output.requests() >= 4 && (12.0..=16.0).contains(&open), "{open}: {output:?}");
+}
+
+/// Each connection is closed after one request, so that the next one has its turn.
+fn connections_that_close_take_turns_with_few_processes(context: &Context) {
+    let server = target();
+    let onrush = context.onrush().words("-t1 -c8 -n80 --requests-per-connection 1");
+    let output = onrush.word(url(&server, "/prefork?serves=2&ms=1")).run();
+    assert_eq!((output.code, output.requests()), (0, 80), "{output:?}");
+    assert!(output.took >= Duration::from_millis(40), "80 requests, two at a time: {output:?}");
+}
