@@ -98,7 +98,7 @@ fn steps(search: &mut Search) -> u8 {
 /// Checks that every run of a search can begin: one that cannot would lose all those before it.
 fn check(search: &Search) -> anyhow::Result<()> {
     if let (Io::Sim(path), Over::Threads) = (&search.plan.io, search.over)
-        && Scenario::read(path)?.capacity.is_some()
+        && Scenario::read(path)?.is_limited()
     {
         bail!(
             "--over threads: the scenario's capacity is divided among the threads, and not every number of them divides it; \

@@ -26,6 +26,10 @@ cases! {
     a_server_with_a_limit_refuses_what_it_has_no_room_for (Once);
     a_server_beyond_its_cliff_does_less (Once);
     a_noisy_server_is_faster_in_some_seconds_than_in_others (Once);
+    a_pool_of_workers_serves_as_computed (Once);
+    a_server_of_few_processes_leaves_the_other_connections_hanging (Once);
+    connections_that_close_make_room_for_others_in_their_order (Once);
+    delays_have_the_distribution_that_was_asked_for (Once);
     a_scenario_that_cannot_be_understood_is_refused (Once);
     a_script_that_never_returns_is_named_in_virtual_time_too (Once);
     a_search_over_threads_needs_a_target_for_any_number_of_them (Once);
@@ -264,6 +268,7 @@ fn the_same_command_line_gives_the_same_bytes(context: &Context) {
         ("-t2 -R 600 --arrivals poisson --warmup 1s -d5s", "", "", 0),
         ("-t2 -c8 -d5s", "", pauses, 0),
         ("-t2 -c8 -d1h", "signal_s = 3.21", "", 0),
+        ("-t2 -c8 -d5s --give-up 2s", "serves = 4\ndelay = { ms = 2.0, sd = 1.0 }", "", 0),
     ] {
         let scratch = Scratch::new("same-bytes");
         let file = scratch.path().join("r.json");
@@ -364,6 +369,16 @@ fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
         // Virtual time would not go on.
         "latency_us = -5.0",
         "[[stall]]\nfrom_s = 1.0\nfor_s = -inf",
+        "serves = -1",
+        "delay = { ms = 0.0 }",
+        "delay = { ms = 5.0, sd = -1.0 }",
+        "delay = { ms = 5.0, sd = 1.0, dist = 'exp' }",
+        "delay = { ms = 5.0, dist = 'two' }",
+        "delay = { ms = 5.0, slow = 9.0 }",
+        "delay = { ms = 5.0, standard_deviation = 1.0 }",
+        "pool = { ms = 5.0 }",
+        "pool = { workers = 1, ms = 5.0, size = 1 }",
+        &capacity("service_us = 1.0\n[pool]\nworkers = 1\nms = 5.0"),
         &capacity("service_us = nan"),
         &capacity("service_us = 0.0"),
         &capacity("service_us = 1.0\nnoise = 2.0"),
@@ -407,7 +422,7 @@ fn a_server_with_a_limit_refuses_what_it_has_no_room_for(context: &Context) {
     assert_eq!((&refused["count"], &refused["max_us"]), (&json!(35_602), &json!(1_000.0)), "{refused}");
     assert!(document["latency"]["by_class"]["4xx"].is_null());
     let output = simulate(context.onrush().words("-t2 -c30 -d10s"), &format!("{scenario} 3"));
-    let line = "onrush: capacity: workers = 3 cannot be divided among 2 threads; change it, or -t\n";
+    let line = "onrush: workers = 3 cannot be divided among 2 threads; change it, or -t\n";
     assert_eq!((output.code, output.stderr.as_str()), (1, line));
 }
 
@@ -435,6 +450,61 @@ fn a_noisy_server_is_faster_in_some_seconds_than_in_others(context: &Context) {
     assert!(rates.len() == 20 && rates.iter().all(|rate| (832..=1_251).contains(rate)), "{rates:?}");
     // Of 20 evenly distributed numbers, all are in the same half once in 500,000 times.
     assert!(rates.iter().any(|rate| *rate < 980) && rates.iter().any(|rate| *rate > 1_020), "{rates:?}");
+}
+
+/// Four workers, 5 ms each: 800/s. With 16 connections each request waits for three others. The service times of the
+/// embedded target's paths have the same names.
+fn a_pool_of_workers_serves_as_computed(context: &Context) {
+    let pool = "connect_us = 0.0\nlatency_us = 0.0\npool = { workers = 4, ms = 5 }";
+    for threads in ["-t1", "-t2"] {
+        let output = simulate(context.onrush().words(threads).words("-c16 --warmup 1s -d2s"), pool);
+        let words = |start| output.line(start).map_or(Vec::new(), |line| line.split_whitespace().skip(1).collect());
+        assert_eq!(words("Latency"), ["20.00ms", "0.00us", "20.00ms", "100.00%"], "{output:?}");
+        assert_eq!(words("Requests/sec:"), ["800.00"], "{output:?}");
+    }
+    let output = simulate(context.onrush().words("-t3 -c16 -d1s"), pool);
+    let line = "onrush: workers = 4 cannot be divided among 3 threads; change it, or -t\n";
+    assert_eq!((output.code, output.stderr.as_str()), (1, line));
+}
+
+/// Four of 16 connections are served, 5 ms each: the other twelve never get a response.
+fn a_server_of_few_processes_leaves_the_other_connections_hanging(context: &Context) {
+    let scenario = "connect_us = 0.0\nlatency_us = 0.0\nserves = 4\ndelay = { ms = 5.0 }";
+    for threads in ["-t1", "-t2"] {
+        let onrush = context.onrush().words(threads).words("-c16 -d1.001s");
+        let (output, document) = simulated_document(onrush, scenario);
+        let fates = ["started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
+        assert_eq!(fates, [816.0, 800.0, 16.0], "{output:?}");
+        assert_eq!(number(&document, "/latency/service/max_us"), 5_000.0);
+    }
+}
+
+/// One of three connections is served, 10 ms, and is then closed: the next one has waited for the other two.
+fn connections_that_close_make_room_for_others_in_their_order(context: &Context) {
+    let scenario = "connect_us = 0.0\nlatency_us = 0.0\nserves = 1\ndelay = { ms = 10.0 }\nclose = true\nanswer = \
+                    \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
+    let onrush = context.onrush().words("-t1 -c3 -n100");
+    let (output, document) = simulated_document(onrush, scenario);
+    assert_eq!((output.requests(), number(&document, "/rate_per_s")), (100, 100.0), "{output:?}");
+    let figures = ["min_us", "percentiles_us/50", "max_us"];
+    let latencies = figures.map(|figure| number(&document, &format!("/latency/service/{figure}")));
+    assert_eq!(latencies, [10_000.0, 30_000.0, 30_000.0], "{output:?}");
+}
+
+/// Means of 20,000 times are within five of their deviations.
+fn delays_have_the_distribution_that_was_asked_for(context: &Context) {
+    for (delay, mean_us, deviation_us) in [
+        ("ms = 5.0", 5_000.0, 0.0),
+        ("ms = 5.0, sd = 1.5", 5_000.0, 1_500.0),
+        ("ms = 5.0, dist = 'exp'", 5_000.0, 5_000.0),
+        ("ms = 2.0, dist = 'two', slow = 8.0", 5_000.0, 3_000.0),
+    ] {
+        let scenario = format!("connect_us = 0.0\nlatency_us = 0.0\ndelay = {{ {delay} }}");
+        let (output, document) = simulated_document(context.onrush().words("-t1 -c10 -n20000"), &scenario);
+        let [mean, deviation] = ["mean_us", "stdev_us"].map(|it| number(&document, &format!("/latency/service/{it}")));
+        assert!((mean - mean_us).abs() <= deviation_us * 5.0 / 20_000_f64.sqrt() + 5.0, "{delay}: {mean}: {output:?}");
+        assert!((deviation - deviation_us).abs() <= 0.05 * deviation_us, "{delay}: {deviation}: {output:?}");
+    }
 }
 
 /// Runs a command line in a scenario, and returns its document too.

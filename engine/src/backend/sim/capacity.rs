@@ -9,6 +9,7 @@ use onrush_proto::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::nanos;
+use super::service::{Service, Spread};
 
 /// How much work a server does at a time. Requests are worked on in the order in which they arrive.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,17 +36,15 @@ pub struct Capacity {
     seed: u64,
 }
 
-/// How service times are distributed around their mean.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Spread {
-    /// They are all the same.
-    #[default]
-    Constant,
-    /// Exponentially.
-    Exponential,
-    /// Log-normally, with this standard deviation as a share of the mean.
-    LogNormal(f64),
+/// A [`Capacity`] without limits and surprises, under the names of the embedded target's path.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// How many requests are worked on at a time; the threads of a run have equal shares.
+    pub workers: u32,
+    /// How long a worker has to do with each.
+    #[serde(flatten)]
+    pub service: Service,
 }
 
 /// A load beyond which a server does less than before it.
@@ -71,16 +70,16 @@ impl Capacity {
         Ok(())
     }
 
+    /// That of a pool.
+    pub(super) fn of(Pool { workers, service }: Pool) -> Self {
+        let (service_us, spread) = (service.ms * 1e3, service.spread());
+        Self { workers, service_us, spread, queue: None, noise: 0.0, cliff: None, seed: 0 }
+    }
+
     /// The share of each of several threads.
     pub(super) fn share(&self, threads: u32, seed: u64) -> anyhow::Result<Self> {
-        let share = |name, number: u32| {
-            ensure!(
-                number.is_multiple_of(threads),
-                "capacity: {name} = {number} cannot be divided among {threads} threads; change it, or -t"
-            );
-            Ok(number / threads)
-        };
-        ensure!(self.workers > 0, "capacity: workers = 0; change it");
+        let share = |name, number| share(name, number, threads);
+        ensure!(self.workers > 0, "workers = 0; change it");
         let cliff = self.cliff.map(|cliff| anyhow::Ok(Cliff { waiting: share("waiting", cliff.waiting)?, ..cliff }));
         Ok(Self {
             workers: share("workers", self.workers)?,
@@ -93,14 +92,7 @@ impl Capacity {
 
     /// How long a service that begins now takes while this many requests wait, in nanoseconds.
     fn service_ns(&self, now: Nanos, waiting: usize, random: &mut Random) -> u64 {
-        let drawn = match self.spread {
-            Spread::Constant => 1.0,
-            Spread::Exponential => random.exponential(),
-            Spread::LogNormal(spread) => {
-                let variance = (1.0 + spread * spread).ln();
-                (variance.sqrt() * random.normal() - variance / 2.0).exp()
-            }
-        };
+        let drawn = self.spread.draw(random);
         let second = now.0 / 1_000_000_000;
         // One chain leads from a seed to its seconds: the factors of a seed are not those of another one, rearranged.
         let mut random = Random::new(Random::new(self.seed).next().wrapping_add(second));
@@ -108,6 +100,15 @@ impl Capacity {
         let slower = self.cliff.filter(|cliff| waiting > cliff.waiting as usize).map_or(1.0, |cliff| cliff.slower);
         nanos(self.service_us * drawn * (1.0 + noise) * slower)
     }
+}
+
+/// The share of each of several threads in what the server has of something.
+pub(super) fn share(name: &str, number: u32, threads: u32) -> anyhow::Result<u32> {
+    ensure!(
+        number.is_multiple_of(threads),
+        "{name} = {number} cannot be divided among {threads} threads; change it, or -t"
+    );
+    Ok(number / threads)
 }
 
 /// The workers of a server, and its queue.

@@ -16,8 +16,10 @@ impl Scenario {
     /// The network of one thread, with this server. Seeds differ between threads.
     pub fn network(self, seed: u64) -> Box<dyn Network> {
         let mut random = Random::new(seed);
-        let workers = self.capacity.as_ref().map(|capacity| Workers::new(capacity, Random::new(random.next())));
-        Box::new(HttpNetwork { shared: Rc::new(Shared::new(self, workers)), accepted: 0, random })
+        let capacity = self.capacity_or_pool();
+        let workers = capacity.as_ref().map(|capacity| Workers::new(capacity, Random::new(random.next())));
+        let shared = Shared::new(Self { capacity, ..self }, workers);
+        Box::new(HttpNetwork { shared: Rc::new(shared), accepted: 0, random })
     }
 }
 
@@ -51,6 +53,10 @@ impl Network for HttpNetwork {
 
     fn awakes(&self, at: Nanos) -> Nanos {
         after(&self.shared.scenario.generator_stall, at)
+    }
+
+    fn has_room(&self) -> bool {
+        self.shared.has_room()
     }
 
     fn send_window(&mut self) -> (usize, u64) {

@@ -29,6 +29,8 @@ pub(super) struct Shared {
     requests: Cell<u64>,
     /// Open connections.
     pub open: Cell<usize>,
+    /// Connections that are served, if only so many are.
+    served: Cell<u32>,
     /// Finds [`EMPTY_LINE`].
     empty_line: Finder<'static>,
 }
@@ -41,8 +43,14 @@ impl Shared {
             workers: RefCell::new(workers),
             requests: Cell::new(0),
             open: Cell::new(0),
+            served: Cell::new(0),
             empty_line: Finder::new(EMPTY_LINE),
         }
+    }
+
+    /// Whether another connection can be served.
+    pub fn has_room(&self) -> bool {
+        self.scenario.serves == 0 || self.served.get() < self.scenario.serves
     }
 
     /// When a request that arrives now is done with; `None`: the queue is full.
@@ -72,6 +80,18 @@ pub(super) struct HttpPeer {
     arrived: usize,
     /// It does nothing any more, whatever arrives.
     hangs: bool,
+    /// Its place among those that are served.
+    place: Place,
+}
+
+/// Whether a connection is one of those that are served.
+enum Place {
+    /// It has sent nothing yet.
+    Unwanted,
+    /// It has sent this, which waits.
+    Wanted(Vec<u8>),
+    /// It is.
+    Taken,
 }
 
 impl HttpPeer {
@@ -87,7 +107,14 @@ impl HttpPeer {
             fault,
             arrived: 0,
             hangs: false,
+            place: Place::Unwanted,
         }
+    }
+
+    /// Makes the connection one of those that are served, and returns what it was.
+    fn take_place(&mut self) -> Place {
+        self.shared.served.set(self.shared.served.get() + 1);
+        std::mem::replace(&mut self.place, Place::Taken)
     }
 
     /// Carries out the connection's fault, once enough has arrived.
@@ -164,7 +191,8 @@ impl HttpPeer {
     fn answer(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let shared = Rc::clone(&self.shared);
         let scenario = &shared.scenario;
-        let latency = nanos(scenario.latency_us) + self.random.below(nanos(scenario.jitter_us) + 1);
+        let mut latency = nanos(scenario.latency_us) + self.random.below(nanos(scenario.jitter_us) + 1);
+        latency += scenario.delay.map_or(0, |delay| delay.draw_ns(&mut self.random));
         let done_at = shared.done_at(now);
         let at = scenario.release(done_at.unwrap_or(now) + latency.max(1)).max(self.busy_until);
         let whole = if done_at.is_some() { scenario.answer.as_bytes() } else { OVERLOADED.as_bytes() };
@@ -199,6 +227,18 @@ impl Peer for HttpPeer {
     }
 
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
+        match &mut self.place {
+            Place::Taken => {}
+            Place::Wanted(unread) => return unread.extend_from_slice(bytes),
+            Place::Unwanted if self.shared.has_room() => {
+                self.take_place();
+            }
+            Place::Unwanted => {
+                self.place = Place::Wanted(bytes.to_vec());
+                actions.push(Action { at: now, act: Act::Park });
+                return;
+            }
+        }
         let until_fault = self.fault.as_ref().map_or(usize::MAX, |fault| fault.after_bytes - self.arrived);
         let (before, after) = bytes.split_at(until_fault.min(bytes.len()));
         for part in [before, after] {
@@ -210,9 +250,16 @@ impl Peer for HttpPeer {
         }
     }
 
+    fn served(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        if let Place::Wanted(unread) = self.take_place() {
+            self.receive(now, &unread, actions);
+        }
+    }
+
     fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let idle_ns = nanos(self.shared.scenario.idle_us);
-        if !self.hangs && self.head.is_empty() && self.body_left == 0 && now >= self.busy_until + idle_ns {
+        let waits = self.hangs || matches!(self.place, Place::Wanted(_));
+        if !waits && self.head.is_empty() && self.body_left == 0 && now >= self.busy_until + idle_ns {
             actions.push(Action { at: now, act: Act::Close });
         }
     }
@@ -221,6 +268,9 @@ impl Peer for HttpPeer {
 impl Drop for HttpPeer {
     fn drop(&mut self) {
         self.shared.open.set(self.shared.open.get() - 1);
+        if let Place::Taken = self.place {
+            self.shared.served.set(self.shared.served.get() - 1);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod capacity;
 mod http_network;
 mod http_peer;
 pub mod scenario;
+mod service;
 
 pub use scenario::Scenario;
 
@@ -31,6 +32,11 @@ pub trait Peer {
 
     /// Bytes from the client arrived.
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>);
+
+    /// It has waited since [`Act::Park`], and the network has room for it.
+    fn served(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let _ = (now, actions);
+    }
 
     /// The time requested with [`Act::Wake`] has come.
     fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
@@ -58,6 +64,8 @@ pub enum Act {
     Reset,
     /// Requests to be woken.
     Wake,
+    /// Waits, from now on, until [`Network::has_room`] and those that have waited for longer are served.
+    Park,
 }
 
 /// The network as a whole: what becomes of a connect.
@@ -73,6 +81,11 @@ pub trait Network {
     /// When a thread that should wake at this moment does: later, if it is stalled.
     fn awakes(&self, at: Nanos) -> Nanos {
         at
+    }
+
+    /// Whether a peer that waits since [`Act::Park`] can be served.
+    fn has_room(&self) -> bool {
+        false
     }
 
     /// How many bytes a send takes at once before the rest must wait, and for how long.
@@ -93,6 +106,8 @@ pub struct Sim {
     gathered: VecDeque<Planned>,
     received: Vec<u8>,
     actions: Vec<Action>,
+    /// Connections whose peers wait, with their generations.
+    parked: VecDeque<(ConnId, u32)>,
     /// Bytes that the network took since [`Backend::taken`] was last called.
     taken: u64,
 }
@@ -137,6 +152,7 @@ impl Sim {
             gathered: VecDeque::new(),
             received: Vec::new(),
             actions: Vec::new(),
+            parked: VecDeque::new(),
             taken: 0,
         }
     }
@@ -156,9 +172,25 @@ impl Sim {
     fn plan_actions(&mut self, conn: ConnId) {
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
-            self.plan(action.at, conn, Event::Peer(action.act));
+            match action.act {
+                Act::Park => self.parked.push_back((conn, self.lines[conn.index()].generation)),
+                act => self.plan(action.at, conn, Event::Peer(act)),
+            }
         }
         self.actions = actions;
+    }
+
+    /// Serves those that wait, as far as there is room.
+    fn serve_parked(&mut self) {
+        while self.network.has_room()
+            && let Some((conn, generation)) = self.parked.pop_front()
+        {
+            let line = &mut self.lines[conn.index()];
+            if let Some(peer) = line.peer.as_mut().filter(|_| line.generation == generation && !line.over) {
+                peer.served(self.now, &mut self.actions);
+                self.plan_actions(conn);
+            }
+        }
     }
 
     /// Passes the peer as much of `bytes` as the network takes now, and returns how much that was.
@@ -230,6 +262,7 @@ impl Sim {
                 self.plan_actions(conn);
                 None
             }
+            Event::Peer(Act::Park) => None,
             Event::Peer(_) if line.over => None,
             Event::Peer(Act::Send(bytes)) => {
                 let n = bytes.len();
@@ -293,6 +326,9 @@ impl Backend for Sim {
     fn close(&mut self, conn: ConnId) {
         let line = &mut self.lines[conn.index()];
         *line = Line { generation: line.generation.wrapping_add(1), ..Line::default() };
+        if !self.parked.is_empty() {
+            self.serve_parked();
+        }
     }
 
     fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {

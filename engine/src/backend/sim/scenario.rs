@@ -12,6 +12,15 @@
 //! noise = 0.05                   # up to 5 % more or less in each second
 //! cliff = { waiting = 50, slower = 3.0 }   # with more than 50 waiting, everything takes three times as long
 //!
+//! # Instead of [capacity], [pool] has the names of the embedded target's /pool: workers, ms, sd, dist and slow.
+//! # pool = { workers = 4, ms = 5.0, sd = 1.0 }
+//!
+//! serves = 4                     # of all connections four are served, the others wait unread until one is closed
+//!
+//! [delay]                        # added to the latency of each response, without a queue, as by /delay/5?sd=1.5:
+//! ms = 5.0                       # 5 ms on average, log-normal with a standard deviation of 1.5 ms;
+//! sd = 1.5                       # or without sd: dist = "exp", or dist = "two" and slow = 50.0 for a half that is slow
+//!
 //! [[stall]]                      # no responses in these seconds; those that are due arrive at their end
 //! from_s = 20.0
 //! for_s = 10.0
@@ -45,9 +54,11 @@ use onrush_proto::Nanos;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::capacity::share;
 use super::nanos;
 
-pub use super::capacity::{Capacity, Cliff, Spread};
+pub use super::capacity::{Capacity, Cliff, Pool};
+pub use super::service::{Dist, Service, Spread};
 
 /// A simulated server. Times count from the start of the run, or of the search that the run is part of. Every thread has
 /// a server of its own, with an equal share of the capacity.
@@ -62,6 +73,13 @@ pub struct Scenario {
     pub jitter_us: f64,
     /// How much the server does at a time; without it, any number of requests are worked on at once.
     pub capacity: Option<Capacity>,
+    /// The same, in another form.
+    pub pool: Option<Pool>,
+    /// How many connections are served at a time; zero: any number. The others are accepted, and what they send waits
+    /// unread, in the order in which they first sent something. The threads of a run have equal shares.
+    pub serves: u32,
+    /// What is added to the latency of each response at random.
+    pub delay: Option<Service>,
     /// The response, head and body.
     pub answer: String,
     /// Whether the server closes after each response (`answer` should say so).
@@ -166,6 +184,9 @@ impl Default for Scenario {
             latency_us: 1000.0,
             jitter_us: 0.0,
             capacity: None,
+            pool: None,
+            serves: 0,
+            delay: None,
             signal_s: None,
             answer: "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!".into(),
             close: false,
@@ -220,6 +241,9 @@ impl Scenario {
         for (name, value) in times.into_iter().chain(spans).chain(faults) {
             ensure!(value.is_finite() && value >= 0.0, "{name} = {value}: a time is a number, zero or more");
         }
+        let services = self.delay.iter().chain(self.pool.as_ref().map(|pool| &pool.service));
+        services.into_iter().try_for_each(Service::check)?;
+        ensure!(self.capacity.is_none() || self.pool.is_none(), "capacity and pool are the same; use either");
         self.capacity.as_ref().map_or(Ok(()), Capacity::check)
     }
 
@@ -227,10 +251,20 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// If its capacity cannot be divided.
+    /// If what it can do at a time cannot be divided.
     pub fn share(self, threads: u32, seed: u64) -> anyhow::Result<Self> {
-        let capacity = self.capacity.as_ref().map(|capacity| capacity.share(threads, seed)).transpose()?;
-        Ok(Self { capacity, ..self })
+        let capacity = self.capacity_or_pool().map(|capacity| capacity.share(threads, seed)).transpose()?;
+        Ok(Self { capacity, pool: None, serves: share("serves", self.serves, threads)?, ..self })
+    }
+
+    /// How much the server does at a time, in whatever form that was said.
+    pub(super) fn capacity_or_pool(&self) -> Option<Capacity> {
+        self.capacity.clone().or(self.pool.map(Capacity::of))
+    }
+
+    /// Whether what it can do at a time is divided among the threads of a run.
+    pub fn is_limited(&self) -> bool {
+        self.capacity.is_some() || self.pool.is_some() || self.serves > 0
     }
 
     /// Whether the run has been interrupted by then.

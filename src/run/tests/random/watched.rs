@@ -253,6 +253,10 @@ impl Network for WatchedNetwork {
         self.network.awakes(at)
     }
 
+    fn has_room(&self) -> bool {
+        self.network.has_room()
+    }
+
     fn send_window(&mut self) -> (usize, u64) {
         self.network.send_window()
     }
@@ -304,6 +308,7 @@ impl WatchedPeer {
             };
             match act {
                 Act::Wake => wake(actions, About::Own),
+                Act::Park => actions.push(Action { at, act }),
                 Act::Close | Act::Reset => {
                     wake(actions, About::Over);
                     actions.push(Action { at, act });
@@ -349,6 +354,12 @@ impl Peer for WatchedPeer {
         self.asked.drain(..self.asked.len().saturating_sub(ASKED.len() - 1));
         let from = actions.len();
         self.peer.receive(now, bytes, actions);
+        self.watch(now, from, actions);
+    }
+
+    fn served(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let from = actions.len();
+        self.peer.served(now, actions);
         self.watch(now, from, actions);
     }
 
