@@ -11,6 +11,12 @@ use super::pace::{Pace, Stage};
 
 /// About how many requests a run has at most, with fast servers.
 const REQUESTS: u64 = 1_000;
+/// About how many it has at most if a script sends several together.
+const BATCHED: u64 = 4 * REQUESTS;
+/// About how many bytes the head of a request has, and how many windows of the network a request takes at most: each is
+/// a completion.
+const HEAD_BYTES: usize = 50;
+const WINDOWS: usize = 50;
 /// Responses that end by themselves and leave the connection open.
 const WHOLE: [&str; 7] = [
     "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!",
@@ -56,9 +62,13 @@ pub fn draw(seed: u64) -> Case {
     let length_ms = (draw.between(20, REQUESTS) * latency_us / connections / 1_000).clamp(2, 100_000);
     // wrk has only whole seconds.
     let length_ms = if as_wrk { length_ms.next_multiple_of(1_000) } else { length_ms };
-    let script = draw.one_in(4).then(|| draw.script(length_ms));
-    let scenario = draw.scenario(latency_us, length_ms);
+    let batches = 1 + length_ms * 1_000 / latency_us * connections;
+    let script = draw.one_in(4).then(|| draw.script(length_ms, (BATCHED / batches).clamp(1, 32)));
+    let mut scenario = draw.scenario(latency_us, length_ms);
     let mut options = draw.options(seed, as_wrk, connections, length_ms);
+    if scenario.window > 0 {
+        scenario.window = scenario.window.max((HEAD_BYTES + options.body_bytes) / WINDOWS);
+    }
     let closes_early = !scenario.connection_fault.is_empty();
     if closes_early && script.as_ref().is_some_and(|script| !script.delays_ms.is_empty()) {
         // A server that ends every connection during the first pause gets no request at all, so the run would have no
@@ -172,10 +182,10 @@ impl Draw {
         levels
     }
 
-    fn script(&mut self, length_ms: u64) -> Lua {
+    fn script(&mut self, length_ms: u64, batch_max: u64) -> Lua {
         let mut lua = Lua::default();
         if self.one_in(2) {
-            lua.batches = (0..self.between(1, 4)).map(|_| self.order(1, 32) as u32).collect();
+            lua.batches = (0..self.between(1, 4)).map(|_| self.order(1, batch_max) as u32).collect();
         }
         if self.one_in(3) {
             lua.delays_ms = (0..self.between(1, 3)).map(|_| self.between(0, length_ms / 8)).collect();
