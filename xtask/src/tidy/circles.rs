@@ -1,4 +1,5 @@
 //! Finds circles inside a directory (a "room"): none of its files and directories may depend on one that depends on it.
+//! Without circles they stand on floors, each on what it depends on; there are at most ten, or nobody overlooks them.
 //!
 //! What two of them share is in a third, which depends on neither. A `mod.rs` and its files may depend on one another:
 //! they are one module. Like borders, circles are found by the names that files contain; tests may name anything.
@@ -15,11 +16,15 @@ use super::source::Source;
 /// The directories that are checked, each with the sources of one crate.
 const CRATES: &[&str] = &["src/", "engine/src/", "plan/src/", "proto/src/", "stats/src/", "text/src/", "xtask/src/"];
 
-/// Finds the names that close a circle.
+/// The most floors of a room.
+const FLOORS_MAX: usize = 10;
+
+/// Finds the names that close a circle, and those on the top floor of a room that has too many.
 pub fn check(sources: &[Source]) -> Vec<Finding> {
+    let of_room = |room: &Room| circles(room).into_iter().chain(too_high(room)).collect::<Vec<_>>();
     CRATES
         .iter()
-        .flat_map(|root| Crate::new(root, sources).rooms().values().flat_map(circles).collect::<Vec<_>>())
+        .flat_map(|root| Crate::new(root, sources).rooms().values().flat_map(of_room).collect::<Vec<_>>())
         .collect()
 }
 
@@ -147,6 +152,35 @@ fn way<'a>(room: &'a Room, from: &'a str, to: &str) -> Option<Vec<&'a str>> {
     None
 }
 
+/// The floors of `room`, the ground floor first: on each, what names nothing but what is below. What is in a circle, or
+/// above one, is on none.
+fn floors(room: &Room) -> Vec<Vec<&str>> {
+    let mut left: BTreeSet<&str> =
+        room.iter().flat_map(|(who, named)| named.keys().chain([who])).map(|it| &**it).collect();
+    let mut floors = Vec::new();
+    loop {
+        let is_free =
+            |who: &&&str| room.get(**who).is_none_or(|named| !named.keys().any(|whom| left.contains(&**whom)));
+        let floor: Vec<&str> = left.iter().filter(is_free).copied().collect();
+        if floor.is_empty() {
+            return floors;
+        }
+        left.retain(|who| !floor.contains(who));
+        floors.push(floor);
+    }
+}
+
+/// That `room` has too many floors, with all of them, the highest first.
+fn too_high(room: &Room) -> Option<Finding> {
+    let floors = floors(room);
+    let top = floors.last().filter(|_| floors.len() > FLOORS_MAX)?;
+    let name = room.get(top[0])?.values().next()?;
+    let line = |(index, floor): (usize, &Vec<&str>)| format!("\n  {:>2}. {}", index + 1, floor.join(", "));
+    let lines: String = floors.iter().enumerate().rev().map(line).collect();
+    let text = format!("names `{}` from floor {}, and {FLOORS_MAX} are the most:{lines}", name.text, floors.len());
+    Some(Finding { text, ..name.clone() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +234,25 @@ mod tests {
                 "src/room/a.rs:1: names `super::B`, and so a → b → a is a circle",
                 "src/room/b.rs:1: names `super::A::new`, and so b → a → b is a circle"
             ]
+        );
+    }
+
+    #[test]
+    fn a_room_has_at_most_ten_floors() {
+        let stack = |files: usize| {
+            let path = |index: usize| format!("src/room/a{index:02}.rs");
+            let text = |index: usize| {
+                if index > 1 { format!("fn f() {{ super::a{:02}::f() }}", index - 1) } else { String::new() }
+            };
+            let files: Vec<(String, String)> = (1..=files).map(|index| (path(index), text(index))).collect();
+            let beside = ("src/room/beside.rs", "fn f() { super::a01::f() }");
+            found(&files.iter().map(|(path, text)| (&**path, &**text)).chain([beside]).collect::<Vec<_>>())
+        };
+        assert_eq!(stack(10), [""; 0]);
+        assert_eq!(
+            stack(11),
+            ["src/room/a11.rs:1: names `super::a10::f` from floor 11, and 10 are the most:\n  11. a11\n  10. a10\n   \
+              9. a09\n   8. a08\n   7. a07\n   6. a06\n   5. a05\n   4. a04\n   3. a03\n   2. a02, beside\n   1. a01"]
         );
     }
 
