@@ -168,7 +168,7 @@ fn versus(contests: &[Contest<'_>]) -> Vec<String> {
     let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     let mut lines = Vec::new();
     for contest in contests.iter().take(COMPARISONS_MAX) {
-        lines.push(match (differences::refusal(contest), Comparison::of(contest, together)) {
+        lines.push(match (differences::refusal(contest), Comparison::of(contest, together, &[])) {
             (Some(why), _) => why,
             (None, Some(comparison)) => {
                 format!("{}\n  {}", words::heading(&comparison), words::verdict(&comparison))

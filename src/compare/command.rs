@@ -27,8 +27,8 @@ Usage: onrush compare [options] A B
                        exit with code 3 if the whole 95 % interval is worse by
                        more than PCT per cent, and with 6 if part of it is or
                        nothing is known; may be repeated. METRIC is rate, mean,
-                       p99 or any other percentile; without it, the one that
-                       decides
+                       p99 or any other percentile, or one of a class of status
+                       (p99.2xx); without it, the one that decides
       --force          compare runs of different plans too
       --format FORM    text (the default) or json, with every figure
   -h, --help           print this text
@@ -87,7 +87,11 @@ fn limit(text: &str) -> Result<Limit, String> {
         return Err(format!("{share} {words}: --fail-if '{share}>1%'"));
     }
     let known = |metric: &str| metric.parse().ok().filter(|metric| is_compared(*metric));
-    let metric = metric.map(|name| known(name).ok_or_else(|| wrong("the metric must be rate, mean or a percentile")));
+    let metric = metric.map(|name| {
+        known(name).ok_or_else(|| {
+            wrong("the metric must be rate, mean or a percentile, perhaps of a class of status (p99.2xx)")
+        })
+    });
     let percent = percent.strip_suffix('%').unwrap_or(percent).trim();
     let percent = percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
     let percent = percent.ok_or_else(|| wrong("the limit must be a percentage, 0 or more"))?;
@@ -132,7 +136,8 @@ mod tests {
             ("a b --fail-if-worse much", "must be a percentage"),
             ("a b --fail-if-worse -1", "0 or more"),
             ("a b --fail-if-worse unavailable:1", "give the runs a gate instead: --fail-if 'unavailable>1%'"),
-            ("a b --fail-if-worse p0:1", "the metric must be rate, mean or a percentile"),
+            ("a b --fail-if-worse p0:1", "the metric must be rate, mean or a percentile, perhaps of a class of status"),
+            ("a b --fail-if-worse max.2xx:1", "the metric must be rate, mean or a percentile"),
             ("a b --bogus", "all options: onrush compare --help"),
         ] {
             assert!(parsed(line).unwrap_err().contains(words), "{line}: {:?}", parsed(line));

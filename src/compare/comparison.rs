@@ -94,14 +94,15 @@ struct Runs<'a> {
 }
 
 impl Comparison {
-    /// Compares two sides, as one of `together` comparisons. `None`: one side has no complete run.
-    pub fn of(contest: &Contest<'_>, together: usize) -> Option<Self> {
+    /// Compares two sides, as one of `together` comparisons, also by the metrics that were asked for. `None`: one side has
+    /// no complete run.
+    pub fn of(contest: &Contest<'_>, together: usize, asked: &[Metric]) -> Option<Self> {
         let runs = Runs::of(contest);
         if runs.is_one_sided() {
             return None;
         }
         let [a, b] = &runs.sides;
-        let (metrics, omitted) = metrics(&runs);
+        let (metrics, omitted) = metrics(&runs, asked);
         let is_mixed = runs.is_mixed();
         let estimates: Vec<Estimate> = metrics.iter().map(|metric| estimate(*metric, &runs, together)).collect();
         let headline = runs.wanted().filter(|wanted| metrics.contains(wanted));
@@ -343,16 +344,26 @@ fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Op
 }
 
 /// The metrics that all runs have, and the percentiles that some run lacks or beyond which too few values are.
-fn metrics(runs: &Runs<'_>) -> (Vec<Metric>, Vec<Metric>) {
-    let percentiles = runs.all().flat_map(Measured::percents).map(Metric::percentile);
-    let metrics: BTreeSet<Metric> = [Metric::Rate, Metric::MEAN].into_iter().chain(percentiles).collect();
+fn metrics(runs: &Runs<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metric>) {
+    let percentiles: BTreeSet<Metric> = runs.all().flat_map(Measured::percents).map(Metric::percentile).collect();
+    let all = [Metric::Rate, Metric::MEAN].into_iter().chain(percentiles.iter().copied());
+    let all: BTreeSet<Metric> = all.chain(of_classes(runs)).chain(asked.iter().copied()).collect();
     // Latencies of two kinds are not compared.
     let is_mixed = runs.is_mixed();
     let is_known = |metric: &Metric| {
         !(is_mixed && metric.is_latency()) && runs.all().all(|run| metric::value(*metric, run).is_some())
     };
-    let (known, unknown): (Vec<Metric>, Vec<Metric>) = metrics.into_iter().partition(is_known);
-    (known, unknown.into_iter().filter(|metric| metric.percent().is_some()).collect())
+    let known: Vec<Metric> = all.into_iter().filter(is_known).collect();
+    let omitted = percentiles.into_iter().filter(|metric| !known.contains(metric)).collect();
+    (known, omitted)
+}
+
+/// The percentiles that the report has of each class of status, if any run has responses of several.
+fn of_classes(runs: &Runs<'_>) -> impl Iterator<Item = Metric> {
+    let has_several = |run: &Measured| run.document.as_deref().is_some_and(|it| !it.latency.by_class.is_empty());
+    let are_several = runs.all().any(has_several);
+    let classes = (2..=5).filter(move |_| are_several);
+    classes.flat_map(|class| ["p50", "p99"].map(|name| format!("{name}.{class}xx").parse().expect("it is a metric")))
 }
 
 fn estimate(metric: Metric, runs: &Runs<'_>, together: usize) -> Estimate {

@@ -68,5 +68,5 @@ pub fn runs(a: &[f64], b: &[f64]) -> Vec<Measured> {
 pub fn compared(a: &[f64], b: &[f64]) -> Comparison {
     let runs = runs(a, b);
     let contests = of_experiment(&runs).expect("it is one experiment");
-    Comparison::of(&contests[0], contests.len()).expect("no run failed")
+    Comparison::of(&contests[0], contests.len(), &[]).expect("no run failed")
 }

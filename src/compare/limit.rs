@@ -1,6 +1,7 @@
 //! Limits how much worse than the baseline a metric may be (`--fail-if-worse`).
 
 use onrush_plan::Metric;
+use onrush_plan::metric::View;
 use onrush_text::units::percentage;
 
 use super::comparison::Comparison;
@@ -63,11 +64,12 @@ impl Limit {
     }
 }
 
-/// Why a comparison has no estimate of a percentile; `None`: the metric is none.
+/// Why a comparison has no estimate of a percentile, or of a class of status; `None`: the metric is neither.
 fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
     let is_percentile = |metric: &Metric| metric.percent().is_some();
-    is_percentile(&metric).then_some(())?;
-    if comparison.omitted.contains(&metric) {
+    let is_of_class = matches!(metric, Metric::Latency(View::Class(_), _));
+    (is_of_class || is_percentile(&metric)).then_some(())?;
+    if is_of_class || comparison.omitted.contains(&metric) {
         return Some(comparison.doubt.clone().unwrap_or_else(|| comparison.why_omitted().to_owned()));
     }
     let all = comparison.estimates.iter().map(|it| it.metric).chain(comparison.omitted.iter().copied());
@@ -113,12 +115,12 @@ mod tests {
         for run in &mut some {
             run.figures.extend([("p50".parse().unwrap(), 100.0), ("p99".parse().unwrap(), 200.0)]);
         }
-        let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
+        let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
         let too_few = "in some run the share above it is fewer than 20 values, or it was not recorded";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
         some[0].origin.tool = "wrk2";
-        let of_two_kinds = Comparison::of(&of_experiment(&some).unwrap()[0], 1).unwrap();
+        let of_two_kinds = Comparison::of(&of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
         assert!(
             why(&of_two_kinds, "p50").starts_with("latencies count from when requests were due in runs with a rate")
         );

@@ -1,5 +1,7 @@
-//! The metrics that are compared: the rate, the mean latency and percentiles of the latency.
+//! The metrics that are compared: the rate, the mean latency and percentiles of the latency, of all responses or of those
+//! with a status of one class.
 
+use onrush_plan::metric::{Statistic, View};
 use onrush_plan::{Metric, Percent};
 
 use crate::saved::Measured;
@@ -15,17 +17,22 @@ pub const RESPONSES_NEEDED: u64 = (BEYOND_MIN * 100.0) as u64;
 
 /// Whether runs are compared by a metric.
 pub fn is_compared(metric: Metric) -> bool {
-    matches!(metric, Metric::Rate | Metric::MEAN) || metric.percent().is_some()
+    use Statistic::{Mean, Percentile};
+    matches!(metric, Metric::Rate | Metric::Latency(View::Shown | View::Class(_), Mean | Percentile(_)))
 }
 
 /// The value of a metric in a run. `None`: it is unknown, too few values are beyond it, or too many requests that were
 /// due have no response.
 pub fn value(metric: Metric, run: &Measured) -> Option<f64> {
-    let is_sure = |percent: Percent| {
-        let beyond = values(run).map(|values| values as f64 * (100.0 - percent.value()) / 100.0);
-        beyond.is_some_and(|beyond| beyond >= BEYOND_MIN) && !has_no_bound(run, percent)
+    let is_sure = match metric {
+        Metric::Latency(view, Statistic::Percentile(percent)) => {
+            let beyond = values(run, view).map(|values| values as f64 * (100.0 - percent.value()) / 100.0);
+            // No class is known of a request without a response.
+            beyond.is_some_and(|beyond| beyond >= BEYOND_MIN) && !(view == View::Shown && has_no_bound(run, percent))
+        }
+        _ => true,
     };
-    run.value(metric).filter(|value| *value > 0.0 && metric.percent().is_none_or(is_sure))
+    run.value(metric).filter(|value| is_sure && *value > 0.0)
 }
 
 /// Whether a percentile over all requests that were due may be of any size.
@@ -36,8 +43,11 @@ fn has_no_bound(run: &Measured, percent: Percent) -> bool {
 }
 
 /// The number of latencies that the percentiles of a run are computed from.
-fn values(run: &Measured) -> Option<u64> {
+fn values(run: &Measured, view: View) -> Option<u64> {
     let Some(document) = run.document.as_deref() else { return run.value(Metric::Requests).map(|count| count as u64) };
+    if let View::Class(class) = view {
+        return Some(document.of_class(class).ok()??.count());
+    }
     let censored = document.bounded().and_then(|open_loop| open_loop.censored.as_ref());
     Some(document.shown_latency().count + censored.map_or(0, |censored| censored.count))
 }

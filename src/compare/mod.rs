@@ -34,6 +34,8 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use onrush_plan::Metric;
+
 pub use command::COMMAND;
 pub use limit::Limit;
 pub use metric::{DECISIVE, RESPONSES_NEEDED, is_compared};
@@ -141,21 +143,27 @@ fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>
     if contests.is_empty() {
         return Err("there are no two levels to compare; give two files, or the folder of an experiment".to_owned());
     }
-    of_contests(&contests, compare.force, said)
+    let asked: Vec<Metric> = compare.limits.iter().filter_map(|limit| limit.metric).collect();
+    of_contests(&contests, compare.force, &asked, said)
 }
 
 /// Makes the comparisons of these contests; lines about them are added to `said`.
-fn of_contests(contests: &[Contest<'_>], force: bool, said: &mut Vec<String>) -> Result<Vec<Comparison>, String> {
+fn of_contests(
+    contests: &[Contest<'_>],
+    force: bool,
+    asked: &[Metric],
+    said: &mut Vec<String>,
+) -> Result<Vec<Comparison>, String> {
     let mut comparisons = Vec::new();
     // A comparison that cannot be made does not count in the correction for several.
-    let together = contests.iter().filter(|contest| Comparison::of(contest, 1).is_some()).count();
+    let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     for contest in contests {
         if let Some(why) = differences::refusal(contest).filter(|_| !force) {
             return Err(why);
         }
         let names = format!("{} and {}", contest.names[0], contest.names[1]);
         let names = if contest.at.is_empty() { names } else { format!("{names} at {}", contest::shown(&contest.at)) };
-        match Comparison::of(contest, together) {
+        match Comparison::of(contest, together, asked) {
             Some(comparison) => comparisons.push(comparison),
             None => {
                 let failures = comparison::failures(contest).join(", ");

@@ -93,7 +93,7 @@ fn apart([a, b]: &[Vec<f64>; 2]) -> Comparison {
     let (a, b) = (of(a), of(b));
     let sides = [a.iter().collect(), b.iter().collect()];
     let contest = Contest { names: ["A", "B"].map(str::to_owned), at: Vec::new(), sides };
-    Comparison::of(&contest, 1).expect("no run failed")
+    Comparison::of(&contest, 1, &[]).expect("no run failed")
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn several_levels_are_together_as_seldom_called_different_as_one() {
             }
         }
         let contests = of_experiment(&runs).expect("it is one experiment");
-        let comparisons = contests.iter().filter_map(|contest| Comparison::of(contest, contests.len()));
+        let comparisons = contests.iter().filter_map(|contest| Comparison::of(contest, contests.len(), &[]));
         let significant = |it: &Comparison| it.estimates[0].interval.is_some_and(|it| it.is_significant());
         different += usize::from(comparisons.filter(significant).count() > 0);
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use onrush_plan::{Dialect, Metric, Order, Plan, Position};
+use onrush_stats::{Distribution, Statuses};
 use tempfile::TempDir;
 
 use super::fixtures::runs;
@@ -232,6 +233,56 @@ fn under_a_rate_the_99th_percentile_decides() {
     let Printed { text, said, .. } = folder(folder_of(&documents).path());
     let words = "no verdict: B had 10,000 responses/s where 100,000 requests/s were due: latencies that grow with ";
     assert!(text.contains(words), "{text}{said:?}");
+}
+
+#[test]
+fn latencies_of_a_class_of_status_are_compared_where_there_are_several() {
+    const REDIRECTS: u64 = 100;
+    let mut documents = experiment(&A, &B, |_| ());
+    for (index, (_, document)) in documents.iter_mut().enumerate() {
+        let (completed, success_ns) = (3 * document.requests.completed, if index < 6 { 1_000_000 } else { 1_500_000 });
+        let mut outcome = reported::flawless(completed, 10);
+        outcome.elapsed = Duration::from_secs(1);
+        let totals = &mut outcome.totals;
+        totals.latency = Distribution::new();
+        totals.latency.record_many(success_ns, completed - REDIRECTS);
+        totals.latency.record_many(50_000_000, REDIRECTS);
+        let mut outcome = reported::whole(outcome);
+        outcome.totals.statuses = Statuses::default();
+        (0..completed - REDIRECTS).for_each(|_| outcome.totals.statuses.record(200));
+        for _ in 0..REDIRECTS {
+            outcome.totals.statuses.record(302);
+            outcome.totals.by_class.get_or_insert_default().record(302, 50_000_000);
+        }
+        let plan = plan(&format!("http://{}/", index / 6), 10);
+        let both = reported::received(Document::judged(&plan, &outcome), 10 + index as u64);
+        *document = Document { experiment: document.experiment.take(), ..both };
+    }
+    let folder = folder_of(&documents);
+    let judged = |metric: &str| {
+        let limits = vec![Limit { metric: metric.parse().ok(), share: 0.1 }];
+        run(&Compare { limits, ..compare(&[folder.path().to_path_buf()]) })
+    };
+    let ratios = |text: &str| -> Vec<(String, String)> {
+        let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let of_classes = rows.filter(|cells| cells.first().is_some_and(|name| name.ends_with("xx")));
+        of_classes.map(|cells| (cells[0].to_owned(), cells[3].to_owned())).collect()
+    };
+    let expected = |rows: &[(&str, &str)]| -> Vec<(String, String)> {
+        rows.iter().map(|(name, ratio)| ((*name).to_owned(), (*ratio).to_owned())).collect()
+    };
+    let usual = [("p50.2xx", "1.500"), ("p99.2xx", "1.500"), ("p50.3xx", "1.000")];
+    let Printed { text, said, exit } = judged("p99.2xx");
+    assert_eq!((ratios(&text), exit), (expected(&usual), 3), "{text}{said:?}");
+    assert!(said[0].contains("p99.2xx of B is worse by more than 10 %"), "{said:?}");
+    let Printed { text, said, exit } = judged("mean.3xx");
+    assert_eq!((ratios(&text), exit), (expected(&[&usual[..2], &[("mean.3xx", "1.000")], &usual[2..]].concat()), 0));
+    assert_eq!(said, Vec::<String>::new());
+    for few in ["p99.3xx", "mean.5xx"] {
+        let Printed { text, said, exit } = judged(few);
+        assert_eq!((ratios(&text), exit), (expected(&usual), 6), "{few}");
+        assert!(said[0].contains("fewer than 20 values, or it was not recorded"), "{said:?}");
+    }
 }
 
 #[test]
