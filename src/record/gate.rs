@@ -1,13 +1,12 @@
 //! The result of a gate, as documents have it.
 
+use onrush_plan::metric::{Metric, View};
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
 
 /// What stands for the condition of the gate that `--strict` is.
 const STRICT: &str = "--strict";
-/// The figure of a term that has none.
-const UNKNOWN: &str = "unknown, no response";
 
 /// A gate (`--fail-if`) and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +24,7 @@ pub struct Gate {
 pub struct Judged {
     /// As it was typed.
     pub term: String,
-    /// What its figure was; left out if there was none because there was no response.
+    /// What its figure was; left out if there was none, for instance because no response had such a status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
     /// Whether it holds.
@@ -58,10 +57,39 @@ impl Gate {
 
     /// What the figures of its terms were: `it was 63.20ms`, or `rate>1k was 2000.00, p99>50ms was 63.20ms`.
     pub fn was(&self) -> String {
-        let was = |term: &Judged| term.was.clone().unwrap_or_else(|| UNKNOWN.to_owned());
         match &self.terms[..] {
-            [term] => format!("it was {}", was(term)),
-            terms => terms.iter().map(|term| format!("{} was {}", term.term, was(term))).collect::<Vec<_>>().join(", "),
+            [term] => format!("it was {}", term.figure()),
+            terms => {
+                let was = |term: &Judged| format!("{} was {}", term.term, term.figure());
+                terms.iter().map(was).collect::<Vec<_>>().join(", ")
+            }
         }
+    }
+}
+
+impl Judged {
+    /// What its figure was, or why there was none.
+    pub fn figure(&self) -> String {
+        let name = self.term.split(['<', '>', '=', '!']).next().unwrap_or_default();
+        self.was.clone().unwrap_or_else(|| match name.trim().parse() {
+            Ok(Metric::Latency(View::Class(class), _)) => format!("unknown, no response with a status of {class}xx"),
+            Ok(Metric::Latency(..)) => "unknown, no response".to_owned(),
+            _ => "unknown".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_without_a_figure_says_what_there_was_none_of() {
+        let figure = |term: &str| Judged { term: term.to_owned(), was: None, holds: false }.figure();
+        assert_eq!(figure("p99.5xx <= 50ms"), "unknown, no response with a status of 5xx");
+        assert_eq!(figure("service.max>50ms"), "unknown, no response");
+        assert_eq!(figure("unavailable=0"), "unknown");
+        let known = Judged { term: "p99>50ms".to_owned(), was: Some("63.20ms".to_owned()), holds: true };
+        assert_eq!(known.figure(), "63.20ms");
     }
 }

@@ -54,7 +54,7 @@ pub fn headings(search: &Search) -> String {
 /// The line of a run.
 pub fn run(search: &Search, point: &Point) -> String {
     let load = load(search.over, point.load);
-    let was = |term: &Judged| format!("{}: {}", term.term, term.was.as_deref().unwrap_or("unknown"));
+    let was = |term: &Judged| format!("{}: {}", term.term, term.figure());
     let terms: Vec<String> = point.terms.iter().map(was).collect();
     let holds = match point.fault {
         None => "holds",
