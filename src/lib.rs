@@ -38,3 +38,19 @@ pub mod tables;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod proc;
+
+/// What onrush can do beside a single run.
+pub const COMMANDS: cli::Commands = cli::Commands {
+    named: &[
+        serve::COMMAND,
+        merge::COMMAND,
+        show::COMMAND,
+        compare::COMMAND,
+        tables::COMMAND,
+        lab::LAB,
+        lab::SWEEP,
+        lab::VERSUS,
+        restore::COMMAND,
+    ],
+    instead: search::SEARCH,
+};

@@ -2,30 +2,14 @@
 
 use std::process::ExitCode;
 
-use onrush::cli::{self, Commands, Invocation};
+use onrush::cli::{self, Invocation};
 use onrush::program::{self, memory, print, say};
-use onrush::{compare, lab, merge, restore, search, serve, show, single, tables};
+use onrush::{COMMANDS, single};
 use onrush_engine::backend::memory::Memory;
 
 /// Memory that is refused ends a run, or the program with a sentence.
 #[global_allocator]
 static MEMORY: Memory = Memory::new(memory::give_up);
-
-/// What onrush can do beside a single run.
-const COMMANDS: Commands = Commands {
-    named: &[
-        serve::COMMAND,
-        merge::COMMAND,
-        show::COMMAND,
-        compare::COMMAND,
-        tables::COMMAND,
-        lab::LAB,
-        lab::SWEEP,
-        lab::VERSUS,
-        restore::COMMAND,
-    ],
-    instead: search::SEARCH,
-};
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(memory::panicked));

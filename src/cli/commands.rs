@@ -21,6 +21,11 @@ pub struct Commands {
 impl Commands {
     /// None: a command line asks for a run, or is a mistake.
     pub const NONE: Self = Self { named: &[], instead: Instead(|_| Ok(None)) };
+
+    /// The words that name them.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.named.iter().map(|command| command.name)
+    }
 }
 
 /// A command with a name.

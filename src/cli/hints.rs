@@ -2,6 +2,7 @@
 //! recognise the options of other load generators.
 
 use std::ffi::{OsStr, OsString};
+use std::iter;
 
 use onrush_plan::secrets;
 use strsim::damerau_levenshtein;
@@ -86,8 +87,13 @@ fn unlisted(typed: &str) -> String {
     unknown_option(typed, None, HELP)
 }
 
-/// One line about a first word that is not a host but a command: k6's, in the wrong place, or one letter off.
-pub(crate) fn command(words: &[OsString], has_script: bool) -> Option<String> {
+/// One line about a first word that is not a host but a command: k6's, or one of these in the wrong place or one letter
+/// off.
+pub(crate) fn command<'a>(
+    words: &[OsString],
+    has_script: bool,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<String> {
     let (word, rest) = words.split_first()?;
     if word == "run" && !rest.is_empty() && !has_script {
         let line =
@@ -101,11 +107,12 @@ pub(crate) fn command(words: &[OsString], has_script: bool) -> Option<String> {
     let word = word.to_str().filter(is_bare)?;
     // Short words are all near one another.
     let is_near = |name: &str| word == name || (name.len() > 3 && damerau_levenshtein(word, name) <= 1);
-    let (near, command) = COMMANDS.iter().find(|(name, _)| is_near(name))?;
-    let reason = match (word == *near, *near) {
+    let near = iter::once("help").chain(names).find(|name| is_near(name))?;
+    let dashes = if near == "help" { "--" } else { "" };
+    let reason = match (word == near, near) {
         (true, "help") => "is not a host: onrush --help prints the help".to_owned(),
-        (true, _) => format!("must be the first word: {command}"),
-        (false, _) => format!("is not a host: perhaps you mean {command}"),
+        (true, _) => format!("must be the first word: onrush {near}"),
+        (false, _) => format!("is not a host: perhaps you mean onrush {dashes}{near}"),
     };
     Some(format!("{word:?} {reason}; {}", as_host(&format!("{word}/"))))
 }
@@ -120,20 +127,6 @@ const ELSEWHERE: [(&str, &str); 3] = [
     ("attack", "onrush -R 100 -d 10s URL sends 100 requests per second"),
     ("plot", "-o result.hgrm is for HdrHistogram's plotter, and -o result.csv has a row per second"),
     ("report", "onrush show result.json prints a saved result, and onrush table makes a table of several"),
-];
-
-/// The commands, and how each is written.
-const COMMANDS: [(&str, &str); 10] = [
-    ("help", "onrush --help"),
-    ("serve", "onrush serve"),
-    ("merge", "onrush merge"),
-    ("table", "onrush table"),
-    ("compare", "onrush compare"),
-    ("show", "onrush show"),
-    ("sweep", "onrush sweep"),
-    ("lab", "onrush lab"),
-    ("vs", "onrush vs"),
-    ("restore", "onrush restore"),
 ];
 
 /// One line about words that must be misplaced: a number where the host is, or a URL after the first word.
@@ -190,6 +183,7 @@ pub(crate) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Cl
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::COMMANDS;
 
     #[test]
     fn a_mistyped_option_gets_the_nearest_name() {
@@ -217,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_nearly_a_command_is_not_taken_for_a_host() {
-        let said = |word: &str| command(&[word.into()], false);
+        let said = |word: &str| command(&[word.into()], false, COMMANDS.names());
         for (word, reason) in [
             ("help", "is not a host: onrush --help prints the help"),
             ("serve", "must be the first word: onrush serve"),
@@ -257,9 +251,9 @@ mod tests {
             assert_eq!(said(word), None, "{word}");
         }
         let run = ["run", "script.js"].map(OsString::from);
-        assert_eq!((command(&run[..1], false), command(&run, true)), (None, None));
+        assert_eq!((command(&run[..1], false, iter::empty()), command(&run, true, iter::empty())), (None, None));
         assert_eq!(
-            command(&run, false).as_deref(),
+            command(&run, false, iter::empty()).as_deref(),
             Some(
                 "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE \
                  URL; for a host of that name write http://run/"

@@ -119,7 +119,8 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
     let name = name.as_deref().unwrap_or("onrush");
     // A mistyped command is reported first: its options may be unknown here.
-    let command = if dialect.is_compat() { None } else { hints::command(&typed.words, typed.script.is_some()) };
+    let command = || hints::command(&typed.words, typed.script.is_some(), commands.names());
+    let command = if dialect.is_compat() { None } else { command() };
     let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
     let instead = read.and_then(|()| commands.instead.0(&mut typed));
     match instead.and_then(|instead| Ok((instead, decide::decide(typed)?))) {

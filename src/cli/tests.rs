@@ -15,23 +15,7 @@ use onrush_plan::schedule::{Arrivals, CatchUp, Rate, Stage};
 use onrush_plan::{Breakout, Format, Kind, Percent, Stop};
 
 use super::*;
-use crate::{compare, lab, merge, restore, search, serve, show, tables};
-
-/// What the program can do, as it lists it.
-const COMMANDS: Commands = Commands {
-    named: &[
-        serve::COMMAND,
-        merge::COMMAND,
-        show::COMMAND,
-        compare::COMMAND,
-        tables::COMMAND,
-        lab::LAB,
-        lab::SWEEP,
-        lab::VERSUS,
-        restore::COMMAND,
-    ],
-    instead: search::SEARCH,
-};
+use crate::{COMMANDS, compare, lab, merge, serve, show, tables};
 
 fn parsed(args: &[OsString], words_end_options: bool) -> Invocation {
     parse_ordered(args, &COMMANDS, words_end_options)
