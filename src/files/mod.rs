@@ -78,20 +78,19 @@ impl Drop for Stream {
     }
 }
 
-/// Starts to handle signals, and checks that the files of a run can be written.
-///
-/// # Errors
-///
-/// The signals that cannot be handled, or the first file that cannot be written.
-pub fn begin(plan: &Plan) -> anyhow::Result<(Files, Signals)> {
-    // Signals first: one that comes while the files are checked leaves no files behind.
-    let signals = Signals::listen(&[])?;
-    let files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
-    files.states().give_up_before_quitting(&signals);
-    Ok((files, signals))
-}
-
 impl Files {
+    /// The files of a run: checks that each can be written. A signal that ends the process gives them up. Signals are
+    /// handled by then, so that one that comes meanwhile leaves no files behind.
+    ///
+    /// # Errors
+    ///
+    /// The first file that cannot be written.
+    pub fn of(plan: &Plan, signals: &Signals) -> Result<Self, Unwritable> {
+        let files = Self::open(&plan.show.files(), plan.show.keeps_secrets)?;
+        files.states.give_up_before_quitting(signals);
+        Ok(files)
+    }
+
     /// Checks that each file can be written. `is_private`: only their owner may read them.
     ///
     /// # Errors

@@ -18,12 +18,12 @@ use super::{
     excuse_cold, needed,
 };
 use crate::failure;
-use crate::files::{self, FileStates, Files, begin};
+use crate::files::{self, FileStates, Files};
 use crate::judge::{self, Judgement};
 use crate::live::{Messages, ProgressLine, WaitingLine, verbose};
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
-    EXIT_WRONG, SEARCH_ORDER, Screen, code_of, foremost, guard, say, screen, with_stack,
+    EXIT_WRONG, SEARCH_ORDER, Screen, Signals, code_of, foremost, guard, say, screen, with_stack,
 };
 use crate::record::{self, NoteId, Verdict};
 use crate::run::{
@@ -64,7 +64,8 @@ pub(super) fn carry_out(search: &mut Search) -> u8 {
 }
 
 fn steps(search: &mut Search) -> u8 {
-    let (files, signals) = match begin(&search.plan) {
+    let begun = Signals::listen(&[]).and_then(|signals| Ok((Files::of(&search.plan, &signals)?, signals)));
+    let (files, signals) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             say(&format!("onrush: {error:#}"));

@@ -21,13 +21,13 @@ use onrush_plan::secrets::Known;
 use onrush_plan::{Format, Plan};
 
 use crate::failure;
-use crate::files::{self, FileStates, Files, begin};
+use crate::files::{self, FileStates, Files};
 use crate::judge;
 use crate::judge::Judgement;
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::program::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
-    code_of, foremost, guard, say, screen, with_stack,
+    Signals, code_of, foremost, guard, say, screen, with_stack,
 };
 use crate::record::gate::Gate;
 use crate::record::{Document, Verdict};
@@ -49,7 +49,8 @@ pub fn carry_out(plan: &mut Plan) -> u8 {
 
 /// Takes the steps, one after the other.
 fn steps(plan: &mut Plan) -> u8 {
-    let (mut files, signals) = match begin(plan) {
+    let begun = Signals::listen(&[]).and_then(|signals| Ok((Files::of(plan, &signals)?, signals)));
+    let (mut files, signals) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             say(&format!("{}{error:#}", speaker(plan)));
