@@ -4,7 +4,7 @@
 use onrush_plan::limits::CONNECTIONS_MAX;
 use onrush_plan::{Dialect, secrets};
 
-use super::command::quoted;
+use super::command_line::quoted;
 use super::flags::Id;
 use super::units;
 

@@ -7,7 +7,7 @@
 //! `commands` is all that is known of them here.
 
 pub(crate) mod arguments;
-pub(crate) mod command;
+pub(crate) mod command_line;
 mod commands;
 mod compat;
 mod condition;
@@ -125,7 +125,7 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
     let instead = read.and_then(|()| commands.instead.0(&mut typed));
     match instead.and_then(|instead| Ok((instead, decide::decide(typed)?))) {
         Ok((instead, (mut plan, warnings))) => {
-            plan.show.command = command::shown(args, &plan);
+            plan.show.command = command_line::shown(args, &plan);
             let warnings = warnings.iter().filter(|_| !plan.show.is_quiet);
             let warnings = warnings.map(|line| format!("{name}: {line}")).collect();
             match instead {

@@ -10,7 +10,7 @@ use onrush_plan::limits::{BUFFER_MAX, THREADS_MAX, TIME_MAX};
 use onrush_plan::secrets;
 use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 
-use super::command::quoted;
+use super::command_line::quoted;
 use super::condition::{self, Purpose};
 use super::flags::{Flag, Id};
 use super::foreign;

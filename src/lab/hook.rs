@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use onrush_text::reason;
 
-use super::group::{Group, Groups, POLL, ending};
+use super::process_group::{Group, Groups, POLL, ending};
 use crate::run::Interrupt;
 
 /// A shell command that must succeed within its timeout.

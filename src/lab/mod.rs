@@ -6,20 +6,20 @@
 
 pub(crate) mod draft;
 mod folder;
-mod group;
 mod hook;
 mod host;
 mod order;
 mod output;
+mod process_group;
 mod runner;
 mod target;
 pub mod words;
 
 pub use folder::{Attached, Folder, Made, Occupied, TARGETS};
-pub use group::{Groups, ending};
 pub use hook::{Hook, HookEnded};
 pub use host::Host;
 pub use order::{Turn, order};
+pub use process_group::{Groups, ending};
 pub use target::{Start, Target, Unready};
 
 use crate::cli::{Command, Work};

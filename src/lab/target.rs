@@ -12,7 +12,7 @@ use onrush_text::escape;
 use onrush_text::reason;
 use thiserror::Error;
 
-use super::group::{Group, Groups, ending};
+use super::process_group::{Group, Groups, ending};
 use crate::run::Interrupt;
 
 /// How the target's command is started.
@@ -154,7 +154,7 @@ mod tests {
     use rustix::process::Pid;
     use tempfile::TempDir;
 
-    use super::super::group::lives;
+    use super::super::process_group::lives;
     use super::*;
 
     /// Starts a target that is ready as soon as a file exists.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use onrush_plan::secrets;
 
-use crate::cli::command;
+use crate::cli::command_line;
 use crate::cli::flags::{self, Flag, Id};
 use crate::cli::hints;
 use crate::sysctl::Name;
@@ -129,7 +129,7 @@ pub(super) fn redacted(key: &str, value: &str) -> String {
         COMMAND => secrets::command(value),
         _ if key.starts_with(SYSCTL) => value.to_owned(),
         _ => {
-            let word = command::redacted(&format!("--{key}={value}"), "", "");
+            let word = command_line::redacted(&format!("--{key}={value}"), "", "");
             word.strip_prefix(&format!("--{key}=")).unwrap_or(&word).to_owned()
         }
     }
