@@ -157,7 +157,7 @@ impl Rewritten {
         if let Some(mean_us) = self.mean_us() {
             let (mean, stdev) = (mean_us * 1e3, sample_stdev(self.count, self.sum, self.sum_of_squares) * 1e3);
             let (min, max) = (self.min_us * 1000, self.max_us * 1000);
-            let set = bins.set_moments(Moments { count: self.count, mean, stdev, min, max });
+            let set = bins.set_moments(Moments { count: self.count, mean, stdev, min, max, ..Moments::default() });
             debug_assert_eq!(set, Ok(()), "every value is in a bin");
         }
         bins

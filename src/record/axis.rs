@@ -85,7 +85,7 @@ fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
         let until_ns = ends_ns.clamp(from_ns, last_ns);
         reached_ns = until_ns;
         let part = Part { from_ns, until_ns, figures: row.figures() };
-        if are_bins && is_in_order { Ok(part) } else { Err(Corrupt::Figures) }
+        if are_bins && is_in_order && row.has_its_sums() { Ok(part) } else { Err(Corrupt::Figures) }
     };
     document.timeline.iter().map(part).collect()
 }

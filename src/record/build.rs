@@ -12,7 +12,7 @@ use super::distribution::figure;
 use super::evidence::Evidence;
 use super::evidence::measured::unseen;
 use super::{
-    Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
+    Agreed, Connections, Distribution, Document, Exact, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
     Requests, Row, RowLatency, SCHEMA, Script, Shown, StageRow, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
 };
 use crate::failure::{self, why_row};
@@ -22,6 +22,9 @@ use crate::run::{Ended, Outcome, host, nanos};
 
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
+
+/// The part of a sum by which the one that follows from a rounded mean may differ.
+const SUM_SLACK: u128 = 1_000_000_000;
 
 /// The flaw of a run in which no request completed.
 pub const NO_RESPONSE: &str = "no response";
@@ -169,6 +172,7 @@ impl Row {
             errors: (figures.errors.total() > 0).then_some(figures.errors),
             mean_us: service.mean_us,
             max_us: service.max_us,
+            sum_ns: service.sum_ns,
             latency_bins: service.latency_bins,
             scheduled: (figures.scheduled.count() > 0).then(|| RowLatency::of(&figures.scheduled)),
             late: Some(figures.late).filter(|late| *late > 0),
@@ -184,29 +188,47 @@ impl Row {
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
             errors: self.errors.unwrap_or_default(),
-            latency: latencies(self.mean_us, self.max_us, &self.latency_bins),
-            scheduled: self.scheduled.as_ref().map_or_else(Latencies::default, |scheduled| {
-                latencies(scheduled.mean_us, scheduled.max_us, &scheduled.latency_bins)
-            }),
+            latency: latencies(self.mean_us, self.max_us, self.sum_ns, &self.latency_bins),
+            scheduled: self.scheduled.as_ref().map_or_else(Latencies::default, RowLatency::latencies),
             late: self.late.unwrap_or_default(),
             dropped: self.dropped.unwrap_or_default(),
         }
     }
 }
 
+impl Row {
+    /// Whether exact sums are those that the means are of.
+    pub(super) fn has_its_sums(&self) -> bool {
+        let is_near = |sum_ns: Option<Exact>, follows: u128| {
+            sum_ns.is_none_or(|Exact(sum_ns)| sum_ns.abs_diff(follows) <= follows / SUM_SLACK)
+        };
+        let service = latencies(self.mean_us, self.max_us, None, &self.latency_bins);
+        let scheduled = |it: &RowLatency| latencies(it.mean_us, it.max_us, None, &it.latency_bins);
+        is_near(self.sum_ns, service.sum_ns)
+            && self.scheduled.as_ref().is_none_or(|it| is_near(it.sum_ns, scheduled(it).sum_ns))
+    }
+}
+
 impl RowLatency {
-    fn of(latencies: &Latencies) -> Self {
+    fn of(measured: &Latencies) -> Self {
         let us = |ns: f64| figure(ns / 1e3);
-        let mean_us = latencies.mean_ns().map(us);
-        Self { mean_us, max_us: mean_us.map(|_| us(latencies.max_ns as f64)), latency_bins: latencies.bins.clone() }
+        let (mean_us, latency_bins) = (measured.mean_ns().map(us), measured.bins.clone());
+        let max_us = mean_us.map(|_| us(measured.max_ns as f64));
+        let follows = latencies(mean_us, max_us, None, &latency_bins).sum_ns;
+        Self { mean_us, max_us, sum_ns: Exact::unless(measured.sum_ns, follows), latency_bins }
+    }
+
+    fn latencies(&self) -> Latencies {
+        latencies(self.mean_us, self.max_us, self.sum_ns, &self.latency_bins)
     }
 }
 
 /// The latencies with these figures.
-fn latencies(mean_us: Option<f64>, max_us: Option<f64>, bins: &[(u16, u64)]) -> Latencies {
+fn latencies(mean_us: Option<f64>, max_us: Option<f64>, sum_ns: Option<Exact>, bins: &[(u16, u64)]) -> Latencies {
     let max_ns = (max_us.unwrap_or(0.0) * 1e3).round() as u64;
     let mut latencies = Latencies { sum_ns: 0, max_ns, bins: bins.to_vec() };
-    latencies.sum_ns = (mean_us.unwrap_or(0.0) * 1e3 * latencies.count() as f64).round() as u128;
+    let follows = || (mean_us.unwrap_or(0.0) * 1e3 * latencies.count() as f64).round() as u128;
+    latencies.sum_ns = sum_ns.map_or_else(follows, |Exact(sum_ns)| sum_ns);
     latencies
 }
 

@@ -6,6 +6,7 @@ use onrush_plan::Percent;
 use onrush_stats::{Corrupt, Moments};
 use serde::{Deserialize, Serialize};
 
+use super::exact::Exact;
 use super::hdr::Hdr;
 use crate::figures::NS_PER_US;
 
@@ -31,6 +32,16 @@ pub struct Distribution {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, f64>"))]
     pub percentiles_us: BTreeMap<Percent, f64>,
+    /// The sum of all values, in nanoseconds, in decimal digits; left out where `mean_us` times `count` rounds to it, and by
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub sum_ns: Option<Exact>,
+    /// The sum of their squares, in square nanoseconds, likewise; left out where it follows from `stdev_us`, and by older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub squares_ns2: Option<Exact>,
     /// All values in nanoseconds: an HdrHistogram, V2 compressed, base64.
     pub hdr: Hdr,
 }
@@ -40,7 +51,7 @@ pub fn distribution(measured: &onrush_stats::Distribution<u64>, percents: Option
     let percents = Percent::asked_or_usual(percents);
     let moments = measured.moments();
     let us = |ns: u64| ns as f64 / NS_PER_US;
-    Distribution {
+    let mut written = Distribution {
         count: measured.count(),
         mean_us: moments.map(|moments| figure(moments.mean / NS_PER_US)),
         stdev_us: moments.map(|moments| figure(moments.stdev / NS_PER_US)),
@@ -51,8 +62,15 @@ pub fn distribution(measured: &onrush_stats::Distribution<u64>, percents: Option
             .filter(|_| moments.is_some())
             .map(|percent| (percent, us(measured.percentile(percent.value()))))
             .collect(),
+        sum_ns: None,
+        squares_ns2: None,
         hdr: Hdr::of(measured),
-    }
+    };
+    // What follows from the squares follows from the sum, too.
+    let follow = |written: &Distribution| written.moments().sums().unwrap_or_default();
+    written.sum_ns = Exact::unless(measured.sum(), follow(&written).0);
+    written.squares_ns2 = Exact::unless(measured.sum_of_squares(), follow(&written).1);
+    written
 }
 
 /// The sum of these, with every percentile that any of them has.
@@ -86,15 +104,23 @@ impl Distribution {
     /// When the histogram cannot be read, or the figures do not match it.
     pub fn values(&self) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
         let mut values = self.hdr.values()?;
+        values.set_moments(self.moments())?;
+        Ok(values)
+    }
+
+    /// The figures, in nanoseconds.
+    fn moments(&self) -> Moments {
         let ns = |us: Option<f64>| us.unwrap_or(0.0) * NS_PER_US;
-        values.set_moments(Moments {
+        let [sum, squares] = [self.sum_ns, self.squares_ns2].map(|number| number.map(|Exact(number)| number));
+        Moments {
             count: self.count,
             mean: ns(self.mean_us),
             stdev: ns(self.stdev_us),
             min: ns(self.min_us).round() as u64,
             max: ns(self.max_us).round() as u64,
-        })?;
-        Ok(values)
+            sum,
+            squares,
+        }
     }
 }
 
@@ -127,15 +153,12 @@ mod tests {
             let again = distribution(&values, None);
             let (mean, least, most) = (read.mean_us.unwrap(), read.min_us.unwrap(), read.max_us.unwrap());
             assert!((least..=most).contains(&mean), "{least} {mean} {most}");
-            let (stdev, known) = (again.stdev_us.unwrap(), written.stdev_us.unwrap());
-            if known > mean / 100.0 {
-                assert_eq!(again, written);
-            } else {
-                // Millions of values that hardly differ: whole squares of nanoseconds are too coarse for 14 digits.
-                assert!((stdev - known).abs() <= 1e-6 + known * 1e-9, "{stdev} instead of {known}");
-                assert_eq!(Distribution { stdev_us: written.stdev_us, ..again.clone() }, written);
-            }
-            assert_eq!(distribution(&again.values().unwrap(), None), again, "the second time nothing changes");
+            assert_eq!(again, written);
+            // Where they are no text, exact figures are the closest that follow.
+            let older = Distribution { sum_ns: None, squares_ns2: None, ..read };
+            let stdev = distribution(&older.values().unwrap(), None).stdev_us.unwrap();
+            let known = written.stdev_us.unwrap();
+            assert!((stdev - known).abs() <= 1e-6 + known * 1e-9, "{stdev} instead of {known}");
         }
     }
 
@@ -146,7 +169,7 @@ mod tests {
             measured.record(ns);
             let (mean, us) = (figure(ns as f64 / NS_PER_US), ns as f64 / NS_PER_US);
             assert_eq!(mean, us);
-            let moments = Moments { count: 1, mean: us * NS_PER_US, stdev: 0.0, min: ns, max: ns };
+            let moments = Moments { count: 1, mean: us * NS_PER_US, min: ns, max: ns, ..Moments::default() };
             assert_eq!(measured.set_moments(moments), Ok(()), "{ns}");
         }
     }

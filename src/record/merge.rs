@@ -41,19 +41,16 @@ impl Document {
         others.iter().for_each(|other| sum.add(other));
         if !is_alone {
             sum.threads = threads(&documents, &of_each);
-            sum.script = Script::sum(&documents);
+            sum.script = Script::sum(&documents, &sources);
             sum.ledger.sort_by(|one, other| one.place().partial_cmp(&other.place()).unwrap_or(Ordering::Equal));
             sum.tls.iter_mut().for_each(|tls| tls.negotiated.sort_by(|one, other| one.is().cmp(&other.is())));
         }
         let of_runs = documents.iter().zip(&of_each);
-        sum.notes = of_runs.clone().flat_map(|(document, sources)| own_notes(document, sources, is_alone)).collect();
-        let reasons = of_runs.filter_map(|(document, sources)| {
-            document.incomplete.clone().map(|reason| of_run(sources, is_alone, reason))
-        });
-        let mut reasons: Vec<String> = reasons.collect();
-        sources.sort(&mut sum.notes, |note| &note.text);
-        sources.sort(&mut reasons, |reason| reason);
-        sum.incomplete = (!reasons.is_empty()).then(|| reasons.join("; "));
+        sum.notes = of_runs.flat_map(|(document, sources)| own_notes(document, sources, is_alone)).collect();
+        if !is_alone {
+            sources.sort(&mut sum.notes);
+        }
+        sum.incomplete = sources.incomplete();
         let segments = sources.segments();
         let lasted_ns: u128 = segments.iter().map(Segment::length_ns).sum();
         sum.duration_s = lasted_ns as f64 / 1e9;
@@ -137,8 +134,8 @@ impl Document {
         self.connections.add(*connections);
         add_counts(&mut self.status, status);
         self.errors += *errors;
-        let later_s = (started_at.0 - self.started_at.0) as f64 / 1e6;
-        ledger.iter().for_each(|row| add_row(&mut self.ledger, row.later(later_s)));
+        let later_us = started_at.0 - self.started_at.0;
+        ledger.iter().for_each(|row| add_row(&mut self.ledger, row.later(later_us)));
         match (&mut self.tls, tls) {
             (Some(mine), Some(theirs)) => mine.add(theirs),
             (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),
@@ -212,9 +209,13 @@ impl OpenLoop {
         percents.dedup();
         let (due_per_s, sent_per_s, none) = (0.0, 0.0, BTreeMap::new());
         let asked = |of: fn(&Self) -> Option<f64>| -> Option<f64> {
-            let asked: Option<f64> =
-                documents.iter().zip(&parts).map(|(it, part)| Some(of(part)? * it.duration_s)).sum();
-            asked.filter(|_| lasted_s > 0.0).map(|asked| asked / lasted_s)
+            if let [only] = parts[..] {
+                return of(only);
+            }
+            // As whole thousandths of requests, so that the sum of sums is the same.
+            let thousandths = |(it, part): (&&Document, &&Self)| Some((of(part)? * it.duration_s * 1e3).round());
+            let asked: Option<f64> = documents.iter().zip(&parts).map(thousandths).sum();
+            asked.filter(|_| lasted_s > 0.0).map(|thousandths| thousandths / 1e3 / lasted_s)
         };
         let unavailable = Unavailable::sum(documents, lasted_s)?;
         let mut sum = Self {
@@ -280,10 +281,10 @@ impl LedgerRow {
         (self.first_s, &self.phase, &self.cause)
     }
 
-    /// The row with times relative to a start `later_s` seconds earlier.
-    fn later(&self, later_s: f64) -> Self {
-        // Tenths of seconds, as everywhere in the ledger.
-        let later = |seconds: f64| ((seconds + later_s) * 10.0 + 1e-6).floor() / 10.0;
+    /// The row with times relative to a start `later_us` microseconds earlier, to the microsecond, so that nothing is
+    /// rounded again in a sum of sums.
+    fn later(&self, later_us: u64) -> Self {
+        let later = |seconds: f64| ((seconds * 1e6).round() + later_us as f64) / 1e6;
         Self { first_s: later(self.first_s), last_s: later(self.last_s), ..self.clone() }
     }
 }
@@ -309,14 +310,15 @@ impl Agreed {
 }
 
 impl Script {
-    /// The share in the time of all threads; `None` if one has no script.
-    fn sum(documents: &[&Document]) -> Option<Self> {
-        let shares: Option<Vec<(f64, f64)>> =
-            documents.iter().map(|document| Some((document.script?.share, document.threads.len() as f64))).collect();
-        let shares = shares?;
-        let threads: f64 = shares.iter().map(|(_, threads)| threads).sum();
-        let sum: f64 = shares.iter().map(|(share, threads)| share * threads).sum();
-        Some(Self { share: figure(sum / threads.max(1.0)) })
+    /// The share in the time of all threads; `None` if one has no script, or its time is unknown.
+    fn sum(documents: &[&Document], sources: &Sources) -> Option<Self> {
+        documents.iter().all(|document| document.script.is_some()).then_some(())?;
+        let spent = documents.iter().flat_map(|document| &document.threads).map(|thread| thread.script_s.map(nanos));
+        let spent_ns: u64 = spent.sum::<Option<u64>>()?;
+        let of_run = |run: &Source| Some(u128::from(run.threads?) * u128::from(nanos(run.duration_s)));
+        let all_ns: u128 = sources.files.iter().map(of_run).sum::<Option<u128>>()?;
+        let share = if all_ns > 0 { spent_ns as f64 / all_ns as f64 } else { 0.0 };
+        Some(Self { share: figure(share.min(1.0)) })
     }
 }
 
@@ -386,10 +388,7 @@ fn add_row(ledger: &mut Vec<LedgerRow>, row: LedgerRow) {
     match ledger.iter_mut().find(|known| (&known.phase, &known.cause) == (&row.phase, &row.cause)) {
         Some(known) => {
             known.count += row.count;
-            let rank = |it: &LedgerRow| (it.example.is_none(), it.first_s, it.example.clone());
-            if rank(&row) < rank(known) {
-                known.example.clone_from(&row.example);
-            }
+            known.example = known.example.take().into_iter().chain(row.example).min();
             known.first_s = known.first_s.min(row.first_s);
             known.last_s = known.last_s.max(row.last_s);
         }

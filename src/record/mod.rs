@@ -8,6 +8,7 @@ pub(crate) mod build;
 mod distribution;
 mod endpoints;
 pub mod evidence;
+mod exact;
 pub mod gate;
 mod hdr;
 mod identities;
@@ -54,6 +55,7 @@ pub use crate::figures::rate::{counted, rate};
 pub use build::NO_RESPONSE;
 pub use distribution::{Distribution, distribution};
 pub use endpoints::{Endpoints, Offer};
+pub use exact::Exact;
 pub use imitated::Wrk2;
 pub use in_flight::InFlight;
 pub use level::Level;
@@ -309,7 +311,7 @@ pub struct LedgerRow {
     pub cause: String,
     /// How often.
     pub count: u64,
-    /// When it happened first, in seconds since measuring began, rounded down to a tenth.
+    /// When it happened first, in seconds since measuring began, rounded down to a tenth of its run.
     pub first_s: f64,
     /// When it happened last, likewise.
     pub last_s: f64,
@@ -430,6 +432,11 @@ pub struct Row {
     /// The largest service latency, if there was any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_us: Option<f64>,
+    /// The sum of the service latencies, in nanoseconds, in decimal digits; left out where `mean_us` times their number rounds
+    /// to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub sum_ns: Option<Exact>,
     /// Number and count of each bin of service latencies that is not empty: bin b goes from 2^(b/8) to 2^((b+1)/8)
     /// nanoseconds.
     pub latency_bins: Vec<(u16, u64)>,
@@ -454,6 +461,10 @@ pub struct RowLatency {
     /// The largest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_us: Option<f64>,
+    /// Their sum, in nanoseconds, in decimal digits; left out where `mean_us` times their number rounds to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub sum_ns: Option<Exact>,
     /// Number and count of each bin, as in the row.
     pub latency_bins: Vec<(u16, u64)>,
 }

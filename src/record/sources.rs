@@ -47,6 +47,9 @@ pub struct Source {
     /// The facts that a verdict on it rests on, of which those of the sum are made; left out if it has no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// Why it broke off, or why something that was measured is missing; left out of a complete run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
     /// What could not be observed of it, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
@@ -65,20 +68,22 @@ impl Sources {
     /// The sources of a document: its own run, or the runs that it is the sum of.
     pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
         let Document { started_at, duration_s, connections, evidence, unseen, .. } = document;
-        let sources = document.sources.clone().unwrap_or_else(|| {
+        let mut sources = document.sources.clone().unwrap_or_else(|| {
             let run = Source {
                 name: name.to_owned(),
                 started_at: *started_at,
                 duration_s: *duration_s,
                 asked: connections.asked,
                 established: connections.established,
-                threads: Some(document.plan.threads),
+                threads: u32::try_from(document.threads.len()).ok(),
                 boot_id: document.host.boot_id.clone(),
                 evidence: evidence.clone(),
+                incomplete: document.incomplete.clone(),
                 unseen: unseen.clone(),
             };
             Self { count: 1, files: vec![run] }
         });
+        sources.explain(document.incomplete.as_deref());
         let is_believed = |run: &Source| (0.0..=DURATION_MAX_S).contains(&run.duration_s);
         let is_whole = sources.count == sources.files.len() as u64 && sources.count > 0;
         if is_whole && sources.files.iter().all(is_believed) { Ok(sources) } else { Err(Corrupt::Figures) }
@@ -91,13 +96,38 @@ impl Sources {
         Self { count: files.len() as u64, files }
     }
 
-    /// Sorts what has a sentence that begins with the name of a run in the order of the runs; others come last.
-    pub(super) fn sort<T>(&self, sentences: &mut [T], sentence: impl Fn(&T) -> &str) {
-        let places: HashMap<&str, usize> = self.files.iter().map(|run| run.name.as_str()).zip(0..).collect();
-        sentences.sort_by_cached_key(|it| {
-            let sentence = sentence(it);
-            let place = sentence.match_indices(": ").find_map(|(at, _)| places.get(&sentence[..at]));
-            place.copied().unwrap_or(usize::MAX)
+    /// Gives the runs of a sum of an older version, which had only all of them together, why some are incomplete.
+    fn explain(&mut self, incomplete: Option<&str>) {
+        if let Some(incomplete) = incomplete.filter(|_| self.incomplete().is_none()) {
+            let own = |run: &Source| Some(incomplete.strip_prefix(&run.name)?.strip_prefix(": ")?.to_owned());
+            let found = self.files.iter().enumerate().find_map(|(index, run)| Some((index, own(run)?)));
+            let (index, reason) = found.unwrap_or((0, incomplete.to_owned()));
+            self.files.get_mut(index).into_iter().for_each(|run| run.incomplete = Some(reason.clone()));
+        }
+    }
+
+    /// Why some of them are incomplete; several have each reason behind the name of its run.
+    pub(super) fn incomplete(&self) -> Option<String> {
+        let is_only = self.files.len() == 1;
+        let reason = |run: &Source| match &run.incomplete {
+            Some(reason) if !is_only => Some(format!("{}: {reason}", run.name)),
+            reason => reason.clone(),
+        };
+        let reasons: Vec<String> = self.files.iter().filter_map(reason).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    /// Sorts notes that begin with the name of a run in the order of the runs; others come last. Those of runs of one name,
+    /// and the others, are sorted by what they say.
+    pub(super) fn sort(&self, notes: &mut [Note]) {
+        let mut places: HashMap<&str, (usize, bool)> = HashMap::new();
+        for (place, run) in self.files.iter().enumerate() {
+            places.entry(&run.name).and_modify(|(_, is_only)| *is_only = false).or_insert((place, true));
+        }
+        notes.sort_by_cached_key(|Note { text, .. }| {
+            let place = text.match_indices(": ").find_map(|(at, _)| places.get(&text[..at]));
+            let (place, is_only) = place.copied().unwrap_or((usize::MAX, false));
+            (place, if is_only { String::new() } else { text.clone() })
         });
     }
 

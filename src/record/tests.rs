@@ -11,7 +11,7 @@ use crate::files::export;
 use crate::fixtures::{flawless, plan as fixture};
 use crate::run::{Outcome, WorkerShare};
 
-fn plan(dialect: Dialect) -> onrush_plan::Plan {
+pub(super) fn plan(dialect: Dialect) -> onrush_plan::Plan {
     fixture(dialect, "http://127.0.0.1:8080/", 10, 1, 10)
 }
 

@@ -5,6 +5,7 @@ use onrush_stats::{Corrupt, Distribution, Moments};
 use serde::{Deserialize, Serialize};
 
 use super::Document;
+use super::exact::Exact;
 use super::hdr::Hdr;
 use crate::figures::Figures;
 
@@ -23,6 +24,14 @@ pub struct ThreadRates {
     /// The share (0 to 1) of samples at most one standard deviation from the mean; left out if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
+    /// The sum of all samples, in decimal digits; left out where it follows from `mean` and their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub sum: Option<Exact>,
+    /// The sum of their squares, likewise; left out where it follows from `stdev`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub squares: Option<Exact>,
     /// All samples, in whole requests per second: an HdrHistogram, V2 compressed, base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hdr: Option<Hdr>,
@@ -37,12 +46,18 @@ impl ThreadRates {
             Some(max) if as_wrk2 => Figures { max: max as f64, ..Figures::binned(rates.binned()) },
             Some(_) => Figures::measured(rates, 1.0),
         };
-        Self { mean, stdev, min, max, within, hdr: Some(Hdr::of(rates)) }
+        let mut written = Self { mean, stdev, min, max, within, sum: None, squares: None, hdr: Some(Hdr::of(rates)) };
+        if !as_wrk2 {
+            let follow = |written: &Self| written.moments(rates.count()).sums().unwrap_or_default();
+            written.sum = Exact::unless(rates.sum(), follow(&written).0);
+            written.squares = Exact::unless(rates.sum_of_squares(), follow(&written).1);
+        }
+        written
     }
 
     /// The figures as the table shows them.
     pub fn figures(&self, as_wrk2: bool) -> Figures {
-        let Self { mean, stdev, min, max, within, ref hdr } = *self;
+        let Self { mean, stdev, min, max, within, ref hdr, .. } = *self;
         if as_wrk2 && within.is_none() && hdr.is_some() {
             return Figures::binned(Distribution::new().binned());
         }
@@ -59,11 +74,17 @@ impl ThreadRates {
         let mut values = hdr.values()?;
         // wrk2's figures are those of the bins.
         if !as_wrk2 {
-            let Self { mean, stdev, min, max, .. } = *self;
-            let (count, [min, max]) = (values.count(), [min, max].map(|rate| rate.round() as u64));
-            values.set_moments(Moments { count, mean, stdev, min, max })?;
+            values.set_moments(self.moments(values.count()))?;
         }
         Ok(Some(values))
+    }
+
+    /// The figures of so many samples.
+    fn moments(&self, count: u64) -> Moments {
+        let Self { mean, stdev, min, max, .. } = *self;
+        let [min, max] = [min, max].map(|rate| rate.round() as u64);
+        let [sum, squares] = [self.sum, self.squares].map(|number| number.map(|Exact(number)| number));
+        Moments { count, mean, stdev, min, max, sum, squares }
     }
 
     /// Those of all these runs; `None` if they are unknown of one.

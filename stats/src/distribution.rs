@@ -94,6 +94,11 @@ impl<C: Count> Distribution<C> {
         self.sum
     }
 
+    /// The sum of the squares of all values.
+    pub fn sum_of_squares(&self) -> u128 {
+        self.sum_of_squares
+    }
+
     /// The sample standard deviation (divided by n − 1), from the values and not from the bins; zero below two values.
     pub fn stdev(&self) -> f64 {
         sample_stdev(self.count(), self.sum, self.sum_of_squares)
@@ -173,8 +178,8 @@ impl Distribution<u64> {
 
     /// The exact figures; `None` without a value.
     pub fn moments(&self) -> Option<Moments> {
-        let (count, stdev) = (self.count(), self.stdev());
-        Some(Moments { count, mean: self.mean()?, stdev, min: self.min()?, max: self.max()? })
+        let (count, stdev, sum, squares) = (self.count(), self.stdev(), Some(self.sum), Some(self.sum_of_squares));
+        Some(Moments { count, mean: self.mean()?, stdev, min: self.min()?, max: self.max()?, sum, squares })
     }
 }
 

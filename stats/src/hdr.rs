@@ -49,7 +49,8 @@ impl Distribution<u64> {
             // The last bin of all goes beyond the highest value.
             let max = (*values.end()).min(HIGHEST);
             let mean = binned.mean().min(max as f64);
-            Moments { count: distribution.count(), mean, stdev: binned.stdev(), min: binned.min(), max }
+            let (count, stdev) = (distribution.count(), binned.stdev());
+            Moments { count, mean, stdev, min: binned.min(), max, ..Moments::default() }
         });
         moments.map_or(Ok(()), |moments| distribution.set_moments(moments))?;
         Ok(distribution)
@@ -83,10 +84,9 @@ mod tests {
     fn what_is_written_and_read_again_is_the_same() {
         for values in [scattered(5_000), vec![0], vec![7, 7], vec![HIGHEST - 1, HIGHEST], Vec::new()] {
             let before = of(&values);
-            let empty = Moments { count: 0, mean: 0.0, stdev: 0.0, min: 0, max: 0 };
             let mut after = Distribution::decode(&encode(bins(&before))).unwrap();
             assert!(bins(&after).eq(bins(&before)) && after.count() == before.count());
-            after.set_moments(before.moments().unwrap_or(empty)).unwrap();
+            after.set_moments(before.moments().unwrap_or_default()).unwrap();
             assert_eq!(after.values().collect::<Vec<_>>(), before.values().collect::<Vec<_>>());
             assert_eq!(after.moments(), before.moments());
             let mut sum = after.clone();
@@ -115,6 +115,11 @@ mod tests {
             Moments { stdev: f64::NAN, ..moments },
             Moments { stdev: 1e300, ..moments },
             Moments { max: u64::MAX, ..moments },
+            Moments { sum: Some(61), ..moments },
+            Moments { sum: Some(u128::MAX), ..moments },
+            Moments { squares: Some(1_401), ..moments },
+            Moments { squares: Some(0), ..moments },
+            Moments { squares: Some(u128::MAX), ..moments },
         ] {
             assert_eq!(decoded(&encode(bins(&good)), figures), Err(Corrupt::Figures), "{figures:?}");
         }

@@ -3,8 +3,12 @@
 use super::bins::HIGHEST;
 use super::corrupt::Corrupt;
 
+/// How far a mean or deviation may be from the one that follows from exact sums, as a share: more than the rounding of
+/// either.
+const SLACK: f64 = 1e-9;
+
 /// The exact figures of a distribution, which its bins only approximate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     /// The number of values.
     pub count: u64,
@@ -16,6 +20,10 @@ pub struct Moments {
     pub min: u64,
     /// The largest value.
     pub max: u64,
+    /// The sum of all values; `None`: the whole number that is closest to what follows from the mean.
+    pub sum: Option<u128>,
+    /// The sum of their squares; `None`: likewise from the standard deviation.
+    pub squares: Option<u128>,
 }
 
 impl Moments {
@@ -24,23 +32,33 @@ impl Moments {
     /// # Errors
     ///
     /// If no values can have them.
-    pub(super) fn sums(self) -> Result<(u128, u128), Corrupt> {
-        let Self { count, mean, stdev, min, max } = self;
+    pub fn sums(self) -> Result<(u128, u128), Corrupt> {
+        let Self { count, mean, stdev, min, max, .. } = self;
         // A change of units may carry the mean of equal values past them, in its last bits.
         let is_at_most = |one: f64, other: f64| one <= other * (1.0 + 1e-12);
         let is_between = is_at_most(min as f64, mean) && is_at_most(mean, max as f64);
-        let plausible = min <= max && is_between && max <= HIGHEST && stdev >= 0.0;
+        let plausible = count > 0 && min <= max && is_between && max <= HIGHEST && stdev >= 0.0;
         // The sum of squares must fit into 128 bits.
-        let squares = count as f64 * max as f64 * max as f64;
-        if !plausible || stdev > max as f64 || squares >= u128::MAX as f64 / 4.0 {
+        let most = count as f64 * max as f64 * max as f64;
+        if !plausible || stdev > max as f64 || most >= u128::MAX as f64 / 4.0 {
             return Err(Corrupt::Figures);
         }
         let number = u128::from(count);
-        let sum = ((mean * count as f64).round() as u128).clamp(number * u128::from(min), number * u128::from(max));
+        let (least, most) = (number * u128::from(min), number * u128::from(max));
+        let sum = self.sum.unwrap_or_else(|| ((mean * count as f64).round() as u128).clamp(least, most));
+        if !(least..=most).contains(&sum) || (sum as f64 / count as f64 - mean).abs() > mean * SLACK {
+            return Err(Corrupt::Figures);
+        }
         // Around the whole part of the mean, as in `sample_stdev`, so that nothing large is subtracted.
         let (whole, rest) = (sum / number, sum % number);
-        let spread = stdev * stdev * (count - 1) as f64 + rest as f64 * (rest as f64 / count as f64);
-        Ok((sum, number * whole * whole + 2 * whole * rest + spread.round() as u128))
+        let (least, most) = (number * whole * whole + 2 * whole * rest, most * u128::from(max));
+        let Some(squares) = self.squares else {
+            let spread = stdev * stdev * (count - 1) as f64 + rest as f64 * (rest as f64 / count as f64);
+            return Ok((sum, least + spread.round() as u128));
+        };
+        let fits = (least..=most).contains(&squares);
+        let is_theirs = |known: f64| (known - stdev).abs() <= stdev * SLACK;
+        if fits && is_theirs(sample_stdev(count, sum, squares)) { Ok((sum, squares)) } else { Err(Corrupt::Figures) }
     }
 }
 
