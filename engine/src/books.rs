@@ -7,12 +7,13 @@ use super::account::Account;
 use super::mailbox::Mailbox;
 use super::rules::{Rules, Scale};
 use super::tally::Tally;
-use super::timers::SAMPLE_NS;
 
 /// What one worker has measured.
 pub(super) struct Books {
     pub tally: Tally,
     scale: Scale,
+    /// How often rates are sampled and intervals handed over, in nanoseconds.
+    pub sample_ns: u64,
     /// The start of the window that counts.
     pub start: Nanos,
     pub end_at: Nanos,
@@ -31,10 +32,11 @@ pub(super) struct Books {
 
 impl Books {
     /// Empty books for a worker that may start `requests` requests; `None`: any number.
-    pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
+    pub fn new(rules: Rules, sample_ns: u64, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
         Self {
             tally: Tally::new(rules, requests, transcript),
             scale: rules.scale,
+            sample_ns,
             start: Nanos::default(),
             end_at: Nanos::MAX,
             sampled_at: Nanos::default(),
@@ -85,7 +87,7 @@ impl Books {
     /// Records the rate, unless the last sample was so late that little has passed since: the next one covers that
     /// time.
     pub fn sample_if_due(&mut self, now: Nanos) {
-        if now.since(self.sampled_at) >= SAMPLE_NS / 2 {
+        if now.since(self.sampled_at) >= self.sample_ns / 2 {
             self.sample(now);
         }
     }
@@ -93,7 +95,7 @@ impl Books {
     /// Records the rate at the end. A run too short for a sample gets one here. What is left after the last sample
     /// counts if it is long enough to mean something, unless idle time is left out.
     pub fn sample_rest(&mut self, now: Nanos) {
-        let is_long = now.since(self.sampled_at) >= SAMPLE_NS / 2 && !self.scale.omits_idle;
+        let is_long = now.since(self.sampled_at) >= self.sample_ns / 2 && !self.scale.omits_idle;
         if is_long || self.sampled_at == self.start {
             self.sample(now);
         }
@@ -110,7 +112,7 @@ impl Books {
     /// lies in one row of the timeline; the turn of the loop in which that happens still belongs to it.
     pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
         self.settle_account();
-        let until_ns = now.since(self.start) / SAMPLE_NS * SAMPLE_NS;
+        let until_ns = now.since(self.start) / self.sample_ns * self.sample_ns;
         self.tally.interval.until_ns = until_ns;
         if mailbox.hand_over(&mut self.tally.interval) {
             self.tally.interval.from_ns = until_ns;
@@ -119,6 +121,6 @@ impl Books {
 
     /// When the next sample is due: on a whole multiple of the sampling interval, however late the last one was.
     pub fn next_sample_at(&self, now: Nanos) -> Nanos {
-        self.start + (now.since(self.start) / SAMPLE_NS + 1) * SAMPLE_NS
+        self.start + (now.since(self.start) / self.sample_ns + 1) * self.sample_ns
     }
 }

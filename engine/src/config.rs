@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use onrush_plan::PerConnection;
+use onrush_plan::{Levels, PerConnection};
 use onrush_proto::Parts;
 
 use super::demand::Demand;
@@ -16,6 +16,8 @@ pub struct Config {
     pub max_inflight: u32,
     /// How many of them it keeps open.
     pub demand: Demand,
+    /// How many of them may have a request in flight, the first ones, over time; `None`: all.
+    pub active: Option<Levels>,
     /// How many connections the workers before it may have: connections use the addresses in turn.
     pub first_connection: usize,
     /// The most requests in flight on one connection.
@@ -32,6 +34,8 @@ pub struct Config {
     pub rules: Rules,
     /// How long the target is loaded before measuring begins, in nanoseconds; everything below counts from then.
     pub warmup_ns: u64,
+    /// How often rates are sampled and intervals handed over, in nanoseconds.
+    pub sample_ns: u64,
     /// The longest the worker runs, in nanoseconds.
     pub duration_ns: Option<u64>,
     /// How many requests it starts.

@@ -28,6 +28,8 @@ pub(super) struct Dispatch {
     started: usize,
     /// Slots whose connections have room, in order; some may have lost their connection since.
     ready: VecDeque<ConnId>,
+    /// How many connections may begin a request: those of the first slots.
+    pub active: u32,
     pub pacer: Pacer,
     pub crowding: Crowding,
 }
@@ -35,7 +37,14 @@ pub(super) struct Dispatch {
 impl Dispatch {
     /// Nothing is ready yet; `pacer` decides when requests are due.
     pub fn new(pacer: Pacer) -> Self {
-        Self { batch: Vec::new(), started: 0, ready: VecDeque::new(), pacer, crowding: Crowding::default() }
+        Self {
+            batch: Vec::new(),
+            started: 0,
+            ready: VecDeque::new(),
+            active: u32::MAX,
+            pacer,
+            crowding: Crowding::default(),
+        }
     }
 
     /// The run, and with it the schedule, begins at this moment.
@@ -217,9 +226,27 @@ impl<B: Backend> Engine<B> {
         let depth = self.config.depth;
         self.books.tally.may_start()
             && !self.script.has_ended
+            && conn.0 < self.dispatch.active
             && self.slots[conn.index()]
                 .live()
                 .is_some_and(|live| !live.draining && live.open.len() < depth && live.protocol.capacity() > 0)
+    }
+
+    /// Moves to the number of connections that may have a request in flight by now. One that no longer may has its
+    /// response first.
+    pub(super) fn follow_slots(&mut self, now: Nanos) {
+        let Some(active) = &self.config.active else { return };
+        let planned = self.books.tally.due_from();
+        let (level, change_ns) = active.at(now.since(planned));
+        let before = std::mem::replace(&mut self.dispatch.active, level);
+        if change_ns < u64::MAX {
+            self.timers.set(planned + change_ns, Timer::Slot);
+        }
+        for conn in (before..level.min(self.config.max_inflight)).map(ConnId) {
+            if self.slots[conn.index()].live().is_some() {
+                self.pump(conn, now);
+            }
+        }
     }
 
     /// Whether the script lets a connection begin a batch now. If it wants a pause first, sets a timer for its end.

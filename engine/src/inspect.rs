@@ -86,6 +86,7 @@ impl<B: Backend> Engine<B> {
                 Timer::Sweep(_) => sweeps += 1,
                 Timer::Start | Timer::Sample => samples += 1,
                 Timer::Level => level_at = level_at.min(at),
+                Timer::Slot => {}
             }
         }
         if (sweeps, samples) != (1, 1) {
@@ -103,8 +104,7 @@ impl<B: Backend> Engine<B> {
             return Some(format!("{} requests in the books, {in_flight} on connections", self.books.tally.open()));
         }
         self.slots.iter().zip(seen).zip(&agenda).enumerate().find_map(|(number, ((slot, seen), agenda))| {
-            let is_needed = self.connecting.wants(ConnId(number as u32));
-            self.flaw_of(slot, *seen, agenda, most, is_needed).map(|flaw| format!("connection {number}: {flaw}"))
+            self.flaw_of(number as u32, slot, *seen, agenda, most).map(|flaw| format!("connection {number}: {flaw}"))
         })
     }
 
@@ -116,7 +116,8 @@ impl<B: Backend> Engine<B> {
     }
 
     /// What is wrong with one connection.
-    fn flaw_of(&self, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize, is_needed: bool) -> Option<String> {
+    fn flaw_of(&self, number: u32, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
+        let is_needed = self.connecting.wants(ConnId(number));
         let expected = match &slot.state {
             State::Parked | State::Queued | State::Waiting => ConnectionState::Closed,
             State::Connecting(_) => ConnectionState::Connecting,
@@ -142,6 +143,7 @@ impl<B: Backend> Engine<B> {
             State::Parked | State::Waiting if agenda.turns > 0 => Some("it will be opened unnoticed".to_owned()),
             State::Parked if is_wanted && is_needed => Some("it is never opened".to_owned()),
             State::Waiting if !agenda.reopens => Some("it is never opened again".to_owned()),
+            State::Open(_) if number >= self.dispatch.active => None,
             State::Open(live) => self.flaw_of_live(live, slot.pause, seen, agenda, most),
             _ => None,
         }

@@ -89,6 +89,7 @@ pub use scheduled::Scheduled;
 pub use script_failure::ScriptFailure;
 pub use source::{Repeated, Source};
 pub use spare::Spare;
+pub use timers::SAMPLE_NS;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -107,7 +108,7 @@ use end::End;
 use routes::Routes;
 use slot::{Slot, State};
 use socket_reader::SocketReader;
-use timers::{SAMPLE_NS, Timer, Timers};
+use timers::{Timer, Timers};
 use turn::Turn;
 
 /// The most completions handled in one turn of the loop, and the most timers fired.
@@ -159,7 +160,7 @@ impl<B: Backend> Engine<B> {
             connecting: Connecting::new(routes, config.tunnel.as_ref(), make_protocol, config.seed),
             dispatch: Dispatch::new(pacer),
             script: Caller::new(source, callbacks, Arc::clone(&worker_link), Arc::clone(&control.bodies)),
-            books: Books::new(config.rules, config.requests, config.transcribe.then(Box::default)),
+            books: Books::new(config.rules, config.sample_ns, config.requests, config.transcribe.then(Box::default)),
             timers: Timers::default(),
             turn: Turn::default(),
             socket_reader: SocketReader::default(),
@@ -262,11 +263,15 @@ impl<B: Backend> Engine<B> {
             self.timers.set(start, Timer::Start);
         } else {
             self.books.begin(start, self.config.duration_ns);
-            self.timers.set(start + SAMPLE_NS, Timer::Sample);
+            self.timers.set(start + self.books.sample_ns, Timer::Sample);
         }
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
         let first = self.config.demand.first(self.config.max_inflight);
         self.worker_link.show_idle(first == 0);
+        if let Some(active) = &self.config.active {
+            self.dispatch.active = active.at(0).0;
+            self.timers.set(start, Timer::Slot);
+        }
         self.want(first, now);
         if let Demand::Staged(_) = self.config.demand {
             self.timers.set(start, Timer::Level);
@@ -306,12 +311,13 @@ impl<B: Backend> Engine<B> {
                 }
             }
             Timer::Level => self.follow_levels(now),
+            Timer::Slot => self.follow_slots(now),
             Timer::Start => {
                 // What was started in the warm-up belongs to it.
                 self.stamp();
                 self.backend.wait(Nanos::default());
                 self.count_from(now);
-                self.timers.set(now + SAMPLE_NS, Timer::Sample);
+                self.timers.set(now + self.books.sample_ns, Timer::Sample);
             }
             Timer::Sample => {
                 self.take_counts();

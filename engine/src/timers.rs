@@ -23,6 +23,8 @@ pub enum Timer {
     Sweep(ConnId),
     /// The plan's number of connections changes.
     Level,
+    /// The number of connections that may have a request in flight changes.
+    Slot,
     /// The warm-up is over.
     Start,
     /// Sample the rate and hand the interval over.

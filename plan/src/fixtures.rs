@@ -24,6 +24,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         request: Request::default(),
         body: None,
         load: Load::new(threads, connections),
+        slots: None,
         first_connection: 0,
         schedule: None,
         levels: None,

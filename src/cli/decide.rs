@@ -77,6 +77,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let plan = Plan {
         load: if typed.once { Load::new(1, 1) } else { load },
+        slots: None,
         first_connection: 0,
         schedule: schedule.filter(|_| !typed.once),
         levels: levels.filter(|_| !typed.once),

@@ -8,7 +8,7 @@ use anyhow::ensure;
 use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
-use onrush_engine::{Config, Control, Demand, OpenLoop, Pacer, Rules, Scale, Scheduled, Spare, tls};
+use onrush_engine::{Config, Control, Demand, OpenLoop, Pacer, Rules, SAMPLE_NS, Scale, Scheduled, Spare, tls};
 use onrush_plan::load::{self, Load};
 use onrush_plan::way::Sources;
 use onrush_plan::{Addresses, Dialect, Io, Plan};
@@ -177,6 +177,8 @@ pub(super) fn config(
             None if plan.load.grows() => Demand::Growing(at_most(plan.load.connections_of(index))),
             None => Demand::All,
         },
+        active: plan.slots.as_ref().map(|slots| slots.active.share(index, plan.load.threads)),
+        sample_ns: plan.slots.as_ref().map_or(SAMPLE_NS, |slots| nanos(slots.sample)),
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         requests_per_connection: plan.requests_per_connection,

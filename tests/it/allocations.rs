@@ -22,6 +22,8 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
     let config = Config {
         max_inflight: 10,
         demand: onrush_engine::Demand::All,
+        active: None,
+        sample_ns: onrush_engine::SAMPLE_NS,
         depth: 1,
         requests_per_connection: None,
         tunnel: None,

@@ -225,3 +225,18 @@ fn a_thousand_connections_are_closed_some_at_a_time() {
     assert_eq!(there.last().map(|(at, count)| (*at < 610, *count)), Some((true, 0)), "{there:?}");
     assert_eq!((totals.counters.slots_opened, totals.counters.open_at_end, totals.counters.failed), (1_000, 0, 0));
 }
+
+#[test]
+fn in_each_slot_only_some_connections_have_a_request_in_flight_and_none_is_closed() {
+    let stage = |(ms, count): (u64, u32)| Level { length: Duration::from_millis(ms), from: count, to: count };
+    let stages = [(200, 4), (200, 3), (100, 6), (500, 4)].map(stage);
+    let active = Some(Levels { stages: stages.into(), part: Part::WHOLE });
+    let config = Config { max_inflight: 6, active, sample_ns: 50 * MS, ..config() };
+    let (Ran { totals, .. }, _) = run(config, Pacer::Closed, 10 * MS, 0);
+    assert_eq!(totals.counters.connects, 6, "each is opened once");
+    // A response every 10 ms for each, and up to one more where a connection may send again.
+    let least = 20 * 4 + 20 * 3 + 10 * 6 + 50 * 4;
+    assert!((least - 1..=least + 6).contains(&totals.counters.completed), "{} {least}", totals.counters.completed);
+    let in_flight_s = totals.counters.occupancy.in_flight_ns as f64 / 1e9;
+    assert!((3.99..=4.07).contains(&in_flight_s), "0.8 + 0.6 + 0.6 + 2.0, and the rest of a response: {in_flight_s}");
+}

@@ -48,6 +48,8 @@ pub fn config() -> Config {
         max_inflight: 1,
         demand: Demand::All,
         depth: 1,
+        active: None,
+        sample_ns: SAMPLE_NS,
         requests_per_connection: None,
         tunnel: None,
         addresses: vec!["127.0.0.1:80".parse().unwrap()],

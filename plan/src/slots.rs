@@ -1,0 +1,17 @@
+//! How many of a run's connections may have a request in flight, slot by slot: how an experiment varies the load without
+//! opening or closing anything.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::levels::Levels;
+
+/// The slots of a run: times in which only some of its connections send requests. The others stay open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slots {
+    /// How many connections may have a request in flight over time; each stage is a slot.
+    pub active: Levels,
+    /// How often workers hand over what they measured. Slots begin and end with a whole multiple of it.
+    pub sample: Duration,
+}
