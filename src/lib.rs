@@ -20,6 +20,7 @@ pub mod judge;
 pub mod lab;
 pub mod live;
 pub mod merge;
+pub mod probe;
 pub mod program;
 pub mod record;
 pub mod report;

@@ -1,0 +1,94 @@
+//! The experiment after a closed loop: does the target answer less if fewer requests are in flight?
+//!
+//! `design.rs` decides how long the slots must be and whether there is time for them, [`run`] carries them out on new
+//! connections, and `elasticity.rs` is what follows from the responses in them. Nothing here decides what limited a run.
+
+mod design;
+mod elasticity;
+
+use std::time::Duration;
+
+use onrush_plan::levels::Level;
+use onrush_plan::{Levels, Part, Plan, Slots, Stop};
+
+use crate::record::probe::{Probe, Slot};
+use crate::run::{Ended, Interrupt, Observer, Outcome, nanos};
+use crate::session;
+
+pub use design::{Base, Design, Unaffordable};
+pub use elasticity::elasticity;
+
+/// The share of the connections that must be open on average; with fewer, slots differ in more than is asked for.
+const OPEN: f64 = 0.98;
+/// The largest share of requests that may fail.
+const FAILED: f64 = 0.01;
+
+/// Carries out an experiment with the plan of a run that has just ended. A signal ends it alone.
+///
+/// # Errors
+///
+/// Why it tells nothing, as the end of a sentence.
+pub fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Result<Probe, String> {
+    let plan = of(plan, design);
+    let ran = session::run(&plan, interrupt, &mut [&mut Ticks(design.tick)]);
+    let outcome = ran.map_err(|error| format!("it failed: {error:#}"))?.outcome;
+    result(design, &outcome)
+}
+
+/// The plan of an experiment: the same requests, with slots instead of an end.
+fn of(plan: &Plan, design: &Design) -> Plan {
+    let slot = |&count: &u32| Level { length: design.slot(), from: count, to: count };
+    let active = Levels { stages: design.slots().iter().map(slot).collect(), part: Part::WHOLE };
+    let mut plan = Plan {
+        stop: Stop { duration: Some(design.slot() * design.count), requests: None },
+        slots: Some(Slots { active, sample: design.tick }),
+        warmup: design.warm_up,
+        until: Vec::new(),
+        phases: false,
+        ..plan.clone()
+    };
+    plan.load.connections = design.connections.max(design.other);
+    plan
+}
+
+/// The length of a row is that of a tick.
+struct Ticks(Duration);
+
+impl Observer for Ticks {
+    fn row(&self) -> Option<Duration> {
+        Some(self.0)
+    }
+}
+
+/// What the slots tell.
+fn result(design: &Design, outcome: &Outcome) -> Result<Probe, String> {
+    let counters = &outcome.totals.counters;
+    let elapsed_ns = nanos(outcome.elapsed).max(1) as f64;
+    let open = counters.occupancy.open_ns as f64 / elapsed_ns;
+    let wanted = f64::from(design.connections.max(design.other));
+    if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
+        return Err("a signal ended it".to_owned());
+    }
+    let ticks: Vec<u64> = outcome.timeline.rows.iter().map(|row| row.completed).collect();
+    let per_slot = (design.slot().as_nanos() / design.tick.as_nanos()) as usize;
+    if ticks.len() < per_slot * design.count as usize || outcome.timeline.length_ns != nanos(design.tick) {
+        return Err("it ended early".to_owned());
+    }
+    if open < OPEN * wanted {
+        return Err(format!("only {open:.1} of its {wanted} connections were open"));
+    }
+    if counters.failed as f64 > FAILED * counters.completed as f64 {
+        return Err(format!("{} of its requests failed", counters.failed));
+    }
+    let slots = design
+        .slots()
+        .into_iter()
+        .zip(ticks.chunks(per_slot))
+        .map(|(in_flight, ticks)| Slot { in_flight, completed: ticks[design::DISCARDED as usize..].to_vec() });
+    Ok(Probe {
+        duration_s: (design.warm_up + outcome.elapsed).as_secs_f64(),
+        requests: counters.started + counters.carried,
+        tick_s: design.tick.as_secs_f64(),
+        slots: slots.collect(),
+    })
+}
