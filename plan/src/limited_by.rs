@@ -17,6 +17,8 @@ pub enum LimitedBy {
     Schedule,
     /// There were too few connections to keep the target busy.
     Connections,
+    /// The target is near its limit: more connections bring more responses, but not in proportion.
+    Knee,
     /// Segments were lost or queued, or the round trip is long.
     Network,
     /// There were too few local ports.
@@ -27,12 +29,13 @@ pub enum LimitedBy {
 
 impl LimitedBy {
     /// All limits.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Target,
         Self::GeneratorCpu,
         Self::GeneratorScript,
         Self::Schedule,
         Self::Connections,
+        Self::Knee,
         Self::Network,
         Self::Ports,
         Self::Unclear,
@@ -46,6 +49,7 @@ impl LimitedBy {
             Self::GeneratorScript => "generator_script",
             Self::Schedule => "schedule",
             Self::Connections => "connections",
+            Self::Knee => "knee",
             Self::Network => "network",
             Self::Ports => "ports",
             Self::Unclear => "unclear",
@@ -60,6 +64,7 @@ impl LimitedBy {
             Self::GeneratorScript => "the script",
             Self::Schedule => "the rate asked for",
             Self::Connections => "the number of connections",
+            Self::Knee => "the target, near its limit",
             Self::Network => "the network",
             Self::Ports => "the number of local ports",
             Self::Unclear => "unclear",

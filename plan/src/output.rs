@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Condition, Percent, Position, SocketSampling};
+use super::{Condition, Percent, Position, Probing, SocketSampling};
 
 /// What is done with the result on the machine that started the run. It is not part of a plan that is sent to another
 /// one.
@@ -31,6 +31,8 @@ pub struct Show {
     pub sockets: Option<SocketSampling>,
     /// The gates: the run fails if one of these conditions holds.
     pub gates: Vec<Condition>,
+    /// The experiment that may follow; `None`: none.
+    pub probing: Option<Probing>,
     /// Whether the run fails if onrush itself was its limit.
     pub is_strict: bool,
     /// Whether failures are also printed as GitHub annotations.

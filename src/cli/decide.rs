@@ -20,7 +20,7 @@ use super::refusal::{Refusal, took_url, wrong};
 use super::request::{self, Header};
 use super::typed::Typed;
 use super::values::AT_LEAST_ONE;
-use super::{Warned, framing, hints, until};
+use super::{Warned, framing, hints, probe, until};
 
 /// The default number of connections.
 pub(crate) const CONNECTIONS: u64 = 10;
@@ -75,7 +75,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     if let Some(proxy) = &way.proxy {
         proxy.address(&target, &mut request);
     }
-    let plan = Plan {
+    let mut plan = Plan {
         load: if typed.once { Load::new(1, 1) } else { load },
         slots: None,
         first_connection: 0,
@@ -101,6 +101,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         target,
         show,
     };
+    plan.show.probing = probe::decide(&plan, typed.probe)?;
     Ok((plan, typed.warnings))
 }
 
@@ -305,6 +306,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         outputs: std::mem::take(&mut typed.outputs),
         sockets: std::mem::take(&mut typed.sampling).decide(way, &typed.io, typed.once)?,
         gates: std::mem::take(&mut typed.gates),
+        probing: None,
         is_strict: typed.strict,
         annotates: typed.annotate,
         command: String::new(),

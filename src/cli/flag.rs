@@ -27,6 +27,7 @@ pub(crate) enum Id {
     Threads,
     Requests,
     Until,
+    Probe,
     Method,
     Header,
     Body,

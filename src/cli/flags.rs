@@ -62,6 +62,12 @@ const LOAD: &[Flag] = &[
         .help("send exactly N requests, without a time limit; with\n-d too, whichever is reached first ends the run"),
     flag(Id::Until, "--until LIST")
         .help("end the run once the figures are this precise, with\n95 % confidence: 'p99+-2%,rate+-1%' (5m at most)"),
+    flag(Id::Probe, "--probe WHAT").help(
+        "what follows a closed loop to find out its limit: off,\n\
+         or the longest time for slots with a quarter less in\n\
+         flight (a fifth of -d, if that is 10s or more), or up\n\
+         or up:T, with half as much more",
+    ),
     flag(Id::Warmup, "--warmup T")
         .common()
         .help("put load on the target for T before measuring\nstarts; -d and -n count from then on"),

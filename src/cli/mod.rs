@@ -24,6 +24,7 @@ mod help;
 pub(crate) mod hints;
 pub(crate) mod levels;
 pub(crate) mod pace;
+pub(crate) mod probe;
 mod proxy;
 pub(crate) mod refusal;
 mod request;
@@ -123,7 +124,13 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
     let command = if dialect.is_compat() { None } else { command() };
     let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
     let instead = read.and_then(|()| commands.instead.0(&mut typed));
-    match instead.and_then(|instead| Ok((instead, decide::decide(typed)?))) {
+    let decided = instead.and_then(|instead| {
+        if instead.is_some() {
+            probe::none_of_several(&mut typed)?;
+        }
+        Ok((instead, decide::decide(typed)?))
+    });
+    match decided {
         Ok((instead, (mut plan, warnings))) => {
             plan.show.command = command_line::shown(args, &plan);
             let warnings = warnings.iter().filter(|_| !plan.show.is_quiet);

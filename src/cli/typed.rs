@@ -14,6 +14,7 @@ use super::connect::ConnectOptions;
 use super::flags::{self, Flag, Id, Origin};
 use super::front::{Front, Item, Misuse};
 use super::pace::TypedPace;
+use super::probe::{self, TypedProbe};
 use super::refusal::{Length, Refusal, is_url, took_url, wrong};
 use super::request::{self, Header};
 use super::sampling::TypedSampling;
@@ -43,6 +44,8 @@ pub(crate) struct Typed {
     pub requests: Option<u64>,
     /// `--until`.
     pub until: Vec<StopTerm>,
+    /// `--probe`.
+    pub probe: Option<TypedProbe>,
     /// `--method`.
     pub method: Option<String>,
     /// `--header`, every one.
@@ -201,6 +204,7 @@ impl Typed {
             Id::Timeout => self.timeout = Some(time(flag, &value, self.dialect)?),
             Id::Requests => self.requests = Some(count(flag, &value, native, REQUESTS_MAX)?),
             Id::Until => self.until = stop_terms(flag, &value)?,
+            Id::Probe => self.probe = Some(probe::read(flag, &value)?),
             Id::GiveUp => self.give_up = Some(time(flag, &value, native)?),
             Id::Spin => self.spin = spin(flag, &value)?,
             Id::Seed => self.seed = Some(seed(flag, &value)?),

@@ -8,6 +8,7 @@ mod incomplete;
 pub mod latency;
 pub mod rate;
 pub mod silences;
+pub mod slope;
 mod summary;
 pub mod unavailable;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use onrush_plan::Dialect;
 use onrush_plan::condition::{Comparison, Condition, Term, Value};
 use onrush_plan::metric::{Metric, Statistic, View};
+use onrush_plan::{Dialect, LimitedBy};
 use onrush_stats::rank;
 use onrush_text::{printable, units};
 
@@ -80,7 +80,10 @@ pub fn objective(condition: &Condition, document: &Document) -> Vec<Judged> {
 fn judge(term: &Term, document: &Document) -> Judged {
     if let Value::LimitedBy(expected) = term.value {
         let limited_by = document.verdict.as_ref().map(|verdict| verdict.limited_by);
-        let holds = limited_by.is_some_and(|was| (was == expected) == (term.comparison == Comparison::Equal));
+        // What is unclear is neither that limit nor another.
+        let is_known = |was: &LimitedBy| *was != LimitedBy::Unclear || expected == LimitedBy::Unclear;
+        let is_met = |was| (was == expected) == (term.comparison == Comparison::Equal);
+        let holds = limited_by.filter(is_known).is_some_and(is_met);
         return Judged { term: term.text.clone(), was: limited_by.map(|was| was.name().to_owned()), holds };
     }
     if let Some(judged) = percentile(term, document) {
@@ -212,8 +215,8 @@ fn missing(requests: &Requests, open_loop: &OpenLoop, bounds: &Bounds) -> Missin
 mod tests {
     use std::time::Duration;
 
+    use onrush_plan::Plan;
     use onrush_plan::metric::ErrorKind;
-    use onrush_plan::{LimitedBy, Plan};
     use onrush_stats::{Cause, Phase};
 
     use super::*;
@@ -431,17 +434,25 @@ mod tests {
     #[test]
     fn a_verdict_is_one_of_a_few_and_no_number() {
         let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(1_000, 1));
-        let document = Document::judged(&plan, &outcome);
-        let judged = |comparison, limited_by| {
+        let mut document = Document::judged(&plan, &outcome);
+        let mut judged = |was, comparison, limited_by| {
+            document.verdict.as_mut().unwrap().limited_by = was;
             let term = term(Metric::Verdict, comparison, Value::LimitedBy(limited_by));
             let judged = judge(&term, &document);
-            (judged.was, judged.holds)
+            (judged.was.unwrap(), judged.holds)
         };
-        let was = Some("connections".to_owned());
-        assert_eq!(judged(Comparison::Equal, LimitedBy::Connections), (was.clone(), true));
-        assert_eq!(judged(Comparison::Unequal, LimitedBy::Connections), (was.clone(), false));
-        assert_eq!(judged(Comparison::Equal, LimitedBy::Target), (was.clone(), false));
-        assert_eq!(judged(Comparison::Unequal, LimitedBy::Target), (was, true));
+        for (was, comparison, limited_by, holds) in [
+            (LimitedBy::Connections, Comparison::Equal, LimitedBy::Connections, true),
+            (LimitedBy::Connections, Comparison::Unequal, LimitedBy::Connections, false),
+            (LimitedBy::Connections, Comparison::Equal, LimitedBy::Target, false),
+            (LimitedBy::Connections, Comparison::Unequal, LimitedBy::Target, true),
+            (LimitedBy::Unclear, Comparison::Equal, LimitedBy::Target, false),
+            (LimitedBy::Unclear, Comparison::Unequal, LimitedBy::Target, false),
+            (LimitedBy::Unclear, Comparison::Equal, LimitedBy::Unclear, true),
+            (LimitedBy::Target, Comparison::Unequal, LimitedBy::Unclear, true),
+        ] {
+            assert_eq!(judged(was, comparison, limited_by), (was.name().to_owned(), holds), "{limited_by:?}");
+        }
     }
 
     #[test]

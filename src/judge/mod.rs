@@ -11,6 +11,7 @@ mod verdict;
 use onrush_plan::Plan;
 use onrush_plan::condition::Condition;
 use onrush_stats::Corrupt;
+use onrush_text::units::counted;
 
 use crate::record::build::shown;
 use crate::record::gate::Gate;
@@ -22,7 +23,7 @@ use notes::{lines, notes};
 use verdict::verdict;
 
 pub use gates::{annotation, objective, on_missing};
-pub use verdict::{QUEUEING, on};
+pub use verdict::{needs_experiment, on, uses_all};
 
 pub use notes::EXPECTS_TLS;
 
@@ -69,7 +70,11 @@ impl Judgement {
         }
         let is_long = outcome.elapsed >= VERDICT_MIN || plan.show.verbose;
         let verdict = self.verdict.iter().filter(|_| is_long).map(|verdict| format!("verdict: {verdict}\n"));
-        lines(&self.notes, plan.show.verbose, colour) + &verdict.collect::<String>()
+        let probe = outcome.probe.iter().filter(|probe| probe.requests > 0).map(|probe| {
+            let requests = counted(probe.requests, "request");
+            format!("experiment: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
+        });
+        lines(&self.notes, plan.show.verbose, colour) + &probe.chain(verdict).collect::<String>()
     }
 
     /// The document of the run with this judgement, and with the gates of the plan in its order; the last one is

@@ -66,7 +66,8 @@ impl Design {
         let answers = Duration::from_secs_f64((RESPONSES / base.rate_per_s.max(1e-3)).min(1e6));
         let slot = settles.max(answers * TICKS / (TICKS - DISCARDED)).max(TICK_MIN * TICKS);
         let opening = OPENING * base.connections.max(other);
-        let warm_up = slot.max(opening);
+        // The first slot discards its beginning as well.
+        let warm_up = (slot * DISCARDED / TICKS).max(opening);
         let needed = warm_up + slot * SLOTS[0];
         let Some(left) = time.checked_sub(warm_up).filter(|_| needed <= time) else {
             return Err(Unaffordable { needed });
@@ -88,11 +89,6 @@ impl Design {
         let (a, b) = (self.connections, self.other);
         [a, b, b, a].into_iter().cycle().take(self.count as usize).collect()
     }
-
-    /// How long it takes.
-    pub fn length(&self) -> Duration {
-        self.warm_up + self.slot() * self.count
-    }
 }
 
 #[cfg(test)]
@@ -106,7 +102,8 @@ mod tests {
         let fast = Base { connections: 16, rate_per_s: 100_000.0, p50: MS / 8, p90: MS / 4 };
         let design = Design::of(&fast, 12, 2_000 * MS).unwrap();
         assert_eq!((design.count, design.slot() >= 48 * MS), (36, true), "{design:?}");
-        assert!(design.length() <= 2_000 * MS && design.length() > 1_900 * MS, "{design:?}");
+        let length = design.warm_up + design.slot() * design.count;
+        assert!(length <= 2_000 * MS && length > 1_900 * MS, "{design:?}");
         assert_eq!(design.slots()[..6], [16, 12, 12, 16, 16, 12]);
         let slow = Base { connections: 16, rate_per_s: 3_200.0, p50: 5 * MS, p90: 5 * MS };
         let design = Design::of(&slow, 12, 2_000 * MS).unwrap();

@@ -7,7 +7,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::record::probe::{Elasticity, Probe};
+use crate::run::{Elasticity, Probe};
 
 /// The share of intervals that may miss the true value, on either side.
 const TAIL: f64 = 0.01;

@@ -9,30 +9,53 @@ mod elasticity;
 use std::time::Duration;
 
 use onrush_plan::levels::Level;
-use onrush_plan::{Levels, Part, Plan, Slots, Stop};
+use onrush_plan::{Levels, Part, Plan, Probing, Slots, Stop};
 
-use crate::record::probe::{Probe, Slot};
-use crate::run::{Ended, Interrupt, Observer, Outcome, nanos};
+use crate::run::{Ended, Interrupt, Observer, Outcome, Probe, Slot, nanos};
 use crate::session;
 
-pub use design::{Base, Design, Unaffordable};
-pub use elasticity::elasticity;
+use design::{Base, Design, Unaffordable};
+use elasticity::elasticity;
 
 /// The share of the connections that must be open on average; with fewer, slots differ in more than is asked for.
 const OPEN: f64 = 0.98;
 /// The largest share of requests that may fail.
 const FAILED: f64 = 0.01;
 
-/// Carries out an experiment with the plan of a run that has just ended. A signal ends it alone.
+/// The experiment after a closed loop; if there is none, how long one would take. A signal ends it alone. `None`: no
+/// experiment would tell anything.
+pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
+    let latency = &outcome.totals.latency;
+    let at = |percent: f64| Duration::from_nanos(latency.percentile(percent));
+    let connections = plan.load.connections;
+    let rate_per_s = outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64();
+    let base = Base { connections, rate_per_s, p50: at(50.0), p90: at(90.0) };
+    let usual = Probing { up: false, time: Duration::ZERO };
+    let probing = plan.show.probing.unwrap_or(usual);
+    let other = probing.other(connections)?;
+    match Design::of(&base, other, probing.time) {
+        Ok(design) => Some(
+            run(plan, &design, interrupt).unwrap_or_else(|failed| Probe { failed: Some(failed), ..Probe::default() }),
+        ),
+        Err(Unaffordable { needed }) => Some(Probe { needed_s: Some(needed.as_secs_f64()), ..Probe::default() }),
+    }
+}
+
+/// Carries out an experiment with the plan of a run that has just ended.
 ///
 /// # Errors
 ///
 /// Why it tells nothing, as the end of a sentence.
-pub fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Result<Probe, String> {
+fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Result<Probe, String> {
     let plan = of(plan, design);
     let ran = session::run(&plan, interrupt, &mut [&mut Ticks(design.tick)]);
     let outcome = ran.map_err(|error| format!("it failed: {error:#}"))?.outcome;
-    result(design, &outcome)
+    let probe = result(design, &outcome)?;
+    let elasticity = elasticity(&probe);
+    if elasticity.is_none() {
+        return Err("there was no response in one of its slots".to_owned());
+    }
+    Ok(Probe { elasticity, ..probe })
 }
 
 /// The plan of an experiment: the same requests, with slots instead of an end.
@@ -90,5 +113,6 @@ fn result(design: &Design, outcome: &Outcome) -> Result<Probe, String> {
         requests: counters.started + counters.carried,
         tick_s: design.tick.as_secs_f64(),
         slots: slots.collect(),
+        ..Probe::default()
     })
 }

@@ -23,7 +23,6 @@ mod named;
 mod note;
 mod open_loop;
 mod plan;
-pub mod probe;
 mod read;
 mod runs;
 mod schedule;

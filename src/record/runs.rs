@@ -26,6 +26,7 @@ pub fn evidence(sum: &Document) -> Result<(Option<Evidence>, Vec<String>), Corru
         network: runs.network(|evidence| evidence.network.as_ref()),
         target: runs.target(),
         machine: Machine { suspended_s: sum.suspended_s, ..runs.machine() },
+        probe: None,
     };
     Ok((Some(evidence), runs.unseen()))
 }
@@ -127,6 +128,12 @@ impl<'a> Runs<'a> {
             connect_errors: sum.errors.connect.saturating_sub(without_port),
             read_errors: sum.errors.read,
             timeouts: sum.errors.timeout,
+            unsuccessful: self.count(|load| load.unsuccessful),
+            hanging: self.count(|load| load.hanging),
+            left: self.each.iter().map(|run| run.evidence.load.left).sum(),
+            usually_left: self.each.iter().map(|run| run.evidence.load.usually_left).sum(),
+            crowded: self.each.iter().filter_map(|run| run.evidence.load.crowded).reduce(f64::max),
+            growth: self.each.iter().filter_map(|run| run.evidence.load.growth).reduce(f64::max),
             silent_s: if is_heard { silent_s(&silences, values) } else { 0.0 },
             quiet_s: quiet_s(&silences),
             silent_at_end_s: self.silent_at_end_s(),

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::due_gaps::{DueGap, due_gaps};
 use super::snapshot::Collector;
 use super::until::StopRule;
-use super::{Choice, Ports, Seen, Shortage, Until, host, nanos};
+use super::{Choice, Ports, Probe, Seen, Shortage, Until, host, nanos};
 
 /// What a run measured, and how it went: plain data.
 #[derive(Clone, Debug)]
@@ -80,6 +80,8 @@ pub struct Outcome {
     pub stuck: Vec<(usize, &'static str)>,
     /// What was seen of the target and the machine; `None`: they were not watched.
     pub seen: Option<Seen>,
+    /// The experiment that followed; `None`: none did.
+    pub probe: Option<Probe>,
     /// The sums of the socket samples; `None`: none were asked for.
     pub sampled: Option<SocketSamples>,
 }
@@ -172,6 +174,7 @@ impl Outcome {
             breakdown: None,
             stuck: Vec::new(),
             seen: None,
+            probe: None,
             sampled: None,
         }
     }

@@ -3,8 +3,8 @@
 use onrush_plan::LimitedBy;
 use onrush_plan::search::Over;
 
-use crate::judge::QUEUEING;
-use crate::record::Verdict;
+use crate::judge::uses_all;
+use crate::record::Document;
 use crate::run::Outcome;
 
 /// What was the limit instead of the target.
@@ -22,22 +22,28 @@ pub enum Limit {
     Cold,
 }
 
+/// Requests queue at the target if the median is this many times the lowest median of any run.
+const QUEUEING: f64 = 2.0;
+
 impl Limit {
-    /// The limit of a run by its verdict; `None`: it was the target, or is unknown. `calm_ns`: the lowest median of any
-    /// run of the search.
-    pub fn of(over: Over, outcome: &Outcome, verdict: Option<&Verdict>, calm_ns: u64) -> Option<Self> {
+    /// The limit of a run by its judged document; `None`: it was the target, or is unknown. `calm_ns`: the lowest
+    /// median of any run of the search.
+    pub fn of(over: Over, outcome: &Outcome, document: &Document, calm_ns: u64) -> Option<Self> {
         if over != Over::Rate && outcome.descriptors.is_some() {
             return Some(Self::OpenFiles);
         }
-        let limited_by = verdict?.limited_by;
+        let limited_by = document.verdict.as_ref()?.limited_by;
         // In a closed loop, the number of connections is what is varied. In a run that is overloaded throughout, all
         // responses take equally long; only other runs show that the target has a queue.
         let is_queue = outcome.totals.latency.percentile(50.0) as f64 >= QUEUEING * calm_ns as f64;
-        let is_limit = match limited_by {
-            LimitedBy::Connections => over == Over::Rate && !is_queue,
-            by => by.is_our_fault(),
-        };
-        is_limit.then_some(Self::Verdict(limited_by))
+        if over == Over::Rate
+            && !is_queue
+            && limited_by == LimitedBy::Unclear
+            && document.evidence.as_ref().is_some_and(uses_all)
+        {
+            return Some(Self::Verdict(LimitedBy::Connections));
+        }
+        limited_by.is_our_fault().then_some(Self::Verdict(limited_by))
     }
 
     /// Whether it is onrush itself, or a limit of its machine (`--strict`).
@@ -78,26 +84,39 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use crate::judge;
-    use crate::record::evidence::Evidence;
+    use crate::record::Verdict;
+    use crate::record::evidence::{Evidence, Load};
     use crate::run::Shortage;
 
     #[test]
     fn a_limit_is_what_the_verdict_says_unless_that_is_the_target() {
         let mut outcome = fixtures::flawless(0, 1);
         outcome.totals.latency.record_many(20_000_000, 100);
-        let verdict = |limited_by| Verdict { limited_by, ..judge::on(&Evidence::default()) };
-        let of = |limited_by, calm_ns| Limit::of(Over::Rate, &outcome, Some(&verdict(limited_by)), calm_ns);
+        let plan = onrush_plan::fixtures::plan(onrush_plan::Dialect::Native, "http://h/", 10, 1, 1);
+        let evidence = |crowded| {
+            let load = Load { crowded, ..Load::default() };
+            Some(Evidence { load, ..Evidence::default() })
+        };
+        let judged = |limited_by, crowded| Document {
+            verdict: Some(Verdict { limited_by, ..judge::on(&Evidence::default()) }),
+            evidence: evidence(crowded),
+            ..Document::of(&plan, &outcome)
+        };
+        let of = |limited_by, calm_ns| Limit::of(Over::Rate, &outcome, &judged(limited_by, None), calm_ns);
         for limited_by in LimitedBy::ALL {
-            let is_limit = limited_by == LimitedBy::Connections || limited_by.is_our_fault();
+            let is_limit = limited_by.is_our_fault();
             assert_eq!(of(limited_by, 20_000_000), is_limit.then_some(Limit::Verdict(limited_by)), "{limited_by:?}");
         }
-        // Responses that take ten times as long as in other runs wait in a queue of the target.
-        assert_eq!(of(LimitedBy::Connections, 2_000_000), None);
+        // With all connections in use, responses that take ten times as long as in other runs wait in a queue.
+        let full = |calm_ns| Limit::of(Over::Rate, &outcome, &judged(LimitedBy::Unclear, Some(1.0)), calm_ns);
+        assert_eq!(full(2_000_000), None);
+        assert_eq!(full(20_000_000), Some(Limit::Verdict(LimitedBy::Connections)));
         assert_eq!(of(LimitedBy::GeneratorCpu, 2_000_000), Some(Limit::Verdict(LimitedBy::GeneratorCpu)));
-        assert_eq!(Limit::of(Over::Rate, &outcome, None, 1), None);
+        assert_eq!(Limit::of(Over::Rate, &outcome, &Document::of(&plan, &outcome), 1), None);
         let are_ours = [LimitedBy::Connections, LimitedBy::Ports].map(|by| Limit::Verdict(by).is_our_fault());
         assert_eq!(are_ours, [false, true]);
+        let document = Document::of(&plan, &outcome);
         outcome.descriptors = Some(Shortage { needed: 2_000, hard: 1_000 });
-        assert_eq!(Limit::of(Over::Connections, &outcome, None, 1), Some(Limit::OpenFiles));
+        assert_eq!(Limit::of(Over::Connections, &outcome, &document, 1), Some(Limit::OpenFiles));
     }
 }

@@ -25,7 +25,7 @@ use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
     EXIT_WRONG, SEARCH_ORDER, Screen, Signals, code_of, foremost, guard, say, screen, with_stack,
 };
-use crate::record::{self, NoteId, Verdict};
+use crate::record::{self, NoteId};
 use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
@@ -503,7 +503,7 @@ impl<'a> Runs<'a> {
         } else if self.is_recovering {
             point.blame(Some(Limit::Recovering));
         } else {
-            point.blame(self.limit(&outcome, judgement.verdict.as_ref()));
+            point.blame(self.limit(&outcome, &document));
         }
         self.keep(document);
         self.pause(&outcome, point.per_s);
@@ -514,11 +514,11 @@ impl<'a> Runs<'a> {
     }
 
     /// What limited a run, if it was not the target.
-    fn limit(&self, outcome: &Outcome, verdict: Option<&Verdict>) -> Option<Limit> {
+    fn limit(&self, outcome: &Outcome, document: &record::Document) -> Option<Limit> {
         // Until a load has held, it is unknown whether the target has a queue.
         let is_known =
             |limit: &Limit| *limit != Limit::Verdict(LimitedBy::Connections) || self.points.iter().any(Point::holds);
-        Limit::of(self.search.over, outcome, verdict, self.calm_ns).filter(is_known)
+        Limit::of(self.search.over, outcome, document, self.calm_ns).filter(is_known)
     }
 
     /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not

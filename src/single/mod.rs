@@ -25,14 +25,16 @@ use crate::files::{self, FileStates, Files};
 use crate::judge;
 use crate::judge::Judgement;
 use crate::live::{Messages, ProgressLine, WaitingLine};
+use crate::probe;
 use crate::program::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
     Signals, code_of, foremost, guard, say, screen, with_stack,
 };
+use crate::record::evidence::Evidence;
 use crate::record::gate::Gate;
 use crate::record::{Document, Verdict};
 use crate::report;
-use crate::run::{self, Breakdown, Ended, Interrupt, Outcome};
+use crate::run::{self, Breakdown, Ended, Interrupt, Outcome, Probe};
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
 use opening::Opening;
@@ -119,21 +121,21 @@ struct Ending<'a> {
 
 impl Ending<'_> {
     /// Files, report, wait, `done()`.
-    fn conclude(&mut self, Ran { outcome, script, .. }: Ran, mut opening: Opening<'_>, files: Files) -> Screen {
+    fn conclude(&mut self, Ran { mut outcome, script, .. }: Ran, mut opening: Opening<'_>, files: Files) -> Screen {
         if let Ended::Refused { address, cause } = outcome.ended {
             self.said.push(format!("onrush: {}", failure::refusal(self.plan, &outcome, address, cause)));
             self.code = EXIT_NOT_STARTED;
             return opening.screen;
         }
-        self.code = exit_code(self.plan, &outcome);
+        let (plan, interrupt) = (self.plan, self.interrupt.clone());
+        self.code = exit_code(plan, &outcome);
+        outcome.probe = self.step(|| Ok(experiment(plan, &outcome, &interrupt))).flatten();
         let judgement = Judgement::of(self.plan, &outcome);
         self.our_fault = judgement.strictly(self.plan).cloned();
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
         }
         let (first_lines, mut screen) = (opening.text(), opening.screen);
-        let plan = self.plan;
-        let interrupt = self.interrupt.clone();
         // The files and the report are functions of it.
         let document = self.step(|| Ok(judgement.document(plan, &outcome)));
         let gates = document.iter().flat_map(|document| &document.gates);
@@ -258,6 +260,13 @@ impl Ending<'_> {
         }
         self.code
     }
+}
+
+/// The experiment that follows a run, if one would tell more.
+fn experiment(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
+    let is_whole = outcome.ended == Ended::Duration && outcome.breakdown.is_none() && outcome.stuck.is_empty();
+    let evidence = Evidence::of(plan, outcome).filter(|_| is_whole)?;
+    judge::needs_experiment(&evidence).then(|| probe::after(plan, outcome, interrupt))?
 }
 
 /// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use onrush_plan::{Addresses, Format, Plan};
+use onrush_text::units::exact;
 
 use crate::live::verbose;
 use crate::program::{Screen, say};
@@ -58,6 +59,13 @@ impl Observer for Opening<'_> {
         if plan.show.notes || run::host::room(plan, shortage).is_some() {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
             failure::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
+        }
+        if let Some(probing) = plan.show.probing.filter(|_| plan.show.notes) {
+            say(&format!(
+                "onrush: after the run, up to {} with other numbers of requests in flight may tell what its limit was \
+                 (--probe off)",
+                exact(probing.time)
+            ));
         }
     }
 

@@ -25,7 +25,7 @@ use onrush_stats::{Phase, Row};
 
 use crate::failure::Failure;
 use crate::figures::silences::silences;
-use crate::judge::verdict::{is_held, note_on};
+use crate::judge::verdict::note_on;
 use crate::record::evidence::Evidence;
 use crate::record::{Finding, Note, NoteId, Verdict, Weight};
 use crate::run::{Breakdown, Ended, Outcome};
@@ -84,11 +84,10 @@ fn failures(plan: &Plan, outcome: &Outcome, is_said: bool) -> Vec<Note> {
 
 /// What the verdict says about more connections.
 fn more_connections(verdict: Option<(&Verdict, &Evidence)>) -> MoreConnections {
-    let Some((Verdict { limited_by, findings, .. }, evidence)) = verdict else { return MoreConnections::Unknown };
+    let Some((Verdict { limited_by, findings, .. }, _)) = verdict else { return MoreConnections::Unknown };
     let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
     match limited_by {
         LimitedBy::Target if !more_help => MoreConnections::Useless,
-        _ if is_held(evidence) => MoreConnections::Useful,
         _ => MoreConnections::Unknown,
     }
 }

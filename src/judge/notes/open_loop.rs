@@ -122,8 +122,6 @@ struct Burst {
 pub enum MoreConnections {
     /// The target was the limit, for a reason that they do not change.
     Useless,
-    /// Slow responses held those that there were.
-    Useful,
     /// Nothing.
     Unknown,
 }
@@ -305,7 +303,7 @@ fn crowded(
     let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {
         _ if heard_share < least_share => Remedy::Silence,
         _ if open_loop.calm == 0 => Remedy::Unknown,
-        _ if mean_ns > SLOWED * calm_ns && more != MoreConnections::Useful => Remedy::Target { calm_ns, mean_ns },
+        _ if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
         _ if more == MoreConnections::Useless => Remedy::Verdict,
         CONNECTIONS_MAX.. => Remedy::Unknown,
         // The stages do reach this number, but not at the right time.

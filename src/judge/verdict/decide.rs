@@ -1,77 +1,59 @@
 //! The rules of the verdict, in the order in which they are tried; the first that applies decides.
 //!
-//! Faults of the generator come first, because they invalidate every other figure. Then come a rate that was reached,
-//! the network and the target. Conclusions from the shape of the latencies alone come last.
-
-use onrush_plan::LimitedBy;
+//! What was observed comes first: the generator, because its faults invalidate every other figure, then what the target
+//! and the way to it did. A rate is judged by counts. Where a closed loop shows nothing of the kind, only the experiment
+//! decides: from the latencies alone it cannot be told whether requests queued.
 
 use super::words::{count, number, percent, seconds, time};
-use crate::record::evidence::{Evidence, Latency, Load, Thread};
-use crate::run::{Listening, Network};
+use crate::record::evidence::{Elasticity, Evidence, Generator, Listening, Load, Network, Probe, Thread};
+use onrush_plan::LimitedBy;
 
 /// A thread or a target counts as busy from this share of the time.
 const BUSY: f64 = 0.9;
+/// A thread of the generator that waited for a processor for this share of the time measured only that ...
+const STARVED: f64 = 0.2;
+/// ... and one that is less busy than this leaves requests no time to queue in it.
+const UNDOUBTED: f64 = 0.75;
 /// A generator that was stalled for this share of the run has measured only itself.
 const STOPPED: f64 = 0.05;
 /// Missing connections matter from this share of those asked for.
 const MISSING: f64 = 0.05;
-/// A rate was reached if this share of the due requests was sent …
-const SENT: f64 = 0.99;
-/// … and answered …
-const ANSWERED: f64 = 0.99;
-/// … not so late that a backlog lasted for this share of the run …
-const BACKLOG: f64 = 0.1;
-/// … or if the responses that are missing are at most this many times the requests usually in flight.
-const ON_THE_WAY: f64 = 1.2;
+/// Due requests had to wait for a connection if all were in use for this share of the time.
+const CROWDED: f64 = 0.05;
+/// Connections that had no request in flight for this share of the time were the limit.
+const UNUSED: f64 = 0.5;
+/// A rate was kept up with if fewer than this share of the responses were other than 2xx and 3xx ...
+const FAILED: f64 = 0.01;
+/// ... and the target was silent for less than this share of the run.
+const OUTAGE: f64 = 0.01;
 /// Losses matter from this share of the segments.
 const LOST: f64 = 0.01;
-/// Fewer losses matter if waiting for retransmissions may account for this share of the mean latency …
+/// Fewer losses matter if waiting for retransmissions may account for this share of the mean latency ...
 const WAITED: f64 = 0.25;
-/// … and they are at least this share of the segments.
+/// ... and they are at least this share of the segments.
 const LOST_MIN: f64 = 0.001;
 /// The shortest time Linux waits before it retransmits a segment, in microseconds (`TCP_RTO_MIN`).
 const RETRANSMISSION_US: f64 = 200_000.0;
-/// The network matters if a round trip takes this share of the median latency …
-const ROUND_TRIP: f64 = 0.5;
-/// … and at least this long, in microseconds.
-const ROUND_TRIP_MIN_US: f64 = 1_000.0;
-/// Segments queue on the way if a round trip takes this many times as long as the shortest.
+/// Segments queue on the way if a round trip takes this many times as long as the shortest ...
 const QUEUED: f64 = 3.0;
-/// A connection counts as sending all the time if it had data in flight for this share of it.
-const BULK: f64 = 0.8;
-/// A generator that is less busy than this acknowledges at once, with its next request …
-const PROMPT: f64 = 0.5;
-/// … if open connections had no request in flight for at most this share of the time. Acknowledgements that wait for
-/// a request account for at most a third of what [`ROUND_TRIP`] asks for.
-const PAUSED: f64 = 0.1;
-/// Delayed acknowledgements are the limit if this share of the latencies is about 40 ms …
+/// ... and this share of the median latency.
+const ROUND_TRIP: f64 = 0.5;
+/// Delayed acknowledgements are the limit if this share of the latencies is about 40 ms ...
 const DELAYED: f64 = 0.25;
-/// … and only part of a response had arrived in this share of the readings.
+/// ... and only part of a response had arrived in this share of the readings.
 const HALF_ANSWERED: f64 = 0.3;
-/// A target has died if it sent no response for this share of the run, at its end …
+/// A target has died if it sent no response for this share of the run, at its end ...
 const SILENT: f64 = 0.1;
-/// … and for at least this long, in seconds.
+/// ... and for at least this long, in seconds.
 const SILENT_MIN_S: f64 = 0.2;
-/// Slow responses hold the connections if they account for this share of the sum of all latencies.
-const HELD: f64 = 0.5;
 /// A target that falls silent for this share of the run limits it.
 const QUIET: f64 = 0.25;
-/// Requests queue at the target if the median is this many times the latency without a queue: the 1st percentile, or
-/// the median under a lower load.
-pub const QUEUEING: f64 = 2.0;
-/// Requests do not queue if it is less than this many times the 1st percentile.
-const UNQUEUED: f64 = 1.5;
-/// A queue explains a ratio of at most this many times the requests in flight.
-const QUEUE_MAX: f64 = 1.2;
-/// None of them does if the mean, without the slow ones, is less than this many times the 1st percentile.
-const EVEN: f64 = 1.25;
-/// Requests do not queue in a generator that is less busy than this.
-const IDLE: f64 = 0.75;
-/// Failures disturb a run from this share of the responses.
-const FAILED: f64 = 0.01;
-/// More than one request is in flight if their mean is at least this.
-const SEVERAL: f64 = 1.05;
-/// The fewest responses whose latencies have a shape.
+/// Requests that hang limit a run from this share of those in flight.
+const HANGING: f64 = 0.05;
+/// The rate follows the requests in flight from this elasticity on; below the other, it does not.
+const FOLLOWS: f64 = 0.7;
+const STAYS: f64 = 0.3;
+/// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
 /// The conclusion of a rule.
@@ -82,28 +64,34 @@ pub(super) struct Ruling {
     pub advice: Option<String>,
 }
 
-/// The rules, in order.
-const RULES: [fn(&Evidence) -> Option<Ruling>; 15] = [
+/// The rules on what was observed, in order.
+const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 13] = [
     ports,
     stopped,
     script,
     generator_cpu,
-    schedule,
-    network,
-    delayed_ack,
-    listen_queue,
     died,
-    too_few,
-    target_cpu,
-    slow_responses,
     silent,
-    queueing,
-    connections,
+    hanging,
+    listen_queue,
+    schedule,
+    losses,
+    delayed_ack,
+    unused,
+    too_few,
 ];
 
 /// Decides what limited the run.
 pub(super) fn decide(evidence: &Evidence) -> Ruling {
-    RULES.iter().find_map(|rule| rule(evidence)).unwrap_or_else(|| unclear(evidence))
+    let observed = OBSERVED.iter().find_map(|rule| rule(evidence));
+    let ruling =
+        observed.or_else(|| overload(evidence)).or_else(|| experiment(evidence)).or_else(|| target_cpu(evidence));
+    ruling.unwrap_or_else(|| unclear(evidence))
+}
+
+/// Whether an experiment would tell more: nothing that was observed decides about this closed loop.
+pub fn needs_experiment(evidence: &Evidence) -> bool {
+    evidence.load.asked_per_s.is_none() && OBSERVED.iter().all(|rule| rule(evidence).is_none())
 }
 
 fn ruling(limited_by: LimitedBy, reason: String, advice: &str) -> Option<Ruling> {
@@ -142,29 +130,42 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
+    let is_starved = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= STARVED);
     let reason = busy_threads(
         evidence,
-        |thread| thread.busy >= BUSY,
+        |thread| thread.busy >= BUSY || is_starved(thread),
         |thread| {
             let queued = thread.queued.filter(|queued| *queued >= MISSING);
             let waiting =
                 queued.map_or(String::new(), |queued| format!(", {} waiting for a processor", percent(queued)));
             format!("{} busy{waiting}", percent(thread.busy))
         },
-    )?;
-    let threads = evidence.generator.threads.len() as f64;
-    let starved =
-        evidence.generator.threads.iter().filter_map(|thread| thread.queued).sum::<f64>() / threads >= MISSING;
-    let advice = if starved {
+    );
+    let Generator { threads, cpus, .. } = &evidence.generator;
+    let Some(reason) = reason else { return taken(evidence) };
+    let queued: f64 = threads.iter().filter_map(|thread| thread.queued).sum();
+    let advice = if queued / threads.len() as f64 >= MISSING {
         "give it a processor of its own, or use another machine"
-    } else if evidence.generator.cpus.is_none() {
-        "use more machines, or more threads (-t) where one has processors left"
-    } else if evidence.generator.cpus.is_some_and(|cpus| evidence.generator.threads.len() < cpus) {
-        "use more threads (-t), or another machine"
     } else {
-        "use more machines: every processor of this one is in use"
+        match cpus {
+            None => "use more machines, or more threads (-t) where one has processors left",
+            Some(cpus) if threads.len() < *cpus => "use more threads (-t), or another machine",
+            Some(_) => "use more machines: every processor of this one is in use",
+        }
     };
     ruling(LimitedBy::GeneratorCpu, reason, advice)
+}
+
+/// Processors that were taken from the generator: by the limit of its control group, or by the hypervisor.
+fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling> {
+    let could_be_s = load.elapsed_s * generator.threads.len().max(1) as f64;
+    let throttled = generator.throttled_s.unwrap_or(0.0) / could_be_s.max(f64::MIN_POSITIVE);
+    let (share, who, advice) = match machine.stolen {
+        _ if throttled >= STARVED => (throttled, "the limit of its control group", "raise cpu.max"),
+        Some(stolen) if stolen >= STARVED => (stolen, "the hypervisor", "use a machine with processors of its own"),
+        _ => return None,
+    };
+    ruling(LimitedBy::GeneratorCpu, format!("{who} took {} of its processors' time", percent(share)), advice)
 }
 
 /// Describes the threads that match, if any; the figures are those of the first.
@@ -185,66 +186,81 @@ fn busy_threads(
     })
 }
 
-fn schedule(Evidence { load, latency, .. }: &Evidence) -> Option<Ruling> {
+/// A rate that was kept up with: at the end no more requests are left than usually are, the latency does not grow, and
+/// the responses are what was asked for.
+fn schedule(evidence: &Evidence) -> Option<Ruling> {
+    let load = &evidence.load;
     let asked_per_s = load.asked_per_s?;
-    let is_backlog = load.lateness_p99_us.is_some_and(|late_us| late_us >= BACKLOG * load.elapsed_s * 1e6);
-    (is_sent(load) && !is_backlog).then_some(())?;
-    // Missing responses may be in flight at the end, but not more of them than at any other time.
-    let missing = (asked_per_s - load.rate_per_s) * load.elapsed_s;
-    let on_the_way = latency.as_ref().map_or(0.0, |latency| ON_THE_WAY * asked_per_s * latency.p50_us / 1e6);
-    (load.rate_per_s >= ANSWERED * asked_per_s || missing <= on_the_way).then_some(())?;
-    let reason = format!("the target kept up with {} requests/s", number(asked_per_s));
-    ruling(LimitedBy::Schedule, reason, "")
+    let is_kept = load.left? <= load.usually_left? && load.growth.is_none() && load.sent.is_none_or(|sent| sent > 0.0);
+    (is_kept && load.completed > 0 && !is_refused(load) && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
+    ruling(LimitedBy::Schedule, format!("the target kept up with {} requests/s", number(asked_per_s)), "")
 }
 
-fn network(evidence: &Evidence) -> Option<Ruling> {
-    let Evidence { latency, network, target, .. } = evidence;
-    let latency = latency.as_ref()?;
-    let theirs = target.as_ref().and_then(|target| target.network.as_ref());
-    let ends = || network.iter().chain(theirs);
+/// Whether too many responses are other than 2xx and 3xx.
+fn is_refused(load: &Load) -> bool {
+    load.unsuccessful as f64 >= FAILED * load.completed as f64 && load.unsuccessful > 0
+}
+
+/// A rate that was not kept up with.
+fn overload(evidence: &Evidence) -> Option<Ruling> {
+    let load = &evidence.load;
+    let asked = format!("asked {} requests/s, reached {}", number(load.asked_per_s?), number(load.rate_per_s));
+    if load.quiet_s >= OUTAGE * load.elapsed_s {
+        let reason = format!("{asked}: it sent no response for {} in all", seconds(load.quiet_s));
+        return ruling(LimitedBy::Target, reason, "find out what stops it");
+    }
+    if is_refused(load) {
+        let share = percent(load.unsuccessful as f64 / load.completed as f64);
+        let reason = format!("sent and answered, but {share} of the responses were neither 2xx nor 3xx");
+        return ruling(LimitedBy::Target, reason, "find out why it refuses them");
+    }
+    if fails(load) {
+        return ruling(LimitedBy::Target, format!("{asked}: {}", failures(load)?), "find out why");
+    }
+    let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
+    let left = load.left.filter(|&left| left > load.usually_left.unwrap_or(0));
+    let left = left.map(|left| format!("{} left at the end", count(left, "request")));
+    let why = growth.or(left)?;
+    // Whether more connections would have helped cannot be told from counts.
+    if uses_all(evidence) {
+        let advice = format!(
+            "run it again with --max-inflight {}: if it reaches no more, the target is the limit",
+            2 * load.connections
+        );
+        let reason = format!("{asked}, {why}, with all {} in use", count(load.connections, "connection"));
+        return ruling(LimitedBy::Unclear, reason, &advice);
+    }
+    ruling(LimitedBy::Target, format!("{asked}, {why}"), "")
+}
+
+/// Whether due requests had to wait for a connection.
+pub fn uses_all(Evidence { load, .. }: &Evidence) -> bool {
+    load.crowded.is_some_and(|crowded| crowded >= CROWDED)
+}
+
+fn losses(evidence: &Evidence) -> Option<Ruling> {
+    let mean_us = evidence.latency.as_ref()?.mean_us;
+    let ends = || ends(evidence);
     let lost = ends().map(|end| end.retransmitted.max(end.out_of_order.unwrap_or(0.0))).fold(0.0, f64::max);
     let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
-    // A full accept queue causes retransmissions, too.
-    let is_lost = lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * latency.mean_us);
-    if is_lost && listen_queue(evidence).is_none() {
-        let reason = format!("{} of the segments were lost or out of order", percent(lost));
-        return ruling(
-            LimitedBy::Network,
-            reason,
-            "check the links between the two machines (ip -s link, tc -s qdisc)",
-        );
-    }
-    let shortest = ends().filter_map(|end| end.rtt_min_us).reduce(f64::min);
-    if let Some(shortest_us) = shortest.filter(|us| *us >= ROUND_TRIP_MIN_US && *us >= ROUND_TRIP * latency.p50_us) {
-        let median = time(latency.p50_us);
-        let reason =
-            format!("the shortest round trip took {} while the median latency was {median}", time(shortest_us));
-        return ruling(LimitedBy::Network, reason, "use more connections (-c), or a generator closer to the target");
-    }
-    let is_explained = [delayed_ack, listen_queue].iter().any(|rule| rule(evidence).is_some());
-    theirs.filter(|_| !is_explained).and_then(|theirs| queued_on_the_way(evidence, latency, theirs))
+    (lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * mean_us)).then_some(())?;
+    let reason = format!("{} of the segments were lost or out of order", percent(lost));
+    ruling(LimitedBy::Network, reason, "check the links between the two machines (ip -s link, tc -s qdisc)")
 }
 
-/// Detects response segments that queue on their way to the generator. Its own round trips cannot show them, because
-/// the target may delay its acknowledgements until it responds. The target's can: a generator that is not busy
-/// acknowledges at once, with its next request. On a connection that pauses, or waits until a request is due, the
-/// acknowledgement may be delayed by up to 40 ms.
-fn queued_on_the_way(evidence: &Evidence, latency: &Latency, theirs: &Network) -> Option<Ruling> {
-    let shortest_us = theirs.rtt_min_us?;
-    let is_queued = theirs.rtt_us >= ROUND_TRIP_MIN_US && theirs.rtt_us >= QUEUED * shortest_us;
-    // A large response takes several round trips, with data in flight all the time.
-    let least = if theirs.busy.is_some_and(|busy| busy >= BULK) { ROUND_TRIP / 2.0 } else { ROUND_TRIP };
-    let is_of_latency = (least..=1.0 / ROUND_TRIP).contains(&(theirs.rtt_us / latency.p50_us));
-    let is_prompt = evidence.generator.threads.iter().all(|thread| thread.busy < PROMPT)
-        && evidence.load.idle.is_none_or(|idle| idle <= PAUSED);
-    (is_queued && is_of_latency && is_prompt).then_some(())?;
+/// Both ends of the connections, as far as they could be seen.
+fn ends(evidence: &Evidence) -> impl Iterator<Item = &Network> {
+    evidence.network.iter().chain(evidence.target.as_ref().and_then(|target| target.network.as_ref()))
+}
+
+/// Connections that had nothing in flight for half of the time: they paused, or waited for their end.
+fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let idle = load.idle.filter(|idle| load.asked_per_s.is_none() && *idle >= UNUSED)?;
     let reason = format!(
-        "round trips took {} on average and {} at best, while the median latency was {}: segments queued on the way",
-        time(theirs.rtt_us),
-        time(shortest_us),
-        time(latency.p50_us)
+        "open connections had no request in flight for {} of the time: they paused, or waited to be closed",
+        percent(idle)
     );
-    ruling(LimitedBy::Network, reason, "check the bandwidth of the links between the two machines")
+    ruling(LimitedBy::Connections, reason, "use more connections (-c), or shorter pauses")
 }
 
 fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
@@ -328,35 +344,7 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, reason + &meanwhile(evidence), "")
 }
 
-/// Detects slow responses that hold the connections most of the time, while the others are fast.
-fn slow_responses(evidence: &Evidence) -> Option<Ruling> {
-    let Evidence { load, latency, .. } = evidence;
-    let &Latency { mean_us, p50_us, calm_us, slow, slow_time, .. } = latency.as_ref()?;
-    let slows_down = calm_us.is_some_and(|calm_us| mean_us >= QUEUEING * calm_us);
-    (is_held(evidence) && !slows_down && queues_elsewhere(evidence) && !is_sent_in_time(evidence)).then_some(())?;
-    let reason = format!(
-        "{} of the responses took ten times the median of {} or longer; they account for {} of all response times{}",
-        percent(slow as f64 / load.completed as f64),
-        time(p50_us),
-        percent(slow_time),
-        meanwhile(evidence)
-    );
-    let advice = format!("find out why these are slow, or use more connections ({})", option_of(load));
-    ruling(LimitedBy::Connections, reason, &advice)
-}
-
-/// Whether slow responses hold the connections most of the time, although no queue makes them slow and the target does
-/// not fall silent as a whole.
-pub fn is_held(Evidence { load, latency, .. }: &Evidence) -> bool {
-    latency.as_ref().is_some_and(|&Latency { p50_us, slow_mean_us, slow_time, .. }| {
-        // A queue has as many requests at most as there are connections.
-        let is_queue = slow_mean_us <= QUEUE_MAX * load.connections as f64 * p50_us;
-        let is_silent = load.quiet_s >= load.elapsed_s * slow_time / 2.0;
-        slow_time >= HELD && !is_queue && !is_silent
-    })
-}
-
-/// Detects a target that falls silent as a whole for a good part of the run.
+/// A target that falls silent as a whole for a good part of the run.
 fn silent(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     (load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0).then_some(())?;
@@ -369,92 +357,119 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, reason, "find out what stops it")
 }
 
-/// Whether requests that wait do so elsewhere: if onrush itself is busy, they may have queued in it.
-fn queues_elsewhere(Evidence { generator, load, .. }: &Evidence) -> bool {
-    load.in_flight >= SEVERAL && generator.threads.iter().all(|thread| thread.busy < IDLE)
-}
-
-fn queueing(evidence: &Evidence) -> Option<Ruling> {
-    let Evidence { load, latency, target, .. } = evidence;
-    let &Latency { p1_us, p50_us, min_us, calm_us, mean_us, .. } = latency.as_ref()?;
-    queues_elsewhere(evidence).then_some(())?;
-    // A queue multiplies latency by at most the requests in flight; slower ones are another kind of request.
-    let by_queue = |times: f64, least: f64| times >= least && times <= QUEUE_MAX * load.in_flight;
-    let place =
-        if target.is_some() { "at the target" } else { "at the target, or in the network (not visible from here)" };
-    let in_flight = number(load.in_flight);
-    let figures = if let Some(calm_us) = calm_us.filter(|calm_us| mean_us >= QUEUEING * calm_us) {
-        let [mean, calm] = [mean_us, calm_us].map(time);
-        format!("responses took {mean} on average with {in_flight} in flight, against {calm} with few")
-    } else if p1_us > 0.0 && by_queue(p50_us / p1_us, QUEUEING) {
-        let times = number(p50_us / p1_us);
-        format!("with {in_flight} in flight, the median of {} was {times} times the 1st percentile", time(p50_us))
-    } else if min_us > 0.0 && by_queue(p50_us / min_us, QUEUEING.max(load.in_flight / 3.0)) {
-        let times = number(p50_us / min_us);
-        format!("with {in_flight} in flight, the median of {} was {times} times the shortest latency", time(p50_us))
-    } else {
-        return None;
-    };
-    let reason = format!("requests queued {place}: {figures}{}", meanwhile(evidence));
-    ruling(LimitedBy::Target, reason, "")
-}
-
-fn connections(evidence: &Evidence) -> Option<Ruling> {
-    let Evidence { load, latency, .. } = evidence;
-    let &Latency { mean_us, p1_us, p50_us, min_us, slow, slow_time, .. } = latency.as_ref()?;
-    // If the first ones took less time, all the others may have queued; if the mean is longer, some have.
-    let others_us = mean_us * (1.0 - slow_time) / (1.0 - slow as f64 / load.completed.max(slow + 1) as f64);
-    let is_even = p50_us < QUEUEING * min_us && others_us < EVEN * p1_us;
-    let is_alike = p50_us < UNQUEUED * p1_us && (load.in_flight < SEVERAL || is_even);
-    ((is_alike || p50_us == 0.0) && !fails(load) && !is_sent_in_time(evidence)).then_some(())?;
-    let there = count(load.connections, "connection");
-    let there =
-        if misses(load) { format!("{} of {there}", number(load.connections as f64 - load.missing)) } else { there };
+/// Requests that get no response while others do.
+fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    (load.hanging as f64 >= HANGING * load.in_flight && load.hanging > 0).then_some(())?;
     let reason = format!(
-        "with {there}, the median of {} is close to the 1st percentile of {}, so nothing queued at the target{}",
-        time(p50_us),
-        time(p1_us),
-        meanwhile(evidence)
+        "{} had no response by the end, after at least a second and three times the slowest response",
+        count(load.hanging, "request")
     );
-    ruling(LimitedBy::Connections, reason, &format!("use more connections ({})", option_of(load)))
+    ruling(LimitedBy::Target, reason, "find out why it does not respond to them")
 }
 
-fn unclear(evidence: &Evidence) -> Ruling {
-    let Evidence { load, latency, .. } = evidence;
-    let failures = failures(load).filter(|_| fails(load));
-    let advice = if failures.is_some() {
-        Some("find out why first".to_owned())
-    } else if is_sent(load) {
-        // More connections would send no more requests.
-        None
-    } else {
-        Some(format!(
-            "run it again on {} ({}): if it gets no more than about {} responses/s, and onrush's threads still have time to \
-             spare, the target is the limit",
-            count(2 * load.connections, "connection"),
-            option_of(load),
-            number(load.rate_per_s)
-        ))
-    };
-    let reason = match latency {
-        _ if failures.is_some() => failures.unwrap_or_default(),
-        _ if is_sent(load) => {
-            let missing = (load.asked_per_s.unwrap_or_default() - load.rate_per_s) * load.elapsed_s;
-            let missing = count(missing.round() as u64, "response");
-            format!("the whole rate was sent, but {missing} had not arrived at the end{}", meanwhile(evidence))
+/// What the experiment after the run tells.
+fn experiment(evidence: &Evidence) -> Option<Ruling> {
+    let probe = evidence.probe.as_ref()?;
+    let (first, other) = probe.in_flight()?;
+    let Elasticity { low, high, .. } = probe.elasticity?;
+    let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
+    let rates =
+        format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));
+    let busiest = busiest(evidence);
+    if busiest >= UNDOUBTED {
+        let reason =
+            format!("onrush's busiest thread was {} busy, so requests may have queued in it", percent(busiest));
+        return Some(unclear_with(reason, Some("use more threads (-t), or another machine".to_owned())));
+    }
+    if low > FOLLOWS {
+        let (reason, advice) = if other > first {
+            (format!("more of them brought more: {rates}"), format!("-c {other}: about {}/s", number(other_per_s)))
+        } else {
+            (format!("fewer brought less in proportion: {rates}"), String::new())
+        };
+        return ruling(LimitedBy::Connections, reason, &advice);
+    }
+    if high < STAYS {
+        if let Some(queued) = queued_on_the_way(evidence) {
+            return Some(queued);
         }
-        Some(latency) if latency.p1_us > 0.0 => format!(
-            "cannot tell whether requests queued: with {} in flight, the shortest latency was {}, the 1st percentile {}, \
-             the median {} and the mean {}{}",
-            number(load.in_flight),
-            time(latency.min_us),
-            time(latency.p1_us),
-            time(latency.p50_us),
-            time(latency.mean_us),
-            meanwhile(evidence)
-        ),
-        _ => "the latencies show no pattern".to_owned(),
+        let target = target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
+        let reason = format!("it answers as many with other numbers in flight: {rates}{target}");
+        return ruling(LimitedBy::Target, reason, "");
+    }
+    if low > STAYS && high < FOLLOWS {
+        let more = if other > first { format!("-c {other}: about {}/s", number(other_per_s)) } else { String::new() };
+        return ruling(
+            LimitedBy::Knee,
+            format!("the rate follows the requests in flight, but not in proportion: {rates}"),
+            &more,
+        );
+    }
+    None
+}
+
+/// Segments that queued on the way, as round trips show it.
+fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
+    let median_us = evidence.latency.as_ref()?.p50_us;
+    let is_queued = |end: &&Network| {
+        let is_long = |shortest_us: f64| end.rtt_us >= QUEUED * shortest_us;
+        end.rtt_min_us.is_some_and(is_long) && end.rtt_us >= ROUND_TRIP * median_us
     };
+    // Those of the generator's end include the time that the target takes, if it acknowledges with its response.
+    let end = evidence.target.as_ref()?.network.as_ref().filter(is_queued)?;
+    let reason = format!(
+        "round trips took {} on average and {} at best, while the median latency was {}: segments queued on the way",
+        time(end.rtt_us),
+        time(end.rtt_min_us?),
+        time(median_us)
+    );
+    ruling(LimitedBy::Network, reason, "check the bandwidth of the links between the two machines")
+}
+
+/// Nothing decides; with what would tell.
+fn unclear(evidence: &Evidence) -> Ruling {
+    let Evidence { load, probe, .. } = evidence;
+    if let Some(failures) = failures(load).filter(|_| fails(load)) {
+        return unclear_with(failures, Some("find out why first".to_owned()));
+    }
+    if load.asked_per_s.is_some() {
+        return unclear_with(
+            "what was due and what has ended do not tell whether the rate was kept up with".to_owned(),
+            None,
+        );
+    }
+    let probe = probe.clone().unwrap_or_default();
+    let would = |time_s: f64| Some(format!("--probe {}s would tell", time_s.ceil().max(1.0)));
+    let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
+        (Probe { failed: Some(failed), .. }, ..) => {
+            (format!("the experiment after the run tells nothing: {failed}"), None)
+        }
+        (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
+            let longer_s = probe.duration_s * PRECISER;
+            let share = |elasticity: f64| percent(elasticity.clamp(0.0, 1.0));
+            let reason = format!(
+                "in the experiment with {first} and {other} in flight, the rate followed them by {} to {}, which is not \
+                 precise enough",
+                share(low),
+                share(high)
+            );
+            (reason, would(longer_s).filter(|_| other < first))
+        }
+        _ if load.connections <= 1 => {
+            (SHOWN.to_owned(), Some("--probe up would tell, with a second request in flight".to_owned()))
+        }
+        _ => (SHOWN.to_owned(), probe.needed_s.and_then(would)),
+    };
+    unclear_with(reason + &meanwhile(evidence), advice)
+}
+
+/// Why a closed loop is unclear if no experiment was made.
+const SHOWN: &str = "nothing that was observed tells whether the target or the number of connections was the limit";
+
+/// How many times as long an experiment should be if one was not precise enough.
+const PRECISER: f64 = 4.0;
+
+fn unclear_with(reason: String, advice: Option<String>) -> Ruling {
     Ruling { limited_by: LimitedBy::Unclear, reason, advice }
 }
 
@@ -464,26 +479,15 @@ fn fails(load: &Load) -> bool {
         && load.connect_errors + load.read_errors + load.timeouts > 0
 }
 
-/// Whether the whole rate was sent.
-fn is_sent(load: &Load) -> bool {
-    load.sent.is_some_and(|sent| sent >= SENT)
-}
-
-/// Whether the whole rate was sent, and mostly in time: more connections would send no more.
-fn is_sent_in_time(Evidence { load, latency, .. }: &Evidence) -> bool {
-    let usual_us = latency.as_ref().map_or(0.0, |latency| latency.p50_us);
-    is_sent(load) && load.lateness_p99_us.is_none_or(|late_us| late_us < usual_us / 2.0)
-}
-
-/// The option that allows more connections.
-fn option_of(load: &Load) -> &'static str {
-    if load.asked_per_s.is_some() { "--max-inflight" } else { "-c" }
-}
-
 /// How busy the generator was meanwhile.
 fn meanwhile(Evidence { generator, .. }: &Evidence) -> String {
     let busiest = generator.threads.iter().map(|thread| thread.busy).reduce(f64::max);
     busiest.map_or(String::new(), |busy| format!("; onrush's busiest thread was {} busy", percent(busy)))
+}
+
+/// How busy its busiest thread was.
+fn busiest(Evidence { generator, .. }: &Evidence) -> f64 {
+    generator.threads.iter().map(|thread| thread.busy).fold(0.0, f64::max)
 }
 
 /// Whether connections that were asked for were missing.

@@ -9,7 +9,7 @@ mod words;
 use crate::record::evidence::Evidence;
 use crate::record::{Document, Verdict};
 
-pub use decide::{QUEUEING, is_held};
+pub use decide::{needs_experiment, uses_all};
 pub use find::note_on;
 
 /// What limited a run, or several together; `None` if there is no evidence.

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use onrush_plan::{Io, Plan};
-use onrush_stats::{Cause, Distribution, Gap, Timeline};
+use onrush_stats::{Cause, Distribution, Gap, RowFigures, Timeline, Totals};
 use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{Evidence, Generator, Latency, Load, Machine, Network, SLOW, Silence, Target, Thirds, Thread};
 use crate::figures::rate::{counted, rate};
 use crate::figures::silences::{heard_ns, least_ns};
+use crate::figures::slope::slope;
 use crate::run::{Ended, Outcome, nanos};
 
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
@@ -44,6 +45,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
         // A program's name can contain anything.
         target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
         machine: Machine { suspended_s: outcome.suspended.as_secs_f64(), ..seen.machine },
+        probe: outcome.probe.clone(),
     }
 }
 
@@ -132,6 +134,22 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         connect_errors: errors.connect.saturating_sub(without_port),
         read_errors: errors.read,
         timeouts: errors.timeout,
+        unsuccessful: outcome
+            .totals
+            .statuses
+            .iter()
+            .filter(|(status, _)| !(200..400).contains(status))
+            .map(|(_, count)| count)
+            .sum(),
+        hanging: hanging(outcome),
+        left: open_loop.map(|it| {
+            let ended = counters.completed + counters.failed + counters.abandoned + it.dropped;
+            (it.due + it.carried + counters.carried).saturating_sub(ended)
+        }),
+        usually_left: open_loop.map(|_| usually_left(outcome)),
+        crowded: open_loop
+            .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / f64::from(plan.load.threads)).min(1.0))),
+        growth: open_loop.and_then(|_| growth(&outcome.timeline)),
         silent_s: if open_loop.is_none() && counters.completed > 0 {
             silent_s(&silences, &outcome.totals.latency)
         } else {
@@ -160,6 +178,62 @@ pub fn silence(gap: Gap, heard_ns: u64) -> Silence {
 /// The length, in nanoseconds, from which a silence is no ordinary latency.
 pub fn ordinary_ns(latency: &Distribution<u64>) -> u64 {
     latency.percentile(50.0).saturating_mul(SLOW)
+}
+
+/// A request in flight hangs from this age in nanoseconds on ...
+const HANGING_NS: u64 = 1_000_000_000;
+/// ... if that is also this many times the slowest response.
+const HANGING_TIMES: u64 = 3;
+
+/// The requests in flight at the end that hang.
+fn hanging(outcome: &Outcome) -> u64 {
+    let Totals { latency, censored, counters, .. } = &outcome.totals;
+    let least_ns = HANGING_NS.max(latency.max().unwrap_or(0).saturating_mul(HANGING_TIMES));
+    let ages = censored.iter().flat_map(|censored| censored.values());
+    let older: u64 = ages.filter(|&(age_ns, _)| age_ns >= least_ns).map(|(_, count)| count).sum();
+    older.saturating_sub(counters.abandoned).min(counters.open_at_end)
+}
+
+/// The 99th percentile of the requests in flight at the ends of rows.
+fn usually_left(outcome: &Outcome) -> u64 {
+    let mut left = outcome.totals.counters.carried;
+    let mut at_ends: Vec<u64> = outcome
+        .timeline
+        .rows
+        .iter()
+        .map(|row| {
+            left = (left + row.started).saturating_sub(row.completed + row.errors.read + row.errors.write);
+            left
+        })
+        .collect();
+    at_ends.sort_unstable();
+    let index = (at_ends.len() * 99).div_ceil(100).saturating_sub(1);
+    at_ends.get(index).copied().unwrap_or(0)
+}
+
+/// The latency grows from this many standard errors of its slope on (in five windows: rarely by chance in a queue that
+/// comes and goes) ...
+const STEEP: f64 = 5.0;
+/// ... and from this many seconds a second.
+const GROWTH_MIN: f64 = 0.003;
+/// The windows in which it is averaged.
+const WINDOWS: usize = 5;
+
+/// How fast the latency since requests were due grows, in seconds a second; `None`: it does not, or the run is too short
+/// to tell.
+fn growth(timeline: &Timeline) -> Option<f64> {
+    let per_window = timeline.rows.len() / WINDOWS;
+    let window = |rows: &[RowFigures]| {
+        let sum_ns: u128 = rows.iter().map(|row| row.scheduled.sum_ns).sum();
+        let count: u64 = rows.iter().map(|row| row.scheduled.count()).sum();
+        (count > 0).then(|| sum_ns as f64 / count as f64 / 1e9)
+    };
+    let windows: Option<Vec<f64>> = timeline.rows.chunks_exact(per_window.max(1)).take(WINDOWS).map(window).collect();
+    let windows = windows.filter(|windows| per_window > 0 && windows.len() == WINDOWS)?;
+    let step_s = per_window as f64 * timeline.length_ns as f64 / 1e9;
+    let points: Vec<(f64, f64)> = (0..).map(|index: i32| f64::from(index) * step_s).zip(windows).collect();
+    let (slope, error) = slope(&points)?;
+    (slope >= GROWTH_MIN && slope > STEEP * error).then(|| figure(slope))
 }
 
 /// The total length of silences.

@@ -6,6 +6,7 @@ pub(crate) mod measured;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::run::{Elasticity, Probe, Slot};
 pub use crate::run::{Listening, Machine, Network, Target};
 
 /// A response is slow if it took this many times the median.
@@ -34,6 +35,9 @@ pub struct Evidence {
     pub target: Option<Target>,
     /// The machine of the generator.
     pub machine: Machine,
+    /// The experiment after the run; left out where none was needed, and in sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
 }
 
 /// The generator: its threads, and what held them up.
@@ -104,6 +108,27 @@ pub struct Load {
     pub connect_errors: u64,
     /// Requests whose connection failed before the response was complete.
     pub read_errors: u64,
+    /// Responses with a status other than 2xx and 3xx; left out by older versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsuccessful: u64,
+    /// Requests in flight at the end that had been for at least a second and three times the slowest response.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hanging: u64,
+    /// With a rate: requests that were due and had not ended when the run did; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<u64>,
+    /// With a rate: the 99th percentile of the requests in flight at the ends of the rows of the timeline; left out by
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usually_left: Option<u64>,
+    /// With a rate: the share of the time in which requests were due while all connections were in use; left out by older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowded: Option<f64>,
+    /// With a rate: how fast the latency since requests were due grew, in seconds a second, if it did so steadily. In a
+    /// queue that is the part of the load that it cannot serve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<f64>,
     /// In a closed loop, the total length of silences that are much longer than the latencies.
     pub silent_s: f64,
     /// The total length of all times without a response to the requests in flight that are at least 200 ms and ten

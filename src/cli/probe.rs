@@ -1,0 +1,90 @@
+//! Reads `--probe`, and decides whether an experiment follows a run.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use onrush_plan::{Dialect, Plan, Probing};
+
+use super::flag::Flag;
+use super::refusal::{Refusal, wrong};
+use super::typed::Typed;
+use super::values::time;
+
+/// Without `--probe`, only a run of at least this length has an experiment ...
+const LENGTH_MIN: Duration = Duration::from_secs(10);
+/// ... of this part of it ...
+const PART: u32 = 5;
+/// ... and at most this long.
+const TIME_MAX: Duration = Duration::from_secs(3);
+
+/// What `--probe` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TypedProbe {
+    /// No experiment.
+    Off,
+    /// One that may take this long, or the usual time.
+    On { up: bool, time: Option<Duration> },
+}
+
+/// Reads the value of `--probe`.
+pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Refusal> {
+    let text = value.to_str().unwrap_or_default();
+    let (up, rest) = match text.strip_prefix("up") {
+        Some("") => return Ok(TypedProbe::On { up: true, time: None }),
+        Some(rest) => (true, rest.strip_prefix(':')),
+        None if text == "off" => return Ok(TypedProbe::Off),
+        None => (false, Some(text)),
+    };
+    let time = rest.map(|rest| time(flag, OsStr::new(rest), Dialect::Native)).and_then(Result::ok);
+    match time.filter(|time| !time.is_zero()) {
+        Some(time) => Ok(TypedProbe::On { up, time: Some(time) }),
+        None => Err(wrong(flag, value, "write off, a time such as 2s, up, or up:2s")),
+    }
+}
+
+/// The experiment that may follow the run of a plan.
+pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, Refusal> {
+    let duration = plan.stop.duration.unwrap_or_default();
+    let usual = (duration / PART).min(TIME_MAX);
+    match (typed, obstacle(plan)) {
+        (Some(TypedProbe::Off), _) => Ok(None),
+        (Some(TypedProbe::On { up, time }), None) => {
+            Ok(Some(Probing { up, time: time.unwrap_or(usual.max(LENGTH_MIN / PART)) }))
+        }
+        (Some(TypedProbe::On { .. }), Some(why)) => Err(Refusal::Misused(format!("--probe: {why}; leave it out"))),
+        (None, obstacle) => {
+            let is_usual = duration >= LENGTH_MIN && plan.stop.requests.is_none() && plan.until.is_empty();
+            let is_harmless = ["GET", "HEAD"].contains(&&plan.request.method[..]) && plan.body.is_none();
+            let follows = obstacle.is_none() && is_usual && is_harmless;
+            Ok(follows.then_some(Probing { up: false, time: usual }))
+        }
+    }
+}
+
+/// What several runs together find out takes the place of an experiment after each.
+///
+/// # Errors
+///
+/// When one was asked for.
+pub(crate) fn none_of_several(typed: &mut Typed) -> Result<(), Refusal> {
+    match typed.probe.replace(TypedProbe::Off) {
+        None | Some(TypedProbe::Off) => Ok(()),
+        Some(TypedProbe::On { .. }) => {
+            let line = "--probe: a search or an experiment varies the load itself; leave it out";
+            Err(Refusal::Misused(line.to_owned()))
+        }
+    }
+}
+
+/// Why no experiment can follow.
+fn obstacle(plan: &Plan) -> Option<&'static str> {
+    let obstacles = [
+        (plan.once, "--once sends a single request"),
+        (plan.dialect.is_compat(), "the tool that is imitated has no such experiment"),
+        (plan.schedule.is_some(), "with a rate, what is due and what has ended tells whether the target kept up"),
+        (plan.levels.is_some(), "stages vary the connections already"),
+        (plan.script.is_some(), "the requests of a script would have to begin again"),
+        (plan.requests_per_connection.is_some(), "connections that are replaced cannot wait"),
+    ];
+    obstacles.into_iter().find_map(|(is_there, why)| is_there.then_some(why))
+}
