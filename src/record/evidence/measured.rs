@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onrush_plan::{Io, Plan};
-use onrush_stats::{Cause, Distribution, Gap, RowFigures, Timeline, Totals};
+use onrush_stats::{Cause, Distribution, Gap, OpenLoop, RowFigures, Timeline, Totals};
 use onrush_text::escape;
 use rustix::io::Errno;
 
@@ -146,7 +146,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             let ended = counters.completed + counters.failed + counters.abandoned + it.dropped;
             (it.due + it.carried + counters.carried).saturating_sub(ended)
         }),
-        usually_left: open_loop.map(|_| usually_left(outcome)),
+        usually_left: open_loop.map(|it| usually_left(outcome, it)),
         crowded: open_loop
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / f64::from(plan.load.threads)).min(1.0))),
         growth: open_loop.and_then(|_| growth(&outcome.timeline)),
@@ -194,22 +194,28 @@ fn hanging(outcome: &Outcome) -> u64 {
     older.saturating_sub(counters.abandoned).min(counters.open_at_end)
 }
 
-/// The 99th percentile of the requests in flight at the ends of rows.
-fn usually_left(outcome: &Outcome) -> u64 {
+/// How many requests are usually in flight: the 99th percentile at the ends of rows. Of a run with few rows it is what
+/// the median latency makes of the rate, because a backlog that grows is in all of them, and what may come by chance.
+fn usually_left(outcome: &Outcome, open_loop: &OpenLoop<u64>) -> u64 {
+    let rows = &outcome.timeline.rows;
+    if rows.len() < WINDOWS {
+        let due_per_ns = open_loop.due as f64 / nanos(outcome.elapsed).max(1) as f64;
+        let usual = ON_THE_WAY * due_per_ns * open_loop.scheduled.percentile(50.0) as f64;
+        return (usual + 3.0 * usual.sqrt()).ceil() as u64 + 2;
+    }
     let mut left = outcome.totals.counters.carried;
-    let mut at_ends: Vec<u64> = outcome
-        .timeline
-        .rows
-        .iter()
-        .map(|row| {
-            left = (left + row.started).saturating_sub(row.completed + row.errors.read + row.errors.write);
-            left
-        })
-        .collect();
+    let at_end = |row: &RowFigures| {
+        left = (left + row.started).saturating_sub(row.completed + row.errors.read + row.errors.write);
+        left
+    };
+    let mut at_ends: Vec<u64> = rows.iter().map(at_end).collect();
     at_ends.sort_unstable();
     let index = (at_ends.len() * 99).div_ceil(100).saturating_sub(1);
     at_ends.get(index).copied().unwrap_or(0)
 }
+
+/// The requests in flight are at most this many times what the median latency makes of the rate.
+const ON_THE_WAY: f64 = 1.2;
 
 /// The latency grows from this many standard errors of its slope on (in five windows: rarely by chance in a queue that
 /// comes and goes) ...
