@@ -8,7 +8,7 @@ use std::time::Duration;
 use onrush_plan::Plan;
 use onrush_stats::{Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Statuses, Timeline, Totals};
 
-use crate::judge::Judgement;
+use crate::judge::Judged;
 use crate::record::Document;
 use crate::run::Outcome;
 
@@ -17,7 +17,7 @@ pub use onrush_plan::fixtures::{plan, schedule};
 impl Document {
     /// The document of a run that nobody has judged before.
     pub fn judged(plan: &Plan, outcome: &Outcome) -> Self {
-        Judgement::of(plan, outcome).document(plan, outcome)
+        Judged::of(plan, outcome).document
     }
 }
 

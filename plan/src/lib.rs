@@ -156,12 +156,6 @@ impl Plan {
         self.body.as_ref().map_or_else(|| Ok(Arc::default()), Material::shared)
     }
 
-    /// Whether stages set the length of the run.
-    pub fn is_staged(&self) -> bool {
-        let stages = self.schedule.iter().flat_map(|schedule| &schedule.stages);
-        self.levels.is_some() || stages.into_iter().any(|stage| stage.length.is_some())
-    }
-
     /// The proxy login that every request carries.
     pub fn request_login(&self) -> Option<&str> {
         let proxy = self.way.proxy.as_ref()?;

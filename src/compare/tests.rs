@@ -188,7 +188,7 @@ fn shares_of_failures_that_differ_leave_no_verdict() {
         document.requests.unsuccessful = Some(completed);
         document.timeline[0].errors = Some(document.errors);
         let (phase, cause) = ("status".to_owned(), "500".to_owned());
-        document.ledger = vec![LedgerRow { phase, cause, count: completed, first_s: 0.0, last_s: 0.0, example: None }];
+        document.ledger = vec![LedgerRow { phase, cause, count: completed, first_s: 0.0, ..LedgerRow::default() }];
     }
     let Printed { text, .. } = folder(folder_of(&documents).path());
     assert!(

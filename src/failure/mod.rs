@@ -135,7 +135,7 @@ pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> O
         (Some((room, shortage)), ports) => {
             // Where there is room for as many connections as threads, something else may have none.
             let is_fewer = room < plan.load.connections;
-            let (room, files) = (units::thousands(u64::from(room)), too_few_files(&shortage));
+            let (room, files) = (units::thousands(u64::from(room)), too_few_files(shortage.needed, shortage.hard));
             let ports =
                 ports.map(|ports| format!("; of local ports, too, there are only {}: {more_ports}", there_are(ports)));
             let fewer = if is_fewer { format!("running with {room} of {connections}: ") } else { String::new() };

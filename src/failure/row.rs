@@ -1,28 +1,22 @@
-//! One row of the ledger as a sentence: what failed, how often, when, an example, and what to do about it.
+//! One row of the ledger in words: why it failed, and what to do about it.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use onrush_plan::Plan;
 use onrush_proto::Error;
-use onrush_stats::{Cause, Phase, Row, TlsFailure};
-use onrush_text::escape;
+use onrush_stats::{Cause, Phase, Row};
 use onrush_text::units::{counted, spaced, thousands};
 use rustix::io::Errno;
 
 use super::{errno, proxy, tls};
 use crate::run::{Outcome, Ports, Shortage, host};
 
-/// One row of the ledger, with all that its sentence needs.
+/// One row of the ledger, with all that the advice needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// What happened.
     pub row: Row,
-    /// Whether it happened from the first to the last tenth of a second of the run.
-    pub throughout: bool,
-    /// The threshold of `--timeout`.
-    pub timeout: Option<Duration>,
     /// Whether other connections were established.
     pub others_connected: bool,
     /// Whether there was only one request.
@@ -33,14 +27,8 @@ pub struct Failure {
     pub closed_first: u64,
     /// How many open files the run needs, if the limit can be raised to that.
     pub files_needed: Option<u64>,
-    /// The limit on open files, if it is too low and no other note says so.
+    /// The limit on open files, if it is too low.
     pub shortage: Option<Shortage>,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence(None))
-    }
 }
 
 impl Failure {
@@ -52,56 +40,13 @@ impl Failure {
             row.example = path.display().to_string().into_bytes();
         }
         Self {
-            throughout: row.first_tenth == 0 && row.last_s() + 0.1 >= outcome.elapsed.as_secs_f64(),
             row,
-            timeout: plan.timeout,
             once: plan.once,
             others_connected: outcome.totals.counters.connects > 0,
             ports: outcome.ports,
             closed_first: outcome.totals.counters.closed_first,
             files_needed: outcome.descriptors.is_none().then_some(files_needed),
             shortage: None,
-        }
-    }
-
-    /// The sentence with the example, before what to do about it.
-    pub fn in_full(&self) -> String {
-        self.sentence(self.example())
-    }
-
-    fn sentence(&self, example: Option<String>) -> String {
-        let Row { phase, count, .. } = self.row;
-        let seconds = self.seconds();
-        let why = why_row(&self.row, self.timeout);
-        if self.is_refusal() {
-            let example = escape(&self.row.example);
-            let by = if example.is_empty() { String::new() } else { format!(" by {example}") };
-            let listens = if self.throughout { "listens" } else { "listened" };
-            return format!("{} refused{by}{seconds}: nothing {listens} there", counted(count, "connection"));
-        }
-        let what = match self.once {
-            true => format!("{}: {why}", class(phase)),
-            false => format!("{}: {} × {why}{seconds}", class(phase), thousands(count)),
-        };
-        let example = match (example, self.row.cause) {
-            (None, _) => String::new(),
-            (Some(words), Cause::Tls(_)) => format!(" ({words})"),
-            (Some(words), _) => format!(", {words}"),
-        };
-        let remedy = self.remedy().map_or_else(String::new, |remedy| format!("; {remedy}"));
-        what + &example + &remedy
-    }
-
-    /// An example, unless the sentence names it already or the place does not matter.
-    pub fn example(&self) -> Option<String> {
-        let example = escape(&self.row.example);
-        match self.row.cause {
-            _ if example.is_empty() || self.is_refusal() || self.is_ours() => None,
-            Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
-                Some(format!("received: \"{example}\""))
-            }
-            Cause::Tls(_) => Some(example),
-            _ => Some(format!("seen with {example}")),
         }
     }
 
@@ -112,22 +57,6 @@ impl Failure {
             Cause::Kernel(_) => true,
             Cause::Errno(number) => errno::known(number).is_some_and(|errno| short.contains(&errno)),
             _ => false,
-        }
-    }
-
-    fn is_refusal(&self) -> bool {
-        (self.row.phase, self.row.cause) == (Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error()))
-    }
-
-    /// When it happened, unless it happened throughout.
-    fn seconds(&self) -> String {
-        let (first_s, last_s) = (self.row.first_s(), self.row.last_s());
-        if self.throughout {
-            String::new()
-        } else if first_s == last_s {
-            format!(" ({first_s:.1} s into the run)")
-        } else {
-            format!(" (first {first_s:.1} s, last {last_s:.1} s into the run)")
         }
     }
 
@@ -156,7 +85,9 @@ impl Failure {
 
     fn way_out_of(&self, errno: Errno) -> Option<String> {
         let text = match errno {
-            Errno::MFILE if self.shortage.is_some() => return self.shortage.as_ref().map(too_few_files),
+            Errno::MFILE if self.shortage.is_some() => {
+                return self.shortage.map(|it| too_few_files(it.needed, it.hard));
+            }
             Errno::MFILE => return Some(ulimit(self.files_needed?)),
             Errno::NETUNREACH | Errno::HOSTUNREACH => return Some(self.way_there()),
             Errno::ADDRNOTAVAIL if self.ports.is_some() => {
@@ -213,8 +144,8 @@ fn ulimit(needed: u64) -> String {
 }
 
 /// What to do when the limit on open files is too low.
-pub fn too_few_files(&Shortage { needed, hard }: &Shortage) -> String {
-    let (allowed, wanted) = (thousands(hard), thousands(needed));
+pub fn too_few_files(needed: u64, allowed: u64) -> String {
+    let (allowed, wanted) = (thousands(allowed), thousands(needed));
     format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::raise_files(needed))
 }
 

@@ -152,24 +152,6 @@ pub struct Missing {
     pub hanging: u64,
 }
 
-impl Missing {
-    /// Those of a run with these bounds.
-    pub fn of(plan: &Plan, outcome: &Outcome, bounds: &Bounds) -> Self {
-        let counters = &outcome.totals.counters;
-        let open_loop = outcome.totals.open_loop.as_deref();
-        let (dropped, unsent) = open_loop.map_or((0, 0), |open_loop| (open_loop.dropped, open_loop.unsent));
-        let ordinary = in_flight(plan, outcome).map_or(0, |ages| ages.count());
-        Self {
-            due: bounds.due,
-            failed: counters.failed,
-            abandoned: counters.abandoned,
-            dropped,
-            unsent,
-            hanging: counters.open_at_end.saturating_sub(ordinary),
-        }
-    }
-}
-
 impl fmt::Display for Missing {
     /// `10 % of the requests due failed and 2.5 % were not sent by the end`, `5 of 14 requests due were dropped`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use onrush_text::{printable, units};
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Bounds, Missing};
 use crate::record::gate::{Gate, Judged};
-use crate::record::{Document, Named, Note, NoteId, OpenLoop, Requests};
+use crate::record::{Document, Named, Note, NoteId, OpenLoop, Requests, Verdict};
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
 pub fn annotation(line: &str) -> String {
@@ -19,14 +19,18 @@ pub fn annotation(line: &str) -> String {
     format!("::error title=onrush::{}", line.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
 }
 
-/// Judges gates, some of which may be about the verdict of the document.
-pub(super) fn gates<'a>(conditions: impl IntoIterator<Item = &'a Condition>, document: &Document) -> Vec<Gate> {
-    conditions.into_iter().map(|condition| gate(condition, document)).collect()
+/// Judges gates, some of which may be about the verdict.
+pub(super) fn gates<'a>(
+    conditions: impl IntoIterator<Item = &'a Condition>,
+    document: &Document,
+    verdict: Option<&Verdict>,
+) -> Vec<Gate> {
+    conditions.into_iter().map(|condition| gate(condition, document, verdict)).collect()
 }
 
 /// Judges one gate.
-fn gate(condition: &Condition, document: &Document) -> Gate {
-    let terms = objective(condition, document);
+fn gate(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -> Gate {
+    let terms = terms(condition, document, verdict);
     Gate { broken: terms.iter().all(|term| term.holds), terms }
 }
 
@@ -54,7 +58,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
         };
         let judged = match gate.is_strict() {
             true => sum.verdict.as_ref().map(Gate::strict),
-            false => read(&condition).map(|condition| self::gate(&condition, sum)),
+            false => read(&condition).map(|condition| self::gate(&condition, sum, sum.verdict.as_ref())),
         };
         let judged = judged.filter(|judged| !judged.terms.iter().enumerate().any(is_lost));
         match judged {
@@ -74,12 +78,16 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
 
 /// Judges each term of a condition, such as the objective of a search.
 pub fn objective(condition: &Condition, document: &Document) -> Vec<Judged> {
-    condition.terms.iter().map(|term| judge(term, document)).collect()
+    terms(condition, document, document.verdict.as_ref())
 }
 
-fn judge(term: &Term, document: &Document) -> Judged {
+fn terms(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -> Vec<Judged> {
+    condition.terms.iter().map(|term| judge(term, document, verdict)).collect()
+}
+
+fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged {
     if let Value::LimitedBy(expected) = term.value {
-        let limited_by = document.verdict.as_ref().map(|verdict| verdict.limited_by);
+        let limited_by = verdict.map(|verdict| verdict.limited_by);
         // What is unclear is neither that limit nor another.
         let is_known = |was: &LimitedBy| *was != LimitedBy::Unclear || expected == LimitedBy::Unclear;
         let is_met = |was| (was == expected) == (term.comparison == Comparison::Equal);
@@ -199,7 +207,7 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
 }
 
 /// What became of the requests whose latency has no upper bound.
-fn missing(requests: &Requests, open_loop: &OpenLoop, bounds: &Bounds) -> Missing {
+pub(super) fn missing(requests: &Requests, open_loop: &OpenLoop, bounds: &Bounds) -> Missing {
     let ordinary = open_loop.in_flight.as_ref().map_or(0, |ages| ages.count);
     Missing {
         due: bounds.due(),
@@ -231,7 +239,7 @@ mod tests {
 
     /// What a metric was, and whether it is more than a value.
     fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Value) -> (Option<String>, bool) {
-        let judged = judge(&term(metric, Comparison::More, value), &Document::of(plan, outcome));
+        let judged = judge(&term(metric, Comparison::More, value), &Document::of(plan, outcome), None);
         (judged.was, judged.holds)
     }
 
@@ -343,9 +351,12 @@ mod tests {
             let judged = asked(&plan, &outcome(failed), metric(view, percent), limit);
             assert_eq!(judged, (Some(was.to_owned()), breaks), "{failed} {view:?} p{percent}");
             // A term that must hold, as in a search, does not hold either.
-            let held =
-                judge(&term(metric(view, percent), Comparison::Less, limit), &Document::of(&plan, &outcome(failed)))
-                    .holds;
+            let held = judge(
+                &term(metric(view, percent), Comparison::Less, limit),
+                &Document::of(&plan, &outcome(failed)),
+                None,
+            )
+            .holds;
             assert_eq!(held, !breaks, "{failed} {view:?} p{percent}");
         }
         plan.dialect = Dialect::Wrk2;
@@ -388,7 +399,7 @@ mod tests {
         let dead = Term { text: "rate<10".to_owned(), ..term(Metric::Rate, Comparison::Less, Value::Number(10.0)) };
         let of = |terms: &[&Term]| Condition { terms: terms.iter().map(|term| (*term).clone()).collect() };
         let conditions = [of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
-        let gates = gates(&conditions, &Document::of(&plan, &outcome));
+        let gates = gates(&conditions, &Document::of(&plan, &outcome), None);
         assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
         assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "it was 1000.00".to_owned()));
         assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
@@ -404,7 +415,7 @@ mod tests {
         };
         let result = |conditions: &[&str], bytes: u64| {
             let mut document = received(Document::judged(&plan, &whole(flawless(1_000, 1))), bytes);
-            document.gates = gates(&conditions.iter().filter_map(|it| read(it)).collect::<Vec<_>>(), &document);
+            document.gates = gates(&conditions.iter().filter_map(|it| read(it)).collect::<Vec<_>>(), &document, None);
             document
         };
         let sum = |parts: &[Document]| {
@@ -438,7 +449,7 @@ mod tests {
         let mut judged = |was, comparison, limited_by| {
             document.verdict.as_mut().unwrap().limited_by = was;
             let term = term(Metric::Verdict, comparison, Value::LimitedBy(limited_by));
-            let judged = judge(&term, &document);
+            let judged = judge(&term, &document, document.verdict.as_ref());
             (judged.was.unwrap(), judged.holds)
         };
         for (was, comparison, limited_by, holds) in [

@@ -1,31 +1,28 @@
-//! The judge: what limited a run, which gates are broken, and what its user should know; each decided once, for
-//! everybody who shows it, writes it or ends with an exit code.
+//! The judge: what limited a run, which gates are broken, and what its user should know; each decided once, by its
+//! document alone, for everybody who shows it, writes it or ends with an exit code.
 //!
 //! `verdict` has the rules on the evidence of the document, `gates` compares metrics with the conditions of `--fail-if`,
 //! and `notes` has every sentence of doubt. Nothing here measures or prints.
 
 mod gates;
-pub mod notes;
+mod notes;
 mod verdict;
 
-use onrush_plan::Plan;
 use onrush_plan::condition::Condition;
+use onrush_plan::{Plan, Show};
 use onrush_stats::Corrupt;
 use onrush_text::units::counted;
 
-use crate::record::build::shown;
 use crate::record::gate::Gate;
-use crate::record::{Document, Named, Note, NoteId, VERDICT_MIN, Verdict};
+use crate::record::{Document, Named, Note, VERDICT_MIN, Verdict};
 use crate::run::Outcome;
-
 use gates::gates;
 use notes::{lines, notes};
 use verdict::verdict;
 
 pub use gates::{annotation, objective, on_missing};
-pub use verdict::{needs_experiment, on, uses_all};
-
 pub use notes::EXPECTS_TLS;
+pub use verdict::{needs_experiment, on, uses_all};
 
 /// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its
 /// verdict, and the gates that all of them have, as far as `read` understands their conditions. Notes name the others.
@@ -47,50 +44,55 @@ pub struct Judgement {
     pub verdict: Option<Verdict>,
     /// What the user should know about the result, most important first; none if it is beyond doubt.
     pub notes: Vec<Note>,
+    /// The outcome of its gates, in their order; the last one is `--strict`.
+    pub gates: Vec<Gate>,
 }
 
-impl Judgement {
-    /// Judges a run.
+/// Judges the document of a run by the gates that are asked for.
+pub fn judge(document: &Document, asked: &Show) -> Judgement {
+    let verdict = verdict(document);
+    let notes = notes(document, verdict.as_ref());
+    let mut gates = gates(&asked.gates, document, verdict.as_ref());
+    gates.extend(verdict.as_ref().filter(|_| asked.is_strict).map(Gate::strict));
+    Judgement { verdict, notes, gates }
+}
+
+/// A run that has been judged.
+#[derive(Debug)]
+pub struct Judged {
+    /// Its document, with the judgement.
+    pub document: Document,
+    /// Its notes, as they are printed after the run.
+    notes: Vec<Note>,
+}
+
+impl Judged {
+    /// Records a run and judges it.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let document = Document::of(plan, outcome);
-        let verdict = verdict(&document);
-        let notes = notes(plan, outcome, document.evidence.as_ref(), verdict.as_ref());
-        Self { verdict, notes }
+        let Judgement { verdict, notes, gates } = judge(&document, &plan.show);
+        let written = notes.iter().map(Note::written).collect();
+        Self { document: Document { verdict, gates, notes: written, ..document }, notes }
     }
 
     /// The verdict if onrush itself was the limit, where `--strict` makes that a failure.
     pub fn strictly(&self, plan: &Plan) -> Option<&Verdict> {
-        self.verdict.as_ref().filter(|verdict| plan.show.is_strict && verdict.limited_by.is_our_fault())
+        self.document.verdict.as_ref().filter(|verdict| plan.show.is_strict && verdict.limited_by.is_our_fault())
     }
 
-    /// The lines below a report: the notes and the verdict, as the plan asks for them; in colours if `colour`.
-    pub fn lines(&self, plan: &Plan, outcome: &Outcome, colour: bool) -> String {
-        if !plan.show.notes {
+    /// The lines below a report: the notes and the verdict, as they are asked for; in colours if `colour`.
+    pub fn lines(&self, show: &Show, colour: bool) -> String {
+        if !show.notes {
             return String::new();
         }
-        let is_long = outcome.elapsed >= VERDICT_MIN || plan.show.verbose;
-        let verdict = self.verdict.iter().filter(|_| is_long).map(|verdict| format!("verdict: {verdict}\n"));
-        let probe = outcome.probe.iter().filter(|probe| probe.requests > 0).map(|probe| {
+        let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose;
+        let verdict = self.document.verdict.iter().filter(|_| is_long).map(|verdict| format!("verdict: {verdict}\n"));
+        let probe = self.document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref());
+        let probe = probe.filter(|probe| probe.requests > 0).map(|probe| {
             let requests = counted(probe.requests, "request");
             format!("experiment: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
         });
-        lines(&self.notes, plan.show.verbose, colour) + &probe.chain(verdict).collect::<String>()
-    }
-
-    /// The document of the run with this judgement, and with the gates of the plan in its order; the last one is
-    /// `--strict`.
-    pub fn document(&self, plan: &Plan, outcome: &Outcome) -> Document {
-        let (verdict, notes) = (self.verdict.clone(), self.written(plan, outcome));
-        let mut document = Document { verdict, notes, ..Document::of(plan, outcome) };
-        document.gates = gates(&plan.show.gates, &document);
-        document.gates.extend(self.verdict.as_ref().filter(|_| plan.show.is_strict).map(Gate::strict));
-        document
-    }
-
-    /// The notes as files have them, without that which repeats a figure.
-    fn written(&self, plan: &Plan, outcome: &Outcome) -> Vec<Note> {
-        let notes = self.notes.iter().filter(|note| note.id != NoteId::WrkMean);
-        let written = |note: &Note| Note::new(note.id, note.weight, shown(plan, outcome, note.text.clone()));
-        notes.map(written).collect()
+        let wrk_mean_us = self.document.latency.wrk_mean_us;
+        lines(&self.notes, wrk_mean_us, show.verbose, colour) + &probe.chain(verdict).collect::<String>()
     }
 }

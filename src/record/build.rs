@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
 use onrush_plan::{Dialect, Plan, secrets};
 use onrush_stats::timeline::{RowFigures, Timeline};
-use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, Stats};
+use onrush_stats::{ByClass, Cause, Count, Counters, Handshakes, Latencies, Negotiated, Phase, Stats, TlsFailure};
 use onrush_text::escape;
 
 use super::distribution::figure;
 use super::evidence::Evidence;
 use super::evidence::measured::unseen;
 use super::{
-    Agreed, Connections, Distribution, Document, Exact, Host, InFlight, Latency, LedgerRow, Moment, OpenLoop, Phases,
-    Requests, Row, RowLatency, SCHEMA, Script, Shown, StageRow, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
+    Addresses, Agreed, Connections, Distribution, Document, Ended, Exact, ExampleKind, Host, InFlight, Latency,
+    LedgerRow, Moment, OpenLoop, Phases, Requests, Row, RowLatency, SCHEMA, Script, Shortage, Shown, StageRow, Thread,
+    ThreadRates, Tls, Tool, Wrk2, distribution,
 };
-use crate::failure::{self, why_row};
+use crate::failure::{self, Failure, why_row};
 use crate::figures::correct::{rewritten, spacing_of};
 use crate::figures::rate::{counted, rate};
-use crate::run::{Ended, Outcome, host, nanos};
+use crate::run::{self, Outcome, host, nanos};
 
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
@@ -41,6 +42,7 @@ impl Document {
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let Stats { counters, statuses, ledger, latency, by_class, batch_latency, open_loop, phases, censored, .. } =
             &outcome.totals;
+        let (expects_tls, location) = (&outcome.totals.expects_tls, &outcome.totals.location);
         let open_loop = open_loop.as_deref();
         let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
@@ -61,7 +63,9 @@ impl Document {
             duration_s,
             suspended_s: outcome.suspended.as_secs_f64(),
             sources: None,
-            interrupted: matches!(outcome.ended, Ended::Signal | Ended::NeverBegun),
+            interrupted: matches!(outcome.ended, run::Ended::Signal | run::Ended::NeverBegun),
+            ended: Ended::of(outcome.ended),
+            lost_threads: outcome.lost_threads(),
             incomplete: failure::incomplete(outcome).map(|words| shown(plan, outcome, words)),
             requests,
             bytes_received: counters.bytes_received,
@@ -73,14 +77,19 @@ impl Document {
                 established: counters.slots_opened,
                 opened: counters.connects,
                 closed_first: plan.requests_per_connection.map(|_| counters.closed_first),
-                idle_closed: open_loop.map(|_| counters.idle_closed),
+                idle_closed: open_loop.map(|_| counters.idle_closed).or(some(counters.idle_closed)),
+                shortage: Shortage::of(plan, outcome),
             },
+            addresses: Addresses::of(outcome),
             sockets: super::Sockets::of(plan, outcome),
             status: statuses.iter().collect(),
+            location: location.as_ref().map(|location| shown(plan, outcome, escape(location.as_bytes()))),
+            expects_tls: *expects_tls,
             errors: ledger.totals(),
-            ledger: ledger.rows().iter().map(|row| LedgerRow::of(row, plan)).collect(),
+            ledger: LedgerRow::all(plan, outcome),
             latency: Latency {
                 service: view(latency),
+                clamped: latency.clamped,
                 scheduled: open_loop.map(|open_loop| view(&open_loop.scheduled)),
                 by_class: by_class.as_deref().map(|by_class| classes(by_class, view)).unwrap_or_default(),
                 batch: batch_latency.as_deref().map(view),
@@ -105,6 +114,9 @@ impl Document {
             thread_rates: Some(ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2)),
             script: (plan.script.is_some() && !outcome.has_lost_threads())
                 .then(|| Script { share: outcome.script_share(plan) }),
+            batch: (outcome.batch > 1).then_some(outcome.batch),
+            pauses: outcome.pauses,
+            pauses_unread: outcome.pauses_unread,
             tls: Tls::of(&outcome.totals.handshakes),
             until: outcome.until.as_ref().map(super::Until::of),
             unseen: evidence.as_ref().map_or_else(Vec::new, |_| unseen(plan, outcome)),
@@ -247,6 +259,18 @@ impl Host {
     }
 }
 
+impl Shortage {
+    fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
+        let run::Shortage { needed, hard } = outcome.descriptors?;
+        Some(Self { needed, allowed: hard, room: host::room(plan, outcome.descriptors).map(u64::from) })
+    }
+}
+
+/// A count, unless it is zero.
+fn some(count: u64) -> Option<u64> {
+    (count > 0).then_some(count)
+}
+
 impl Requests {
     fn of(counters: &Counters, open_loop: Option<&onrush_stats::OpenLoop<u64>>) -> Self {
         Self {
@@ -259,6 +283,7 @@ impl Requests {
             open_late: Some(counters.open_late_at_end),
             carried: counters.carried,
             interim: counters.interim,
+            cut_bodies: counters.cut_bodies,
             due: open_loop.map(|open_loop| open_loop.due),
             due_before: open_loop.map(|open_loop| open_loop.carried),
             late: open_loop.map(|open_loop| open_loop.late),
@@ -288,9 +313,21 @@ impl Requests {
 }
 
 impl LedgerRow {
-    fn of(row: &onrush_stats::Row, plan: &Plan) -> Self {
-        let example = escape(&row.example);
+    /// All rows, in the order of phases: that in which those of the threads were added is random and must not show.
+    fn all(plan: &Plan, outcome: &Outcome) -> Vec<Self> {
+        let mut rows: Vec<&onrush_stats::Row> = outcome.totals.ledger.rows().iter().collect();
+        rows.sort_by_key(|row| (row.phase, row.cause));
+        rows.into_iter().map(|row| Self::of(row, plan, outcome)).collect()
+    }
+
+    fn of(row: &onrush_stats::Row, plan: &Plan, outcome: &Outcome) -> Self {
+        let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, row) };
+        let example = escape(&failure.row.example);
+        let advice = failure.remedy().filter(|_| row.phase != Phase::Status);
         Self {
+            example_is: ExampleKind::of(row.cause).filter(|_| !example.is_empty()),
+            advice,
+            ours: failure.is_ours(),
             phase: row.phase.name().to_owned(),
             cause: why_row(row, plan.timeout),
             count: row.count,
@@ -298,6 +335,19 @@ impl LedgerRow {
             last_s: row.last_s(),
             example: (!example.is_empty())
                 .then(|| if plan.show.keeps_secrets { example } else { secrets::text(&example) }),
+        }
+    }
+}
+
+impl ExampleKind {
+    /// That of a failure with this cause; `None`: an address or a path.
+    fn of(cause: Cause) -> Option<Self> {
+        match cause {
+            Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
+                Some(Self::Received)
+            }
+            Cause::Tls(_) => Some(Self::Detail),
+            _ => None,
         }
     }
 }

@@ -53,8 +53,17 @@ impl Document {
     }
 
     fn distributions(&self) -> Vec<&Distribution> {
-        let Latency { service, scheduled, by_class, batch, wrk, wrk_mean_us: _, wrk_spacing_us: _, wrk2: _ } =
-            &self.latency;
+        let Latency {
+            service,
+            clamped: _,
+            scheduled,
+            by_class,
+            batch,
+            wrk,
+            wrk_mean_us: _,
+            wrk_spacing_us: _,
+            wrk2: _,
+        } = &self.latency;
         let views = [Some(service), scheduled.as_ref(), batch.as_ref(), wrk.as_ref(), self.censored.as_ref()];
         let of_open_loop =
             self.open_loop.iter().flat_map(|it| [Some(&it.lateness), it.censored.as_ref(), it.in_flight.as_ref()]);

@@ -96,6 +96,12 @@ impl Document {
             ledger,
             tls,
             shown: _,
+            lost_threads,
+            location,
+            expects_tls,
+            batch,
+            pauses,
+            pauses_unread,
             // Computed from all of them together.
             duration_s: _,
             incomplete: _,
@@ -120,10 +126,20 @@ impl Document {
             gates: _,
             until: _,
             experiment: _,
+            ended: _,
+            addresses: _,
         } = other;
         self.verdict = None;
         self.gates.clear();
         self.until = None;
+        self.ended = None;
+        self.addresses = None;
+        self.lost_threads += lost_threads;
+        self.location = self.location.take().into_iter().chain(location.clone()).min();
+        self.expects_tls &= expects_tls;
+        self.batch = self.batch.max(*batch);
+        self.pauses |= pauses;
+        self.pauses_unread |= pauses_unread;
         self.experiment = None;
         self.labels.retain(|key, level| labels.get(key) == Some(level));
         self.suspended_s = (nanos(self.suspended_s) + nanos(*suspended_s)) as f64 / 1e9;
@@ -182,6 +198,7 @@ impl Latency {
         let service = total(documents.iter().map(|document| &document.latency.service))?;
         Ok(Self {
             service: service.ok_or(Corrupt::Count)?,
+            clamped: documents.iter().map(|document| document.latency.clamped).sum(),
             scheduled: all(documents, |document| document.latency.scheduled.as_ref())?,
             by_class: by_class(documents)?,
             batch: total(documents.iter().filter_map(|document| document.latency.batch.as_ref()))?,
@@ -228,12 +245,21 @@ impl OpenLoop {
             in_flight,
             unavailable,
             untimestamped,
+            all_busy_s: total_s(&parts, |part| part.all_busy_s),
+            all_busy_max_s: parts.iter().map(|part| part.all_busy_max_s).fold(0.0, f64::max),
+            paused_s: total_s(&parts, |part| part.paused_s),
+            held_back: parts.iter().map(|part| part.held_back).sum(),
             percentiles_us: none,
         };
         let failed = documents.iter().map(|document| document.requests.failed()).sum();
         sum.percentiles_us = percentiles_us(&sum.bounds(&scheduled.values()?, failed)?, percents);
         Ok(Some(sum))
     }
+}
+
+/// The total of a time, in whole nanoseconds.
+fn total_s(parts: &[&OpenLoop], of: fn(&OpenLoop) -> f64) -> f64 {
+    parts.iter().map(|part| nanos(of(part))).sum::<u64>() as f64 / 1e9
 }
 
 impl Phases {
@@ -334,6 +360,7 @@ impl Requests {
             open_late,
             carried,
             interim,
+            cut_bodies,
             due,
             due_before,
             late,
@@ -349,6 +376,7 @@ impl Requests {
         self.open_late = known(self.open_late, open_late);
         self.carried += carried;
         self.interim += interim;
+        self.cut_bodies += cut_bodies;
         self.due = both(self.due, due);
         self.due_before = both(self.due_before, due_before);
         self.late = both(self.late, late);
@@ -365,6 +393,7 @@ impl Connections {
         self.opened += other.opened;
         self.closed_first = both(self.closed_first, other.closed_first);
         self.idle_closed = both(self.idle_closed, other.idle_closed);
+        self.shortage = None;
     }
 }
 
@@ -388,7 +417,12 @@ fn add_row(ledger: &mut Vec<LedgerRow>, row: LedgerRow) {
     match ledger.iter_mut().find(|known| (&known.phase, &known.cause) == (&row.phase, &row.cause)) {
         Some(known) => {
             known.count += row.count;
-            known.example = known.example.take().into_iter().chain(row.example).min();
+            // The smallest example, whichever row comes first; of those without any, the smallest advice.
+            let rank = |it: &LedgerRow| (it.example.is_none(), it.example.clone(), it.advice.clone());
+            if rank(&row) < rank(known) {
+                known.example = row.example;
+                (known.example_is, known.advice) = (row.example_is, row.advice);
+            }
             known.first_s = known.first_s.min(row.first_s);
             known.last_s = known.last_s.max(row.last_s);
         }

@@ -3,9 +3,11 @@
 //! These structs are the format. `docs/result.schema.json` is generated from them. Every change of an existing key
 //! raises [`SCHEMA`]; a new key does not. A key that does not apply is left out.
 
+mod addresses;
 mod axis;
 pub(crate) mod build;
 mod distribution;
+mod ended;
 mod endpoints;
 pub mod evidence;
 mod exact;
@@ -52,8 +54,10 @@ use evidence::Evidence;
 use gate::Gate;
 
 pub use crate::figures::rate::{counted, rate};
+pub use addresses::{Addresses, LeftOut};
 pub use build::NO_RESPONSE;
 pub use distribution::{Distribution, distribution};
+pub use ended::Ended;
 pub use endpoints::{Endpoints, Offer};
 pub use exact::Exact;
 pub use imitated::Wrk2;
@@ -75,7 +79,7 @@ pub use stage::StageRow;
 pub use thread::{Lateness, Thread, Waits};
 pub use thread_rates::ThreadRates;
 pub use unavailable::{Span, Unavailable};
-pub use until::{Known, Until};
+pub use until::{Known, Unknown, Until};
 pub use verdict::{Finding, VERDICT_MIN, Verdict};
 
 /// Maximum number of statuses that are named one by one.
@@ -115,9 +119,15 @@ pub struct Document {
     /// A signal ended the run early.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// How it ended, if not because its time was up; left out of sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
     /// Why the run broke off, or why something that was measured is missing; left out of a complete run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
+    /// How many threads returned nothing at the end: what only they knew is missing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_threads: u64,
     /// The runs that this is the sum of; only in sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,
@@ -134,12 +144,21 @@ pub struct Document {
     pub in_flight: Option<InFlight>,
     /// Connections.
     pub connections: Connections,
+    /// The addresses of the target, where one was left out because it refused connections at the start; left out of sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Addresses>,
     /// The sockets of connections, where socket options were set or sockets sampled. In a sum: of all runs, if all have
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<Sockets>,
     /// How often each status was received.
     pub status: BTreeMap<u16, u64>,
+    /// Where a redirect leads: the `Location` of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// A response says that the port expects TLS.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expects_tls: bool,
     /// wrk's five error totals.
     pub errors: Errors,
     /// What went wrong, row by row; the totals are sums of it.
@@ -173,6 +192,15 @@ pub struct Document {
     /// The cost of the script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
+    /// How many requests the script sends at once, if that is more than one and was known before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// The script delayed requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pauses: bool,
+    /// `delay()` of the script returned something other than a number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pauses_unread: bool,
     /// The precision of the figures of `--until`; left out of sums, because the batches that it follows from are not in a
     /// document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,6 +291,9 @@ pub struct Requests {
     pub open_late: Option<u64>,
     /// Interim responses (1xx), which count nowhere else.
     pub interim: u64,
+    /// Responses of whose body the script saw only the beginning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_bodies: u64,
     /// With a schedule: requests that were due while the run was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<u64>,
@@ -296,13 +327,30 @@ pub struct Connections {
     /// close them within a second or could not know that it should.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_first: Option<u64>,
-    /// With a schedule: how many the server closed while no request was due on them; each was reconnected.
+    /// How many the server closed while no request was due on them; each was reconnected. Left out without a schedule if
+    /// there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_closed: Option<u64>,
+    /// The limit on open files, if it was too low.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortage: Option<Shortage>,
+}
+
+/// Too few open files for all connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Shortage {
+    /// How many open files the run needs.
+    pub needed: u64,
+    /// How many there may be.
+    pub allowed: u64,
+    /// For how many connections there is room, if that is known to be too few for all of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<u64>,
 }
 
 /// One thing that went wrong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LedgerRow {
     /// The phase of a request in which it happened.
@@ -318,6 +366,26 @@ pub struct LedgerRow {
     /// One example: an address, or the beginning of what the server sent, with non-text bytes as `\xNN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
+    /// What the example is; left out if it is an address or a path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example_is: Option<ExampleKind>,
+    /// What to do about it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// This machine ran out of something.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ours: bool,
+}
+
+/// What the example of a failure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ExampleKind {
+    /// The beginning of what the server sent.
+    Received,
+    /// What was wrong in detail.
+    Detail,
 }
 
 /// The views of the latency.
@@ -327,6 +395,9 @@ pub struct Latency {
     /// As measured: from the handover of the request's first byte to the kernel to the response's last byte. Where a
     /// tool is imitated, in whole microseconds and without late responses.
     pub service: Distribution,
+    /// How many responses took longer than an hour, and are recorded as one hour.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub clamped: u64,
     /// With a schedule, as measured from the moment at which a request was due to the response's last byte; complete
     /// responses only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -467,6 +538,11 @@ pub struct RowLatency {
     pub sum_ns: Option<Exact>,
     /// Number and count of each bin, as in the row.
     pub latency_bins: Vec<(u16, u64)>,
+}
+
+/// Whether a count is left out.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Document {

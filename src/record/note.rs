@@ -128,8 +128,6 @@ pub enum NoteId {
     CutBodies,
     /// Many TLS handshakes resumed a session, which costs less than a full handshake.
     Resumed,
-    /// The mean that wrk would have printed.
-    WrkMean,
     /// Of which runs this is the sum.
     Sum,
     /// The runs of the sum have different plans.
@@ -154,6 +152,11 @@ impl Note {
     /// Something good to know.
     pub fn hint(id: NoteId, text: impl Into<String>) -> Self {
         Self::new(id, Weight::Hint, text)
+    }
+
+    /// The note as files have it.
+    pub fn written(&self) -> Self {
+        Self { lines: None, was_announced: false, ..self.clone() }
     }
 
     /// A note of one sentence.

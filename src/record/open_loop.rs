@@ -43,6 +43,18 @@ pub struct OpenLoop {
     /// they were noticed, up to a slice later. Left out if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untimestamped: Option<u64>,
+    /// For how long all connections that a thread may open were busy while requests were due, over all threads.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub all_busy_s: f64,
+    /// The longest such time of a thread. In a sum: of all runs.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub all_busy_max_s: f64,
+    /// For how long connections paused for the script, over all connections.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub paused_s: f64,
+    /// Requests that only `--catch-up` kept from being sent by the end.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_back: u64,
     /// How much of the time the target was unavailable; left out if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<Unavailable>,
@@ -65,11 +77,22 @@ pub struct Between {
     pub upper: Option<f64>,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+fn is_none(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
 impl OpenLoop {
     /// The figures of a run with a schedule, at these rates.
     pub fn of(plan: &Plan, outcome: &Outcome, (due_per_s, sent_per_s): (f64, f64)) -> Option<Self> {
-        let &onrush_stats::OpenLoop { ref lateness, ref censored, untimestamped, .. } =
-            outcome.totals.open_loop.as_deref()?;
+        let open_loop = outcome.totals.open_loop.as_deref()?;
+        let onrush_stats::OpenLoop { lateness, censored, .. } = open_loop;
+        let &onrush_stats::OpenLoop { untimestamped, all_busy_ns, all_busy_max_ns, paused_ns, held_back, .. } =
+            open_loop;
+        let seconds = |ns: u64| ns as f64 / 1e9;
         let percents = plan.show.percents.as_deref();
         let view = |ages: &onrush_stats::Distribution<u64>| (ages.count() > 0).then(|| distribution(ages, percents));
         let bounds = Bounds::of(plan, outcome)?;
@@ -83,6 +106,10 @@ impl OpenLoop {
             in_flight: bounds::in_flight(plan, outcome).as_ref().and_then(view),
             unavailable: unavailable::Unavailable::of(plan, outcome).as_ref().map(Unavailable::of),
             untimestamped: (untimestamped > 0).then_some(untimestamped),
+            all_busy_s: seconds(all_busy_ns),
+            all_busy_max_s: seconds(all_busy_max_ns),
+            paused_s: seconds(paused_ns),
+            held_back,
             percentiles_us: percentiles_us(&bounds, Percent::asked_or_usual(percents)),
         })
     }

@@ -77,6 +77,9 @@ pub struct Plan {
     pub give_up_s: Option<f64>,
     /// The tool whose rules apply: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
     pub dialect: String,
+    /// Only one request is sent (`--once`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
     /// Which backend was asked for: `auto`, `uring`, `epoll` or `sim:` and a file.
     pub io: String,
     /// When threads busy-poll: `auto`, `on` or `off`.
@@ -161,6 +164,7 @@ impl Plan {
             timeout_s: plan.timeout.map(seconds),
             give_up_s: plan.give_up.map(seconds),
             dialect: plan.dialect.name().to_owned(),
+            once: plan.once,
             io: match &plan.io {
                 Io::Auto => "auto".to_owned(),
                 Io::Uring => "uring".to_owned(),
@@ -176,6 +180,12 @@ impl Plan {
             seed: plan.seed,
             percentiles: plan.show.percents.clone(),
         }
+    }
+
+    /// Whether stages determine how long the run lasts.
+    pub fn is_staged(&self) -> bool {
+        let stages = self.schedule.iter().flat_map(|schedule| &schedule.stages);
+        self.connection_stages.is_some() || stages.into_iter().any(|stage| stage.length_s.is_some())
     }
 
     /// The first difference that makes a run of this plan measure something else than one of the other, if any. Seeds,

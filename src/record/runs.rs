@@ -6,7 +6,9 @@ use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
 use super::evidence::measured::{figure, latency, lateness_p99_us, ordinary_ns, quiet_s, sent, silence, silent_s};
-use super::evidence::{Evidence, Generator, Latency, Listening, Load, Machine, Network, Silence, Target, Thirds};
+use super::evidence::{
+    Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Silence, Stall, Target, Thirds,
+};
 use super::{Document, Source, Sources};
 
 /// The evidence of a sum, and what could not be observed; `None` and nothing if one of its runs has none.
@@ -99,7 +101,31 @@ impl<'a> Runs<'a> {
             cpus: cpus.and_then(|cpus| cpus.into_iter().max()).map(|cpus| cpus * threads.len().max(at_once) / at_once),
             threads,
             stalled_s: self.total(|it| Some(it.generator.stalled_s)).unwrap_or_default(),
+            stalls: self.each.iter().map(|run| run.evidence.generator.stalls).sum(),
+            long_stalls: self.long_stalls(),
             throttled_s: self.total(|it| it.generator.throttled_s).filter(|_| self.are_on_one_machine()),
+        }
+    }
+
+    /// The times in which one of them at least was stalled.
+    fn long_stalls(&self) -> Vec<Stall> {
+        let of = |run: &Run<'_>| {
+            run.evidence.generator.long_stalls.iter().map(|it| run.gap(it.start_s, it.length_s)).collect::<Vec<_>>()
+        };
+        let all = self.each.iter().fold(Vec::new(), |all, run| joined(&all, &of(run)));
+        all.iter().map(Stall::of).collect()
+    }
+
+    /// What their connections were doing.
+    fn places(&self) -> Places {
+        let mean = |of: fn(&Places) -> f64| self.together(|load| Some(of(&load.places))).unwrap_or_default();
+        Places {
+            never_established: mean(|it| it.never_established),
+            waiting: mean(|it| it.waiting),
+            connecting: mean(|it| it.connecting),
+            pausing: mean(|it| it.pausing),
+            leaving: mean(|it| it.leaving),
+            done: mean(|it| it.done),
         }
     }
 
@@ -119,6 +145,7 @@ impl<'a> Runs<'a> {
             idle: self.idle(),
             open: self.together(|load| load.open),
             missing: self.together(|load| Some(load.missing)).unwrap_or_default(),
+            places: self.places(),
             completed: requests.completed,
             rate_per_s: figure(sum.rate_per_s),
             asked_per_s: self.together(|load| load.asked_per_s),
@@ -286,7 +313,8 @@ impl<'a> Runs<'a> {
 impl Run<'_> {
     /// The times in which it got no response: its silences, before it began, and after it ended.
     fn without_response(&self) -> Vec<Gap> {
-        let mut gaps: Vec<Gap> = self.evidence.load.silences.iter().map(|silence| self.gap(silence)).collect();
+        let mut gaps: Vec<Gap> =
+            self.evidence.load.silences.iter().map(|silence| self.gap(silence.start_s, silence.length_s)).collect();
         match gaps.first_mut().filter(|first| first.from_ns <= self.at.from_ns) {
             Some(first) => first.from_ns = 0,
             None => gaps.insert(0, Gap { from_ns: 0, until_ns: self.at.from_ns }),
@@ -300,15 +328,15 @@ impl Run<'_> {
 
     /// For how long of a gap it may not have noticed a response.
     fn deaf_ns(&self, gap: Gap) -> u64 {
-        let during = |silence: &&Silence| !common(&[self.gap(silence)], &[gap]).is_empty();
+        let during = |silence: &&Silence| !common(&[self.gap(silence.start_s, silence.length_s)], &[gap]).is_empty();
         let during = self.evidence.load.silences.iter().filter(during);
         during.map(|silence| nanos(silence.length_s - silence.heard_s)).sum()
     }
 
-    /// A silence, in nanoseconds since the first run began.
-    fn gap(&self, silence: &Silence) -> Gap {
-        let from_ns = self.at.from_ns.saturating_add(nanos(silence.start_s));
-        Gap { from_ns, until_ns: from_ns.saturating_add(nanos(silence.length_s)) }
+    /// A time of it, in nanoseconds since the first run began.
+    fn gap(&self, start_s: f64, length_s: f64) -> Gap {
+        let from_ns = self.at.from_ns.saturating_add(nanos(start_s));
+        Gap { from_ns, until_ns: from_ns.saturating_add(nanos(length_s)) }
     }
 }
 

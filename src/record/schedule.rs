@@ -1,5 +1,6 @@
 //! When requests are due, as a document has it.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,16 @@ impl Schedule {
             format!("{length}{from}{end}")
         };
         self.stages.iter().map(stage).collect::<Vec<_>>().join(",")
+    }
+
+    /// The highest number of requests per second that are due.
+    pub fn most_per_second(&self) -> f64 {
+        self.stages.iter().map(|stage| stage.from_per_s.max(stage.to_per_s)).fold(0.0, f64::max)
+    }
+
+    /// How many requests are due at once, if they are in bursts.
+    pub fn burst(&self) -> Option<NonZeroU64> {
+        self.arrivals.strip_prefix("burst:")?.parse().ok()
     }
 
     /// A schedule as files show it: all of it, even if only a part was sent from here.

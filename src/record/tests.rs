@@ -536,7 +536,7 @@ fn unavailability_is_in_markdown_and_in_each_row() {
     let row = document.timeline[0].clone();
     document.timeline = [0.0, 1.0, 2.0].map(|start_s| Row { start_s, ..row.clone() }).to_vec();
     let spans = vec![Span { start_s: 0.25, length_s: 0.25 }, Span { start_s: 0.75, length_s: 0.5 }];
-    let unavailable = Unavailable { share: 0.25, longer_than_s: 0.2, due: Some(9), spans };
+    let unavailable = Unavailable { share: 0.25, longer_than_s: 0.2, due: Some(9), spans, times: Vec::new() };
     document.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
     let csv = export::render(onrush_plan::Kind::Csv, &document).unwrap();
     let last: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
@@ -550,7 +550,7 @@ fn the_share_that_the_target_was_unavailable_is_that_of_the_spans() {
     let mut document = scheduled([100, 300]);
     let length_s = document.duration_s / 4.0;
     let spans = vec![Span { start_s: 0.0, length_s }];
-    let honest = Unavailable { share: 0.25, longer_than_s: 0.2, due: None, spans: spans.clone() };
+    let honest = Unavailable { share: 0.25, longer_than_s: 0.2, due: None, spans: spans.clone(), times: Vec::new() };
     let mut is_accepted = |unavailable: Unavailable| {
         document.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
         document.check().is_ok()

@@ -26,6 +26,10 @@ pub struct Unavailable {
     pub due: Option<u64>,
     /// When it was unavailable, in order. In a sum: to all runs that took place.
     pub spans: Vec<Span>,
+    /// The whole times without a response of which these are the parts that count, where they are longer: onrush was stalled,
+    /// or no request could be due. Left out of sums.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<Span>,
 }
 
 /// A time in which the target was unavailable.
@@ -40,10 +44,12 @@ pub struct Span {
 
 impl Unavailable {
     pub(super) fn of(measured: &unavailable::Unavailable) -> Self {
+        let times: Vec<Gap> = measured.times.iter().map(|time| time.gap).collect();
         Self {
             share: measured.share(),
             longer_than_s: measured.longer_than_ns as f64 / 1e9,
             due: Some(measured.due()),
+            times: if times == measured.spans { Vec::new() } else { times.iter().map(Span::of).collect() },
             spans: measured.spans.iter().map(Span::of).collect(),
         }
     }
@@ -90,8 +96,15 @@ impl Unavailable {
             share: if lasted_s > 0.0 { (total_s / lasted_s).min(1.0) } else { 0.0 },
             longer_than_s: parts.iter().map(|part| part.longer_than_s).fold(0.0, f64::max),
             due: None,
+            times: Vec::new(),
             spans: spans.iter().map(Span::of).collect(),
         }))
+    }
+
+    /// The times without a response of which the spans are parts.
+    pub fn gaps(&self) -> Vec<Gap> {
+        let times = if self.times.is_empty() { &self.spans } else { &self.times };
+        times.iter().map(|span| span.gap(0)).collect()
     }
 
     /// Checks that the spans are in order and within a run that lasted so many seconds from its beginning to its end, and

@@ -254,7 +254,7 @@ mod tests {
     use super::super::opening as printed_before;
     use super::*;
     use crate::fixtures::{self, closing as printed_after};
-    use crate::judge::Judgement;
+    use crate::judge;
     use crate::record::{Note, NoteId};
     use crate::run::Outcome;
 
@@ -319,9 +319,9 @@ mod tests {
                 assert_eq!(report(&read), printed, "{dialect:?} {:?}", plan.show);
             }
             let document = Document::judged(&plan, &outcome);
-            let Judgement { verdict, notes, .. } = Judgement::of(&plan, &outcome);
-            let notes = notes.into_iter().map(|note| format!("note: {}", note.text));
-            let verdict = verdict.map(|verdict| format!("verdict: {verdict}"));
+            let judgement = judge::judge(&Document::of(&plan, &outcome), &plan.show);
+            let notes = judgement.notes.into_iter().map(|note| format!("note: {}", note.text));
+            let verdict = judgement.verdict.map(|verdict| format!("verdict: {verdict}"));
             let said: Vec<String> = notes.chain(verdict).collect();
             assert_eq!(print(&document, Form::Report, false).unwrap().notes, said, "{dialect:?}");
         }

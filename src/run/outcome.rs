@@ -330,7 +330,12 @@ impl Outcome {
 
     /// Whether a thread returned nothing at the end: what only it held is missing.
     pub fn has_lost_threads(&self) -> bool {
-        !self.stuck.is_empty() || matches!(self.breakdown, Some(Breakdown::Bug(_)))
+        self.lost_threads() > 0
+    }
+
+    /// How many threads returned nothing at the end.
+    pub fn lost_threads(&self) -> u64 {
+        self.stuck.len() as u64 + u64::from(matches!(self.breakdown, Some(Breakdown::Bug(_))))
     }
 
     /// The most connections that there could be at a time: fewer than planned if the limit on open files is too low.

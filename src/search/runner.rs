@@ -19,7 +19,7 @@ use super::{
 };
 use crate::failure;
 use crate::files::{self, FileStates, Files};
-use crate::judge::{self, Judgement};
+use crate::judge::{self, Judged};
 use crate::live::{Messages, ProgressLine, WaitingLine, verbose};
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
@@ -275,13 +275,13 @@ impl<'a> Runs<'a> {
             return Ok(Some(first));
         }
         // A single request finds a wrong port at once, and the connections are there before anything counts.
-        let (once, judgement) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+        let (once, judged) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
         self.record_alone(&once);
         if self.interrupt.is_asked() {
             return Ok(None);
         }
         if once.totals.counters.completed == 0 {
-            say_lines(&judgement.lines(&self.search.plan, &once, has_colours()));
+            say_lines(&judged.lines(&self.search.plan.show, has_colours()));
             let line = words::silent(over);
             return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
@@ -289,17 +289,15 @@ impl<'a> Runs<'a> {
         connect.stop.requests = Some(connect.load.connections.into());
         self.run(&connect, FIRST_LOOK)?;
         let plan = Plan { warmup: FIRST_SETTLE, ..self.search.closed_loop(FIRST_LOOK) };
-        let (outcome, judgement) = self.run(&plan, FIRST_LOOK)?;
+        let (outcome, judged) = self.run(&plan, FIRST_LOOK)?;
         let completed = outcome.totals.counters.completed;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
-        self.say_statuses(&plan, &judgement);
+        self.say_statuses(&plan, &judged.document);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
         // A percentile of a closed loop is one of the responses only.
-        let holds = judge::objective(&self.search.objective, &judgement.document(&plan, &outcome))
-            .iter()
-            .all(|term| term.holds)
+        let holds = judge::objective(&self.search.objective, &judged.document).iter().all(|term| term.holds)
             && !errors::break_it(&self.search.objective, &outcome);
         self.look = Some(Look { connections: plan.load.connections, per_s, holds });
         self.say_progress(&words::first(plan.load.connections, per_s));
@@ -399,13 +397,13 @@ impl<'a> Runs<'a> {
         loop {
             let known = self.alone.responses;
             let plan = self.one_at_a_time(ALONE, RECOVERY.max(Alone::enough_time(self.search)));
-            let (outcome, judgement) = self.run(&plan, RECOVERY)?;
+            let (outcome, judged) = self.run(&plan, RECOVERY)?;
             self.record_alone(&outcome);
             if self.interrupt.is_asked() {
                 return Ok(Some(Ended::Signal));
             }
             if self.is_hopeless() {
-                self.keep(judgement.document(&plan, &outcome));
+                self.keep(judged.document);
                 return Ok(Some(Ended::Hopeless(self.alone)));
             }
             if self.alone.responses == known || !self.alone.exceeds(&self.search.objective) {
@@ -458,8 +456,8 @@ impl<'a> Runs<'a> {
     }
 
     /// Prints a note, once, if responses had statuses other than 2xx: a wrong path gives fast but useless responses.
-    fn say_statuses(&mut self, plan: &Plan, judgement: &Judgement) {
-        let statuses = judgement.notes.iter().find(|note| note.id == NoteId::Statuses);
+    fn say_statuses(&mut self, plan: &Plan, document: &record::Document) {
+        let statuses = document.notes.iter().find(|note| note.id == NoteId::Statuses);
         if let Some(note) = statuses.filter(|_| plan.show.notes && !self.has_said_statuses) {
             self.has_said_statuses = true;
             say(&format!("note: {}", note.text));
@@ -484,7 +482,7 @@ impl<'a> Runs<'a> {
         let due = over.number(load) * length.as_secs_f64();
         let requests = if over == Over::Rate { due + by_chance(&plan, due) } else { f64::INFINITY };
         let hopeless = Hopeless::of(&self.search.objective, requests);
-        let (outcome, judgement) = self.watch(&plan, row, Some(hopeless))?;
+        let (outcome, judged) = self.watch(&plan, row, Some(hopeless))?;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
@@ -494,18 +492,18 @@ impl<'a> Runs<'a> {
             // A run that was hopeless has gone on until its first row was over.
             _ => (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
         };
-        let document = judgement.document(&plan, &outcome);
-        let mut point = Point::of(self.search, &plan, Step { length: row * rows, ..step }, &outcome, &document);
+        let document = &judged.document;
+        let mut point = Point::of(self.search, &plan, Step { length: row * rows, ..step }, &outcome, document);
         point.is_early = rows < WINDOWS && outcome.ended == RunEnded::Duration;
-        self.say_statuses(&plan, &judgement);
+        self.say_statuses(&plan, &judged.document);
         if point.fault == Some(Fault::NoResponse) {
-            say_lines(&judgement.lines(&plan, &outcome, has_colours()));
+            say_lines(&judged.lines(&plan.show, has_colours()));
         } else if self.is_recovering {
             point.blame(Some(Limit::Recovering));
         } else {
-            point.blame(self.limit(&outcome, &document));
+            point.blame(self.limit(&outcome, document));
         }
-        self.keep(document);
+        self.keep(judged.document);
         self.pause(&outcome, point.per_s);
         if over != Over::Rate {
             self.known = (load, point.per_s);
@@ -530,17 +528,12 @@ impl<'a> Runs<'a> {
     }
 
     /// Runs one session.
-    fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Judgement)> {
+    fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Judged)> {
         self.watch(plan, row, None)
     }
 
     /// Runs one session, which ends early if it is hopeless.
-    fn watch(
-        &mut self,
-        plan: &Plan,
-        row: Duration,
-        hopeless: Option<Hopeless>,
-    ) -> anyhow::Result<(Outcome, Judgement)> {
+    fn watch(&mut self, plan: &Plan, row: Duration, hopeless: Option<Hopeless>) -> anyhow::Result<(Outcome, Judged)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let mut opening = Opening { search: self.search, plan, is_first };
         let mut line = ProgressLine::on_stderr("", plan);
@@ -566,8 +559,8 @@ impl<'a> Runs<'a> {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));
                 }
                 self.refuse(plan, &outcome, interest.waiting)?;
-                let judgement = Judgement::of(plan, &outcome);
-                Ok((outcome, judgement))
+                let judged = Judged::of(plan, &outcome);
+                Ok((outcome, judged))
             }
         }
     }

@@ -22,8 +22,7 @@ use onrush_plan::{Format, Plan};
 
 use crate::failure;
 use crate::files::{self, FileStates, Files};
-use crate::judge;
-use crate::judge::Judgement;
+use crate::judge::{self, Judged};
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::probe;
 use crate::program::{
@@ -130,19 +129,19 @@ impl Ending<'_> {
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         self.code = exit_code(plan, &outcome);
         outcome.probe = self.step(|| Ok(experiment(plan, &outcome, &interrupt))).flatten();
-        let judgement = Judgement::of(self.plan, &outcome);
-        self.our_fault = judgement.strictly(self.plan).cloned();
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
         }
         let (first_lines, mut screen) = (opening.text(), opening.screen);
         // The files and the report are functions of it.
-        let document = self.step(|| Ok(judgement.document(plan, &outcome)));
+        let judged = self.step(|| Ok(Judged::of(plan, &outcome)));
+        self.our_fault = judged.as_ref().and_then(|judged| judged.strictly(plan)).cloned();
+        let document = judged.as_ref().map(|judged| &judged.document);
         let gates = document.iter().flat_map(|document| &document.gates);
         self.broken = gates.filter(|gate| gate.broken && !gate.is_strict()).cloned().collect();
         if !plan.show.files().is_empty() {
             self.was_written = true;
-            if let Some(document) = &document {
+            if let Some(document) = document {
                 self.step(|| {
                     files.write(document);
                     Ok(())
@@ -152,14 +151,15 @@ impl Ending<'_> {
         }
         // The reader of the report may block, and `done` may loop: from here on the first signal quits.
         interrupt.blocking(|| {
-            let text = document.and_then(|document| self.step(|| report(plan, &outcome, &document)));
+            let text = document.and_then(|document| self.step(|| report(plan, &outcome, document)));
             self.step(|| {
                 screen.print(&(first_lines + &text.unwrap_or_default()));
                 Ok(())
             });
             if !screen.has_lost_reader() {
                 self.step(|| {
-                    say_lines(&judgement.lines(plan, &outcome, has_colours()));
+                    let judged = judged.as_ref();
+                    say_lines(&judged.map_or_else(String::new, |judged| judged.lines(&plan.show, has_colours())));
                     Ok(())
                 });
             }

@@ -23,7 +23,7 @@ use super::limits::{POISSON_RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use super::part::Part;
 
 /// Requests that are sent more than this after their time are late.
-const LATE: Duration = Duration::from_millis(1);
+pub const LATE: Duration = Duration::from_millis(1);
 
 /// When requests are due, and what happens to late ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,29 +1,26 @@
 //! Notes on connections: how many were established, and with which buffers.
 
-use onrush_plan::Plan;
-use onrush_stats::Cause;
-use onrush_stats::buffers::Sizes;
+use onrush_plan::Part;
+use onrush_plan::levels::{self, Levels};
 use onrush_text::units::{counted, thousands};
 use rustix::io::Errno;
 
-use crate::failure::too_few_files;
-use crate::record::{Note, NoteId};
-use crate::run::{Ended, Outcome, Shortage, host, nanos};
+use super::facts::{Facts, duration};
+use crate::failure::{errno_words, too_few_files};
+use crate::record::{Buffer, Document, Ended, Level, Note, NoteId, Shortage};
 
 /// Connections that stages ask for only this long, in nanoseconds, may not be established before they are no longer
 /// wanted.
 const OPENING_NS: u64 = 1_000_000_000;
 
 /// The buffers that the kernel made smaller than requested.
-pub fn capped(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
-    let (asked, had) = (&plan.way.socket, outcome.buffers);
-    let both = [
-        ("--rcvbuf", "net.core.rmem_max", asked.rcvbuf, had.rcvbuf),
-        ("--sndbuf", "net.core.wmem_max", asked.sndbuf, had.sndbuf),
-    ];
-    let note = |(option, setting, requested, had): (_, _, Option<u32>, Option<Sizes>)| {
+pub fn capped(document: &Document) -> Vec<Note> {
+    let Some(sockets) = &document.sockets else { return Vec::new() };
+    let both = [("--rcvbuf", "net.core.rmem_max", sockets.rcvbuf), ("--sndbuf", "net.core.wmem_max", sockets.sndbuf)];
+    let note = |(option, setting, buffer): (_, _, Option<Buffer>)| {
+        let buffer = buffer?;
         // The kernel doubles the requested size.
-        let (requested, given) = (requested?, had?.min / 2);
+        let (requested, given) = (buffer.requested?, buffer.effective_min / 2);
         let text = || capped_line(option, setting, requested, given);
         (given < requested).then(|| Note::doubt(NoteId::BufferCapped, text()))
     };
@@ -31,33 +28,40 @@ pub fn capped(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
 }
 
 /// The note on a run with fewer connections than asked for.
-pub fn fewer(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    let opened = outcome.totals.counters.slots_opened;
-    let elapsed_ns = nanos(outcome.elapsed);
+pub fn fewer(facts: &Facts<'_>) -> Option<Note> {
+    let Document { connections, plan, errors, ended, .. } = facts.document;
+    let (opened, shortage) = (connections.established, connections.shortage);
     // With stages, only connections that there was time to open count.
-    let least_ns = OPENING_NS.min(elapsed_ns).max(1);
-    let asked = plan.levels.as_ref().map_or(plan.load.connections, |levels| levels.most_for(least_ns, elapsed_ns));
+    let least_ns = OPENING_NS.min(facts.elapsed_ns).max(1);
+    let stages = plan.connection_stages.as_deref();
+    let asked = stages.map_or(plan.connections, |stages| planned(stages).most_for(least_ns, facts.elapsed_ns));
     let asked = u64::from(asked);
     // Each kind of failure has its own note.
-    let failures = outcome.totals.ledger.totals().connect > 0;
+    let failures = errors.connect > 0;
     // All requests completed before every connection was established: the others were not needed.
-    let is_moot = outcome.ended == Ended::Requests && !failures && outcome.descriptors.is_none();
-    let room = host::room(plan, outcome.descriptors).map(u64::from);
+    let is_moot = *ended == Some(Ended::Requests) && !failures && shortage.is_none();
+    let room = shortage.and_then(|shortage| shortage.room);
     let is_full = room.is_some_and(|room| opened >= room);
     // That there was no room for more was said before the run, and is not why even fewer were established.
     let asked = if is_full { asked } else { room.map_or(asked, |room| asked.min(room)) };
     if opened >= asked || is_moot || plan.once {
         return None;
     }
-    let shortage = outcome.descriptors.filter(|_| is_full || ran_out_of_files(outcome));
-    let text = fewer_line(opened, asked, shortage.as_ref(), failures, plan.levels.is_some());
+    let shortage = shortage.filter(|_| is_full || ran_out_of_files(facts.document));
+    let text = fewer_line(opened, asked, shortage.as_ref(), failures, stages.is_some());
     Some(Note { was_announced: room == Some(opened), ..Note::doubt(NoteId::FewerConnections, text) })
 }
 
+/// The plan of the number of connections.
+fn planned(stages: &[Level]) -> Levels {
+    let level = |level: &Level| levels::Level { length: duration(level.length_s), from: level.from, to: level.to };
+    Levels { stages: stages.iter().map(level).collect(), part: Part::WHOLE }
+}
+
 /// Whether a connection could not be opened for lack of a file descriptor.
-fn ran_out_of_files(outcome: &Outcome) -> bool {
-    let codes = [Errno::MFILE, Errno::NFILE].map(|errno| Cause::Errno(errno.raw_os_error()));
-    outcome.totals.ledger.rows().iter().any(|row| codes.contains(&row.cause))
+fn ran_out_of_files(document: &Document) -> bool {
+    let causes = [Errno::MFILE, Errno::NFILE].map(|errno| errno_words(errno.raw_os_error()));
+    document.ledger.iter().any(|row| causes.contains(&row.cause))
 }
 
 fn capped_line(option: &str, setting: &str, requested: u32, given: u32) -> String {
@@ -79,7 +83,7 @@ fn fewer_line(opened: u64, asked: u64, shortage: Option<&Shortage>, failures: bo
         _ => format!("only {} of {the}{asked}{so_far} were", thousands(opened)),
     };
     let why = match shortage {
-        Some(shortage) => format!(": {}", too_few_files(shortage)),
+        Some(shortage) => format!(": {}", too_few_files(shortage.needed, shortage.allowed)),
         None if failures || staged => String::new(),
         None => " before the run ended".to_owned(),
     };

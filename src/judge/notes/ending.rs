@@ -2,45 +2,46 @@
 
 use std::time::Duration;
 
-use onrush_plan::Plan;
-use onrush_stats::{BATCHES_MIN, Unknown};
+use onrush_stats::BATCHES_MIN;
 use onrush_text::units::{counted, exact, listed, thousands, time_us};
 
+use super::facts::duration;
 use crate::figures::NS_PER_US;
-use crate::record::{Note, NoteId};
-use crate::run::{Ended, Known, Outcome, Until};
+use crate::record::{Document, Ended, Known, Note, NoteId, Unknown, Until};
 
 /// The note on a run that ended early, or before all its requests had ended.
-pub fn early(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    match outcome.ended {
-        Ended::Signal => Some(Note::doubt(NoteId::Interrupted, interrupted_line(outcome.elapsed, plan.stop.duration))),
-        Ended::NeverBegun => {
-            Some(Note::doubt(NoteId::NeverBegun, "interrupted before anything was sent: there is nothing to report"))
+pub fn early(document: &Document) -> Option<Note> {
+    let (plan, elapsed) = (&document.plan, document.elapsed());
+    let (id, text) = match document.ended {
+        Some(Ended::Signal) => (NoteId::Interrupted, interrupted_line(elapsed, plan.duration_s.map(duration))),
+        Some(Ended::NeverBegun) => {
+            (NoteId::NeverBegun, "interrupted before anything was sent: there is nothing to report".to_owned())
         }
-        Ended::StayedAway => {
-            let (give_up, asked) = (plan.give_up.unwrap_or(outcome.elapsed), plan.stop.requests.unwrap_or_default());
-            Some(Note::doubt(NoteId::Unreachable, stayed_away_line(give_up, outcome.totals.counters.started, asked)))
+        Some(Ended::StayedAway) => {
+            let give_up = plan.give_up_s.map_or(elapsed, duration);
+            let line = stayed_away_line(give_up, document.requests.started, plan.requests.unwrap_or_default());
+            (NoteId::Unreachable, line)
         }
-        Ended::Duration => too_few_requests(plan, outcome),
+        None => return too_few_requests(document),
         // A run that could not start prints an error instead of a report.
-        Ended::Requests | Ended::Refused { .. } => None,
-    }
+        Some(Ended::Requests | Ended::Refused) => return None,
+    };
+    Some(Note::doubt(id, text))
 }
 
 /// The duration ended before all requests completed. (A script may end a run before either.)
-fn too_few_requests(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    let elapsed = outcome.elapsed;
-    let asked = plan.stop.requests?;
-    let completed = outcome.totals.counters.completed;
-    let is_over = elapsed >= plan.stop.duration? && outcome.breakdown.is_none() && completed > 0;
+fn too_few_requests(document: &Document) -> Option<Note> {
+    let (plan, elapsed, completed) = (&document.plan, document.elapsed(), document.requests.completed);
+    let asked = plan.requests?;
+    let is_over = elapsed >= duration(plan.duration_s?) && document.incomplete.is_none() && completed > 0;
     let text = || too_few_requests_line(elapsed, completed, asked, plan.is_staged());
     is_over.then(|| Note::doubt(NoteId::TooFewRequests, text()))
 }
 
 /// The note on the outcome of `--until`.
-pub fn until(outcome: &Outcome) -> Option<Note> {
-    let until = outcome.until.as_ref().filter(|_| outcome.totals.counters.completed > 0)?;
-    let text = until_line(until, outcome.elapsed, outcome.ended == Ended::Requests);
+pub fn until(document: &Document) -> Option<Note> {
+    let until = document.until.as_ref().filter(|_| document.requests.completed > 0)?;
+    let text = until_line(until, document.elapsed(), document.ended == Some(Ended::Requests));
     Some(if until.reached { Note::hint(NoteId::Until, text) } else { Note::failure(NoteId::Until, text) })
 }
 
@@ -71,24 +72,22 @@ fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: 
 fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
     // A batch lasts at least a second.
     let is_too_short = elapsed < Duration::from_secs(BATCHES_MIN as u64);
-    let [after, elapsed] = [until.at, elapsed].map(|time| time_us(time.as_secs_f64() * 1e6));
-    let sure = |known: &Known| match known.estimate {
-        Ok(estimate) => format!("{} is known to ±{:.2} %", known.term.name(), estimate.half_width * 100.0),
-        Err(_) => String::new(),
-    };
-    let unsure = |known: &Known| match (known.term.name(), known.estimate) {
-        (name, Ok(estimate)) => {
-            let [is, asked] = [estimate.half_width, known.term.half_width].map(|half_width| half_width * 100.0);
+    let [after, elapsed] = [until.at_s, elapsed.as_secs_f64()].map(|seconds| time_us(seconds * 1e6));
+    let percent = |share: Option<f64>| share.unwrap_or_default() * 100.0;
+    let sure = |known: &Known| format!("{} is known to ±{:.2} %", known.name(), percent(known.half_width));
+    let unsure = |known: &Known| match (known.name(), known.unknown) {
+        (name, None) => {
+            let [is, asked] = [known.half_width, known.asked].map(percent);
             format!("{name} is known to ±{is:.2} % instead of ±{asked} % (95 % confidence)")
         }
-        (name, Err(Unknown::Short)) if is_too_short => {
+        (name, Some(Unknown::Short)) if is_too_short => {
             format!("the precision of {name} is unknown, because that takes a run of at least {BATCHES_MIN} s")
         }
-        (name, Err(Unknown::Short)) => format!(
+        (name, Some(Unknown::Short)) => format!(
             "the precision of {name} is unknown, because the run has fewer than {BATCHES_MIN} sections of {}",
-            counted(known.completed_min(), "response")
+            counted(known.completed_min.unwrap_or_default(), "response")
         ),
-        (name, Err(Unknown::Dependent)) => {
+        (name, Some(Unknown::Dependent)) => {
             format!(
                 "the precision of {name} is unknown: it changes so slowly that the run has fewer than \
                  {BATCHES_MIN} independent sections"

@@ -3,14 +3,14 @@
 //! By Little's law, the rate times the mean latency is the mean number of requests in flight that got a response. In a
 //! closed loop every connection has one in flight all the time; if the numbers differ, the figures miss something.
 
-use onrush_plan::Plan;
-use onrush_stats::{Count, Distribution, Occupancy, Totals};
+use onrush_stats::{Count, Distribution};
 use onrush_text::units::{counted, thousands, time_us};
 
+use super::facts::Facts;
 use super::seconds;
 use crate::figures::NS_PER_US;
-use crate::record::{Note, NoteId};
-use crate::run::{Outcome, nanos};
+use crate::record::evidence::Places;
+use crate::record::{Document, Note, NoteId};
 
 /// Connections count as busy enough from this share on.
 const BUSY_SHARE: f64 = 0.95;
@@ -23,39 +23,27 @@ const HANGING_MIN_NS: u64 = 200_000_000;
 const PLACES_MIN_NS: u64 = 200_000_000;
 
 /// The notes on requests in flight and on where connections were.
-pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
-    let Totals { latency, censored, counters, .. } = &outcome.totals;
-    let elapsed_ns = nanos(outcome.elapsed);
+pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
+    let &Facts { document, ref latency, ref censored, elapsed_ns, completed } = facts;
+    let Document { evidence: Some(evidence), in_flight: Some(in_flight), plan, requests, connections, .. } = document
+    else {
+        return Vec::new();
+    };
     // The imitated tools leave responses out of the latencies, which then account for too few requests.
-    if plan.once || plan.dialect.is_compat() || counters.completed == 0 || elapsed_ns == 0 || outcome.has_lost_threads()
-    {
+    if plan.once || facts.is_compat() || completed == 0 || elapsed_ns == 0 {
         return Vec::new();
     }
-    let censored = censored.as_deref();
-    let mean = |sum_ns: u64| sum_ns as f64 / elapsed_ns as f64;
-    let Occupancy { in_flight_ns, busy_ns, open_ns, leaving_ns, connecting_ns, waiting_ns, absent_ns, done_ns } =
-        counters.occupancy;
-    let idle_ns = open_ns.saturating_sub(busy_ns);
-    let leaving_ns = leaving_ns.min(idle_ns);
-    let places = Places {
-        busy: mean(busy_ns),
-        never_established: mean(absent_ns),
-        waiting: mean(waiting_ns),
-        connecting: mean(connecting_ns),
-        // With a rate, most idle connections simply have nothing to send.
-        pausing: if outcome.pauses && plan.schedule.is_none() { mean(idle_ns - leaving_ns) } else { 0.0 },
-        leaving: mean(leaving_ns),
-        done: mean(done_ns),
-    };
+    let hanging = censored.as_ref().and_then(|censored| Hanging::of(censored, requests.abandoned, latency));
     let flight = Flight {
-        connections: outcome.most_connections(plan),
+        connections: facts.most_connections(),
         elapsed_ns,
-        mean: mean(in_flight_ns),
+        mean: in_flight.mean,
         // Latencies that began in the warm-up were partly in flight outside the measured time.
-        answered: (latency.sum() as f64 / elapsed_ns as f64).min(mean(in_flight_ns)),
-        places: (elapsed_ns >= PLACES_MIN_NS).then_some(places),
-        reconnects: counters.connects * 2 > counters.completed,
-        hanging: censored.and_then(|censored| Hanging::of(censored, counters.abandoned, latency)),
+        answered: (latency.sum() as f64 / elapsed_ns as f64).min(in_flight.mean),
+        busy: in_flight.busy_connections,
+        places: (elapsed_ns >= PLACES_MIN_NS).then_some(evidence.load.places),
+        reconnects: connections.opened * 2 > completed,
+        hanging,
         slowest_ns: latency.max().unwrap_or(0),
         is_scheduled: plan.schedule.is_some(),
     };
@@ -73,7 +61,9 @@ struct Flight {
     mean: f64,
     /// The part of it that the latencies account for: the rate times the mean latency.
     answered: f64,
-    /// What the connections were doing, if that was measured.
+    /// The mean number of connections with a request in flight.
+    busy: f64,
+    /// What the others were doing, if that was measured.
     places: Option<Places>,
     /// Whether connections carry only one or two requests each, so that connecting is part of the load.
     reconnects: bool,
@@ -84,25 +74,6 @@ struct Flight {
     /// Whether requests are due by a schedule: then most connections have nothing to send for most of the time, and the
     /// percentiles include the ages of unanswered requests.
     is_scheduled: bool,
-}
-
-/// How many connections were busy, and how many were not, by reason; each a mean over the measured time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Places {
-    /// With at least one request in flight.
-    busy: f64,
-    /// Never established.
-    never_established: f64,
-    /// Backing off after a failure.
-    waiting: f64,
-    /// Being established.
-    connecting: f64,
-    /// Pausing for the script.
-    pausing: f64,
-    /// Waiting for the server to close them (`--requests-per-connection`).
-    leaving: f64,
-    /// With no request left to send (`-n`).
-    done: f64,
 }
 
 /// Requests in flight at the end that are older than responses took.
@@ -165,8 +136,7 @@ impl Flight {
             let away = places.never_established + places.waiting + places.pausing + places.leaving + connecting;
             away > (1.0 - BUSY_SHARE) * needed
         });
-        let idle =
-            idle.map(|places| Note::doubt(NoteId::Idle, idle_line(self.connections, &places, self.is_scheduled)));
+        let idle = idle.map(|places| Note::doubt(NoteId::Idle, idle_line(self, &places)));
         let hanging = self.hanging.filter(|hanging| {
             let share = hanging.sum_ns as f64 / self.elapsed_ns.max(1) as f64 / self.mean;
             share > HANGING_SHARE
@@ -176,8 +146,8 @@ impl Flight {
     }
 }
 
-fn idle_line(connections: u64, places: &Places, is_scheduled: bool) -> String {
-    let Places { busy, never_established, waiting, connecting, pausing, leaving, done } = *places;
+fn idle_line(&Flight { connections, busy, is_scheduled, .. }: &Flight, places: &Places) -> String {
+    let Places { never_established, waiting, connecting, pausing, leaving, done } = *places;
     let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing - leaving;
     let reasons = [
         (never_established, "were never established"),
@@ -245,6 +215,7 @@ mod tests {
         elapsed_ns: 10_000 * MS,
         mean: 10.0,
         answered: 9.9,
+        busy: 10.0,
         places: None,
         reconnects: false,
         hanging: None,
@@ -269,19 +240,20 @@ mod tests {
 
     #[test]
     fn connections_that_are_not_busy_are_said_with_where_they_were() {
-        let places = Places { busy: 9.5, connecting: 0.5, ..Places::default() };
-        assert_eq!(said(Flight { places: Some(places), ..BUSY }), Vec::<String>::new());
-        let places = Places { busy: 6.7, never_established: 2.0, waiting: 1.1, connecting: 0.2, ..Places::default() };
+        let (busy, places) = (9.5, Places { connecting: 0.5, ..Places::default() });
+        assert_eq!(said(Flight { busy, places: Some(places), ..BUSY }), Vec::<String>::new());
+        let (busy, places) =
+            (6.7, Places { never_established: 2.0, waiting: 1.1, connecting: 0.2, ..Places::default() });
         assert_eq!(
-            said(Flight { places: Some(places), ..BUSY }),
+            said(Flight { busy, places: Some(places), ..BUSY }),
             [
                 "only 6.7 of 10 connections had a request in flight on average: 2.0 were never established, 1.1 were waiting \
                  to reconnect, 0.2 were connecting"
             ]
         );
-        let places = Places { busy: 4.0, pausing: 5.5, ..Places::default() };
+        let (busy, places) = (4.0, Places { pausing: 5.5, ..Places::default() });
         assert_eq!(
-            said(Flight { places: Some(places), ..BUSY }),
+            said(Flight { busy, places: Some(places), ..BUSY }),
             ["only 4.0 of 10 connections had a request in flight on average: 5.5 were pausing for the script, 0.5 \
                  were idle between a response and the next request"]
         );
@@ -289,12 +261,12 @@ mod tests {
 
     #[test]
     fn connections_with_nothing_left_to_ask_for_are_not_missed() {
-        let places = Places { busy: 3.0, done: 7.0, ..Places::default() };
-        assert_eq!(said(Flight { places: Some(places), ..BUSY }), Vec::<String>::new());
-        let places = Places { busy: 3.0, never_established: 2.0, done: 5.0, ..Places::default() };
+        let (busy, places) = (3.0, Places { done: 7.0, ..Places::default() });
+        assert_eq!(said(Flight { busy, places: Some(places), ..BUSY }), Vec::<String>::new());
+        let (busy, places) = (3.0, Places { never_established: 2.0, done: 5.0, ..Places::default() });
         let words = "only 3.0 of 10 connections had a request in flight on average: 2.0 were never established, 5.0 were not \
                      needed";
-        assert_eq!(said(Flight { places: Some(places), ..BUSY }), [words]);
+        assert_eq!(said(Flight { busy, places: Some(places), ..BUSY }), [words]);
     }
 
     #[test]

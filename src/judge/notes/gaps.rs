@@ -3,16 +3,13 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use onrush_plan::Plan;
-use onrush_stats::silences::GAP_MIN_NS;
-use onrush_stats::{Gap, Totals};
+use onrush_stats::Gap;
 use onrush_text::units::{PERCENT_MIN, counted, listed, time_us};
 
+use super::facts::{Facts, duration, seconds_ns};
 use super::seconds;
 use crate::figures::NS_PER_US;
-use crate::figures::unavailable::Unavailable;
-use crate::record::{Note, NoteId};
-use crate::run::{Outcome, nanos};
+use crate::record::{Document, Note, NoteId};
 
 /// Short stalls are worth a note above this share of the run.
 const STALLED_SHARE: f64 = 0.2;
@@ -21,40 +18,46 @@ const TIMES_NAMED: usize = 3;
 
 /// The note on the times without a response: whether the target was unavailable, or without a schedule only when they
 /// were.
-pub fn without_response(plan: &Plan, outcome: &Outcome, silences: &[(Gap, u64)]) -> Option<Note> {
-    let elapsed_ns = nanos(outcome.elapsed);
-    if let Some(unavailable) = Unavailable::of(plan, outcome) {
-        let (share, due) = (unavailable.share(), unavailable.due());
-        let gaps: Vec<Gap> = unavailable.times.iter().map(|time| time.gap).collect();
-        let is_said = !gaps.is_empty() && outcome.totals.counters.completed > 0;
-        return is_said
-            .then(|| Note::failure(NoteId::Unavailable, unavailable_line(&Times::of(gaps, elapsed_ns), share, due)));
+pub fn without_response(facts: &Facts<'_>) -> Option<Note> {
+    let unavailable = facts.document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
+    if let Some(unavailable) = unavailable {
+        let gaps = unavailable.gaps();
+        let is_said = !gaps.is_empty() && facts.completed > 0;
+        let times = Times::of(gaps, facts.elapsed_ns);
+        let text = || unavailable_line(&times, unavailable.share, unavailable.due.unwrap_or_default());
+        return is_said.then(|| Note::failure(NoteId::Unavailable, text()));
     }
-    let gaps: Vec<Gap> = silences.iter().map(|(gap, _)| *gap).collect();
-    let text = |gaps| format!("no response {}", Times::of(gaps, elapsed_ns).words());
+    let gaps: Vec<Gap> = facts.silences().iter().map(|silence| gap(silence.start_s, silence.length_s)).collect();
+    let text = |gaps| format!("no response {}", Times::of(gaps, facts.elapsed_ns).words());
     (!gaps.is_empty()).then(|| Note::failure(NoteId::Silences, text(gaps)))
 }
 
 /// The note on the times in which onrush was stalled.
-pub fn stalled(outcome: &Outcome) -> Option<Note> {
-    let elapsed_ns = nanos(outcome.elapsed);
-    let sum_ns: u64 = outcome.stalls.iter().map(|gap| gap.length_ns()).sum();
-    let gaps: Vec<Gap> = outcome.stalls.iter().copied().filter(|gap| gap.length_ns() >= GAP_MIN_NS).collect();
-    let share = (sum_ns as f64 / elapsed_ns.max(1) as f64).min(1.0);
+pub fn stalled(facts: &Facts<'_>) -> Option<Note> {
+    let Document { requests, in_flight, evidence, duration_s, .. } = facts.document;
+    let generator = &evidence.as_ref()?.generator;
+    let gaps: Vec<Gap> = generator.long_stalls.iter().map(|it| gap(it.start_s, it.length_s)).collect();
+    let share = generator.stalled_s / duration_s;
     let matters = !gaps.is_empty() || share > STALLED_SHARE;
     // Requests in flight waited through it, and with a schedule also those that became due.
-    let Totals { counters, open_loop, .. } = &outcome.totals;
-    let in_flight = counters.occupancy.in_flight_ns as f64 / elapsed_ns.max(1) as f64;
-    let due = open_loop.as_deref().map_or(0.0, |open_loop| open_loop.due as f64 * share);
-    let waited = in_flight * outcome.stalls.len() as f64 + due;
-    let touched = (waited / counters.completed.max(1) as f64).min(1.0);
-    let text = |gaps| stalled_line(&Times::of(gaps, elapsed_ns), share, &inflated(touched, counters.completed));
+    let in_flight = in_flight.map_or(0.0, |in_flight| in_flight.mean);
+    let due = requests.due.unwrap_or_default() as f64 * share;
+    let waited = in_flight * generator.stalls as f64 + due;
+    let touched = (waited / facts.completed.max(1) as f64).min(1.0);
+    let text = |gaps| stalled_line(&Times::of(gaps, facts.elapsed_ns), share, &inflated(touched, facts.completed));
     matters.then(|| Note::doubt(NoteId::Stalled, text(gaps)))
 }
 
 /// The note on a machine that was suspended.
-pub fn suspended(outcome: &Outcome) -> Option<Note> {
-    (!outcome.suspended.is_zero()).then(|| Note::doubt(NoteId::Suspended, suspended_line(outcome.suspended)))
+pub fn suspended(document: &Document) -> Option<Note> {
+    let lasted = duration(document.suspended_s);
+    (!lasted.is_zero()).then(|| Note::doubt(NoteId::Suspended, suspended_line(lasted)))
+}
+
+/// A time, in nanoseconds since measuring began.
+fn gap(start_s: f64, length_s: f64) -> Gap {
+    let from_ns = seconds_ns(start_s);
+    Gap { from_ns, until_ns: from_ns + seconds_ns(length_s) }
 }
 
 /// Some times, of which the longest few are named.

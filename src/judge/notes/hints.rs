@@ -1,16 +1,10 @@
 //! Notes that do not cast doubt on the result.
 
-use std::net::SocketAddr;
+use onrush_text::units::{counted, thousands};
 
-use onrush_plan::Plan;
-use onrush_stats::{Counters, Handshakes};
-use onrush_text::units::{counted, thousands, time_us};
-
+use super::facts::Facts;
 use super::were;
-use crate::failure;
-use crate::figures::correct::rewritten;
-use crate::record::{Note, NoteId};
-use crate::run::Outcome;
+use crate::record::{Addresses, Document, LeftOut, Note, NoteId};
 
 /// Resumed TLS handshakes are worth a note above this percentage of the responses.
 const RESUMED_PERCENT: u64 = 1;
@@ -25,57 +19,46 @@ const PAUSES_UNREAD: &str =
     "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
 
 /// All of them.
-pub fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
-    let clamped = outcome.totals.latency.clamped;
-    let Counters { carried, interim, completed, occupancy, idle_closed, cut_bodies: cut, .. } = outcome.totals.counters;
+pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
+    let Document { requests, connections, latency, in_flight, plan, .. } = facts.document;
+    let (carried, interim, completed, cut) =
+        (requests.carried, requests.interim, requests.completed, requests.cut_bodies);
     // Latencies can exceed the time in flight only if they began before measuring.
-    let weighs = outcome.totals.latency.sum() as f64 > CARRIED_WEIGHT * occupancy.in_flight_ns as f64;
+    let in_flight_ns = in_flight.map_or(f64::INFINITY, |in_flight| in_flight.mean * facts.elapsed_ns as f64);
+    let weighs = facts.latency.sum() as f64 > CARRIED_WEIGHT * in_flight_ns;
     let matters = completed > 0 && carried > 0 && (carried * 100 > completed * CARRIED_PERCENT || weighs);
-    let is_closed = idle_closed * 100 > completed * IDLE_CLOSED_PERCENT && !plan.dialect.is_compat();
-    let left_out = |&(address, errno): &(SocketAddr, i32)| {
-        Note::hint(NoteId::AddressLeftOut, left_out_line(address, errno, &outcome.addresses))
-    };
+    let idle_closed = connections.idle_closed.unwrap_or_default();
+    let is_closed = idle_closed * 100 > completed * IDLE_CLOSED_PERCENT && !facts.is_compat();
+    let batch = facts.document.batch.filter(|_| plan.once);
+    let (resumed, handshakes) = facts.document.tls.as_ref().map_or((0, 0), |tls| (tls.resumed, tls.handshakes));
     let hint = |applies: bool, id: NoteId, line: &dyn Fn() -> String| applies.then(|| Note::hint(id, line()));
-    let mut notes: Vec<Note> = outcome.dropped.iter().map(left_out).collect();
+    let mut notes = facts.document.addresses.as_ref().map_or_else(Vec::new, left_out);
     let others = [
-        hint(plan.once && outcome.batch > 1, NoteId::FirstOfBatch, &|| first_of_batch_line(outcome.batch)),
+        batch.map(|batch| Note::hint(NoteId::FirstOfBatch, first_of_batch_line(batch))),
         hint(matters, NoteId::Carried, &|| carried_line(carried, completed)),
         hint(interim > 0 && !plan.once, NoteId::Interim, &|| interim_line(interim)),
-        hint(clamped > 0, NoteId::Clamped, &|| {
-            format!("{} took longer than an hour: recorded as one hour", counted(clamped, "response"))
+        hint(latency.clamped > 0, NoteId::Clamped, &|| {
+            format!("{} took longer than an hour: recorded as one hour", counted(latency.clamped, "response"))
         }),
-        hint(outcome.pauses_unread, NoteId::PausesUnread, &|| PAUSES_UNREAD.to_owned()),
+        hint(facts.document.pauses_unread, NoteId::PausesUnread, &|| PAUSES_UNREAD.to_owned()),
         hint(is_closed, NoteId::IdleClosed, &|| {
             format!("the server closed idle connections {}; onrush reconnected", counted(idle_closed, "time"))
         }),
         hint(cut > 0, NoteId::CutBodies, &|| cut_bodies_line(cut)),
-        resumed(outcome),
-        rewriting(plan, outcome),
+        // Where handshakes are part of the load.
+        hint(resumed * 100 > completed * RESUMED_PERCENT, NoteId::Resumed, &|| resumed_line(resumed, handshakes)),
     ];
     notes.extend(others.into_iter().flatten());
     notes
 }
 
-/// The note on resumed sessions, where handshakes are part of the load.
-fn resumed(outcome: &Outcome) -> Option<Note> {
-    let Handshakes { total: handshakes, resumed, .. } = outcome.totals.handshakes;
-    let matters = resumed * 100 > outcome.totals.counters.completed * RESUMED_PERCENT;
-    matters.then(|| Note::hint(NoteId::Resumed, resumed_line(resumed, handshakes)))
-}
-
-/// What wrk would have printed, if `-v` asks for it.
-fn rewriting(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    let is_asked_for = plan.show.verbose && !plan.dialect.is_compat() && !plan.once;
-    if !is_asked_for || outcome.totals.open_loop.is_some() {
-        return None;
-    }
-    Some(Note::hint(NoteId::WrkMean, rewritten_line(rewritten(plan, outcome).mean_us()?)))
-}
-
-fn left_out_line(address: SocketAddr, errno: i32, used: &[SocketAddr]) -> String {
-    let used: Vec<String> = used.iter().map(SocketAddr::to_string).collect();
-    let (why, used) = (failure::errno_words(errno), used.join(", "));
-    format!("{address} was left out: {why} at the start; the load went to {used}")
+/// The notes on addresses that were left out.
+fn left_out(Addresses { used, left_out }: &Addresses) -> Vec<Note> {
+    let used = used.join(", ");
+    let text = |LeftOut { address, cause }: &LeftOut| {
+        format!("{address} was left out: {cause} at the start; the load went to {used}")
+    };
+    left_out.iter().map(|address| Note::hint(NoteId::AddressLeftOut, text(address))).collect()
 }
 
 fn first_of_batch_line(count: usize) -> String {
@@ -116,8 +99,4 @@ fn resumed_line(resumed: u64, handshakes: u64) -> String {
         "{resumed} of {handshakes} resumed an earlier session, which costs less than the full handshake of a new client: \
          --tls-resume off makes all of them full"
     )
-}
-
-fn rewritten_line(mean_us: f64) -> String {
-    format!("latency as measured; wrk would print Avg {}: see docs/measuring.md", time_us(mean_us))
 }

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use onrush_plan::limits::CONNECTIONS_MAX;
-use onrush_plan::schedule::{Arrivals, CatchUp};
-use onrush_plan::{Dialect, Percent, Plan, Schedule};
-use onrush_stats::silences::GAP_MIN_NS;
-use onrush_stats::{OpenLoop, RowFigures, has_enough_beyond, rank};
+use onrush_plan::schedule::LATE;
+use onrush_plan::{Dialect, Percent};
+use onrush_stats::{Distribution, RowFigures, has_enough_beyond, rank};
 use onrush_text::units::{PERCENT_MIN, counted, exact, spaced, thousands, time_us};
 
+use super::facts::{Facts, duration, seconds_ns, values};
 use super::were;
 use crate::figures::NS_PER_US;
-use crate::figures::bounds::{Between, Bounds, Missing};
-use crate::figures::rate::asked_per_s;
-use crate::record::evidence::measured::threads;
-use crate::record::{Note, NoteId};
-use crate::run::{Outcome, nanos};
+use crate::figures::bounds::{Between, Missing};
+use crate::judge::gates::missing;
+use crate::record::evidence::Latency;
+use crate::record::{Document, Note, NoteId, OpenLoop, Plan, Requests, Row, Schedule};
+use crate::run::nanos;
 
 /// Requests that were late or not sent are worth a note above this percentage.
 const MISSED_PERCENT: u64 = 1;
@@ -68,7 +68,7 @@ enum Bottleneck {
         threads: u64,
     },
     /// `--catch-up` limited how fast late requests were made up for.
-    CatchUp(CatchUp),
+    CatchUp(f64),
 }
 
 /// Requests were due while every possible connection had a request in flight or paused for the script.
@@ -147,206 +147,263 @@ struct Uncertain {
 }
 
 /// Whether more than a few requests were not sent when they were due.
-pub fn is_missed(&OpenLoop { late, dropped, unsent, due, .. }: &OpenLoop<u64>) -> bool {
+pub fn is_missed(requests: &Requests) -> bool {
+    let Counts { due, late, dropped, unsent, .. } = Counts::of(requests);
     (late + dropped + unsent) * 100 > due * MISSED_PERCENT
 }
 
-/// The notes on a run with a schedule; `silent_ns`: the total length of its silences;
-/// `more`: what its verdict says about more connections.
-pub fn notes(plan: &Plan, outcome: &Outcome, silent_ns: u64, more: MoreConnections) -> Vec<Note> {
-    let Some(open_loop) = outcome.totals.open_loop.as_deref() else { return Vec::new() };
-    let OpenLoop { lateness, late, dropped, due, carried, .. } = open_loop;
-    let slice = plan.schedule.as_ref().and_then(|schedule| schedule.send_slice).filter(|slice| is_sliced(plan, *slice));
-    let sent = lateness.count();
-    let burst = burst(plan, outcome);
-    let crowded = crowded(plan, outcome, open_loop, silent_ns, more);
-    let late = (late * 100 > sent * MISSED_PERCENT).then(|| {
-        let limit = plan.schedule.as_ref().map(Schedule::late_after).unwrap_or_default();
-        let p99_ns = has_enough_beyond(99.0, sent).then(|| lateness.percentile(99.0));
-        let reason = if crowded.is_none() { late_reason(plan, outcome) } else { None };
-        let line = late_line(*late, sent, limit, p99_ns, lateness.max().unwrap_or(0));
-        Note::failure(NoteId::Late, line + &late_reason_words(reason, burst.as_ref()))
-    });
-    let in_percentiles = plan.dialect != Dialect::Wrk2;
-    let dropped =
-        (*dropped > 0).then(|| Note::failure(NoteId::Dropped, too_late_line(*dropped, due + carried, in_percentiles)));
-    let behind = behind(plan, outcome, open_loop, crowded);
-    let crowded = crowded.filter(|_| behind.is_none() && burst.is_none());
-    let crowded = crowded.map(|crowded| Note::failure(NoteId::Crowded, crowded_line(&crowded)));
-    let behind = behind.map(|behind| Note::doubt(NoteId::Behind, behind_line(&behind)));
-    let uncertain =
-        uncertain(plan, outcome).map(|uncertain| Note::failure(NoteId::Uncertain, uncertain_line(&uncertain)));
-    let sliced = slice.zip(lateness.mean());
-    let sliced = sliced.map(|(slice, mean_ns)| Note::hint(NoteId::Sliced, sliced_line(slice, mean_ns)));
-    [behind, crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
+/// What became of the requests of a schedule.
+#[derive(Clone, Copy)]
+struct Counts {
+    due: u64,
+    carried: u64,
+    late: u64,
+    dropped: u64,
+    unsent: u64,
 }
 
-/// Why requests were late although connections were free.
-fn late_reason(plan: &Plan, outcome: &Outcome) -> Option<LateReason> {
-    let waited = threads(plan, outcome).iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
-    let waited = (waited >= WAITED).then_some(LateReason::Waited(waited));
-    let Some(stalled) = short_stalls(outcome) else { return waited };
-    // The requests that were due during the stalls, and those that had to wait for them.
-    let explained = 2.0 * stalled.as_secs_f64() / outcome.elapsed.as_secs_f64();
-    let late = outcome.totals.open_loop.as_deref().map_or(0.0, |all| all.late as f64 / all.lateness.count() as f64);
-    waited.filter(|_| late > explained).or(Some(LateReason::Stalled(stalled)))
-}
-
-/// Whether the latency rose in every third of the run, as a backlog makes it.
-fn rises(outcome: &Outcome) -> bool {
-    let rows = &outcome.timeline.rows;
-    let third = rows.len() / 3;
-    let mean = |rows: &[RowFigures]| {
-        let (sum_ns, count) = rows
-            .iter()
-            .fold((0, 0), |(sum_ns, count), row| (sum_ns + row.scheduled.sum_ns, count + row.scheduled.count()));
-        sum_ns as f64 / count.max(1) as f64
-    };
-    let thirds: Vec<f64> = rows.chunks_exact(third.max(1)).take(3).map(mean).collect();
-    thirds.len() == 3 && thirds.windows(2).all(|pair| pair[1] > RISES * pair[0])
-}
-
-/// The sum of the stalls, if all were too short for a note of their own and it may explain why requests were late.
-fn short_stalls(outcome: &Outcome) -> Option<Duration> {
-    let lengths = || outcome.stalls.iter().map(|gap| gap.length_ns());
-    let sum = Duration::from_nanos(lengths().sum());
-    let matters = sum.as_nanos() * 100 > outcome.elapsed.as_nanos() * u128::from(MISSED_PERCENT);
-    (matters && lengths().all(|length_ns| length_ns < GAP_MIN_NS)).then_some(sum)
-}
-
-/// Whether a slice ends while the run is measured; requests due after the last end are sent when they are due.
-fn is_sliced(plan: &Plan, slice: Duration) -> bool {
-    let Some(duration) = plan.stop.duration else { return true };
-    let last_ns = nanos(plan.warmup + duration).saturating_sub(1);
-    last_ns - last_ns % nanos(slice) > nanos(plan.warmup)
-}
-
-fn behind(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>, crowded: Option<Crowded>) -> Option<Behind> {
-    let OpenLoop { lateness, due, carried, dropped, unsent, .. } = open_loop;
-    let evidence = &outcome.totals.activity;
-    let elapsed_s = outcome.elapsed.as_secs_f64();
-    if (dropped + unsent) * 100 <= due * MISSED_PERCENT || elapsed_s == 0.0 {
-        return None;
+impl Counts {
+    fn of(requests: &Requests) -> Self {
+        let of = |count: Option<u64>| count.unwrap_or_default();
+        Self {
+            due: of(requests.due),
+            carried: of(requests.due_before),
+            late: of(requests.late),
+            dropped: of(requests.dropped),
+            unsent: of(requests.unsent),
+        }
     }
-    let worked_ns = evidence.cpu_ns().saturating_sub(evidence.spun_ns);
-    let bottleneck = if elapsed_s < BUSY_MIN_S {
-        None
-    } else if worked_ns as f64 >= BUSY_SHARE * evidence.wall_ns as f64 && evidence.wall_ns > 0 {
-        Some(Bottleneck::Threads { threads: u64::from(plan.load.threads) })
-    } else {
-        held_back(plan, open_loop).or(crowded.map(Bottleneck::Connections))
-    };
-    let by_schedule_per_s = asked_per_s(plan, outcome)?;
-    let [sent_per_s, carried_per_s] = [lateness.count(), *carried].map(|requests| requests as f64 / elapsed_s);
-    // A backlog of one silence does not grow afterwards, and one that is caught up with shrinks.
-    let is_overload = match bottleneck {
-        Some(Bottleneck::Connections(crowded)) => crowded.remedy != Remedy::Silence,
-        Some(Bottleneck::Threads { .. }) => true,
-        Some(Bottleneck::CatchUp(_)) | None => false,
-    };
-    let is_constant = by_schedule_per_s >= CONSTANT * plan.schedule.as_ref()?.most_per_second();
-    let grows = is_overload && is_constant && rises(outcome) && *dropped == 0 && unsent > carried;
-    Some(Behind {
-        due: due + carried,
-        carried: if carried_per_s < SHOWN_PER_S { 0 } else { *carried },
-        sent: lateness.count(),
-        sent_per_s,
-        unsent: *unsent,
-        grows,
-        bottleneck,
-    })
 }
 
-/// Whether `--catch-up` alone held back most of the requests that were not sent.
-fn held_back(plan: &Plan, open_loop: &OpenLoop<u64>) -> Option<Bottleneck> {
-    let factor = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat())?.catch_up?;
-    (2 * open_loop.held_back > open_loop.unsent + open_loop.dropped).then_some(Bottleneck::CatchUp(factor))
-}
-
-/// Whether requests waited because all connections were busy, and what would help.
-fn crowded(
-    plan: &Plan,
-    outcome: &Outcome,
-    open_loop: &OpenLoop<u64>,
+/// A run with a schedule.
+struct Scheduled<'a> {
+    facts: &'a Facts<'a>,
+    plan: &'a Plan,
+    schedule: Option<&'a Schedule>,
+    open_loop: &'a OpenLoop,
+    counts: Counts,
+    lateness: Distribution<u64>,
+    /// The total length of its silences, in nanoseconds.
     silent_ns: u64,
-    more: MoreConnections,
-) -> Option<Crowded> {
-    let threads_ns = nanos(outcome.elapsed) as f64 * f64::from(plan.load.threads);
-    let share = open_loop.all_busy_ns as f64 / threads_ns;
-    let latency = &outcome.totals.latency;
-    let schedule = plan.schedule.as_ref()?;
-    let late_share = open_loop.late as f64 / open_loop.lateness.count().max(1) as f64;
-    let noted = if late_share * 100.0 > MISSED_PERCENT as f64 { CROWDED_OF_LATE * late_share } else { 1.0 };
-    let least_share = CROWDED_SHARE.min(noted);
-    if threads_ns == 0.0 || share < least_share || latency.count() == 0 {
-        return None;
-    }
-    let most = outcome.most_connections(plan);
-    let connections = plan.levels.is_none().then_some(most);
-    // Responses after a silence do not show how long responses take.
-    let mean_ns = latency.sum().saturating_sub(u128::from(most * silent_ns)) as f64 / latency.count() as f64;
-    let calm_ns = open_loop.calm_ns as f64 / open_loop.calm as f64;
-    // By Little's law, if the target keeps its speed, plus a margin, because connections do not become free evenly.
-    let batch = outcome.batch.max(1) as f64;
-    let pause_ns = open_loop.paused_ns as f64 * batch / open_loop.lateness.count().max(1) as f64;
-    let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
-    let taken = batches_per_ns * (mean_ns + pause_ns);
-    let on_average = taken + 2.0 * taken.sqrt();
-    // If there were too few only for a while: one for each request that waited then.
-    let is_passing = open_loop.unsent * 100 <= open_loop.due * MISSED_PERCENT && silent_ns == 0;
-    let due = open_loop.due as f64 / batch;
-    let waited = connections
-        .filter(|_| is_passing)
-        .map_or(0.0, |connections| connections as f64 + (batches_per_ns * open_loop.all_busy_max_ns as f64).min(due));
-    let needed = on_average.max(waited).ceil() as u64;
-    let heard_share = share - silent_ns as f64 * f64::from(plan.load.threads) / threads_ns;
-    let remedy = match needed.max(connections.map_or(1, |connections| connections + 1)) {
-        _ if heard_share < least_share => Remedy::Silence,
-        _ if open_loop.calm == 0 => Remedy::Unknown,
-        _ if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
-        _ if more == MoreConnections::Useless => Remedy::Verdict,
-        CONNECTIONS_MAX.. => Remedy::Unknown,
-        // The stages do reach this number, but not at the right time.
-        needed if needed <= most => Remedy::Unknown,
-        needed => Remedy::About(needed),
-    };
-    Some(Crowded { share: share.min(1.0), connections, pauses: open_loop.paused_ns > 0, remedy })
+    elapsed_s: f64,
 }
 
-/// Whether a burst has more requests than the connections can take, one batch each.
-fn burst(plan: &Plan, outcome: &Outcome) -> Option<Burst> {
-    let schedule = plan.schedule.as_ref()?;
-    let Arrivals::Burst(size) = schedule.arrivals else { return None };
-    let requests = size.get().div_ceil(schedule.part.of);
-    let needed = requests.div_ceil(outcome.batch.max(1) as u64);
-    let connections = outcome.most_connections(plan);
-    (needed > connections).then_some(Burst { requests, connections, needed, is_staged: plan.levels.is_some() })
+/// The notes on a run with a schedule; `more`: what its verdict says about more connections.
+pub fn notes(facts: &Facts<'_>, more: MoreConnections) -> Vec<Note> {
+    let Document { open_loop: Some(open_loop), plan, requests, .. } = facts.document else { return Vec::new() };
+    let run = Scheduled {
+        facts,
+        plan,
+        schedule: plan.schedule.as_ref(),
+        open_loop,
+        counts: Counts::of(requests),
+        lateness: values(&open_loop.lateness),
+        silent_ns: facts.silences().iter().map(|silence| seconds_ns(silence.heard_s)).sum(),
+        elapsed_s: facts.document.duration_s,
+    };
+    run.notes(more)
 }
 
-/// The first percentile that is not known, ignoring those that are one of the few largest values or, if they were asked
-/// for, the largest. A few requests that were due in the last instant and had not been sent make none doubtful.
-fn uncertain(plan: &Plan, outcome: &Outcome) -> Option<Uncertain> {
-    if plan.dialect == Dialect::Wrk2 {
-        return None;
+impl Scheduled<'_> {
+    fn notes(&self, more: MoreConnections) -> Vec<Note> {
+        let Counts { due, carried, late, dropped, .. } = self.counts;
+        let lateness = &self.lateness;
+        let slice = self.slice();
+        let sent = lateness.count();
+        let burst = self.burst();
+        let crowded = self.crowded(more);
+        let late = (late * 100 > sent * MISSED_PERCENT).then(|| {
+            let limit = LATE + slice.unwrap_or_default();
+            let p99_ns = has_enough_beyond(99.0, sent).then(|| lateness.percentile(99.0));
+            let reason = if crowded.is_none() { self.late_reason() } else { None };
+            let line = late_line(late, sent, limit, p99_ns, lateness.max().unwrap_or(0));
+            Note::failure(NoteId::Late, line + &late_reason_words(reason, burst.as_ref()))
+        });
+        let in_percentiles = !self.facts.document.imitates(Dialect::Wrk2);
+        let dropped = (dropped > 0)
+            .then(|| Note::failure(NoteId::Dropped, too_late_line(dropped, due + carried, in_percentiles)));
+        let behind = self.behind(crowded);
+        let crowded = crowded.filter(|_| behind.is_none() && burst.is_none());
+        let crowded = crowded.map(|crowded| Note::failure(NoteId::Crowded, crowded_line(&crowded)));
+        let behind = behind.map(|behind| Note::doubt(NoteId::Behind, behind_line(&behind)));
+        let uncertain = self.uncertain().map(|uncertain| Note::failure(NoteId::Uncertain, uncertain_line(&uncertain)));
+        let sliced = slice.filter(|slice| self.is_sliced(*slice)).zip(lateness.mean());
+        let sliced = sliced.map(|(slice, mean_ns)| Note::hint(NoteId::Sliced, sliced_line(slice, mean_ns)));
+        [behind, crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
     }
-    let bounds = Bounds::of(plan, outcome)?;
-    let missing = Missing::of(plan, outcome, &bounds);
-    let Missing { due, failed, abandoned, dropped, unsent, hanging } = missing;
-    if failed + abandoned + dropped + hanging == 0 && unsent * 100 <= due * MISSED_PERCENT {
-        return None;
+
+    fn slice(&self) -> Option<Duration> {
+        self.schedule.and_then(|schedule| schedule.send_slice_s).map(duration)
     }
-    let mut percents = Percent::asked_or_usual(plan.show.percents.as_deref());
-    let is_asked = plan.show.percents.is_some();
-    percents.retain(|percent| match percent.value() {
-        value if is_asked => rank(value, due) < due,
-        value => has_enough_beyond(value, due),
-    });
-    percents.sort_unstable();
-    let uncertain = |percent: Percent| {
-        let between = bounds.percentile(percent.value()).filter(|between| !between.is_known())?;
-        Some(Uncertain { percent, between, missing })
-    };
-    percents.into_iter().find_map(uncertain)
+
+    /// Whether a slice ends while the run is measured; requests due after the last end are sent when they are due.
+    fn is_sliced(&self, slice: Duration) -> bool {
+        let Some(duration_s) = self.plan.duration_s else { return true };
+        let warmup = duration(self.plan.warmup_s.unwrap_or_default());
+        let last_ns = nanos(warmup + duration(duration_s)).saturating_sub(1);
+        last_ns - last_ns % nanos(slice).max(1) > nanos(warmup)
+    }
+
+    /// Why requests were late although connections were free.
+    fn late_reason(&self) -> Option<LateReason> {
+        let generator = &self.facts.document.evidence.as_ref()?.generator;
+        let waited = generator.threads.iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
+        let waited = (waited >= WAITED).then_some(LateReason::Waited(waited));
+        // The stalls, if all were too short for a note of their own and they may explain why requests were late.
+        let stalled_s = generator.stalled_s;
+        if stalled_s * 100.0 <= self.elapsed_s * MISSED_PERCENT as f64 || !generator.long_stalls.is_empty() {
+            return waited;
+        }
+        // The requests that were due during the stalls, and those that had to wait for them.
+        let explained = 2.0 * stalled_s / self.elapsed_s;
+        let late = self.counts.late as f64 / self.lateness.count() as f64;
+        waited.filter(|_| late > explained).or(Some(LateReason::Stalled(duration(stalled_s))))
+    }
+
+    /// Whether the latency rose in every third of the run, as a backlog makes it.
+    fn rises(&self) -> bool {
+        let rows: Vec<RowFigures> = self.facts.document.timeline.iter().map(Row::figures).collect();
+        let third = rows.len() / 3;
+        let mean = |rows: &[RowFigures]| {
+            let (sum_ns, count) = rows
+                .iter()
+                .fold((0, 0), |(sum_ns, count), row| (sum_ns + row.scheduled.sum_ns, count + row.scheduled.count()));
+            sum_ns as f64 / count.max(1) as f64
+        };
+        let thirds: Vec<f64> = rows.chunks_exact(third.max(1)).take(3).map(mean).collect();
+        thirds.len() == 3 && thirds.windows(2).all(|pair| pair[1] > RISES * pair[0])
+    }
+
+    fn behind(&self, crowded: Option<Crowded>) -> Option<Behind> {
+        let Counts { due, carried, dropped, unsent, .. } = self.counts;
+        if (dropped + unsent) * 100 <= due * MISSED_PERCENT || self.elapsed_s == 0.0 {
+            return None;
+        }
+        let bottleneck = if self.elapsed_s < BUSY_MIN_S {
+            None
+        } else if self.are_threads_busy() {
+            Some(Bottleneck::Threads { threads: u64::from(self.plan.threads) })
+        } else {
+            self.held_back().or(crowded.map(Bottleneck::Connections))
+        };
+        let sent = self.lateness.count();
+        let [sent_per_s, carried_per_s] = [sent, carried].map(|requests| requests as f64 / self.elapsed_s);
+        // A backlog of one silence does not grow afterwards, and one that is caught up with shrinks.
+        let is_overload = match bottleneck {
+            Some(Bottleneck::Connections(crowded)) => crowded.remedy != Remedy::Silence,
+            Some(Bottleneck::Threads { .. }) => true,
+            Some(Bottleneck::CatchUp(_)) | None => false,
+        };
+        let is_constant = self.open_loop.asked_per_s? >= CONSTANT * self.schedule?.most_per_second();
+        let grows = is_overload && is_constant && self.rises() && dropped == 0 && unsent > carried;
+        Some(Behind {
+            due: due + carried,
+            carried: if carried_per_s < SHOWN_PER_S { 0 } else { carried },
+            sent,
+            sent_per_s,
+            unsent,
+            grows,
+            bottleneck,
+        })
+    }
+
+    /// Whether the threads worked all the time.
+    fn are_threads_busy(&self) -> bool {
+        let worked: Vec<f64> = self.facts.document.threads.iter().filter_map(|thread| thread.cpu_s).collect();
+        let worked_s: f64 = worked.iter().sum();
+        !worked.is_empty() && worked_s >= BUSY_SHARE * self.elapsed_s * worked.len() as f64
+    }
+
+    /// Whether `--catch-up` alone held back most of the requests that were not sent.
+    fn held_back(&self) -> Option<Bottleneck> {
+        let factor = self.schedule.filter(|_| !self.facts.is_compat())?.catch_up?;
+        let Counts { dropped, unsent, .. } = self.counts;
+        (2 * self.open_loop.held_back > unsent + dropped).then_some(Bottleneck::CatchUp(factor))
+    }
+
+    /// Whether requests waited because all connections were busy, and what would help.
+    fn crowded(&self, more: MoreConnections) -> Option<Crowded> {
+        let (counts, latency, silent_s) = (self.counts, &self.facts.latency, self.silent_ns as f64 / 1e9);
+        let threads = f64::from(self.plan.threads);
+        let threads_s = self.elapsed_s * threads;
+        let share = self.open_loop.all_busy_s / threads_s;
+        let schedule = self.schedule?;
+        let sent = self.lateness.count().max(1) as f64;
+        let late_share = counts.late as f64 / sent;
+        let noted = if late_share * 100.0 > MISSED_PERCENT as f64 { CROWDED_OF_LATE * late_share } else { 1.0 };
+        let least_share = CROWDED_SHARE.min(noted);
+        if threads_s == 0.0 || share < least_share || latency.count() == 0 {
+            return None;
+        }
+        let most = self.facts.most_connections();
+        let connections = self.plan.connection_stages.is_none().then_some(most);
+        // Responses after a silence do not show how long responses take.
+        let mean_ns = latency.sum().saturating_sub(u128::from(most * self.silent_ns)) as f64 / latency.count() as f64;
+        let calm = self.facts.document.evidence.as_ref().and_then(|evidence| evidence.latency);
+        let calm_ns = calm.and_then(|Latency { calm_us, .. }| calm_us).map(|calm_us| calm_us * NS_PER_US);
+        // By Little's law, if the target keeps its speed, plus a margin, because connections do not become free evenly.
+        let batch = self.facts.document.batch.unwrap_or(1) as f64;
+        let pause_ns = self.open_loop.paused_s * 1e9 * batch / sent;
+        let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
+        let taken = batches_per_ns * (mean_ns + pause_ns);
+        let on_average = taken + 2.0 * taken.sqrt();
+        // If there were too few only for a while: one for each request that waited then.
+        let is_passing = counts.unsent * 100 <= counts.due * MISSED_PERCENT && self.silent_ns == 0;
+        let due = counts.due as f64 / batch;
+        let waited = connections.filter(|_| is_passing).map_or(0.0, |connections| {
+            connections as f64 + (batches_per_ns * self.open_loop.all_busy_max_s * 1e9).min(due)
+        });
+        let needed = on_average.max(waited).ceil() as u64;
+        let heard_share = share - silent_s * threads / threads_s;
+        let remedy = match (calm_ns, needed.max(connections.map_or(1, |connections| connections + 1))) {
+            _ if heard_share < least_share => Remedy::Silence,
+            (None, _) => Remedy::Unknown,
+            (Some(calm_ns), _) if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
+            _ if more == MoreConnections::Useless => Remedy::Verdict,
+            (_, CONNECTIONS_MAX..) => Remedy::Unknown,
+            // The stages do reach this number, but not at the right time.
+            (_, needed) if needed <= most => Remedy::Unknown,
+            (_, needed) => Remedy::About(needed),
+        };
+        Some(Crowded { share: share.min(1.0), connections, pauses: self.open_loop.paused_s > 0.0, remedy })
+    }
+
+    /// Whether a burst has more requests than the connections can take, one batch each.
+    fn burst(&self) -> Option<Burst> {
+        let requests = self.schedule?.burst()?.get();
+        let needed = requests.div_ceil(self.facts.document.batch.unwrap_or(1) as u64);
+        let connections = self.facts.most_connections();
+        let is_staged = self.plan.connection_stages.is_some();
+        (needed > connections).then_some(Burst { requests, connections, needed, is_staged })
+    }
+
+    /// The first percentile that is not known, ignoring those that are one of the few largest values or, if they were
+    /// asked for, the largest. A few requests that were due in the last instant and had not been sent make none doubtful.
+    fn uncertain(&self) -> Option<Uncertain> {
+        let document = self.facts.document;
+        if document.imitates(Dialect::Wrk2) {
+            return None;
+        }
+        let scheduled = document.latency.scheduled.as_ref().map(values)?;
+        let bounds = self.open_loop.bounds(&scheduled, document.requests.failed()).ok()?;
+        let missing = missing(&document.requests, self.open_loop, &bounds);
+        let Missing { due, failed, abandoned, dropped, unsent, hanging } = missing;
+        if failed + abandoned + dropped + hanging == 0 && unsent * 100 <= due * MISSED_PERCENT {
+            return None;
+        }
+        let mut percents = Percent::asked_or_usual(self.plan.percentiles.as_deref());
+        let is_asked = self.plan.percentiles.is_some();
+        percents.retain(|percent| match percent.value() {
+            value if is_asked => rank(value, due) < due,
+            value => has_enough_beyond(value, due),
+        });
+        percents.sort_unstable();
+        let uncertain = |percent: Percent| {
+            let between = bounds.percentile(percent.value()).filter(|between| !between.is_known())?;
+            Some(Uncertain { percent, between, missing })
+        };
+        percents.into_iter().find_map(uncertain)
+    }
 }
 
 fn behind_line(behind: &Behind) -> String {

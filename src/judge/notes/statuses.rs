@@ -2,13 +2,10 @@
 
 use std::cmp::Reverse;
 
-use onrush_plan::Plan;
-use onrush_text::escape;
 use onrush_text::units::{listed, thousands};
 
 use super::were;
-use crate::record::{Note, NoteId, STATUSES_NAMED};
-use crate::run::Outcome;
+use crate::record::{Document, Note, NoteId, STATUSES_NAMED};
 
 /// A class of statuses other than 2xx is worth a note above this percentage of the responses.
 const STATUS_PERCENT: u64 = 1;
@@ -16,23 +13,24 @@ const STATUS_PERCENT: u64 = 1;
 pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
 
 /// The note on them, if there are enough of one class.
-pub fn note(plan: &Plan, outcome: &Outcome) -> Option<Note> {
-    let answers = outcome.totals.counters.completed;
-    let statuses = &outcome.totals.statuses;
-    let doubtful = |class: u16| class != 2 && statuses.class_total(class) * 100 > answers * STATUS_PERCENT;
+pub fn note(document: &Document) -> Option<Note> {
+    let Document { status, location, plan, requests, .. } = document;
+    let answers = requests.completed;
+    let of_class =
+        |class: u16| status.iter().filter(move |(status, _)| **status / 100 == class).map(|(_, count)| count);
+    let doubtful = |class: u16| class != 2 && of_class(class).sum::<u64>() * 100 > answers * STATUS_PERCENT;
     if !(0..10).any(doubtful) {
         return None;
     }
-    if outcome.totals.expects_tls && statuses.iter().all(|(status, _)| status == 400) {
+    if document.expects_tls && status.keys().all(|status| *status == 400) {
         return Some(Note::doubt(NoteId::ExpectsTls, format!("{} 400: {EXPECTS_TLS}", all_were(answers))));
     }
-    let location = outcome.totals.location.as_ref().map(|location| escape(location.as_bytes()));
-    let mut counts: Vec<(u16, u64)> = statuses.iter().collect();
+    let mut counts: Vec<(u16, u64)> = status.iter().map(|(status, count)| (*status, *count)).collect();
     if let (true, &[(status, _)]) = (plan.once, &counts[..]) {
-        return Some(Note::failure(NoteId::Status, answer_line(status, location)));
+        return Some(Note::failure(NoteId::Status, answer_line(status, location.as_deref())));
     }
     counts.sort_by_key(|&(status, count)| (Reverse(count), status));
-    Some(Note::failure(NoteId::Statuses, statuses_line(answers, &counts, location)))
+    Some(Note::failure(NoteId::Statuses, statuses_line(answers, &counts, location.as_deref())))
 }
 
 /// The beginning of a sentence about all responses.
@@ -44,7 +42,7 @@ fn all_were(answers: u64) -> String {
     }
 }
 
-fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<String>) -> String {
+fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) -> String {
     let all = all_were(answers);
     match (counts, location) {
         ([(status @ 300..400, _)], Some(location)) => {
@@ -63,7 +61,7 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<String>) 
     }
 }
 
-fn answer_line(status: u16, location: Option<String>) -> String {
+fn answer_line(status: u16, location: Option<&str>) -> String {
     match (status, location) {
         (300..400, Some(location)) => {
             format!("the response was {status} to {location}: a run would measure the redirect")

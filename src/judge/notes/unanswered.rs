@@ -1,13 +1,11 @@
 //! Notes on requests without a response.
 
-use onrush_plan::Plan;
-use onrush_stats::Totals;
 use onrush_text::units::{counted, listed, share_of, thousands, time_us};
 
+use super::facts::{Facts, seconds_ns};
 use super::were;
 use crate::figures::NS_PER_US;
-use crate::record::{Note, NoteId};
-use crate::run::{Outcome, nanos};
+use crate::record::{Document, Note, NoteId};
 
 /// An open request younger than this, in nanoseconds, is not unusual, no matter how fast the responses were.
 const USUAL_NS: u64 = 500_000_000;
@@ -30,43 +28,43 @@ struct Lost {
 }
 
 /// The note on them. `has_hanging`: those that hang have their own.
-pub fn note(plan: &Plan, outcome: &Outcome, has_hanging: bool) -> Option<Note> {
-    if outcome.elapsed.is_zero() {
+pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
+    if facts.elapsed_ns == 0 {
         // A run that never began has no requests to account for.
         return None;
     }
-    let counters = &outcome.totals.counters;
-    let nothing_answered = counters.completed == 0;
-    let censored = outcome.totals.censored.as_deref();
+    let Document { requests, plan, .. } = facts.document;
+    let nothing_answered = facts.completed == 0;
+    let censored = facts.censored.as_ref();
     let open = match nothing_answered {
-        true => counters.open_at_end,
+        true => requests.open,
         false if has_hanging => 0,
-        false => unusual(plan, outcome),
+        false => unusual(facts),
     };
     let lost = Lost {
-        started: counters.started + counters.carried,
-        failed: counters.failed,
-        abandoned: counters.abandoned,
+        started: requests.started + requests.carried,
+        failed: requests.failed(),
+        abandoned: requests.abandoned,
         open,
         // The distribution also has ordinary open requests.
-        youngest_ns: censored.filter(|_| open == counters.open_at_end).and_then(|censored| censored.min()),
+        youngest_ns: censored.filter(|_| open == requests.open).and_then(|censored| censored.min()),
         oldest_ns: censored.and_then(|censored| censored.max()),
     };
     match nothing_answered {
         // The failure has its own note.
         true if plan.once && lost.started > 0 && lost.failed > 0 => None,
-        true if lost.started == 0 => Some(Note::doubt(NoteId::NothingSent, nothing_sent(outcome))),
+        true if lost.started == 0 => Some(Note::doubt(NoteId::NothingSent, nothing_sent(facts.document))),
         true => Some(Note::doubt(NoteId::NoResponse, no_response_line(&lost, plan.once))),
         false => (lost.total() > 0).then(|| Note::failure(NoteId::Lost, lost_line(&lost))),
     }
 }
 
 /// Why a run sent nothing.
-fn nothing_sent(outcome: &Outcome) -> &'static str {
-    let Totals { counters, open_loop, .. } = &outcome.totals;
-    if open_loop.as_deref().is_some_and(|open_loop| open_loop.due + open_loop.carried == 0) {
+fn nothing_sent(document: &Document) -> &'static str {
+    let requests = &document.requests;
+    if requests.due.is_some_and(|due| due + requests.due_before.unwrap_or_default() == 0) {
         "no request was due while the run was measured: use a longer run or a higher rate"
-    } else if outcome.pauses && counters.slots_opened > 0 {
+    } else if document.pauses && document.connections.established > 0 {
         "no request was sent: the script's delay() asked for pauses longer than the run, or longer than the connections \
          stayed open"
     } else {
@@ -76,14 +74,14 @@ fn nothing_sent(outcome: &Outcome) -> &'static str {
 
 /// The number of requests in flight at the end that are unusually old: older than the slowest response if they are
 /// late, otherwise older than twice that and than half a second.
-fn unusual(plan: &Plan, outcome: &Outcome) -> u64 {
-    let Totals { latency, censored, counters, .. } = &outcome.totals;
-    let slowest_ns = latency.max().unwrap_or(0);
-    let timeout_ns = plan.timeout.map_or(u64::MAX, nanos);
+fn unusual(facts: &Facts<'_>) -> u64 {
+    let Document { requests, plan, .. } = facts.document;
+    let slowest_ns = facts.latency.max().unwrap_or(0);
+    let timeout_ns = plan.timeout_s.map_or(u64::MAX, seconds_ns);
     let usual_ns = (slowest_ns * 2).max(USUAL_NS).min(slowest_ns.max(timeout_ns));
-    let ages = censored.iter().flat_map(|censored| censored.values());
+    let ages = facts.censored.iter().flat_map(|censored| censored.values());
     let older: u64 = ages.filter(|&(age_ns, _)| age_ns > usual_ns).map(|(_, count)| count).sum();
-    older.saturating_sub(counters.abandoned).min(counters.open_at_end)
+    older.saturating_sub(requests.abandoned).min(requests.open)
 }
 
 impl Lost {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::super::Folder;
 use super::Unasked;
 use super::around::Around;
-use crate::judge::{self, Judgement};
+use crate::judge::{self, Judged};
 use crate::run::{Interrupt, NoBackend, NotStarted};
 use crate::session::ask::{Refused, ask as request};
 
@@ -104,7 +104,7 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Err
         let is_unstarted = error.is::<Refused>() || error.is::<NotStarted>() || error.is::<NoBackend>();
         (error, if is_unstarted { Unasked::NotStarted } else { Unasked::Wrong })
     })?;
-    let document = Judgement::of(plan, &outcome).document(plan, &outcome);
+    let document = Judged::of(plan, &outcome).document;
     let transcript = outcome.transcript.clone().unwrap_or_default();
     if document.requests.completed == 0 && !interrupt.is_asked() {
         let url = secrets::url(&plan.target.typed);

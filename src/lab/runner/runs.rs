@@ -11,7 +11,7 @@ use super::super::{Folder, TARGETS, Turn, words};
 use super::around::{Around, When};
 use super::{Sum, preflight};
 use crate::files::{self, Files};
-use crate::judge::{self, Judgement};
+use crate::judge::{self, Judged};
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::program::say;
 use crate::record::json;
@@ -382,8 +382,7 @@ fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ra
     let mut waiting = WaitingLine { plan, is_said: true };
     let observers: &mut [&mut dyn Observer] = &mut [&mut line, &mut waiting, &mut Messages, &mut files];
     let outcome = session::run(plan, interrupt, observers)?.outcome;
-    let judgement = Judgement::of(plan, &outcome);
-    let document = Box::new(judgement.document(plan, &outcome));
+    let document = Box::new(Judged::of(plan, &outcome).document);
     files.write(&document);
     states.wait(files::PATIENCE);
     states.give_up();
@@ -391,6 +390,6 @@ fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ra
     let fault = fault(plan, &outcome).map(|error| format!("{error:#}"));
     let reason = fault.or_else(|| document.flaw()).or(unwritable);
     let has_begun = document.requests.started > 0;
-    let doubts = judgement.notes.iter().filter(|note| note.weight == Weight::Doubt).count();
+    let doubts = document.notes.iter().filter(|note| note.weight == Weight::Doubt).count();
     Ok(Ran { document: Some(document).filter(|_| has_begun), doubts, reason })
 }

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use onrush_plan::{Io, Plan};
-use onrush_stats::{Cause, Distribution, Gap, OpenLoop, RowFigures, Timeline, Totals};
+use onrush_stats::silences::GAP_MIN_NS;
+use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, RowFigures, Timeline, Totals};
 use onrush_text::escape;
 use rustix::io::Errno;
 
-use super::{Evidence, Generator, Latency, Load, Machine, Network, SLOW, Silence, Target, Thirds, Thread};
+use super::{
+    Evidence, Generator, Latency, Load, Machine, Network, Places, SLOW, Silence, Stall, Target, Thirds, Thread,
+};
 use crate::figures::rate::{counted, rate};
 use crate::figures::silences::{heard_ns, least_ns};
 use crate::figures::slope::slope;
@@ -36,7 +39,9 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
         generator: Generator {
             threads: threads(plan, outcome),
             cpus: Some(outcome.host.cpus),
-            stalled_s: figure((stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64())),
+            stalled_s: (stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64()),
+            stalls: outcome.stalls.len() as u64,
+            long_stalls: outcome.stalls.iter().filter(|gap| gap.length_ns() >= GAP_MIN_NS).map(Stall::of).collect(),
             throttled_s: seen.throttled_s,
         },
         load: load(plan, outcome),
@@ -74,7 +79,7 @@ fn is_simulated(plan: &Plan) -> bool {
 }
 
 /// The work of each thread; none in virtual time.
-pub fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
+fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
     if is_simulated(plan) {
         return Vec::new();
     }
@@ -122,6 +127,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             .then(|| figure((1.0 - occupancy.busy_ns as f64 / occupancy.open_ns as f64).max(0.0))),
         open: Some(mean(occupancy.open_ns)),
         missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
+        places: places(plan, outcome, mean),
         completed: counters.completed,
         rate_per_s: figure(rate(counted(outcome), elapsed_s)),
         asked_per_s: plan
@@ -160,6 +166,30 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         silences,
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
         thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
+    }
+}
+
+/// What connections were doing without a request in flight.
+fn places(plan: &Plan, outcome: &Outcome, mean: impl Fn(u64) -> f64) -> Places {
+    let Occupancy { busy_ns, open_ns, leaving_ns, connecting_ns, waiting_ns, absent_ns, done_ns, .. } =
+        outcome.totals.counters.occupancy;
+    let idle_ns = open_ns.saturating_sub(busy_ns);
+    let leaving_ns = leaving_ns.min(idle_ns);
+    Places {
+        never_established: mean(absent_ns),
+        waiting: mean(waiting_ns),
+        connecting: mean(connecting_ns),
+        // With a rate, most idle connections simply have nothing to send.
+        pausing: if outcome.pauses && plan.schedule.is_none() { mean(idle_ns - leaving_ns) } else { 0.0 },
+        leaving: mean(leaving_ns),
+        done: mean(done_ns),
+    }
+}
+
+impl Stall {
+    /// A time since measuring began.
+    pub fn of(gap: &Gap) -> Self {
+        Self { start_s: gap.from_ns as f64 / 1e9, length_s: gap.length_ns() as f64 / 1e9 }
     }
 }
 

@@ -53,9 +53,25 @@ pub struct Generator {
     /// How long at least one thread was stalled: stopped, or without a processor. In a sum of runs at the same time: on
     /// average.
     pub stalled_s: f64,
+    /// How often that happened. In a sum: in all runs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stalls: u64,
+    /// When it was for at least 200 ms, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub long_stalls: Vec<Stall>,
     /// How long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
+}
+
+/// A time in which the generator was stalled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stall {
+    /// When it began, in seconds since measuring began.
+    pub start_s: f64,
+    /// How long it lasted, in seconds.
+    pub length_s: f64,
 }
 
 /// One thread of the generator.
@@ -89,6 +105,10 @@ pub struct Load {
     pub open: Option<f64>,
     /// Missing connections, on average: never established, waiting to reconnect, or connecting.
     pub missing: f64,
+    /// What connections were doing without a request in flight, where that was something else than waiting for one to be
+    /// due.
+    #[serde(default, skip_serializing_if = "Places::is_empty")]
+    pub places: Places,
     /// Responses.
     pub completed: u64,
     /// Responses per second.
@@ -151,6 +171,36 @@ pub struct Load {
     pub thirds: Option<Thirds>,
 }
 
+/// How many connections were not busy, by reason; each on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Places {
+    /// Never established.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub never_established: f64,
+    /// Waiting to reconnect.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub waiting: f64,
+    /// Being established.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub connecting: f64,
+    /// Without a rate: pausing for the script.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub pausing: f64,
+    /// Waiting for the server to close them (`--requests-per-connection`).
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub leaving: f64,
+    /// With no request left to send (`-n`).
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub done: f64,
+}
+
+impl Places {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A time without a response to the requests in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -208,4 +258,8 @@ pub struct Latency {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_none(mean: &f64) -> bool {
+    *mean == 0.0
 }

@@ -439,7 +439,8 @@ fn with_outages(began_ms: u64, times_ms: &[(u64, u64)]) -> Document {
     };
     let spans: Vec<Span> = times_ms.iter().map(span).collect();
     let share = spans.iter().map(|span| span.length_s).sum();
-    let unavailable = Unavailable { share, longer_than_s: 0.2 + began_ms as f64, due: Some(9), spans };
+    let unavailable =
+        Unavailable { share, longer_than_s: 0.2 + began_ms as f64, due: Some(9), spans, times: Vec::new() };
     run.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
     run
 }

@@ -539,7 +539,7 @@ fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
         let row = &mut document.timeline[0];
         (row.length_s, row.errors) = (document.duration_s, Some(document.errors));
         let (phase, cause) = ("body".to_owned(), "reset".to_owned());
-        document.ledger = vec![LedgerRow { phase, cause, count: errors, first_s: 0.0, last_s: 0.0, example: None }];
+        document.ledger = vec![LedgerRow { phase, cause, count: errors, first_s: 0.0, ..LedgerRow::default() }];
         document
     };
     let (_folder, paths) = saved(&[

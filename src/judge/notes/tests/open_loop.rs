@@ -68,20 +68,26 @@ fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
     assert!(!said(&outcome).concat().contains("no response"), "{:?}", said(&outcome));
 }
 
+/// Two threads that were always busy, busy-polling for so many milliseconds.
+fn working_for(spun_ms: u64) -> Vec<WorkerShare> {
+    let activity = Activity { wall_ns: 10_000 * MS, user_ns: 9_750 * MS, spun_ns: spun_ms * MS, ..Activity::default() };
+    vec![WorkerShare { connections: 5, counters: Counters::default(), activity: Some(activity) }; 2]
+}
+
 #[test]
 fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
     let words = "only 10,000 of 16,000 due requests were sent (1,000/s); 6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
     let mut working = behind();
-    working.totals.activity = Activity { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Activity::default() };
+    working.workers = working_for(0);
     let words = "only 10,000 of 16,000 due requests were sent (1,000/s): the 2 threads were always busy; add threads (-t) \
                  or machines";
     let waiting = "6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; {waiting}")]);
-    working.totals.activity.spun_ns = 10_000 * MS;
+    working.workers = working_for(5_000);
     assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
-    working.totals.activity.spun_ns = 0;
+    working.workers = working_for(0);
     working.elapsed = Duration::from_millis(100);
     assert!(
         !said_of(&with_rate(1_600), &working)[0].contains("threads"),
@@ -97,7 +103,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
 fn latencies_that_rise_all_the_time_depend_on_the_length_of_the_run() {
     let of = |seconds: [u64; 6]| {
         let mut outcome = changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
-        outcome.totals.activity = Activity { wall_ns: 20_000 * MS, user_ns: 19_500 * MS, ..Activity::default() };
+        outcome.workers = working_for(0);
         let row = |seconds: u64| {
             let ns = seconds * 1_000 * MS;
             let scheduled = Latencies { sum_ns: u128::from(ns), max_ns: ns, bins: vec![(bin_of(ns), 1)] };
@@ -205,7 +211,8 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
         (open_loop.calm, open_loop.calm_ns) = (2, 2 * MS);
     });
     let advised = |more| {
-        let notes = super::super::open_loop::notes(&with_rate(1_600), &outcome, 0, more);
+        let document = Document::of(&with_rate(1_600), &outcome);
+        let notes = super::super::open_loop::notes(&Facts::of(&document), more);
         notes.into_iter().map(|note| note.text).find(|words| words.contains("busy")).unwrap()
     };
     let unknown = advised(MoreConnections::Unknown);
@@ -492,6 +499,7 @@ fn the_first_percentile_that_is_not_known_is_named() {
     // Failed requests have no age.
     let mut failed = changed(|_| ());
     failed.totals.counters.failed = 1_000;
+    failed.totals.counters.started += 1_000;
     assert_eq!(
         said(&failed),
         words(

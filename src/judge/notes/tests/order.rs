@@ -7,6 +7,7 @@ fn what_makes_a_result_worthless_comes_first_and_hints_come_last() {
     let mut outcome = silent(&[(1_312, 2_489)]);
     outcome.dropped = vec![(address("[::1]:8080"), 111)];
     outcome.totals.counters.failed = 6;
+    outcome.totals.counters.started += 6;
     fail(&mut outcome, 6, Phase::Head, Cause::Errno(104));
     fail(&mut outcome, 2, Phase::Connect, Cause::Errno(24));
     let beginnings = ["connect: 2 × too many", "0.01 % of", "no response from", "read: 6", "[::1]"];
@@ -24,7 +25,7 @@ fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
         outcome.totals.ledger.record(Phase::Connect, cause, 0, || example);
     }
     let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
-    lines(&notes, all, colour)
+    lines(&notes, None, all, colour)
 }
 
 #[test]

@@ -84,6 +84,7 @@ fn with_a_rate_the_notes_say_how_long_the_target_was_unavailable() {
     let plan = Plan { schedule: Some(schedule(1_000)), ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
     let said = |gaps_ms: &[(u64, u64)], due: u64| {
         let mut outcome = silent(gaps_ms);
+        outcome.totals.open_loop.get_or_insert_default().due = 10_000;
         let due_gaps = outcome.silences.iter().map(|gap| DueGap { gap: *gap, due });
         outcome.due_gaps = Some(due_gaps.collect());
         let said = said_of(&plan, &outcome);

@@ -1,0 +1,98 @@
+//! Notes on the rows of the ledger: what failed, how often, when, an example, and what to do about it.
+
+use std::cmp::Reverse;
+
+use onrush_text::units::{counted, thousands};
+use rustix::io::Errno;
+
+use crate::failure::{errno_words, too_few_files};
+use crate::record::{Document, ExampleKind, LedgerRow, Note, NoteId, Weight};
+
+/// All of them, frequent ones first; statuses have a note of their own. `is_said`: so has that there were too few open
+/// files.
+pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
+    let mut rows: Vec<&LedgerRow> = document.ledger.iter().filter(|row| row.phase != "status").collect();
+    rows.sort_by_key(|row| Reverse(row.count));
+    let said = document.connections.shortage.filter(|_| is_said).map(|it| too_few_files(it.needed, it.allowed));
+    let note = |row| {
+        let failure = Failure { row, document };
+        let advice = row.advice.as_ref().filter(|advice| said.as_ref() != Some(advice));
+        let weight = if row.ours { Weight::Doubt } else { Weight::Failure };
+        let example = failure.example();
+        let text = failure.sentence(example.as_deref(), advice);
+        let lines = example.map(|example| [failure.sentence(None, advice), example]);
+        Note { lines, ..Note::new(NoteId::Failure, weight, text) }
+    };
+    rows.into_iter().map(note).collect()
+}
+
+/// A row of the ledger of a document.
+struct Failure<'a> {
+    row: &'a LedgerRow,
+    document: &'a Document,
+}
+
+impl Failure<'_> {
+    /// The sentence, with the example if it is to be part of it.
+    fn sentence(&self, example: Option<&str>, advice: Option<&String>) -> String {
+        let LedgerRow { phase, cause, count, .. } = self.row;
+        let seconds = self.seconds();
+        if self.is_refusal() {
+            let by = self.row.example.as_ref().map_or(String::new(), |example| format!(" by {example}"));
+            let listens = if self.is_throughout() { "listens" } else { "listened" };
+            return format!("{} refused{by}{seconds}: nothing {listens} there", counted(*count, "connection"));
+        }
+        let what = match self.document.plan.once {
+            true => format!("{}: {cause}", class(phase)),
+            false => format!("{}: {} × {cause}{seconds}", class(phase), thousands(*count)),
+        };
+        let example = match (example, self.row.example_is) {
+            (None, _) => String::new(),
+            (Some(words), Some(ExampleKind::Detail)) => format!(" ({words})"),
+            (Some(words), _) => format!(", {words}"),
+        };
+        let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+        what + &example + &advice
+    }
+
+    /// An example, unless the sentence names it already or the place does not matter.
+    fn example(&self) -> Option<String> {
+        let example = self.row.example.as_ref().filter(|_| !self.is_refusal() && !self.row.ours)?;
+        Some(match self.row.example_is {
+            Some(ExampleKind::Received) => format!("received: \"{example}\""),
+            Some(ExampleKind::Detail) => example.clone(),
+            None => format!("seen with {example}"),
+        })
+    }
+
+    fn is_refusal(&self) -> bool {
+        self.row.phase == "connect" && self.row.cause == errno_words(Errno::CONNREFUSED.raw_os_error())
+    }
+
+    /// Whether it happened from the first to the last tenth of a second of the run.
+    fn is_throughout(&self) -> bool {
+        self.row.first_s == 0.0 && self.row.last_s + 0.1 >= self.document.duration_s
+    }
+
+    /// When it happened, unless it happened throughout.
+    fn seconds(&self) -> String {
+        let (first_s, last_s) = (self.row.first_s, self.row.last_s);
+        if self.is_throughout() {
+            String::new()
+        } else if first_s == last_s {
+            format!(" ({first_s:.1} s into the run)")
+        } else {
+            format!(" (first {first_s:.1} s, last {last_s:.1} s into the run)")
+        }
+    }
+}
+
+/// wrk's word for the errors of a phase.
+fn class(phase: &str) -> &str {
+    match phase {
+        "resolve" | "connect" | "tls" => "connect",
+        "send" => "write",
+        "head" | "body" => "read",
+        other => other,
+    }
+}
