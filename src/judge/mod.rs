@@ -18,7 +18,7 @@ use crate::record::{Document, Named, Note, VERDICT_MIN, Verdict};
 use crate::run::Outcome;
 use gates::gates;
 use notes::{lines, notes};
-use verdict::verdict;
+use verdict::{usage as usage_of, verdict};
 
 pub use gates::{annotation, objective, on_missing};
 pub use notes::EXPECTS_TLS;
@@ -87,12 +87,14 @@ impl Judged {
         }
         let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose;
         let verdict = self.document.verdict.iter().filter(|_| is_long).map(|verdict| format!("verdict: {verdict}\n"));
+        let usage = self.document.evidence.iter().filter(|_| show.verbose);
+        let usage = usage.map(|evidence| format!("usage: {}\n", usage_of(evidence)));
         let probe = self.document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref());
         let probe = probe.filter(|probe| probe.requests > 0).map(|probe| {
             let requests = counted(probe.requests, "request");
             format!("experiment: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
         });
         let wrk_mean_us = self.document.latency.wrk_mean_us;
-        lines(&self.notes, wrk_mean_us, show.verbose, colour) + &probe.chain(verdict).collect::<String>()
+        lines(&self.notes, wrk_mean_us, show.verbose, colour) + &usage.chain(probe).chain(verdict).collect::<String>()
     }
 }

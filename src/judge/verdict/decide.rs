@@ -5,7 +5,7 @@
 //! decides: from the latencies alone it cannot be told whether requests queued.
 
 use super::words::{count, number, percent, seconds, time};
-use crate::record::evidence::{Elasticity, Evidence, Generator, Listening, Load, Network, Probe, Thread};
+use crate::record::evidence::{Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Thread};
 use onrush_plan::LimitedBy;
 
 /// A thread or a target counts as busy from this share of the time.
@@ -256,11 +256,13 @@ fn ends(evidence: &Evidence) -> impl Iterator<Item = &Network> {
 /// Connections that had nothing in flight for half of the time: they paused, or waited for their end.
 fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let idle = load.idle.filter(|idle| load.asked_per_s.is_none() && *idle >= UNUSED)?;
-    let reason = format!(
-        "open connections had no request in flight for {} of the time: they paused, or waited to be closed",
-        percent(idle)
-    );
-    ruling(LimitedBy::Connections, reason, "use more connections (-c), or shorter pauses")
+    let (why, advice) = match load.places {
+        Places { pausing, leaving, .. } if leaving > pausing => ("they waited for the server to close them", ""),
+        Places { pausing, .. } if pausing > 0.0 => ("they paused for the script", " or shorter pauses"),
+        _ => ("there was nothing to send", ""),
+    };
+    let reason = format!("open connections had no request in flight for {} of the time: {why}", percent(idle));
+    ruling(LimitedBy::Connections, reason, &format!("use more connections (-c){advice}"))
 }
 
 fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {

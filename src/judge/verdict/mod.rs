@@ -1,9 +1,11 @@
 //! The verdict: what limited a run, as a pure function of its [`Evidence`].
 //!
-//! `decide` has the rules in order and `find` the findings; `words` formats figures.
+//! `decide` has the rules in order and `find` the findings; `usage` says how busy everything was, and `words` formats
+//! figures.
 
 mod decide;
 mod find;
+mod usage;
 mod words;
 
 use crate::record::evidence::Evidence;
@@ -11,6 +13,7 @@ use crate::record::{Document, Verdict};
 
 pub use decide::{needs_experiment, uses_all};
 pub use find::note_on;
+pub use usage::usage;
 
 /// What limited a run, or several together; `None` if there is no evidence.
 pub fn verdict(document: &Document) -> Option<Verdict> {

@@ -5,7 +5,7 @@ use onrush_plan::LimitedBy;
 use super::*;
 use crate::record::Finding;
 use crate::record::evidence::{
-    Elasticity, Generator, Latency, Listening, Load, Network, Probe, Slot, Target, Thirds, Thread,
+    Elasticity, Generator, Latency, Listening, Load, Network, Places, Probe, Slot, Target, Thirds, Thread,
 };
 
 const MS: f64 = 1e3;
@@ -383,4 +383,23 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
     ] {
         assert_eq!(after(|evidence| evidence.load.thirds = change).findings, expected, "{change:?}");
     }
+}
+
+#[test]
+fn how_busy_everything_was_is_said_as_far_as_it_is_known() {
+    let mut evidence = changed(|evidence| {
+        evidence.generator.threads = vec![Thread { busy: 0.3, queued: Some(0.1), script: 0.15 }];
+        evidence.load.places.pausing = 2.0;
+        evidence.target = Some(target());
+    });
+    assert_eq!(
+        usage(&evidence),
+        "onrush's thread worked 20 % of the time (15 % in the script) and waited for a processor 10 %; on 10 connections, \
+         9.9 requests were in flight, 2 paused; nginx used 0.5 of 2 processors, its busiest thread worked 40 % of the time"
+    );
+    evidence.generator.threads = vec![Thread { busy: 0.3, ..Thread::default() }; 5];
+    (evidence.target, evidence.load.places) = (None, Places::default());
+    let line =
+        "of 5 threads of onrush the busiest worked 30 % of the time; on 10 connections, 9.9 requests were in flight";
+    assert_eq!(usage(&evidence), line);
 }

@@ -1,0 +1,65 @@
+//! How busy everything was, as `-v` prints it.
+
+use super::words::{count, number, percent};
+use crate::record::evidence::{Evidence, Load, Places, Target, Thread};
+
+/// The most threads that are listed one by one.
+const LISTED: usize = 4;
+
+/// A line on threads, connections and the target, as far as they were seen.
+pub fn usage(evidence: &Evidence) -> String {
+    let parts =
+        [threads(&evidence.generator.threads), Some(connections(&evidence.load)), target(evidence.target.as_ref())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn threads(threads: &[Thread]) -> Option<String> {
+    let busiest = threads.iter().max_by(|one, other| one.busy.total_cmp(&other.busy))?;
+    let words = |thread: &Thread| {
+        let worked = percent((thread.busy - thread.queued.unwrap_or(0.0)).max(0.0));
+        let script =
+            if thread.script > 0.0 { format!(" ({} in the script)", percent(thread.script)) } else { String::new() };
+        let queued =
+            thread.queued.map_or(String::new(), |queued| format!(" and waited for a processor {}", percent(queued)));
+        format!("worked {worked} of the time{script}{queued}")
+    };
+    Some(match threads {
+        [only] => format!("onrush's thread {}", words(only)),
+        few if few.len() <= LISTED => {
+            let each =
+                (1..).zip(few).map(|(thread, it): (usize, _)| format!("thread {thread} of onrush {}", words(it)));
+            each.collect::<Vec<_>>().join(", ")
+        }
+        many => format!("of {} threads of onrush the busiest {}", many.len(), words(busiest)),
+    })
+}
+
+fn connections(load: &Load) -> String {
+    let Places { never_established, waiting, connecting, pausing, leaving, done } = load.places;
+    let places = [
+        (load.hanging as f64, "requests hung at the end"),
+        (never_established, "were never established"),
+        (waiting, "waited to reconnect"),
+        (connecting, "were connecting"),
+        (pausing, "paused"),
+        (leaving, "waited to be closed"),
+        (done, "had nothing left to send"),
+    ];
+    // What would be printed as 0 is left out.
+    let places =
+        places.into_iter().filter(|(mean, _)| *mean >= 0.05).map(|(mean, what)| format!("{} {what}", number(mean)));
+    let in_flight =
+        format!("on {}, {} requests were in flight", count(load.connections, "connection"), number(load.in_flight));
+    std::iter::once(in_flight).chain(places).collect::<Vec<_>>().join(", ")
+}
+
+fn target(target: Option<&Target>) -> Option<String> {
+    let Target { name, busiest_thread, cpus_used, cpus_allowed, queued, .. } = target?;
+    let queued = queued.map_or(String::new(), |queued| format!(", one waited for a processor {}", percent(queued)));
+    Some(format!(
+        "{name} used {} of {} processors, its busiest thread worked {} of the time{queued}",
+        number(*cpus_used),
+        number(*cpus_allowed),
+        percent(*busiest_thread)
+    ))
+}
