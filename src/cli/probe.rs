@@ -46,7 +46,7 @@ pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Refusal> {
 pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, Refusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
-    match (typed, obstacle(plan)) {
+    match (typed, Probing::obstacle(plan)) {
         (Some(TypedProbe::Off), _) => Ok(None),
         (Some(TypedProbe::On { up, time }), None) => {
             Ok(Some(Probing { up, time: time.unwrap_or(usual.max(LENGTH_MIN / PART)) }))
@@ -74,17 +74,4 @@ pub(crate) fn none_of_several(typed: &mut Typed) -> Result<(), Refusal> {
             Err(Refusal::Misused(line.to_owned()))
         }
     }
-}
-
-/// Why no experiment can follow.
-fn obstacle(plan: &Plan) -> Option<&'static str> {
-    let obstacles = [
-        (plan.once, "--once sends a single request"),
-        (plan.dialect.is_compat(), "the tool that is imitated has no such experiment"),
-        (plan.schedule.is_some(), "with a rate, what is due and what has ended tells whether the target kept up"),
-        (plan.levels.is_some(), "stages vary the connections already"),
-        (plan.script.is_some(), "the requests of a script would have to begin again"),
-        (plan.requests_per_connection.is_some(), "connections that are replaced cannot wait"),
-    ];
-    obstacles.into_iter().find_map(|(is_there, why)| is_there.then_some(why))
 }

@@ -9,7 +9,7 @@ mod elasticity;
 use std::time::Duration;
 
 use onrush_plan::levels::Level;
-use onrush_plan::{Levels, Part, Plan, Probing, Slots, Stop};
+use onrush_plan::{Levels, Load, Part, Plan, Probing, Slots, Stop};
 
 use crate::run::{Ended, Interrupt, Observer, Outcome, Probe, Slot, nanos};
 use crate::session;
@@ -22,40 +22,53 @@ const OPEN: f64 = 0.98;
 /// The largest share of requests that may fail.
 const FAILED: f64 = 0.01;
 
-/// The experiment after a closed loop; if there is none, how long one would take. A signal ends it alone. `None`: no
-/// experiment would tell anything.
+/// The experiment after a closed loop; if there is none, how long one would take. A signal ends it alone. `None`: none
+/// can follow.
 pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
+    if Probing::obstacle(plan).is_some() {
+        return None;
+    }
     let latency = &outcome.totals.latency;
     let at = |percent: f64| Duration::from_nanos(latency.percentile(percent));
     let connections = plan.load.connections;
     let rate_per_s = outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64();
     let base = Base { connections, rate_per_s, p50: at(50.0), p90: at(90.0) };
-    let usual = Probing { up: false, time: Duration::ZERO };
-    let probing = plan.show.probing.unwrap_or(usual);
-    let other = probing.other(connections)?;
-    match Design::of(&base, other, probing.time) {
-        Ok(design) => Some(
-            run(plan, &design, interrupt).unwrap_or_else(|failed| Probe { failed: Some(failed), ..Probe::default() }),
-        ),
-        Err(Unaffordable { needed }) => Some(Probe { needed_s: Some(needed.as_secs_f64()), ..Probe::default() }),
-    }
+    let asked = plan.show.probing.and_then(|probing| Some((probing.other(connections)?, probing.time)));
+    // Where a single request was in flight, only more can be tried.
+    let usual = || Probing { up: connections == 1, time: Duration::ZERO }.other(connections);
+    let (other, time) = asked.or_else(|| Some((usual()?, Duration::ZERO)))?;
+    Some(match Design::of(&base, other, time) {
+        Ok(design) => run(plan, &design, interrupt),
+        Err(Unaffordable { needed }) => Probe { needed_s: Some(needed.as_secs_f64()), ..Probe::default() },
+    })
 }
 
 /// Carries out an experiment with the plan of a run that has just ended.
-///
-/// # Errors
-///
-/// Why it tells nothing, as the end of a sentence.
-fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Result<Probe, String> {
+fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Probe {
     let plan = of(plan, design);
     let ran = session::run(&plan, interrupt, &mut [&mut Ticks(design.tick)]);
-    let outcome = ran.map_err(|error| format!("it failed: {error:#}"))?.outcome;
-    let probe = result(design, &outcome)?;
-    let elasticity = elasticity(&probe);
-    if elasticity.is_none() {
-        return Err("there was no response in one of its slots".to_owned());
+    let outcome = match ran {
+        Ok(ran) => ran.outcome,
+        Err(error) => return Probe { failed: Some(format!("it failed: {error:#}")), ..Probe::default() },
+    };
+    let counters = &outcome.totals.counters;
+    let mut probe = Probe {
+        duration_s: (design.warm_up + outcome.elapsed).as_secs_f64(),
+        requests: counters.started + counters.carried,
+        tick_s: design.tick.as_secs_f64(),
+        ..Probe::default()
+    };
+    match slots(design, &outcome) {
+        Ok(slots) => {
+            probe.slots = slots;
+            probe.elasticity = elasticity(&probe);
+            if probe.elasticity.is_none() {
+                probe.failed = Some("there was no response in one of its slots".to_owned());
+            }
+        }
+        Err(why) => probe.failed = Some(why),
     }
-    Ok(Probe { elasticity, ..probe })
+    probe
 }
 
 /// The plan of an experiment: the same requests, with slots instead of an end.
@@ -70,7 +83,7 @@ fn of(plan: &Plan, design: &Design) -> Plan {
         phases: false,
         ..plan.clone()
     };
-    plan.load.connections = design.connections.max(design.other);
+    plan.load = Load::new(plan.load.threads, design.connections.max(design.other));
     plan
 }
 
@@ -83,8 +96,12 @@ impl Observer for Ticks {
     }
 }
 
-/// What the slots tell.
-fn result(design: &Design, outcome: &Outcome) -> Result<Probe, String> {
+/// The slots of an experiment.
+///
+/// # Errors
+///
+/// Why it tells nothing, as the end of a sentence.
+fn slots(design: &Design, outcome: &Outcome) -> Result<Vec<Slot>, String> {
     let counters = &outcome.totals.counters;
     let elapsed_ns = nanos(outcome.elapsed).max(1) as f64;
     let open = counters.occupancy.open_ns as f64 / elapsed_ns;
@@ -103,16 +120,8 @@ fn result(design: &Design, outcome: &Outcome) -> Result<Probe, String> {
     if counters.failed as f64 > FAILED * counters.completed as f64 {
         return Err(format!("{} of its requests failed", counters.failed));
     }
-    let slots = design
-        .slots()
-        .into_iter()
-        .zip(ticks.chunks(per_slot))
-        .map(|(in_flight, ticks)| Slot { in_flight, completed: ticks[design::DISCARDED as usize..].to_vec() });
-    Ok(Probe {
-        duration_s: (design.warm_up + outcome.elapsed).as_secs_f64(),
-        requests: counters.started + counters.carried,
-        tick_s: design.tick.as_secs_f64(),
-        slots: slots.collect(),
-        ..Probe::default()
-    })
+    let slots = design.slots().into_iter().zip(ticks.chunks(per_slot));
+    let slot =
+        |(in_flight, ticks): (u32, &[u64])| Slot { in_flight, completed: ticks[design::DISCARDED as usize..].to_vec() };
+    Ok(slots.map(slot).collect())
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Probe {
     /// How long it took, in seconds; zero if none took place.
     pub duration_s: f64,
-    /// The requests that it sent.
+    /// The requests that it sent, without those of its warm-up.
     pub requests: u64,
     /// The length of a batch, in seconds.
     pub tick_s: f64,

@@ -18,7 +18,7 @@ use super::stages::Stages;
 use super::until::StopRule;
 use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Shortage, Waiting, nanos};
 
-/// How often the supervisor checks for signals and hand-overs.
+/// How often the supervisor checks for signals and hand-overs, unless workers hand over more often.
 const WATCH: Duration = Duration::from_millis(20);
 /// How often the observers are told the progress of the run.
 const SHOW: Duration = Duration::from_millis(200);
@@ -55,6 +55,8 @@ impl Prepared {
         let row = observers.iter().filter_map(|observer| observer.row()).min();
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
         supervisor.release();
+        // What is not fetched in time is added to the next row.
+        let watch = plan.slots.as_ref().map_or(WATCH, |slots| WATCH.min(slots.sample / 2));
         let stuck = loop {
             if let Some(stuck) = supervisor.stuck_at_end() {
                 break stuck;
@@ -62,7 +64,7 @@ impl Prepared {
             supervisor.take(observers);
             supervisor.decide(interrupt, observers);
             supervisor.show(observers);
-            supervisor.prepared.crew.wait(WATCH, supervisor.clock);
+            supervisor.prepared.crew.wait(watch, supervisor.clock);
         };
         supervisor.end(&stuck, observers)
     }

@@ -60,7 +60,8 @@ impl Observer for Opening<'_> {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
             failure::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
         }
-        if let Some(probing) = plan.show.probing.filter(|_| plan.show.notes) {
+        let probing = plan.show.probing.filter(|probing| probing.other(plan.load.connections).is_some());
+        if let Some(probing) = probing.filter(|_| plan.show.notes) {
             say(&format!(
                 "onrush: after the run, up to {} with other numbers of requests in flight may tell what its limit was \
                  (--probe off)",

@@ -575,7 +575,7 @@ fn is_in(source: &str, name: &str) -> bool {
         source.match_indices(&definition).any(ends)
     };
     let is_extended = || source.contains(&format!("impl<B: Backend> {name}<B>"));
-    ["fn", "struct", "enum", "trait", "type", "mod"].into_iter().any(is_defined) || is_extended()
+    ["fn", "struct", "enum", "trait", "type", "mod", "const"].into_iter().any(is_defined) || is_extended()
 }
 
 /// Every Markdown file of the repository.

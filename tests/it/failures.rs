@@ -44,7 +44,7 @@ cases! {
 fn a_refused_port_ends_the_run_with_one_line(context: &Context) {
     let refusing = Refusing::new();
     // Nothing but the refusals ends the run. The second thread may have no connection to open for a while.
-    for words in ["-t2 -c100 -d1h", "-t2 --stages c=1h:1,1h:2"] {
+    for words in ["-t2 -c100 -d1h --probe off", "-t2 --stages c=1h:1,1h:2"] {
         let output = context.onrush().words(words).word(format!("http://{}/", refusing.address)).run();
         assert_eq!(output.code, 2, "{output:?}");
         assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
@@ -83,7 +83,7 @@ fn a_connect_without_an_answer_is_given_up_and_named(context: &Context) {
     let silent = Silent::new();
     let url = format!("http://{}/", silent.address);
     // Nothing else ends the run.
-    let output = context.onrush().words("-c10 -d1h --give-up 200ms").word(&url).run();
+    let output = context.onrush().words("-c10 -d1h --probe off --give-up 200ms").word(&url).run();
     assert_eq!(output.code, 2, "{output:?}");
     assert_eq!(
         output.stderr,

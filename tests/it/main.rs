@@ -57,6 +57,8 @@ mod old_scripts;
 mod phases;
 /// The local ports of connections.
 mod ports;
+/// What follows a closed loop to find out its limit.
+mod probe;
 /// Through proxies, real and hostile ones.
 mod proxies;
 /// Requests by a schedule.
@@ -140,6 +142,7 @@ fn main() {
         ("old_scripts", old_scripts::cases()),
         ("phases", phases::cases()),
         ("ports", ports::cases()),
+        ("probe", probe::cases()),
         ("proxies", proxies::cases()),
         ("rates", rates::cases()),
         ("results", results::cases()),

@@ -203,7 +203,7 @@ fn durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure(context: &Cont
 }
 
 fn nobody_there_is_exit_code_2_and_no_such_host_is_1(context: &Context) {
-    let output = context.onrush().words("-t1 -c1 http://127.0.0.1:1/").run_plain();
+    let output = context.onrush().words("-t1 -c1 -d1s http://127.0.0.1:1/").run_plain();
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.starts_with("onrush: unable to connect to 127.0.0.1:1: connection refused"), "{output:?}");
     assert_eq!(output.stderr.lines().count(), 1, "{output:?}");

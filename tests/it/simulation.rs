@@ -159,7 +159,7 @@ fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context
     assert_eq!(fates, [8.0, 16.0, 16.0, 8.0], "what was carried and started was completed or is open");
     assert_in_flight(&document, 8.0);
     output.note("8 requests sent during the warm-up were still in flight when measuring began; their responses are among the 16 measured, ");
-    let (longer, _) = simulated_document(context.onrush().words("-t1 -c8 --warmup 250ms -d50s"), scenario);
+    let (longer, _) = simulated_document(context.onrush().words("-t1 -c8 --warmup 250ms -d50s --probe off"), scenario);
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
 }
 
@@ -179,7 +179,7 @@ fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
 
 /// Figures that look good because of what is not in them.
 fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &Context) {
-    let run = |scenario| simulated_document(context.onrush().words("-t1 -c10 -d10s"), scenario);
+    let run = |scenario| simulated_document(context.onrush().words("-t1 -c10 -d10s --probe off"), scenario);
     // For six of ten seconds the target refuses, and every response before that ends its connection. The first steps of
     // the back-off, which doubles from 1 ms to 1 s, are short.
     let (output, document) =
@@ -421,7 +421,7 @@ fn a_server_with_a_limit_refuses_what_it_has_no_room_for(context: &Context) {
     let refused = &document["latency"]["by_class"]["5xx"];
     assert_eq!((&refused["count"], &refused["max_us"]), (&json!(35_602), &json!(1_000.0)), "{refused}");
     assert!(document["latency"]["by_class"]["4xx"].is_null());
-    let output = simulate(context.onrush().words("-t2 -c30 -d10s"), &format!("{scenario} 3"));
+    let output = simulate(context.onrush().words("-t2 -c30 -d2s"), &format!("{scenario} 3"));
     let line = "onrush: workers = 3 cannot be divided among 2 threads; change it, or -t\n";
     assert_eq!((output.code, output.stderr.as_str()), (1, line));
 }
@@ -520,12 +520,11 @@ fn what_limited_a_run_is_known_in_virtual_time_too(context: &Context) {
     let quick = "connect_us = 100.0\nlatency_us = 1000.0\n";
     let table = [
         ("-c8", "", "connections", None),
-        ("-c8", "jitter_us = 9000.0", "target", None),
+        ("-c8 --probe 20s", "jitter_us = 9000.0", "connections", None),
         ("-c8 -R500", "jitter_us = 9000.0", "schedule", None),
-        ("-c8 -R20k", "jitter_us = 9000.0", "target", None),
+        ("-c8 -R20k", "jitter_us = 9000.0", "unclear", None),
         ("-c8", "ports = 5", "ports", None),
         ("-c8", "[[generator_stall]]\nfrom_s = 4.0\nfor_s = 1.0", "generator_cpu", Some("stalled")),
-        ("-c8", "[[stall]]\nfrom_s = 4.0\nfor_s = 2.0", "connections", Some("stall_hidden")),
         ("-c8", "[[stall]]\nfrom_s = 4.0\nfor_s = 4.0", "target", Some("stall_hidden")),
         ("-c8", "close = true\n[[refuse]]\nfrom_s = 7.0\nfor_s = 9.0", "target", Some("target_died")),
         ("-c1 -n15", "", "unclear", None),

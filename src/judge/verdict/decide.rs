@@ -71,13 +71,13 @@ const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 13] = [
     script,
     generator_cpu,
     died,
+    unused,
     silent,
     hanging,
     listen_queue,
     schedule,
     losses,
     delayed_ack,
-    unused,
     too_few,
 ];
 
@@ -253,7 +253,8 @@ fn ends(evidence: &Evidence) -> impl Iterator<Item = &Network> {
     evidence.network.iter().chain(evidence.target.as_ref().and_then(|target| target.network.as_ref()))
 }
 
-/// Connections that had nothing in flight for half of the time: they paused, or waited for their end.
+/// Connections that had nothing in flight for half of the time: they paused, or waited for their end. A target that is
+/// silent then may have nothing to respond to.
 fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let idle = load.idle.filter(|idle| load.asked_per_s.is_none() && *idle >= UNUSED)?;
     let (why, advice) = match load.places {
@@ -457,8 +458,9 @@ fn unclear(evidence: &Evidence) -> Ruling {
             );
             (reason, would(longer_s).filter(|_| other < first))
         }
-        _ if load.connections <= 1 => {
-            (SHOWN.to_owned(), Some("--probe up would tell, with a second request in flight".to_owned()))
+        _ if load.connections == 1 => {
+            let up = |time_s: f64| format!("--probe up:{}s would tell, with two in flight", time_s.ceil().max(1.0));
+            (SHOWN.to_owned(), probe.needed_s.map(up))
         }
         _ => (SHOWN.to_owned(), probe.needed_s.and_then(would)),
     };

@@ -76,6 +76,7 @@ const SITUATIONS: [(LimitedBy, Change); 18] = [
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.throttled_s = Some(4.0)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.machine.stolen = Some(0.2)),
     (LimitedBy::Target, |evidence| (evidence.load.silent_at_end_s, evidence.load.connect_errors) = (2.0, 7)),
+    (LimitedBy::Connections, |evidence| evidence.load.idle = Some(0.5)),
     (LimitedBy::Target, |evidence| evidence.load.quiet_s = 2.5),
     (LimitedBy::Target, |evidence| evidence.load.hanging = 1),
     (LimitedBy::Target, |evidence| {
@@ -90,7 +91,6 @@ const SITUATIONS: [(LimitedBy, Change); 18] = [
         evidence.latency = Some(Latency { delayed: 0.9, ..evidence.latency.unwrap() });
         evidence.network = Some(Network { readings: 9, half_answered: Some(0.9), ..Network::default() });
     }),
-    (LimitedBy::Connections, |evidence| evidence.load.idle = Some(0.5)),
     (LimitedBy::Connections, |evidence| evidence.probe = Some(experiment(10, 7, [500, 340], [0.8, 1.2]))),
     (LimitedBy::Target, |evidence| evidence.probe = Some(experiment(10, 7, [500, 499], [-0.1, 0.2]))),
     (LimitedBy::Knee, |evidence| evidence.probe = Some(experiment(10, 7, [500, 430], [0.4, 0.6]))),

@@ -1,0 +1,189 @@
+//! The experiment after a closed loop (`--probe`): on simulated targets, where its answer is known and the same on any
+//! machine, and on the embedded target, where a busy machine may keep it from an answer but not lead to a wrong one.
+
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::harness::{Context, Scratch, cases, counts, finish, signal, target, url, wait_for_load};
+use crate::results::document;
+use crate::simulation::{simulate, simulated_document};
+
+cases! {
+    an_experiment_decides_what_limited_a_closed_loop (Once);
+    no_other_figure_includes_the_experiment (Once);
+    an_experiment_with_more_in_flight_says_what_to_expect (Once);
+    what_an_experiment_would_take_is_said_where_there_is_none (Once);
+    on_a_busy_machine_an_experiment_is_never_wrong (Alone);
+    a_signal_during_the_experiment_ends_only_it;
+    experiments_are_announced_on_standard_error_where_notes_are (Once);
+    an_experiment_that_could_not_tell_is_refused (Once);
+}
+
+/// Every request takes its own time, beside all others.
+const DELAY: &str = "latency_us = 0.0\ndelay = { ms = 5.0, sd = 2.0 }";
+/// Four workers.
+const POOL: &str = "latency_us = 100.0\npool = { workers = 4, ms = 5.0, sd = 2.0 }";
+/// The same times as seen by clients: only an experiment can tell the two.
+const WORDS: &str = "-t1 -c8 -d2s";
+
+fn an_experiment_decides_what_limited_a_closed_loop(context: &Context) {
+    for (scenario, limited_by, others) in [(DELAY, "connections", [0.7, 2.0]), (POOL, "target", [-1.0, 0.3])] {
+        let (output, document) = simulated_document(context.onrush().words(WORDS).words("--probe 12s"), scenario);
+        assert_eq!(document["verdict"]["limited_by"], limited_by, "{scenario}: {output:?}");
+        let elasticity = &document["evidence"]["probe"]["elasticity"];
+        let [low, high] = ["low", "high"].map(|end| elasticity[end].as_f64().expect("it has one"));
+        assert!(others[0] < low && high < others[1], "{scenario}: {elasticity}");
+        assert!(output.verdict.contains("/s with 8 in flight, "), "{output:?}");
+        assert!(!output.verdict.contains("-c"), "nothing is known beyond 8: {output:?}");
+    }
+}
+
+fn no_other_figure_includes_the_experiment(context: &Context) {
+    let [without, with] = ["--probe off", "--probe 12s"].map(|probe| {
+        let (output, mut document) = simulated_document(context.onrush().words(WORDS).words(probe), DELAY);
+        let probe = document["evidence"].as_object_mut().expect("an object").remove("probe");
+        // What differs by its nature.
+        for key in ["command", "plan", "verdict", "started_at", "host"] {
+            document.as_object_mut().expect("an object").remove(key);
+        }
+        (output.stdout, document, probe)
+    });
+    let probe = with.2.expect("there was one");
+    assert!(probe["requests"].as_u64() > Some(10_000) && probe["duration_s"].as_f64() > Some(11.0), "{probe:#}");
+    assert!(probe["slots"].as_array().is_some_and(|slots| slots.len() >= 8), "{probe:#}");
+    assert_eq!(
+        (&without.2.expect("the time it would take")["requests"], &with.1["duration_s"]),
+        (&json!(0), &json!(2.0))
+    );
+    assert_eq!((with.0, with.1), (without.0, without.1));
+}
+
+fn an_experiment_with_more_in_flight_says_what_to_expect(context: &Context) {
+    let run = |scenario, words: &str| simulate(context.onrush().words("-t1 -d2s").words(words), scenario).verdict;
+    let more = run(DELAY, "-c8 --probe up:12s");
+    assert!(more.starts_with("limited by the number of connections: more of them brought more: "), "{more}");
+    let expected = more.split("; -c 12: about ").nth(1).and_then(|words| words.strip_suffix("/s"));
+    let per_s: f64 = expected.and_then(|words| words.replace(',', "").parse().ok()).expect("a number");
+    // Twelve of them, each in 5 ms, and a connection time of none.
+    assert!((2_280.0..=2_520.0).contains(&per_s), "{more}");
+    let full = run(POOL, "-c8 --probe up:12s");
+    assert!(full.starts_with("limited by the target: ") && !full.contains("-c"), "{full}");
+    // A single request in flight is half of two.
+    let two = run(DELAY, "-c1 --probe up:60s");
+    assert!(two.contains("; -c 2: about "), "{two}");
+}
+
+fn what_an_experiment_would_take_is_said_where_there_is_none(context: &Context) {
+    let run = |words: &str| {
+        let (output, document) = simulated_document(context.onrush().words("-t1 -d2s").words(words), DELAY);
+        assert_eq!(document["verdict"]["limited_by"], "unclear", "{words}: {output:?}");
+        assert!(document["evidence"]["probe"]["requests"].as_u64().unwrap_or(0) == 0, "{words}: {document:#}");
+        output.verdict
+    };
+    let long = run("-c8 --probe 1s");
+    assert!(long.ends_with("; --probe 4s would tell"), "{long}");
+    for words in ["-c1 --probe 60s", "-c1 --probe up:1s", "-c1"] {
+        let one = run(words);
+        assert!(one.ends_with("; --probe up:27s would tell, with two in flight"), "{words}: {one}");
+    }
+    // One that would be refused is not advised.
+    let script = simulate(context.onrush().words("-t1 -c8 -d2s").lua("wrk.path = '/x'"), DELAY);
+    assert!(script.verdict.starts_with("unclear: ") && !script.verdict.contains("--probe"), "{script:?}");
+}
+
+fn on_a_busy_machine_an_experiment_is_never_wrong(context: &Context) {
+    for (path, wrong) in [("/delay/4", "target"), ("/pool?workers=4&ms=2", "connections")] {
+        let (server, scratch) = (target(), Scratch::new("probed"));
+        let program = context.onrush().words("-t1 -c8 -d2s --probe 3s").word(url(&server, path));
+        let (output, document) = document(program, &scratch);
+        let (verdict, probe) = (&document["verdict"], &document["evidence"]["probe"]);
+        assert_ne!(verdict["limited_by"], wrong, "{path}: {output:?}");
+        // Nothing was sent that is in no figure, but for the beginning of the experiment.
+        let requests = |figures: &Value, key: &str| figures[key].as_u64().unwrap_or(0);
+        let counted = requests(&document["requests"], "started") + requests(probe, "requests");
+        let served = counts(server.address()).requests;
+        assert!((counted..=counted * 3 / 2).contains(&served), "{path}: {counted} of {served} {probe:#}");
+    }
+}
+
+fn a_signal_during_the_experiment_ends_only_it(context: &Context) {
+    let (output, document) =
+        simulated_document(context.onrush().words(WORDS).words("--probe 12s"), &format!("signal_s = 3.0\n{DELAY}"));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!((&document["interrupted"], document["duration_s"].as_f64()), (&Value::Null, Some(2.0)));
+    assert!(output.verdict.contains("the experiment after the run tells nothing: a signal ended it"), "{output:?}");
+    assert!(document["evidence"]["probe"]["requests"].as_u64() > Some(1_000), "{document:#}");
+    // A real signal, if the machine was quiet enough for an experiment.
+    let server = target();
+    let child = context.onrush().words("-t1 -c4 -d500ms --probe 30s").word(url(&server, "/delay/1")).spawn();
+    wait_for_load(&server);
+    thread::sleep(Duration::from_millis(1_500));
+    signal(&child, Signal::INT);
+    let output = finish(child);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.line("Requests/sec").is_some() && !output.stderr.contains("interrupted"), "{output:?}");
+    assert!(output.took < Duration::from_secs(20), "{output:?}");
+}
+
+fn experiments_are_announced_on_standard_error_where_notes_are(context: &Context) {
+    let is_announced = |words: &str| {
+        let output = simulate(context.onrush().words(words), DELAY);
+        assert!(!output.stdout.contains("after the run"), "{output:?}");
+        output.stderr.contains(
+            "onrush: after the run, up to 2s with other numbers of requests in flight may tell what its limit was \
+             (--probe off)\n",
+        )
+    };
+    for words in ["-c8 -d10s", "-c8 -d10s -X HEAD", "-c8 -d1s --probe 2s", "-c8 -d1s -X POST --probe up"] {
+        assert!(is_announced(words), "{words}");
+    }
+    for words in [
+        "-c1 -d10s",
+        "-c8 -d9s",
+        "-c8 -d10s --probe off",
+        "-c8 -d10s --quiet",
+        "-c8 -d10s --notes=off",
+        "-c8 -d10s -X POST",
+        "-c8 -d10s --body x",
+        "-c8 -d10s -n 100",
+        "-c8 -d10s -R 100",
+        "-c8 -d10s --disable-keepalive",
+        "-c8 -d10s --compat wrk",
+    ] {
+        assert!(!is_announced(words), "{words}");
+    }
+}
+
+fn an_experiment_that_could_not_tell_is_refused(context: &Context) {
+    let scratch = Scratch::new("refused");
+    let script = scratch.file("s.lua", "x = 1");
+    let lab = scratch.file("x.toml", "name = 'x'\n[run]\nurl = 'http://127.0.0.1:9/'\nprobe = '3s'\n");
+    let (script, lab) = (format!("-s {}", script.display()), format!("lab --plan {}", lab.display()));
+    for (words, why) in [
+        ("-R 10", "--probe: with a rate, "),
+        ("--stages 1s:10", "--probe: with a rate, "),
+        ("--stages c=1s:1", "--probe: stages vary the connections already"),
+        (&script, "--probe: the requests of a script "),
+        ("--once", "--probe: --once sends a single request"),
+        ("--compat wrk", "--probe: the tool that is imitated "),
+        ("--requests-per-connection 9", "--probe: connections that are replaced "),
+        ("--find-max p99<1s", "--probe: a search or an experiment varies the load itself"),
+    ] {
+        let output = context.onrush().words(words).words("--probe 3s http://127.0.0.1:9/").run_plain();
+        assert_eq!(output.code, 1, "{words}: {output:?}");
+        assert!(output.stderr.contains(why) && output.stderr.contains("; leave it out"), "{words}: {output:?}");
+    }
+    for words in ["sweep --plan -c 1..2 --probe 3s http://127.0.0.1:9/", &lab] {
+        let output = context.onrush().words(words).run_plain();
+        assert_eq!(output.code, 1, "{words}: {output:?}");
+        assert!(output.stderr.contains("a search or an experiment varies the load itself"), "{words}: {output:?}");
+    }
+    for value in ["0s", "", "maybe", "up:", "up3s", "-3s", "off:3s"] {
+        let output = context.onrush().word("--probe").word(value).word("http://127.0.0.1:9/").run_plain();
+        let said = format!("onrush: --probe \"{value}\": write off, a time such as 2s, up, or up:2s\n");
+        assert_eq!((output.code, output.stderr), (1, said));
+    }
+}
