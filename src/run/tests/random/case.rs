@@ -1,12 +1,14 @@
 //! A random run as data: a command line, the scenario of its servers, a script. Every drawn run can be typed as a
-//! command.
+//! command, except for slots.
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 use std::{fs, io};
 
 use onrush_engine::backend::sim::Scenario;
-use onrush_plan::{Addresses, Material, Plan};
+use onrush_plan::levels::Level;
+use onrush_plan::{Addresses, Levels, Material, Part, Plan, Slots};
 
 use super::pace::{Pace, Stage};
 use crate::cli::{self, Commands, Invocation};
@@ -19,6 +21,9 @@ pub struct Case {
     pub script: Option<Lua>,
 }
 
+/// How often the workers of a run with slots hand over.
+const SLOT_SAMPLE: Duration = Duration::from_millis(10);
+
 /// The command line. Times are in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -29,6 +34,9 @@ pub struct Options {
     /// The number of connections over time, if it changes: at most as many as in the first stage. If the rate has
     /// stages too, they are as long as these.
     pub levels: Vec<Stage>,
+    /// The slots of an experiment, which no option sets: the length of each in milliseconds, and how many connections
+    /// may have a request in flight.
+    pub slots: Vec<(u64, u32)>,
     /// The most connections that there may be, if requests have a pace.
     pub max_inflight: Option<u64>,
     /// When requests are due; `None`: there is no rate.
@@ -131,6 +139,14 @@ impl Case {
                     *script =
                         onrush_plan::Script { file: Material::of("script.lua", lua.text().into()), args: Vec::new() };
                 }
+                let slot = |&(length_ms, count): &(u64, u32)| Level {
+                    length: Duration::from_millis(length_ms),
+                    from: count,
+                    to: count,
+                };
+                let stages: Vec<Level> = self.options.slots.iter().map(slot).collect();
+                plan.slots = (!stages.is_empty())
+                    .then_some(Slots { active: Levels { stages, part: Part::WHOLE }, sample: SLOT_SAMPLE });
                 plan.read_materials().expect("there are no other files");
                 plan
             }

@@ -85,6 +85,10 @@ pub fn draw(seed: u64) -> Case {
     } else if options.pace.is_some() && draw.one_in(2) {
         options.max_inflight = Some(connections + draw.order(1, 8 * connections));
     }
+    // A run of `-n` might wait for connections that send no more.
+    if options.levels.is_empty() && options.pace.is_none() && options.requests.is_none() && draw.one_in(4) {
+        options.slots = draw.slots(length_ms, connections);
+    }
     Case { options, scenario, script }
 }
 
@@ -121,6 +125,7 @@ impl Draw {
             threads: self.pick(&[1, 1, 1, 2, 3]).min(connections as u32),
             connections: connections as u32,
             levels: Vec::new(),
+            slots: Vec::new(),
             max_inflight: None,
             duration_ms: (!by_requests || self.one_in(4)).then_some(length_ms),
             requests: by_requests.then(|| self.order(1, REQUESTS)),
@@ -166,6 +171,12 @@ impl Draw {
             max_late_ms: self.one_in(3).then(|| self.order(1, length_ms)),
             send_slice_us: self.one_in(3).then(|| self.order(1, 1_000 * length_ms.min(1_000))),
         }
+    }
+
+    /// The slots of an experiment, which need not fill the run.
+    fn slots(&mut self, length_ms: u64, connections: u64) -> Vec<(u64, u32)> {
+        let count = self.between(1, 8);
+        (0..count).map(|_| (self.between(1, length_ms.div_ceil(count)), self.between(0, connections) as u32)).collect()
     }
 
     /// The number of connections over time in a run of this length: at most as many as in the first stage.
