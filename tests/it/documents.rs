@@ -436,12 +436,16 @@ const OF_THE_MACHINE: [&str; 6] = [
     " times the mean number of requests: ",
 ];
 
+/// The beginnings of lines that every run has, or only one that is long enough.
+const ABOUT_THE_RUN: [&str; 6] =
+    ["verdict: ", "| verdict |", "`onrush ", "usage: ", "experiment: ", "onrush: after the run, "];
+
 /// Whether a line may or may not be there, depending on the machine.
 fn is_of_the_machine(line: &str) -> bool {
     let mut words = harness::OF_THE_MACHINE.iter().chain(&OF_THE_MACHINE);
     // In Markdown, the same sentence is a bullet.
     let mut is_one = |line: &str| words.any(|words| line.contains(words.trim_start_matches("note: ")));
-    let is_about_the_run = ["verdict: ", "| verdict |", "`onrush "].iter().any(|start| line.starts_with(start));
+    let is_about_the_run = ABOUT_THE_RUN.iter().any(|start| line.starts_with(start));
     let is_note = line.starts_with("note: ") || line.starts_with("* ");
     is_about_the_run || is_note && is_one(line) || is_far_out(line)
 }

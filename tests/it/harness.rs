@@ -22,6 +22,8 @@ pub const BACKENDS: [&str; 2] = ["uring", "epoll"];
 
 /// The beginning of the line that says what limited a run.
 const VERDICT: &str = "verdict: ";
+/// The beginning of the line that says with `-v` how busy everything was.
+const USAGE: &str = "usage: ";
 
 /// The beginning of the note about wrk's mean, which every run with `-v` has.
 pub const REWRITTEN: &str = "note: latency as measured; wrk would print Avg ";
@@ -465,6 +467,10 @@ impl Output {
     /// Removes the sentence about what limited the run from standard error: it varies, and most tests are about
     /// something else.
     pub fn take_verdict(&mut self) {
+        let is_usage = |line: &&str| line.starts_with(USAGE);
+        if let Some(usage) = self.stderr.lines().find(is_usage).map(str::to_owned) {
+            self.stderr = self.stderr.replacen(&format!("{usage}\n"), "", 1);
+        }
         if let Some(verdict) = self.stderr.lines().find(|line| line.starts_with(VERDICT)).map(str::to_owned) {
             self.stderr = self.stderr.replacen(&format!("{verdict}\n"), "", 1);
             self.verdict = verdict[VERDICT.len()..].to_owned();

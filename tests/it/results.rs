@@ -207,7 +207,7 @@ fn the_document_has_exactly_the_keys_that_apply(context: &Context) {
     let (_, native) = document(context.onrush().words("-n 10 -c 1").word(url(&server, "/")), &scratch);
     assert_eq!(
         keys(&native),
-        "bytes_received bytes_sent command connections duration_s errors evidence host in_flight latency ledger notes phases \
+        "bytes_received bytes_sent command connections duration_s ended errors evidence host in_flight latency ledger notes phases \
          plan rate_per_s requests schema shown started_at status suspended_s thread_rates threads timeline tool unseen verdict"
     );
     assert_eq!(
