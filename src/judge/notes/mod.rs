@@ -64,11 +64,15 @@ fn has(notes: &[Note], id: NoteId) -> bool {
 
 /// What the verdict says about more connections.
 fn more_connections(verdict: Option<(&Verdict, &Evidence)>) -> MoreConnections {
-    let Some((Verdict { limited_by, findings, .. }, _)) = verdict else { return MoreConnections::Unknown };
+    let Some((Verdict { limited_by, findings, .. }, evidence)) = verdict else { return MoreConnections::Unknown };
     let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
-    match limited_by {
-        LimitedBy::Target if !more_help => MoreConnections::Useless,
-        _ => MoreConnections::Unknown,
+    // Requests that hang hold any number of connections, and a busy thread serves no more of them.
+    let is_held =
+        evidence.load.hanging > 0 || matches!(limited_by, LimitedBy::GeneratorCpu | LimitedBy::GeneratorScript);
+    if is_held || (*limited_by == LimitedBy::Target && !more_help) {
+        MoreConnections::Useless
+    } else {
+        MoreConnections::Unknown
     }
 }
 

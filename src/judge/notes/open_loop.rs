@@ -120,7 +120,7 @@ struct Burst {
 /// What the verdict says about more connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoreConnections {
-    /// The target was the limit, for a reason that they do not change.
+    /// They would not help: the target was the limit, for a reason that they do not change, or onrush was, or requests hang.
     Useless,
     /// Nothing.
     Unknown,
@@ -465,11 +465,11 @@ fn remedy_words(&Crowded { connections, remedy, .. }: &Crowded) -> String {
         Remedy::Target { calm_ns, mean_ns } => {
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
             format!(
-                "responses took {calm} while less than half of the connections were busy, and {mean} on average: requests queue at \
-                 the target or on the way to it, so more connections will not help"
+                "responses took {calm} while less than half of the connections were busy, and {mean} on average: more \
+                 connections may not help"
             )
         }
-        Remedy::Verdict => "more connections may not help: the target was probably the limit".to_owned(),
+        Remedy::Verdict => "more connections may not help: they were probably not the limit".to_owned(),
         Remedy::Silence => "the target sent no response during that time".to_owned(),
         Remedy::Unknown if connections.is_none() => "more connections may help (--stages c=)".to_owned(),
         Remedy::Unknown => "more connections may help (--max-inflight)".to_owned(),

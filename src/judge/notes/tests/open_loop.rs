@@ -191,7 +191,7 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; responses took 4.00ms while less than half of the connections were busy, and 10.00ms on average: \
-                 requests queue at the target or on the way to it, so more connections will not help";
+                 more connections may not help";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; more connections may help (--max-inflight)";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
@@ -218,7 +218,7 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
     let unknown = advised(MoreConnections::Unknown);
     assert!(unknown.contains("would be needed"), "{unknown}");
     let useless = advised(MoreConnections::Useless);
-    assert!(useless.contains("more connections may not help: the target was probably the limit"), "{useless}");
+    assert!(useless.contains("more connections may not help: they were probably not the limit"), "{useless}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn connections_are_not_advised_for_an_unresponsive_target() {
     assert_eq!(of(1_500, 1_500, 1_500), [words]);
     // No number of connections would have been enough while the target was silent.
     let words = "for 60 % of the run, all 10 connections were busy while requests were due; more connections may not help: \
-                 the target was probably the limit";
+                 they were probably not the limit";
     assert_eq!(of(0, 6_000, 1_500), [words]);
 }
 
