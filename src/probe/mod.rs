@@ -19,6 +19,8 @@ use elasticity::elasticity;
 
 /// The share of the connections that must be open on average; with fewer, slots differ in more than is asked for.
 const OPEN: f64 = 0.98;
+/// By this much, as a logarithm, the rate may differ from that of the run before.
+const CHANGED: f64 = 0.2;
 /// The largest share of requests that may fail.
 const FAILED: f64 = 0.01;
 
@@ -38,9 +40,20 @@ pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Pr
     let usual = || Probing { up: connections == 1, time: Duration::ZERO }.other(connections);
     let (other, time) = asked.or_else(|| Some((usual()?, Duration::ZERO)))?;
     Some(match Design::of(&base, other, time) {
-        Ok(design) => run(plan, &design, interrupt),
+        Ok(design) => as_before(run(plan, &design, interrupt), &base),
         Err(Unaffordable { needed }) => Probe { needed_s: Some(needed.as_secs_f64()), ..Probe::default() },
     })
+}
+
+/// The experiment, which tells nothing if the target was not as it was in the run.
+fn as_before(mut probe: Probe, base: &Base) -> Probe {
+    let per_s = probe.in_flight().map(|(first, _)| probe.rate_per_s(first));
+    if let Some(per_s) = per_s.filter(|per_s| (per_s / base.rate_per_s).ln().abs() > CHANGED) {
+        let was = base.rate_per_s;
+        probe.failed = Some(format!("the target answered {per_s:.0} requests/s in it, and {was:.0} in the run"));
+        probe.elasticity = None;
+    }
+    probe
 }
 
 /// Carries out an experiment with the plan of a run that has just ended.

@@ -7,7 +7,7 @@ use onrush_text::units::counted;
 
 use super::evidence::measured::{figure, latency, lateness_p99_us, ordinary_ns, quiet_s, sent, silence, silent_s};
 use super::evidence::{
-    Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Silence, Stall, Target, Thirds,
+    Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Silence, Stall, Target, Thirds,
 };
 use super::{Document, Source, Sources};
 
@@ -28,7 +28,7 @@ pub fn evidence(sum: &Document) -> Result<(Option<Evidence>, Vec<String>), Corru
         network: runs.network(|evidence| evidence.network.as_ref()),
         target: runs.target(),
         machine: Machine { suspended_s: sum.suspended_s, ..runs.machine() },
-        probe: None,
+        probe: runs.probe(),
     };
     Ok((Some(evidence), runs.unseen()))
 }
@@ -86,6 +86,18 @@ impl<'a> Runs<'a> {
         }
     }
 
+    /// Experiments are about the run before each.
+    fn probe(&self) -> Option<Probe> {
+        let mut probes = self.each.iter().filter_map(|run| run.evidence.probe.as_ref());
+        match (&self.each[..], probes.next()) {
+            ([_], only) => only.cloned(),
+            (_, None) => None,
+            (_, Some(_)) => {
+                Some(Probe { failed: Some("those of several runs are not added up".to_owned()), ..Probe::default() })
+            }
+        }
+    }
+
     /// The total of a count of each run.
     fn count(&self, of: impl Fn(&Load) -> u64) -> u64 {
         self.each.iter().map(|run| of(&run.evidence.load)).sum()
@@ -98,7 +110,9 @@ impl<'a> Runs<'a> {
         let cpus = self.each.iter().map(|run| run.evidence.generator.cpus);
         let cpus = cpus.collect::<Option<Vec<usize>>>().filter(|_| self.are_on_one_machine());
         Generator {
-            cpus: cpus.and_then(|cpus| cpus.into_iter().max()).map(|cpus| cpus * threads.len().max(at_once) / at_once),
+            cpus: cpus
+                .and_then(|cpus| cpus.into_iter().max())
+                .map(|cpus| cpus.saturating_mul(threads.len().max(at_once)) / at_once),
             threads,
             stalled_s: self.total(|it| Some(it.generator.stalled_s)).unwrap_or_default(),
             stalls: self.each.iter().map(|run| run.evidence.generator.stalls).sum(),
@@ -187,7 +201,7 @@ impl<'a> Runs<'a> {
         let silent = common(&silent, &joined(&times, &[]));
         let silences = silent.into_iter().filter(|gap| gap.length_ns() >= least_ns).map(|gap| {
             let meets = |run: &&Run<'_>| run.at.from_ns < gap.until_ns && gap.from_ns < run.at.until_ns;
-            let deaf_ns: u64 = self.each.iter().filter(meets).map(|run| run.deaf_ns(gap)).sum();
+            let deaf_ns = self.each.iter().filter(meets).map(|run| run.deaf_ns(gap)).fold(0, u64::saturating_add);
             silence(gap, gap.length_ns().saturating_sub(deaf_ns))
         });
         silences.collect()
@@ -330,7 +344,7 @@ impl Run<'_> {
     fn deaf_ns(&self, gap: Gap) -> u64 {
         let during = |silence: &&Silence| !common(&[self.gap(silence.start_s, silence.length_s)], &[gap]).is_empty();
         let during = self.evidence.load.silences.iter().filter(during);
-        during.map(|silence| nanos(silence.length_s - silence.heard_s)).sum()
+        during.map(|silence| nanos(silence.length_s - silence.heard_s)).fold(0, u64::saturating_add)
     }
 
     /// A time of it, in nanoseconds since the first run began.

@@ -264,7 +264,9 @@ impl Ending<'_> {
 
 /// The experiment that follows a run, if one would tell more.
 fn experiment(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
-    let is_whole = outcome.ended == Ended::Duration && outcome.breakdown.is_none() && outcome.stuck.is_empty();
+    let is_whole = matches!(outcome.ended, Ended::Duration | Ended::Requests)
+        && outcome.breakdown.is_none()
+        && outcome.stuck.is_empty();
     let evidence = Evidence::of(plan, outcome).filter(|_| is_whole)?;
     judge::needs_experiment(&evidence).then(|| probe::after(plan, outcome, interrupt))?
 }

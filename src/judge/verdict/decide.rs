@@ -22,7 +22,9 @@ const MISSING: f64 = 0.05;
 const CROWDED: f64 = 0.05;
 /// Connections that had no request in flight for this share of the time were the limit.
 const UNUSED: f64 = 0.5;
-/// A rate was kept up with if fewer than this share of the responses were other than 2xx and 3xx ...
+/// A rate was kept up with if at least this share of what was due was sent ...
+const SENT: f64 = 0.99;
+/// ... fewer than this share of the responses were other than 2xx and 3xx, and as few requests failed ...
 const FAILED: f64 = 0.01;
 /// ... and the target was silent for less than this share of the run.
 const OUTAGE: f64 = 0.01;
@@ -53,6 +55,8 @@ const HANGING: f64 = 0.05;
 /// The rate follows the requests in flight from this elasticity on; below the other, it does not.
 const FOLLOWS: f64 = 0.7;
 const STAYS: f64 = 0.3;
+/// More than in proportion, or less than nothing, it follows only where connections are not alike or are too many.
+const BEYOND: f64 = 1.3;
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
@@ -191,8 +195,10 @@ fn busy_threads(
 fn schedule(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked_per_s = load.asked_per_s?;
-    let is_kept = load.left? <= load.usually_left? && load.growth.is_none() && load.sent.is_none_or(|sent| sent > 0.0);
-    (is_kept && load.completed > 0 && !is_refused(load) && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
+    let is_kept =
+        load.left? <= load.usually_left? && load.growth.is_none() && load.sent.is_none_or(|sent| sent >= SENT);
+    let is_answered = load.completed > 0 && !is_refused(load) && !fails(load);
+    (is_kept && is_answered && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
     ruling(LimitedBy::Schedule, format!("the target kept up with {} requests/s", number(asked_per_s)), "")
 }
 
@@ -218,17 +224,20 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         return ruling(LimitedBy::Target, format!("{asked}: {}", failures(load)?), "find out why");
     }
     let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
-    let left = load.left.filter(|&left| left > load.usually_left.unwrap_or(0));
+    let left = load.left.filter(|&left| left > load.usually_left.unwrap_or(u64::MAX));
     let left = left.map(|left| format!("{} left at the end", count(left, "request")));
-    let why = growth.or(left)?;
+    let unsent = load.sent.filter(|sent| *sent < SENT);
+    let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
+    let is_behind = growth.is_some() || left.is_some();
+    let why = growth.or(left).or(unsent)?;
+    if !is_behind && !uses_all(evidence) {
+        return Some(unclear_with(format!("{asked}: {why}"), None));
+    }
     // Whether more connections would have helped cannot be told from counts.
     if uses_all(evidence) {
-        let advice = format!(
-            "run it again with --max-inflight {}: if it reaches no more, the target is the limit",
-            2 * load.connections
-        );
+        let advice = "allow more (--max-inflight): if it reaches no more, the target is the limit";
         let reason = format!("{asked}, {why}, with all {} in use", count(load.connections, "connection"));
-        return ruling(LimitedBy::Unclear, reason, &advice);
+        return ruling(LimitedBy::Unclear, reason, advice);
     }
     ruling(LimitedBy::Target, format!("{asked}, {why}"), "")
 }
@@ -362,7 +371,9 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
 
 /// Requests that get no response while others do.
 fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    (load.hanging as f64 >= HANGING * load.in_flight && load.hanging > 0).then_some(())?;
+    // With a rate, few are in flight at any time.
+    let is_rare = load.asked_per_s.is_some() && (load.hanging as f64) < FAILED * load.completed as f64;
+    (load.hanging as f64 >= HANGING * load.in_flight && load.hanging > 0 && !is_rare).then_some(())?;
     let reason = format!(
         "{} had no response by the end, after at least a second and three times the slowest response",
         count(load.hanging, "request")
@@ -384,20 +395,29 @@ fn experiment(evidence: &Evidence) -> Option<Ruling> {
             format!("onrush's busiest thread was {} busy, so requests may have queued in it", percent(busiest));
         return Some(unclear_with(reason, Some("use more threads (-t), or another machine".to_owned())));
     }
+    if low > BEYOND {
+        let reason = format!("the connections are not alike, so that the experiment tells nothing: {rates}");
+        return Some(unclear_with(reason, None));
+    }
     if low > FOLLOWS {
-        let (reason, advice) = if other > first {
-            (format!("more of them brought more: {rates}"), format!("-c {other}: about {}/s", number(other_per_s)))
+        return if other > first {
+            let advice = format!("-c {other}: about {}/s", number(other_per_s));
+            ruling(LimitedBy::Connections, format!("more of them brought more: {rates}"), &advice)
         } else {
-            (format!("fewer brought less in proportion: {rates}"), String::new())
+            let advice = "--probe up tells whether more would bring more";
+            ruling(LimitedBy::Connections, format!("fewer brought less in proportion: {rates}"), advice)
         };
-        return ruling(LimitedBy::Connections, reason, &advice);
+    }
+    if high < 1.0 - BEYOND && other < first {
+        let advice = format!("-c {other}: about {}/s", number(other_per_s));
+        return ruling(LimitedBy::Target, format!("it answers more with fewer in flight: {rates}"), &advice);
     }
     if high < STAYS {
         if let Some(queued) = queued_on_the_way(evidence) {
             return Some(queued);
         }
         let target = target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
-        let reason = format!("it answers as many with other numbers in flight: {rates}{target}");
+        let reason = format!("the number in flight makes no difference: {rates}{target}");
         return ruling(LimitedBy::Target, reason, "");
     }
     if low > STAYS && high < FOLLOWS {
@@ -442,7 +462,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
         );
     }
     let probe = probe.clone().unwrap_or_default();
-    let would = |time_s: f64| Some(format!("--probe {}s would tell", time_s.ceil().max(1.0)));
+    let would = |time_s: f64| Some(format!("--probe {}s may tell", time_s.ceil().max(1.0)));
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), .. }, ..) => {
             (format!("the experiment after the run tells nothing: {failed}"), None)
@@ -459,7 +479,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
             (reason, would(longer_s).filter(|_| other < first))
         }
         _ if load.connections == 1 => {
-            let up = |time_s: f64| format!("--probe up:{}s would tell, with two in flight", time_s.ceil().max(1.0));
+            let up = |time_s: f64| format!("--probe up:{}s may tell, with two in flight", time_s.ceil().max(1.0));
             (SHOWN.to_owned(), probe.needed_s.map(up))
         }
         _ => (SHOWN.to_owned(), probe.needed_s.and_then(would)),

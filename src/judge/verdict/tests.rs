@@ -120,7 +120,7 @@ fn each_situation_has_its_verdict() {
     assert_eq!(
         unclear.to_string(),
         "unclear: nothing that was observed tells whether the target or the number of connections was the limit; onrush's \
-         busiest thread was 30 % busy; --probe 3s would tell"
+         busiest thread was 30 % busy; --probe 3s may tell"
     );
 }
 
@@ -213,8 +213,21 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         ),
         (
             |evidence| (evidence.load.left, evidence.load.crowded) = (Some(50), Some(0.9)),
-            "unclear: asked 500 requests/s, reached 500, 50 requests left at the end, with all 10 connections in use; run \
-             it again with --max-inflight 20: if it reaches no more, the target is the limit",
+            "unclear: asked 500 requests/s, reached 500, 50 requests left at the end, with all 10 connections in use; allow \
+             more (--max-inflight): if it reaches no more, the target is the limit",
+        ),
+        (
+            |evidence| evidence.load.read_errors = 2_500,
+            "limited by the target: asked 500 requests/s, reached 500: 2,500 requests failed; find out why",
+        ),
+        (
+            |evidence| evidence.load.sent = Some(0.8),
+            "unclear: asked 500 requests/s, reached 500: only 80 % of what was due was sent",
+        ),
+        (
+            |evidence| (evidence.load.sent, evidence.load.crowded) = (Some(0.8), Some(0.5)),
+            "unclear: asked 500 requests/s, reached 500, only 80 % of what was due was sent, with all 10 connections in \
+             use; allow more (--max-inflight): if it reaches no more, the target is the limit",
         ),
         (
             |evidence| evidence.load.unsuccessful = 4_150,
@@ -248,7 +261,7 @@ fn an_experiment_decides_only_within_its_interval_and_beside_an_idle_generator()
     assert_eq!(
         with([0.29, 0.6]).to_string(),
         "unclear: in the experiment with 16 and 12 in flight, the rate followed them by 29 % to 60 %, which is not precise \
-         enough; onrush's busiest thread was 30 % busy; --probe 8s would tell"
+         enough; onrush's busiest thread was 30 % busy; --probe 8s may tell"
     );
     let busy = after(|evidence| {
         evidence.generator.threads[0].busy = 0.75;
@@ -258,7 +271,15 @@ fn an_experiment_decides_only_within_its_interval_and_beside_an_idle_generator()
     let up = after(|evidence| evidence.probe = Some(experiment(16, 24, [2_000, 2_990], [0.9, 1.1])));
     assert_eq!(up.advice.as_deref(), Some("-c 24: about 2,990/s"));
     let down = after(|evidence| evidence.probe = Some(experiment(16, 12, [2_000, 1_500], [0.9, 1.1])));
-    assert_eq!(down.advice, None, "nothing is known of more connections");
+    assert_eq!(down.advice.as_deref(), Some("--probe up tells whether more would bring more"));
+    let steep = after(|evidence| evidence.probe = Some(experiment(16, 12, [5_831, 2_796], [2.1, 3.1])));
+    assert_eq!(steep.limited_by, LimitedBy::Unclear, "connections are not alike");
+    let cliff = after(|evidence| evidence.probe = Some(experiment(64, 48, [1_332, 3_996], [-4.0, -3.6])));
+    assert_eq!(
+        cliff.to_string(),
+        "limited by the target: it answers more with fewer in flight: 1,332/s with 64 in flight, 3,996/s with 48 in \
+         flight; -c 48: about 3,996/s"
+    );
     let queued = after(|evidence| {
         let theirs = Network { readings: 9, rtt_us: 12.0 * MS, rtt_min_us: Some(50.0), ..Network::default() };
         evidence.target = Some(Target { network: Some(theirs), ..target() });

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
 use onrush_stats::silences::GAP_MIN_NS;
 use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, RowFigures, Timeline, Totals};
@@ -148,14 +149,11 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             .map(|(_, count)| count)
             .sum(),
         hanging: hanging(outcome),
-        left: open_loop.map(|it| {
-            let ended = counters.completed + counters.failed + counters.abandoned + it.dropped;
-            (it.due + it.carried + counters.carried).saturating_sub(ended)
-        }),
-        usually_left: open_loop.map(|it| usually_left(outcome, it)),
+        left: open_loop.map(|it| left(plan, outcome, it)),
+        usually_left: open_loop.and_then(|_| usually_left(outcome)),
         crowded: open_loop
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / f64::from(plan.load.threads)).min(1.0))),
-        growth: open_loop.and_then(|_| growth(&outcome.timeline)),
+        growth: open_loop.filter(|_| is_constant(plan)).and_then(|_| growth(&outcome.timeline)),
         silent_s: if open_loop.is_none() && counters.completed > 0 {
             silent_s(&silences, &outcome.totals.latency)
         } else {
@@ -224,28 +222,42 @@ fn hanging(outcome: &Outcome) -> u64 {
     older.saturating_sub(counters.abandoned).min(counters.open_at_end)
 }
 
-/// How many requests are usually in flight: the 99th percentile at the ends of rows. Of a run with few rows it is what
-/// the median latency makes of the rate, because a backlog that grows is in all of them, and what may come by chance.
-fn usually_left(outcome: &Outcome, open_loop: &OpenLoop<u64>) -> u64 {
-    let rows = &outcome.timeline.rows;
-    if rows.len() < WINDOWS {
-        let due_per_ns = open_loop.due as f64 / nanos(outcome.elapsed).max(1) as f64;
-        let usual = ON_THE_WAY * due_per_ns * open_loop.scheduled.percentile(50.0) as f64;
-        return (usual + 3.0 * usual.sqrt()).ceil() as u64 + 2;
-    }
-    let mut left = outcome.totals.counters.carried;
-    let at_end = |row: &RowFigures| {
-        left = (left + row.started).saturating_sub(row.completed + row.errors.read + row.errors.write);
-        left
+/// How many requests may be in flight at the end of a run that was kept up with: what comes of the rate that it reached at
+/// last and of the 99th percentile of the latency before, and what may come by chance. A backlog that grows has longer
+/// latencies at last. `None`: too few responses before.
+fn usually_left(outcome: &Outcome) -> Option<u64> {
+    let Timeline { rows, length_ns } = &outcome.timeline;
+    let (before, last) = rows.split_at(rows.len() - rows.len().div_ceil(3));
+    let sum = |rows: &[RowFigures]| {
+        let mut sum = RowFigures::default();
+        rows.iter().for_each(|row| sum += row);
+        sum
     };
-    let mut at_ends: Vec<u64> = rows.iter().map(at_end).collect();
-    at_ends.sort_unstable();
-    let index = (at_ends.len() * 99).div_ceil(100).saturating_sub(1);
-    at_ends.get(index).copied().unwrap_or(0)
+    // A run with one row has no time before the last.
+    let before = if before.is_empty() { sum(last) } else { sum(before) };
+    if before.scheduled.count() < RESPONSES_MIN {
+        return None;
+    }
+    let last_ns = nanos(outcome.elapsed).saturating_sub((rows.len() - last.len()) as u64 * length_ns);
+    let done_per_ns = sum(last).completed as f64 / last_ns.max(1) as f64;
+    let usual = done_per_ns * before.scheduled.percentile_ns(99.0)?;
+    Some((usual + 3.0 * usual.sqrt()).ceil() as u64 + 2)
 }
 
-/// The requests in flight are at most this many times what the median latency makes of the rate.
-const ON_THE_WAY: f64 = 1.2;
+/// The fewest responses that tell how long they usually take.
+const RESPONSES_MIN: u64 = 20;
+
+/// The requests that were due and have not ended. In a run of a number of requests also those that would have been due
+/// while it waited for the last of them.
+fn left(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> u64 {
+    let counters = &outcome.totals.counters;
+    let ended = counters.completed + counters.failed + counters.abandoned + open_loop.dropped;
+    let left = (open_loop.due + open_loop.carried + counters.carried).saturating_sub(ended);
+    let Some(schedule) = plan.schedule.as_ref().filter(|_| plan.stop.requests.is_some()) else { return left };
+    let planned = schedule.per_second_between(Duration::ZERO, outcome.elapsed) * outcome.elapsed.as_secs_f64();
+    let by_chance = if schedule.arrivals == Arrivals::Poisson { 3.0 * planned.sqrt() } else { 0.0 };
+    left.max((planned - by_chance - open_loop.due as f64).max(0.0) as u64)
+}
 
 /// The latency grows from this many standard errors of its slope on (in five windows: rarely by chance in a queue that
 /// comes and goes) ...
@@ -254,6 +266,14 @@ const STEEP: f64 = 5.0;
 const GROWTH_MIN: f64 = 0.003;
 /// The windows in which it is averaged.
 const WINDOWS: usize = 5;
+
+/// Whether the rate is the same all the time: the latency may follow one that is not.
+fn is_constant(plan: &Plan) -> bool {
+    let stages = plan.schedule.iter().flat_map(|schedule| &schedule.stages);
+    let mut rates = stages.flat_map(|stage| [stage.from, stage.to]);
+    let first = rates.next();
+    rates.all(|rate| Some(rate) == first)
+}
 
 /// How fast the latency since requests were due grows, in seconds a second; `None`: it does not, or the run is too short
 /// to tell.

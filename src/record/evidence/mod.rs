@@ -137,8 +137,8 @@ pub struct Load {
     /// With a rate: requests that were due and had not ended when the run did; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
-    /// With a rate: the 99th percentile of the requests in flight at the ends of the rows of the timeline; left out by
-    /// older versions.
+    /// With a rate: how many requests may be left if it was kept up with, by the rate in the last third of the run and the
+    /// latencies before; left out by older versions, and where there were too few responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usually_left: Option<u64>,
     /// With a rate: the share of the time in which requests were due while all connections were in use; left out by older
