@@ -193,6 +193,7 @@ impl<'de> Visitor<'de> for Figures {
 mod tests {
     use super::super::tests::document;
     use super::*;
+    use crate::record::evidence::{Elasticity, Probe};
 
     #[test]
     fn what_a_foreign_file_says_moves_no_cursor() {
@@ -211,6 +212,14 @@ mod tests {
         let mut set_back = document(1..=100);
         set_back.evidence.as_mut().unwrap().machine.clock_step_s = Some(-1.5);
         assert_eq!(Document::parse(Path::new("x.json"), set_back.to_json().as_bytes()).unwrap(), set_back);
+    }
+
+    #[test]
+    fn an_experiment_that_made_no_difference_is_read() {
+        let mut probed = document(1..=100);
+        let elasticity = Some(Elasticity { value: -0.01, low: -0.2, high: 0.18 });
+        probed.evidence.as_mut().unwrap().probe = Some(Probe { elasticity, ..Probe::default() });
+        assert_eq!(Document::parse(Path::new("x.json"), probed.to_json().as_bytes()).unwrap(), probed);
     }
 
     #[test]
