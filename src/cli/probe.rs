@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Plan, Probing};
+use onrush_plan::{Dialect, Format, Plan, Probing};
 
 use super::flag::Flag;
 use super::refusal::{Refusal, wrong};
@@ -55,10 +55,16 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
         (None, obstacle) => {
             let is_usual = duration >= LENGTH_MIN && plan.stop.requests.is_none() && plan.until.is_empty();
             let is_harmless = ["GET", "HEAD"].contains(&&plan.request.method[..]) && plan.body.is_none();
-            let follows = obstacle.is_none() && is_usual && is_harmless;
+            let follows = obstacle.is_none() && is_usual && is_harmless && is_read(plan);
             Ok(follows.then_some(Probing { up: false, time: usual }))
         }
     }
+}
+
+/// Whether anybody learns the verdict.
+fn is_read(plan: &Plan) -> bool {
+    let show = &plan.show;
+    show.notes || show.format == Format::Json || !show.outputs.is_empty() || !show.gates.is_empty() || show.is_strict
 }
 
 /// What several runs together find out takes the place of an experiment after each.

@@ -85,12 +85,13 @@ impl Judged {
         if !show.notes {
             return String::new();
         }
-        let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose;
+        let probe = self.document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref());
+        let probe = probe.filter(|probe| probe.requests > 0);
+        let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose || probe.clone().next().is_some();
         let verdict = self.document.verdict.iter().filter(|_| is_long).map(|verdict| format!("verdict: {verdict}\n"));
         let usage = self.document.evidence.iter().filter(|_| show.verbose);
         let usage = usage.map(|evidence| format!("usage: {}\n", usage_of(evidence)));
-        let probe = self.document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref());
-        let probe = probe.filter(|probe| probe.requests > 0).map(|probe| {
+        let probe = probe.map(|probe| {
             let requests = counted(probe.requests, "request");
             format!("experiment: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
         });

@@ -41,7 +41,9 @@ pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Pr
     let (other, time) = asked.or_else(|| Some((usual()?, Duration::ZERO)))?;
     Some(match Design::of(&base, other, time) {
         Ok(design) => as_before(run(plan, &design, interrupt), &base),
-        Err(Unaffordable { needed }) => Probe { needed_s: Some(needed.as_secs_f64()), ..Probe::default() },
+        Err(Unaffordable { needed }) => {
+            Probe { needed_s: Some(needed.as_secs_f64()), up: other > connections, ..Probe::default() }
+        }
     })
 }
 

@@ -21,6 +21,9 @@ pub struct Probe {
     /// Why it tells nothing, as the end of a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// Where none took place: whether more in flight were asked for, instead of fewer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub up: bool,
     /// The shortest experiment that might tell, in seconds, where none took place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed_s: Option<f64>,

@@ -176,12 +176,9 @@ fn a_sum_that_could_not_be_read_again_is_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("long"));
     let [text] = written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, ["a.json"]).1;
     // Of this character, which is written as six, there are more in the sum than could be read.
-    let long = text.replacen(
-        "\"notes\": [",
-        &format!("\"notes\": [{{\"id\":\"other\",\"weight\":\"hint\",\"text\":\"{}\"}}", "\x7f".repeat(11 << 20)),
-        1,
-    );
-    scratch.file("a.json", long);
+    let mut document: Value = serde_json::from_str(&text).unwrap();
+    document["notes"] = serde_json::json!([{ "id": "other", "weight": "hint", "text": "\x7f".repeat(11 << 20) }]);
+    scratch.file("a.json", document.to_string());
     let output = merge(&scratch, "a.json -o sum.json -o sum.csv");
     let why = "it would have 67 MiB, and onrush reads no result that is longer than 64 MiB; merge fewer of them";
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{}", output.stderr);

@@ -462,27 +462,28 @@ fn unclear(evidence: &Evidence) -> Ruling {
         );
     }
     let probe = probe.clone().unwrap_or_default();
-    let would = |time_s: f64| Some(format!("--probe {}s may tell", time_s.ceil().max(1.0)));
+    let would = |up: bool, time_s: f64| {
+        let up = if up { "up:" } else { "" };
+        Some(format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
+    };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), .. }, ..) => {
             (format!("the experiment after the run tells nothing: {failed}"), None)
         }
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
-            let longer_s = probe.duration_s * PRECISER;
-            let share = |elasticity: f64| percent(elasticity.clamp(0.0, 1.0));
+            // What the rate does where the requests in flight change by this.
+            let ratio = f64::from(other) / f64::from(first);
+            let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(
-                "in the experiment with {first} and {other} in flight, the rate followed them by {} to {}, which is not \
+                "in the experiment with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not \
                  precise enough",
-                share(low),
-                share(high)
+                change(low),
+                change(high),
+                if other > first { "more" } else { "fewer" }
             );
-            (reason, would(longer_s).filter(|_| other < first))
+            (reason, would(other > first, probe.duration_s * PRECISER))
         }
-        _ if load.connections == 1 => {
-            let up = |time_s: f64| format!("--probe up:{}s may tell, with two in flight", time_s.ceil().max(1.0));
-            (SHOWN.to_owned(), probe.needed_s.map(up))
-        }
-        _ => (SHOWN.to_owned(), probe.needed_s.and_then(would)),
+        _ => (SHOWN.to_owned(), probe.needed_s.and_then(|time_s| would(probe.up, time_s))),
     };
     unclear_with(reason + &meanwhile(evidence), advice)
 }

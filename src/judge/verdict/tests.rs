@@ -260,8 +260,8 @@ fn an_experiment_decides_only_within_its_interval_and_beside_an_idle_generator()
     }
     assert_eq!(
         with([0.29, 0.6]).to_string(),
-        "unclear: in the experiment with 16 and 12 in flight, the rate followed them by 29 % to 60 %, which is not precise \
-         enough; onrush's busiest thread was 30 % busy; --probe 8s may tell"
+        "unclear: in the experiment with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
+         precise enough; onrush's busiest thread was 30 % busy; --probe 8s may tell"
     );
     let busy = after(|evidence| {
         evidence.generator.threads[0].busy = 0.75;
