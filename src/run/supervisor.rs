@@ -56,7 +56,7 @@ impl Prepared {
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
         supervisor.release();
         // What is not fetched in time is added to the next row.
-        let watch = plan.slots.as_ref().map_or(WATCH, |slots| WATCH.min(slots.sample / 2));
+        let watch = plan.slots.as_ref().map_or(WATCH, |slots| WATCH.min(slots.sample / 4));
         let stuck = loop {
             if let Some(stuck) = supervisor.stuck_at_end() {
                 break stuck;

@@ -14,6 +14,8 @@
 //! end, cuts this short; the line about the files is printed then as well.
 
 mod opening;
+#[cfg(test)]
+mod situations;
 
 use std::time::Duration;
 

@@ -85,6 +85,8 @@ mod settings;
 mod showing;
 /// The whole program in virtual time.
 mod simulation;
+/// Situations with a known bottleneck, on sockets.
+mod situations;
 /// Socket options, and what the kernel makes of them.
 mod sockets;
 /// Paths of the embedded target whose limit is known.
@@ -168,7 +170,7 @@ fn main() {
     ];
     let is_machine = env::var_os(MACHINE).is_some();
     if is_machine {
-        cases = vec![("machine", machine::cases())];
+        cases = vec![("machine", machine::cases()), ("situations", situations::cases())];
     }
     let start = Instant::now();
     let mut arguments = Arguments::from_args();

@@ -32,7 +32,7 @@ const WORDS: &str = "-t1 -c8 -d2s";
 
 fn an_experiment_decides_what_limited_a_closed_loop(context: &Context) {
     for (scenario, limited_by, others) in [(DELAY, "connections", [0.7, 2.0]), (POOL, "target", [-1.0, 0.3])] {
-        let (output, document) = simulated_document(context.onrush().words(WORDS).words("--probe 12s"), scenario);
+        let (output, document) = simulated_document(context.onrush().words(WORDS).words("--probe 15s"), scenario);
         assert_eq!(document["verdict"]["limited_by"], limited_by, "{scenario}: {output:?}");
         let elasticity = &document["evidence"]["probe"]["elasticity"];
         let [low, high] = ["low", "high"].map(|end| elasticity[end].as_f64().expect("it has one"));
@@ -67,7 +67,7 @@ fn a_rate_is_kept_up_with_only_if_all_of_it_was(context: &Context) {
 }
 
 fn no_other_figure_includes_the_experiment(context: &Context) {
-    let [without, with] = ["--probe off", "--probe 12s"].map(|probe| {
+    let [without, with] = ["--probe off", "--probe 15s"].map(|probe| {
         let (output, mut document) = simulated_document(context.onrush().words(WORDS).words(probe), DELAY);
         let probe = document["evidence"].as_object_mut().expect("an object").remove("probe");
         // What differs by its nature.
@@ -88,13 +88,13 @@ fn no_other_figure_includes_the_experiment(context: &Context) {
 
 fn an_experiment_with_more_in_flight_says_what_to_expect(context: &Context) {
     let run = |scenario, words: &str| simulate(context.onrush().words("-t1 -d2s").words(words), scenario).verdict;
-    let more = run(DELAY, "-c8 --probe up:12s");
+    let more = run(DELAY, "-c8 --probe up:15s");
     assert!(more.starts_with("limited by the number of connections: more of them brought more: "), "{more}");
     let expected = more.split("; -c 12: about ").nth(1).and_then(|words| words.strip_suffix("/s"));
     let per_s: f64 = expected.and_then(|words| words.replace(',', "").parse().ok()).expect("a number");
     // Twelve of them, each in 5 ms, and a connection time of none.
     assert!((2_280.0..=2_520.0).contains(&per_s), "{more}");
-    let full = run(POOL, "-c8 --probe up:12s");
+    let full = run(POOL, "-c8 --probe up:15s");
     assert!(full.starts_with("limited by the target: ") && !full.contains("-c"), "{full}");
     // A single request in flight is half of two.
     let two = run(DELAY, "-c1 --probe up:60s");
@@ -109,10 +109,10 @@ fn what_an_experiment_would_take_is_said_where_there_is_none(context: &Context) 
         output.verdict
     };
     let long = run("-c8 --probe 1s");
-    assert!(long.ends_with("; --probe 4s may tell"), "{long}");
+    assert!(long.ends_with("; --probe 7s may tell"), "{long}");
     for words in ["-c1 --probe 60s", "-c1 --probe up:1s", "-c1"] {
         let one = run(words);
-        assert!(one.ends_with("; --probe up:27s may tell"), "{words}: {one}");
+        assert!(one.ends_with("; --probe up:53s may tell"), "{words}: {one}");
     }
     // One that would be refused is not advised.
     let script = simulate(context.onrush().words("-t1 -c8 -d2s").lua("wrk.path = '/x'"), DELAY);
@@ -122,7 +122,7 @@ fn what_an_experiment_would_take_is_said_where_there_is_none(context: &Context) 
 fn on_a_busy_machine_an_experiment_is_never_wrong(context: &Context) {
     for (path, wrong) in [("/delay/4", "target"), ("/pool?workers=4&ms=2", "connections")] {
         let (server, scratch) = (target(), Scratch::new("probed"));
-        let program = context.onrush().words("-t1 -c8 -d2s --probe 3s").word(url(&server, path));
+        let program = context.onrush().words("-t1 -c8 -d2s --probe 6s").word(url(&server, path));
         let (output, document) = document(program, &scratch);
         let (verdict, probe) = (&document["verdict"], &document["evidence"]["probe"]);
         assert_ne!(verdict["limited_by"], wrong, "{path}: {output:?}");
@@ -136,7 +136,7 @@ fn on_a_busy_machine_an_experiment_is_never_wrong(context: &Context) {
 
 fn a_signal_during_the_experiment_ends_only_it(context: &Context) {
     let (output, document) =
-        simulated_document(context.onrush().words(WORDS).words("--probe 12s"), &format!("signal_s = 3.0\n{DELAY}"));
+        simulated_document(context.onrush().words(WORDS).words("--probe 15s"), &format!("signal_s = 3.0\n{DELAY}"));
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!((&document["interrupted"], document["duration_s"].as_f64()), (&Value::Null, Some(2.0)));
     assert!(output.verdict.contains("the experiment after the run tells nothing: a signal ended it"), "{output:?}");

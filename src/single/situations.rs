@@ -1,0 +1,290 @@
+//! Situations whose bottleneck is known, drawn at random, in virtual time: what does the verdict say about them?
+//!
+//! A closed loop is limited by its connections if the elasticity between c′ and c is above 0.7, by its target below 0.3;
+//! the truth comes from long runs without an experiment. A rate is kept up with if it is below what a long closed loop
+//! with as many connections reaches. The situations on sockets are in `tests/it/situations.rs`.
+
+use std::fmt::Write as _;
+use std::{env, fs, process};
+
+use onrush_engine::backend::sim::Scenario;
+use onrush_engine::backend::sim::scenario::{Dist, Fault, Mischief, Pool, Service, Span};
+use onrush_plan::{LimitedBy, Plan, Random};
+
+use super::experiment;
+use crate::cli::{self, Commands, Invocation};
+use crate::judge::Judged;
+use crate::run::{Interrupt, Outcome};
+use crate::session;
+
+/// The seeds of every test run; `SITUATIONS_SEED` and `SITUATIONS` choose others.
+const FIRST: u64 = 1;
+const SEEDS: u64 = 24;
+/// The responses of a long run, from which the truth comes.
+const LONG: f64 = 20_000.0;
+
+/// Less overload than this cannot be told from chance in ten seconds of random arrivals, and the verdict may overlook it.
+const OVERLOAD: f64 = 1.03;
+
+/// A target and a load.
+struct Situation {
+    scenario: Scenario,
+    connections: u32,
+    duration_s: u64,
+    /// The time that an experiment may take; `None`: the usual one.
+    probe_s: Option<u64>,
+    /// The rate as a share of what the target can do.
+    load: Option<f64>,
+    seed: u64,
+    name: String,
+}
+
+/// What is right.
+#[derive(Debug)]
+enum Truth {
+    /// A closed loop: the elasticity and its standard error.
+    Loop { elasticity: f64, error: f64 },
+    /// A rate as a share of what can be reached with these connections; infinite if responses are not what was asked for.
+    Rate(f64),
+    /// The target stops for a large part of the time.
+    Silent,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Right,
+    Unclear,
+    /// There was too little time for an experiment.
+    Unaffordable,
+    Wrong,
+}
+
+/// Chooses between these.
+struct Draw(Random);
+
+impl Draw {
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.below(choices.len() as u64) as usize]
+    }
+
+    /// A number from `low` to `high` whose logarithm is evenly distributed.
+    fn order(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.0.uniform())
+    }
+
+    /// A service that takes so many milliseconds on average.
+    fn service(&mut self, mean_ms: f64) -> (Service, &'static str) {
+        let service = Service { ms: mean_ms, sd: 0.0, dist: None, slow: None };
+        match self.0.below(5) {
+            0 => (service, "constant"),
+            1 => (Service { sd: 0.4 * mean_ms, ..service }, "log-normal 0.4"),
+            2 => (Service { sd: 1.5 * mean_ms, ..service }, "log-normal 1.5"),
+            3 => (Service { dist: Some(Dist::Exp), ..service }, "exponential"),
+            _ => {
+                let (ms, slow) = (mean_ms / 3.0, Some(mean_ms / 3.0 * 5.0));
+                (Service { ms, dist: Some(Dist::Two), slow, ..service }, "two-point")
+            }
+        }
+    }
+}
+
+fn draw(seed: u64) -> Situation {
+    let mut draw = Draw(Random::new(Random::new(seed).next()));
+    let per_s = draw.order(800.0, 6_000.0);
+    let workers = draw.one_of(&[1, 2, 4, 8, 16, 64]);
+    let (service, dist) = draw.service(f64::from(workers) / per_s * 1e3);
+    let pool = Some(Pool { workers, service });
+    let mut scenario = Scenario { latency_us: draw.order(20.0, 500.0), pool, ..Scenario::default() };
+    let duration_s = draw.one_of(&[10, 10, 15, 20]);
+    let probe_s = draw.one_of(&[None, Some(6), Some(10), Some(10)]);
+    let mut name = format!("{workers} workers, {dist}, {per_s:.0}/s");
+    if draw.0.below(3) == 0 {
+        // One per cent of overload must be told from one per cent less than can be done.
+        let load = draw.one_of(&[0.8, 0.9, 0.95, 0.98, 1.01, 1.02, 1.05, 1.2]);
+        match draw.0.below(8) {
+            0 => {
+                let answer = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_owned();
+                scenario.fault = vec![Fault { every: 50, what: Mischief::Answer(answer), after_bytes: 0 }];
+                name += ", 2 % 503";
+            }
+            1 => {
+                scenario.stall = vec![Span { from_s: 4.0, for_s: 0.05 * duration_s as f64 }];
+                name += ", silent for 5 %";
+            }
+            _ => {}
+        }
+        let connections = draw.one_of(&[2, 8]) * workers + 62;
+        let _ = write!(name, ", at {:.0} %", load * 100.0);
+        return Situation { scenario, connections, duration_s, probe_s, load: Some(load), seed, name };
+    }
+    // Around the number at which the workers begin to be busy all the time, and elsewhere.
+    let connections = (f64::from(workers) * draw.order(0.2, 8.0)).round().clamp(2.0, 256.0) as u32;
+    match draw.0.below(6) {
+        0 => {
+            // Time that is spent without a queue before.
+            let delay_ms = draw.0.uniform() * 3e3 * f64::from(workers) / per_s;
+            let (delay, dist) = draw.service(delay_ms);
+            scenario.delay = Some(delay);
+            let _ = write!(name, ", delay of {:.1} ms, {dist}", delay.ms);
+        }
+        1 => {
+            scenario.delay = scenario.pool.take().map(|pool| pool.service);
+            name = format!("delay of {:.1} ms, {dist}", f64::from(workers) / per_s * 1e3);
+        }
+        2 => {
+            scenario.delay = scenario.pool.take().map(|pool| pool.service);
+            scenario.serves = workers;
+            name = format!("serves {workers} connections, {:.1} ms, {dist}", f64::from(workers) / per_s * 1e3);
+        }
+        3 if draw.0.below(2) == 0 => {
+            let for_s = 0.4 * duration_s as f64;
+            scenario.stall = vec![Span { from_s: 4.0, for_s }];
+            name += ", silent for 40 %";
+        }
+        _ => {}
+    }
+    let _ = write!(name, ", c = {connections}");
+    Situation { scenario, connections, duration_s, probe_s, load: None, seed, name }
+}
+
+impl Situation {
+    /// The plan of these words.
+    fn plan(&self, words: &str) -> Box<Plan> {
+        let file = env::temp_dir().join(format!("onrush-situations-{}-{}.toml", process::id(), self.seed));
+        fs::write(&file, toml::to_string(&self.scenario).expect("it is a table")).expect("it can be written");
+        let words =
+            format!("onrush -t1 --seed {} {words} --io sim:{} http://127.0.0.1:8080/", self.seed, file.display());
+        match cli::parse(words.split(' ').map(Into::into), &Commands::NONE) {
+            Invocation::Run { mut plan, .. } => {
+                plan.read_materials().expect("there are none");
+                plan
+            }
+            other => panic!("{words}: {other:?}"),
+        }
+    }
+
+    fn run(&self, plan: &Plan) -> Outcome {
+        let ran = session::run(plan, &Interrupt::default(), &mut []).expect("it can be carried out");
+        ran.outcome
+    }
+
+    /// What a long closed loop reaches, in responses per second, and its relative standard error.
+    fn reaches(&self, connections: u32, about_per_s: f64) -> (f64, f64) {
+        let length_s = (LONG / about_per_s).clamp(15.0, 600.0).ceil();
+        let long = Self {
+            scenario: Scenario { stall: Vec::new(), fault: Vec::new(), ..self.scenario.clone() },
+            seed: self.seed + (1 << 32),
+            name: String::new(),
+            ..*self
+        };
+        let plan = long.plan(&format!("-c{connections} --warmup 2s -d{length_s}s --probe off"));
+        let outcome = long.run(&plan);
+        let rows: Vec<f64> = outcome.timeline.rows.iter().map(|row| row.completed as f64).collect();
+        let groups: Vec<f64> = rows.chunks_exact(rows.len() / 15).map(|rows| rows.iter().sum()).collect();
+        let mean = groups.iter().sum::<f64>() / groups.len() as f64;
+        let squares = groups.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
+        let error = (squares / (groups.len() - 1) as f64 / groups.len() as f64).sqrt() / mean;
+        (outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64(), error)
+    }
+
+    /// The truth, and what can be reached.
+    fn truth(&self) -> (Truth, f64) {
+        let about_per_s = self.about_per_s();
+        let (x, error) = self.reaches(self.connections, about_per_s);
+        if let Some(load) = self.load {
+            let is_disturbed = !self.scenario.fault.is_empty() || !self.scenario.stall.is_empty();
+            let asked_per_s = (load * about_per_s).round();
+            return (Truth::Rate(if is_disturbed { f64::INFINITY } else { asked_per_s / x }), x);
+        }
+        if !self.scenario.stall.is_empty() {
+            return (Truth::Silent, x);
+        }
+        let other = self.connections / 4 * 3 + self.connections % 4 * 3 / 4;
+        let unit = (f64::from(self.connections) / f64::from(other)).ln();
+        let (y, other_error) = self.reaches(other, about_per_s);
+        (Truth::Loop { elasticity: (x / y).ln() / unit, error: error.hypot(other_error) / unit }, x)
+    }
+
+    fn about_per_s(&self) -> f64 {
+        match (&self.scenario.pool, &self.scenario.delay) {
+            (Some(pool), _) => f64::from(pool.workers) * 1e3 / mean_ms(&pool.service),
+            (None, Some(delay)) => {
+                let most = if self.scenario.serves > 0 { self.scenario.serves } else { u32::MAX };
+                f64::from(self.connections.min(most)) * 1e3 / mean_ms(delay)
+            }
+            (None, None) => 1e3,
+        }
+    }
+
+    /// What is said about the run.
+    fn verdict(&self) -> (LimitedBy, String, bool) {
+        let most = self.connections.max(8_192);
+        let load = self.load.map_or(String::new(), |load| {
+            format!(" -R{:.0} --arrivals poisson --max-inflight {most}", load * self.about_per_s())
+        });
+        let probe = self.probe_s.filter(|_| self.load.is_none()).map_or(String::new(), |s| format!(" --probe {s}s"));
+        let plan = self.plan(&format!("-c{} -d{}s{load}{probe}", self.connections, self.duration_s));
+        let mut outcome = self.run(&plan);
+        outcome.probe = experiment(&plan, &outcome, &Interrupt::default());
+        let is_short = outcome.probe.as_ref().is_some_and(|probe| probe.needed_s.is_some());
+        let verdict = Judged::of(&plan, &outcome).document.verdict.expect("something was measured");
+        let _ = fs::remove_file(match &plan.io {
+            onrush_plan::Io::Sim(file) => file,
+            _ => unreachable!(),
+        });
+        (verdict.limited_by, verdict.to_string(), is_short)
+    }
+}
+
+fn mean_ms(service: &Service) -> f64 {
+    service.slow.map_or(service.ms, |slow| f64::midpoint(service.ms, slow))
+}
+
+/// How right a verdict is. What is within three standard errors of a limit may be on either side of it.
+fn class(truth: &Truth, limited_by: LimitedBy, is_short: bool) -> Class {
+    use LimitedBy::{Connections, Knee, Schedule, Target, Unclear};
+    let is_right = match (truth, limited_by) {
+        (_, Unclear) => return if is_short { Class::Unaffordable } else { Class::Unclear },
+        (&Truth::Loop { elasticity, error }, Connections) => elasticity > 0.7 - 3.0 * error,
+        (&Truth::Loop { elasticity, error }, Target) => elasticity < 0.3 + 3.0 * error,
+        (&Truth::Loop { elasticity, error }, Knee) => elasticity > 0.3 - 3.0 * error && elasticity < 0.7 + 3.0 * error,
+        (Truth::Rate(load), Schedule) => *load < OVERLOAD,
+        (Truth::Rate(load), Target) => *load > 0.99,
+        (Truth::Silent, limited_by) => limited_by == Target,
+        _ => false,
+    };
+    if is_right { Class::Right } else { Class::Wrong }
+}
+
+/// With `SITUATIONS` in the environment, that many, from `SITUATIONS_SEED` on.
+#[test]
+fn what_limits_a_run_is_never_confidently_wrong() {
+    let number = |name: &str| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let first = number("SITUATIONS_SEED").unwrap_or(FIRST);
+    let mut all = Vec::new();
+    for seed in first..first + number("SITUATIONS").unwrap_or(SEEDS) {
+        let situation = draw(seed);
+        let (limited_by, sentence, is_short) = situation.verdict();
+        let (truth, per_s) = situation.truth();
+        let class = class(&truth, limited_by, is_short);
+        println!(
+            "{seed} {class:?} {} [{:?} {} s]: {truth:.3?}, {per_s:.0}/s: {sentence}",
+            situation.name, situation.probe_s, situation.duration_s
+        );
+        all.push((class, situation.load.is_some()));
+    }
+    let count = |class: Class, of_rates: bool| all.iter().filter(|&&it| it == (class, of_rates)).count();
+    let [right, wrong] = [Class::Right, Class::Wrong].map(|class| count(class, false) + count(class, true));
+    let [decided, unclear, unaffordable] =
+        [Class::Right, Class::Unclear, Class::Unaffordable].map(|class| count(class, false));
+    let undecided = count(Class::Unclear, true);
+    // A rate has no experiment.
+    let counts = format!(
+        "{right} right, {unclear} unclear, {unaffordable} not affordable, {wrong} wrong; {undecided} rates unclear"
+    );
+    println!("{counts}");
+    assert_eq!(wrong, 0, "{counts}");
+    // Among few, some that are just between two verdicts weigh much.
+    let least = if all.len() >= 100 { 0.9 } else { 0.75 };
+    assert!(decided as f64 >= least * (decided + unclear) as f64, "{counts}");
+}
