@@ -23,8 +23,8 @@ const SEEDS: u64 = 24;
 /// The responses of a long run, from which the truth comes.
 const LONG: f64 = 20_000.0;
 
-/// Less overload than this cannot be told from chance in ten seconds of random arrivals, and the verdict may overlook it.
-const OVERLOAD: f64 = 1.03;
+/// An overload from here on must not be overlooked, beyond what is chance in random arrivals.
+const OVERLOAD: f64 = 1.01;
 
 /// A target and a load.
 struct Situation {
@@ -44,8 +44,9 @@ struct Situation {
 enum Truth {
     /// A closed loop: the elasticity and its standard error.
     Loop { elasticity: f64, error: f64 },
-    /// A rate as a share of what can be reached with these connections; infinite if responses are not what was asked for.
-    Rate(f64),
+    /// A rate as a share of what can be reached with these connections, and its standard error by chance; infinite if
+    /// responses are not what was asked for.
+    Rate { load: f64, error: f64 },
     /// The target stops for a large part of the time.
     Silent,
 }
@@ -194,7 +195,10 @@ impl Situation {
         if let Some(load) = self.load {
             let is_disturbed = !self.scenario.fault.is_empty() || !self.scenario.stall.is_empty();
             let asked_per_s = (load * about_per_s).round();
-            return (Truth::Rate(if is_disturbed { f64::INFINITY } else { asked_per_s / x }), x);
+            let load = if is_disturbed { f64::INFINITY } else { asked_per_s / x };
+            // How many arrive in the run, and how long they take, are both drawn.
+            let error = 1.0 / (asked_per_s * self.duration_s as f64).sqrt();
+            return (Truth::Rate { load, error }, x);
         }
         if !self.scenario.stall.is_empty() {
             return (Truth::Silent, x);
@@ -248,8 +252,8 @@ fn class(truth: &Truth, limited_by: LimitedBy, is_short: bool) -> Class {
         (&Truth::Loop { elasticity, error }, Connections) => elasticity > 0.7 - 3.0 * error,
         (&Truth::Loop { elasticity, error }, Target) => elasticity < 0.3 + 3.0 * error,
         (&Truth::Loop { elasticity, error }, Knee) => elasticity > 0.3 - 3.0 * error && elasticity < 0.7 + 3.0 * error,
-        (Truth::Rate(load), Schedule) => *load < OVERLOAD,
-        (Truth::Rate(load), Target) => *load > 0.99,
+        (&Truth::Rate { load, error }, Schedule) => load < OVERLOAD + 3.0 * error,
+        (&Truth::Rate { load, error }, Target) => load > 1.0 - 3.0 * error,
         (Truth::Silent, limited_by) => limited_by == Target,
         _ => false,
     };
