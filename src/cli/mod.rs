@@ -126,7 +126,7 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
     let instead = read.and_then(|()| commands.instead.0(&mut typed));
     let decided = instead.and_then(|instead| {
         if instead.is_some() {
-            probe::none_of_several(&mut typed)?;
+            probe::none_of_several(&mut typed.probe)?;
         }
         Ok((instead, decide::decide(typed)?))
     });

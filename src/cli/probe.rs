@@ -7,7 +7,6 @@ use onrush_plan::{Dialect, Format, Plan, Probing};
 
 use super::flag::Flag;
 use super::refusal::{Refusal, wrong};
-use super::typed::Typed;
 use super::values::time;
 
 /// Without `--probe`, only a run of at least this length has an experiment ...
@@ -72,8 +71,8 @@ fn is_read(plan: &Plan) -> bool {
 /// # Errors
 ///
 /// When one was asked for.
-pub(crate) fn none_of_several(typed: &mut Typed) -> Result<(), Refusal> {
-    match typed.probe.replace(TypedProbe::Off) {
+pub(crate) fn none_of_several(typed: &mut Option<TypedProbe>) -> Result<(), Refusal> {
+    match typed.replace(TypedProbe::Off) {
         None | Some(TypedProbe::Off) => Ok(()),
         Some(TypedProbe::On { .. }) => {
             let line = "--probe: a search or an experiment varies the load itself; leave it out";

@@ -329,7 +329,7 @@ pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
     };
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
-    probe::none_of_several(&mut typed).map_err(refused)?;
+    probe::none_of_several(&mut typed.probe).map_err(refused)?;
     let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;
     plan.show.command = command_line::shown(&words, &plan);
     Ok((plan, warnings))
