@@ -269,7 +269,7 @@ fn experiment(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<P
     let is_whole = matches!(outcome.ended, Ended::Duration | Ended::Requests)
         && outcome.breakdown.is_none()
         && outcome.stuck.is_empty();
-    let evidence = Evidence::of(plan, outcome).filter(|_| is_whole)?;
+    let evidence = is_whole.then(|| Evidence::of(plan, outcome))??;
     judge::needs_experiment(&evidence).then(|| probe::after(plan, outcome, interrupt))?
 }
 

@@ -97,7 +97,7 @@ fn strict_runs_fail_where_onrush_was_the_limit(context: &Context) {
 }
 
 fn strict_runs_fail_by_their_gates_where_it_was_not(context: &Context) {
-    let words = "-t1 -c8 -d1s --probe 2s --strict --fail-if verdict!=target";
+    let words = "-t1 -c8 -d1s --probe 4s --strict --fail-if verdict!=target";
     let output = simulate(context.onrush().words(words), "delay = { ms = 1.0, sd = 0.5 }");
     assert_eq!(output.code, 3, "{output:?}");
     assert!(output.stderr.contains("onrush: --fail-if verdict!=target: it was connections"), "{output:?}");

@@ -8,8 +8,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::thread;
 
-/// The reserve: enough to add up, write and report what was measured. Until it is used it takes only address space.
-const RESERVE: Layout = Layout::new::<[u8; 12 * 1024 * 1024]>();
+/// The reserve: enough to add up, judge, write and report what was measured. Until it is used it takes only address space.
+const RESERVE: Layout = Layout::new::<[u8; 24 * 1024 * 1024]>();
 /// How often a refused request is repeated after the reserve was given up: another thread may still be doing that.
 const RETRIES: usize = 100;
 
