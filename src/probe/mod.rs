@@ -1,6 +1,6 @@
 //! The experiment after a closed loop: does the target answer less if fewer requests are in flight?
 //!
-//! `design.rs` decides how long the slots must be and whether there is time for them, [`run`] carries them out on new
+//! `design.rs` decides how long the slots must be and whether there is time for them, [`after`] carries them out on new
 //! connections, and `elasticity.rs` is what follows from the responses in them. Nothing here decides what limited a run.
 
 mod design;
