@@ -13,6 +13,7 @@ use super::were;
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Between, Missing};
 use crate::judge::gates::missing;
+use crate::judge::verdict::CROWDED;
 use crate::record::evidence::Latency;
 use crate::record::{Document, Note, NoteId, OpenLoop, Plan, Requests, Row, Schedule};
 use crate::run::nanos;
@@ -27,9 +28,8 @@ const CONSTANT: f64 = 0.99;
 const RISES: f64 = 1.3;
 /// A run shorter than this, in seconds, spent its time on its first connections.
 const BUSY_MIN_S: f64 = 0.2;
-/// Requests due while all connections were busy are worth a note from this share of the time …
-const CROWDED_SHARE: f64 = 0.05;
-/// … or from this share of the requests that were late, if those have a note.
+/// Requests due while all connections were busy are worth a note from [`CROWDED`] of the time, or from this share of the
+/// requests that were late, if those have a note.
 const CROWDED_OF_LATE: f64 = 0.5;
 /// If responses take this many times as long when connections are busy, the target is the bottleneck.
 const SLOWED: f64 = 2.0;
@@ -331,7 +331,7 @@ impl Scheduled<'_> {
         let sent = self.lateness.count().max(1) as f64;
         let late_share = counts.late as f64 / sent;
         let noted = if late_share * 100.0 > MISSED_PERCENT as f64 { CROWDED_OF_LATE * late_share } else { 1.0 };
-        let least_share = CROWDED_SHARE.min(noted);
+        let least_share = CROWDED.min(noted);
         if threads_s == 0.0 || share < least_share || latency.count() == 0 {
             return None;
         }

@@ -19,7 +19,7 @@ const STOPPED: f64 = 0.05;
 /// Missing connections matter from this share of those asked for.
 const MISSING: f64 = 0.05;
 /// Due requests had to wait for a connection if all were in use for this share of the time.
-const CROWDED: f64 = 0.05;
+pub const CROWDED: f64 = 0.05;
 /// Connections that had no request in flight for this share of the time were the limit.
 const UNUSED: f64 = 0.5;
 /// A rate was kept up with if at least this share of what was due was sent ...
@@ -230,14 +230,14 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
     let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
     let is_behind = growth.is_some() || left.is_some();
     let why = growth.or(left).or(unsent)?;
-    if !is_behind && !uses_all(evidence) {
-        return Some(unclear_with(format!("{asked}: {why}"), None));
-    }
     // Whether more connections would have helped cannot be told from counts.
     if uses_all(evidence) {
         let advice = "allow more (--max-inflight): if it reaches no more, the target is the limit";
         let reason = format!("{asked}, {why}, with all {} in use", count(load.connections, "connection"));
         return ruling(LimitedBy::Unclear, reason, advice);
+    }
+    if !is_behind {
+        return Some(unclear_with(format!("{asked}: {why}"), None));
     }
     ruling(LimitedBy::Target, format!("{asked}, {why}"), "")
 }

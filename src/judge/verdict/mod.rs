@@ -11,7 +11,7 @@ mod words;
 use crate::record::evidence::Evidence;
 use crate::record::{Document, Verdict};
 
-pub use decide::{needs_experiment, uses_all};
+pub use decide::{CROWDED, needs_experiment, uses_all};
 pub use find::note_on;
 pub use usage::usage;
 
