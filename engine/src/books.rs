@@ -22,8 +22,6 @@ pub(super) struct Books {
     sampled_completed: u64,
     /// Time spent in the script that has been counted, in nanoseconds.
     pub script_noted_ns: u64,
-    /// The shortest latency of the warm-up, in nanoseconds.
-    pub least_before_ns: Option<u64>,
     /// The kernel's account of the thread; `None` in virtual time.
     pub account: Option<Account>,
     /// When the worker was stalled.
@@ -42,7 +40,6 @@ impl Books {
             sampled_at: Nanos::default(),
             sampled_completed: 0,
             script_noted_ns: 0,
-            least_before_ns: None,
             account: Some(Account::default()),
             stalls: Vec::new(),
         }

@@ -16,7 +16,7 @@ pub struct Config {
     pub max_inflight: u32,
     /// How many of them it keeps open.
     pub demand: Demand,
-    /// How many of them may have a request in flight, the first ones, over time; `None`: all.
+    /// How many of them may have a request in flight, over time, the next ones at each step; `None`: all.
     pub active: Option<Levels>,
     /// How many connections the workers before it may have: connections use the addresses in turn.
     pub first_connection: usize,

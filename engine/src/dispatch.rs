@@ -28,10 +28,37 @@ pub(super) struct Dispatch {
     started: usize,
     /// Slots whose connections have room, in order; some may have lost their connection since.
     ready: VecDeque<ConnId>,
-    /// How many connections may begin a request: those of the first slots.
-    pub active: u32,
+    /// Which connections may begin a request; `None`: all.
+    pub active: Option<Active>,
     pub pacer: Pacer,
     pub crowding: Crowding,
+}
+
+/// The connections that may begin a request, where only some of them may: in turn, because they may not be alike.
+#[derive(Clone, Copy)]
+pub(super) struct Active {
+    first: u32,
+    count: u32,
+    /// The number of all connections, at least one.
+    of: u32,
+}
+
+impl Active {
+    /// The first `count` of all connections.
+    pub fn new(count: u32, of: u32) -> Self {
+        Self { first: 0, count, of }
+    }
+
+    /// The next `count` of them: if some are left out, others than before.
+    fn next(self, count: u32) -> Self {
+        let after = u64::from(self.first) + u64::from(self.count.min(self.of));
+        Self { first: (after % u64::from(self.of)) as u32, count, ..self }
+    }
+
+    /// Whether a connection is among them.
+    pub fn has(self, conn: ConnId) -> bool {
+        (conn.0 + self.of - self.first) % self.of < self.count
+    }
 }
 
 impl Dispatch {
@@ -41,7 +68,7 @@ impl Dispatch {
             batch: Vec::new(),
             started: 0,
             ready: VecDeque::new(),
-            active: u32::MAX,
+            active: None,
             pacer,
             crowding: Crowding::default(),
         }
@@ -226,23 +253,23 @@ impl<B: Backend> Engine<B> {
         let depth = self.config.depth;
         self.books.tally.may_start()
             && !self.script.has_ended
-            && conn.0 < self.dispatch.active
+            && self.dispatch.active.is_none_or(|active| active.has(conn))
             && self.slots[conn.index()]
                 .live()
                 .is_some_and(|live| !live.draining && live.open.len() < depth && live.protocol.capacity() > 0)
     }
 
-    /// Moves to the number of connections that may have a request in flight by now. One that no longer may has its
-    /// response first.
+    /// Moves to the connections that may have a request in flight by now. One that no longer may has its response first.
     pub(super) fn follow_slots(&mut self, now: Nanos) {
-        let Some(active) = &self.config.active else { return };
+        let (Some(slots), Some(before)) = (&self.config.active, self.dispatch.active) else { return };
         let planned = self.books.tally.due_from();
-        let (level, change_ns) = active.at(now.since(planned));
-        let before = std::mem::replace(&mut self.dispatch.active, level);
+        let (level, change_ns) = slots.at(now.since(planned));
+        let active = before.next(level);
+        self.dispatch.active = Some(active);
         if change_ns < u64::MAX {
             self.timers.set(planned + change_ns, Timer::Slot);
         }
-        for conn in (before..level.min(self.config.max_inflight)).map(ConnId) {
+        for conn in (0..self.config.max_inflight).map(ConnId).filter(|&conn| active.has(conn) && !before.has(conn)) {
             if self.slots[conn.index()].live().is_some() {
                 self.pump(conn, now);
             }

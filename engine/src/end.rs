@@ -37,8 +37,6 @@ pub struct WorkerEnd {
     /// How its requests were spread over the connections open at the end, where their number per connection is not
     /// limited.
     pub spread: Spread,
-    /// The shortest latency of its warm-up, in nanoseconds.
-    pub least_before_ns: Option<u64>,
     /// How large the kernel made the buffers of its connections.
     pub buffers: Buffers,
     /// Whether its script has a `delay()`.
@@ -101,7 +99,6 @@ impl<B: Backend> Engine<B> {
             awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
             stalls: books.stalls,
             spread,
-            least_before_ns: books.least_before_ns,
             buffers: self.backend.buffers(),
             pauses: wants.delay,
             pauses_unread: self.script.pauses_unread,

@@ -103,7 +103,7 @@ use books::Books;
 use callbacks::Caller;
 use connecting::Connecting;
 use connection::Live;
-use dispatch::Dispatch;
+use dispatch::{Active, Dispatch};
 use end::End;
 use routes::Routes;
 use slot::{Slot, State};
@@ -269,7 +269,7 @@ impl<B: Backend> Engine<B> {
         let first = self.config.demand.first(self.config.max_inflight);
         self.worker_link.show_idle(first == 0);
         if let Some(active) = &self.config.active {
-            self.dispatch.active = active.at(0).0;
+            self.dispatch.active = Some(Active::new(active.at(0).0, self.config.max_inflight));
             self.timers.set(start, Timer::Slot);
         }
         self.want(first, now);
@@ -337,7 +337,6 @@ impl<B: Backend> Engine<B> {
         self.take_counts();
         self.settle_spin();
         let planned = self.books.start;
-        self.books.least_before_ns = self.books.tally.interval.latency.min();
         self.books.begin(now, self.config.duration_ns);
         self.forget_sockets(now);
         self.books.script_noted_ns = self.script.spent_ns();

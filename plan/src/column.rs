@@ -3,8 +3,21 @@
 use super::Metric;
 
 /// The fields that distinguish runs, beside the factors of an experiment.
-pub const FIELDS: [&str; 12] =
-    ["folder", "file", "line", "name", "tool", "section", "label", "url", "host", "threads", "connections", "rate"];
+pub const FIELDS: [&str; 13] = [
+    "folder",
+    "file",
+    "line",
+    "name",
+    "tool",
+    "section",
+    "label",
+    "url",
+    "host",
+    "threads",
+    "connections",
+    "rate",
+    "verdict",
+];
 
 /// The column with the number of a run.
 pub const RUN: &str = "run";

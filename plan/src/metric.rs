@@ -378,9 +378,17 @@ impl Metric {
         }
         match name.strip_prefix('p')? {
             "0" => Some(Self::Latency(View::Shown, Statistic::Least)),
+            // It looks like a status, and a gate on the wrong figure passes.
+            percent if looks_like_status(percent) => None,
             percent => percent.parse().ok().map(Self::percentile),
         }
     }
+}
+
+/// Whether what is behind the point is a status rather than decimals: `99.200`.
+fn looks_like_status(percent: &str) -> bool {
+    let decimals = percent.split_once('.').map_or("", |(_, decimals)| decimals);
+    decimals.len() == 3 && decimals.parse().is_ok_and(|status: u16| (200..600).contains(&status))
 }
 
 /// Its name, as it is read.
@@ -449,6 +457,7 @@ mod tests {
             "p99.1xx",
             "p99.6xx",
             "p99.2x",
+            "p99.200",
             "scheduled.p99.2xx",
             "rate.2xx",
             "p99.2xx.2xx",

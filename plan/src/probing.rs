@@ -1,10 +1,10 @@
-//! The experiment that may follow a closed loop.
+//! The probe that may follow a closed loop.
 
 use std::time::Duration;
 
 use super::Plan;
 
-/// An experiment after a run, which finds out what limited it by another number of requests in flight.
+/// A probe after a run, which finds out what limited it by another number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probing {
     /// Whether that is half as many more, instead of a quarter fewer.
@@ -14,11 +14,11 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// Why no experiment can follow the run of a plan.
+    /// Why no probe can follow the run of a plan.
     pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         let obstacles = [
             (plan.once, "--once sends a single request"),
-            (plan.dialect.is_compat(), "the tool that is imitated has no such experiment"),
+            (plan.dialect.is_compat(), "the tool that is imitated has no such probe"),
             (plan.schedule.is_some(), "with a rate, what is due and what has ended tells whether the target kept up"),
             (plan.levels.is_some(), "stages vary the connections already"),
             (plan.script.is_some(), "the requests of a script would have to begin again"),

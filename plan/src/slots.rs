@@ -1,4 +1,4 @@
-//! How many of a run's connections may have a request in flight, slot by slot: how an experiment varies the load without
+//! How many of a run's connections may have a request in flight, slot by slot: how a probe varies the load without
 //! opening or closing anything.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Reads `--probe`, and decides whether an experiment follows a run.
+//! Reads `--probe`, and decides whether a probe follows a run.
 
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::flag::Flag;
 use super::refusal::{Refusal, wrong};
 use super::values::time;
 
-/// Without `--probe`, only a run of at least this length has an experiment ...
+/// Without `--probe`, only a run of at least this length has a probe ...
 const LENGTH_MIN: Duration = Duration::from_secs(10);
 /// ... of this part of it ...
 const PART: u32 = 5;
@@ -19,7 +19,7 @@ const TIME_MAX: Duration = Duration::from_secs(3);
 /// What `--probe` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypedProbe {
-    /// No experiment.
+    /// No probe.
     Off,
     /// One that may take this long, or the usual time.
     On { up: bool, time: Option<Duration> },
@@ -41,7 +41,7 @@ pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Refusal> {
     }
 }
 
-/// The experiment that may follow the run of a plan.
+/// The probe that may follow the run of a plan.
 pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, Refusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
@@ -66,7 +66,7 @@ fn is_read(plan: &Plan) -> bool {
     show.notes || show.format == Format::Json || !show.outputs.is_empty() || !show.gates.is_empty() || show.is_strict
 }
 
-/// What several runs together find out takes the place of an experiment after each.
+/// What several runs together find out takes the place of a probe after each.
 ///
 /// # Errors
 ///

@@ -9,20 +9,20 @@ mod notes;
 mod verdict;
 
 use onrush_plan::condition::Condition;
-use onrush_plan::{Plan, Show};
+use onrush_plan::{LimitedBy, Plan, Show};
 use onrush_stats::Corrupt;
 use onrush_text::units::counted;
 
 use crate::record::gate::Gate;
-use crate::record::{Document, Named, Note, VERDICT_MIN, Verdict};
+use crate::record::{Document, Named, Note, VERDICT_MIN, Verdict, Weight};
 use crate::run::Outcome;
 use gates::gates;
-use notes::{lines, notes};
+use notes::{Room, lines, notes};
 use verdict::{usage as usage_of, verdict};
 
 pub use gates::{annotation, objective, on_missing};
 pub use notes::EXPECTS_TLS;
-pub use verdict::{needs_experiment, on, uses_all};
+pub use verdict::{needs_probe, on, uses_all};
 
 /// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its
 /// verdict, and the gates that all of them have, as far as `read` understands their conditions. Notes name the others.
@@ -36,6 +36,9 @@ pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Res
     gates::judge_sum(&mut sum, named, read);
     Ok(sum)
 }
+
+/// The most lines below a run of which nothing failed and whose limit is known.
+const LINES_MAX: usize = 3;
 
 /// What is decided about a run.
 #[derive(Debug)]
@@ -80,22 +83,31 @@ impl Judged {
         self.document.verdict.as_ref().filter(|verdict| plan.show.is_strict && verdict.limited_by.is_our_fault())
     }
 
-    /// The lines below a report: the notes and the verdict, as they are asked for; in colours if `colour`.
+    /// The lines below a report: the notes and the verdict, as they are asked for; in colours if `colour`. Below a run of
+    /// which nothing failed and whose limit is known there are three at most, without what `-v` adds.
     pub fn lines(&self, show: &Show, colour: bool) -> String {
         if !show.notes {
             return String::new();
         }
-        let probe = self.document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref());
-        let probe = probe.filter(|probe| probe.requests > 0);
-        let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose || probe.clone().next().is_some();
-        let verdict = self.document.verdict.iter().filter(|_| is_long).map(|verdict| format!("verdict: {verdict}\n"));
-        let usage = self.document.evidence.iter().filter(|_| show.verbose);
-        let usage = usage.map(|evidence| format!("usage: {}\n", usage_of(evidence)));
+        let Document { evidence, verdict, ledger, latency, .. } = &self.document;
+        let probe = evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).find(|probe| probe.requests > 0);
+        let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose || probe.is_some();
+        let verdict = verdict.as_ref().filter(|_| is_long);
+        let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
+        let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);
+        let usage = evidence.as_ref().filter(|_| show.verbose).map(|evidence| format!("usage: {}\n", usage_of(evidence)));
         let probe = probe.map(|probe| {
             let requests = counted(probe.requests, "request");
-            format!("experiment: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
+            format!("probe: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
         });
-        let wrk_mean_us = self.document.latency.wrk_mean_us;
-        lines(&self.notes, wrk_mean_us, show.verbose, colour) + &usage.chain(probe).chain(verdict).collect::<String>()
+        let verdict = verdict.map(|verdict| format!("verdict: {verdict}\n"));
+        let room = match &probe {
+            _ if show.verbose => Room::All,
+            _ if !is_plain => Room::Few,
+            Some(_) => Room::Lines(LINES_MAX - 2),
+            None => Room::Lines(LINES_MAX - 1),
+        };
+        let others: String = [usage, probe, verdict].into_iter().flatten().collect();
+        lines(&self.notes, latency.wrk_mean_us, room, colour) + &others
     }
 }

@@ -1,4 +1,4 @@
-//! How long the slots of an experiment must be, how many there are, and whether there is time for them.
+//! How long the slots of a probe must be, how many there are, and whether there is time for them.
 //!
 //! The order is A B B A, again and again, so that a steady drift changes both alike. A slot is ten ticks: the first two
 //! are discarded, because requests that were in flight under the other number are still answered in them, and each of
@@ -38,7 +38,7 @@ pub struct Base {
     pub p90: Duration,
 }
 
-/// An experiment.
+/// A probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
     /// The requests in flight in the run before, and in every A.
@@ -61,7 +61,7 @@ pub struct Unaffordable {
 }
 
 impl Design {
-    /// The experiment with `other` requests in flight instead, in this time.
+    /// The probe with `other` requests in flight instead, in this time.
     ///
     /// # Errors
     ///

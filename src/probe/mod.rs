@@ -1,4 +1,4 @@
-//! The experiment after a closed loop: does the target answer less if fewer requests are in flight?
+//! The probe after a closed loop: does the target answer less if fewer requests are in flight?
 //!
 //! `design.rs` decides how long the slots must be and whether there is time for them, [`after`] carries them out on new
 //! connections, and `elasticity.rs` is what follows from the responses in them. Nothing here decides what limited a run.
@@ -11,6 +11,7 @@ use std::time::Duration;
 use onrush_plan::levels::Level;
 use onrush_plan::{Levels, Load, Part, Plan, Probing, Slots, Stop};
 
+use crate::live::ProgressLine;
 use crate::run::{Ended, Interrupt, Observer, Outcome, Probe, Slot, nanos};
 use crate::session;
 
@@ -21,10 +22,10 @@ use elasticity::elasticity;
 const OPEN: f64 = 0.98;
 /// By this much, as a logarithm, the rate may differ from that of the run before.
 const CHANGED: f64 = 0.2;
-/// The largest share of requests that may fail.
+/// The largest share of requests that may fail; of as many, connections may be closed while they do not send.
 const FAILED: f64 = 0.01;
 
-/// The experiment after a closed loop; if there is none, how long one would take. A signal ends it alone. `None`: none
+/// The probe after a closed loop; if there is none, how long one would take. A signal ends it alone. `None`: none
 /// can follow.
 pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
     if Probing::obstacle(plan).is_some() {
@@ -47,7 +48,7 @@ pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Pr
     })
 }
 
-/// The experiment, which tells nothing if the target was not as it was in the run.
+/// The probe, which tells nothing if the target was not as it was in the run.
 fn as_before(mut probe: Probe, base: &Base) -> Probe {
     let per_s = probe.in_flight().map(|(first, _)| probe.rate_per_s(first));
     if let Some(per_s) = per_s.filter(|per_s| (per_s / base.rate_per_s).ln().abs() > CHANGED) {
@@ -58,10 +59,12 @@ fn as_before(mut probe: Probe, base: &Base) -> Probe {
     probe
 }
 
-/// Carries out an experiment with the plan of a run that has just ended.
+/// Carries out a probe with the plan of a run that has just ended.
 fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Probe {
     let plan = of(plan, design);
-    let ran = session::run(&plan, interrupt, &mut [&mut Ticks(design.tick)]);
+    let mut line = ProgressLine::on_stderr("probe: ", &plan);
+    let ran = session::run(&plan, interrupt, &mut [&mut Ticks(design.tick), &mut line]);
+    drop(line);
     let outcome = match ran {
         Ok(ran) => ran.outcome,
         Err(error) => return Probe { failed: Some(format!("it failed: {error:#}")), ..Probe::default() },
@@ -70,7 +73,6 @@ fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Probe {
     let mut probe = Probe {
         duration_s: (design.warm_up + outcome.elapsed).as_secs_f64(),
         requests: counters.started + counters.carried,
-        tick_s: design.tick.as_secs_f64(),
         ..Probe::default()
     };
     match slots(design, &outcome) {
@@ -86,7 +88,7 @@ fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Probe {
     probe
 }
 
-/// The plan of an experiment: the same requests, with slots instead of an end.
+/// The plan of a probe: the same requests, with slots instead of an end.
 fn of(plan: &Plan, design: &Design) -> Plan {
     let slot = |&count: &u32| Level { length: design.slot(), from: count, to: count };
     let active = Levels { stages: design.slots().iter().map(slot).collect(), part: Part::WHOLE };
@@ -111,7 +113,7 @@ impl Observer for Ticks {
     }
 }
 
-/// The slots of an experiment.
+/// The slots of a probe.
 ///
 /// # Errors
 ///
@@ -122,7 +124,7 @@ fn slots(design: &Design, outcome: &Outcome) -> Result<Vec<Slot>, String> {
     let open = counters.occupancy.open_ns as f64 / elapsed_ns;
     let wanted = f64::from(design.connections.max(design.other));
     if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
-        return Err("a signal ended it".to_owned());
+        return Err(Probe::SIGNAL.to_owned());
     }
     let ticks: Vec<u64> = outcome.timeline.rows.iter().map(|row| row.completed).collect();
     let per_slot = (design.slot().as_nanos() / design.tick.as_nanos()) as usize;
@@ -132,11 +134,17 @@ fn slots(design: &Design, outcome: &Outcome) -> Result<Vec<Slot>, String> {
     if open < OPEN * wanted {
         return Err(format!("only {open:.1} of its {wanted} connections were open"));
     }
+    if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
+        return Err(format!("the server closed connections that did not send, {} in all", counters.idle_closed));
+    }
     if counters.failed as f64 > FAILED * counters.completed as f64 {
         return Err(format!("{} of its requests failed", counters.failed));
     }
     let slots = design.slots().into_iter().zip(ticks.chunks(per_slot));
-    let slot =
-        |(in_flight, ticks): (u32, &[u64])| Slot { in_flight, completed: ticks[design::DISCARDED as usize..].to_vec() };
+    let slot = |(in_flight, ticks): (u32, &[u64])| Slot {
+        in_flight,
+        tick_s: design.tick.as_secs_f64(),
+        completed: ticks[design::DISCARDED as usize..].to_vec(),
+    };
     Ok(slots.map(slot).collect())
 }

@@ -42,6 +42,7 @@ impl Document {
         self.thread_rates.as_ref().map_or(Ok(None), |rates| rates.values(self.imitates(Dialect::Wrk2)))?;
         self.conserved()?;
         self.failures()?;
+        self.evidence()?;
         self.counts()?;
         self.rates()?;
         self.rows()?;
@@ -127,6 +128,22 @@ impl Document {
             equal(("the part of the ledger", in_ledger(phases)), (name, counted.into()))?;
         }
         Ok(())
+    }
+
+    /// What the verdict rests on is about this run.
+    fn evidence(&self) -> Result<(), Contradiction> {
+        let Some(load) = self.evidence.as_ref().map(|evidence| &evidence.load) else { return Ok(()) };
+        let (requests, errors) = (&self.requests, &self.errors);
+        for (of_load, of_run) in [
+            (("evidence.load.completed", load.completed), ("requests.completed", requests.completed)),
+            (("evidence.load.read_errors", load.read_errors), ("errors.read", errors.read)),
+            (("evidence.load.timeouts", load.timeouts), ("errors.timeout", errors.timeout)),
+        ] {
+            equal((of_load.0, of_load.1.into()), (of_run.0, of_run.1.into()))?;
+        }
+        let completed = ("requests.completed", requests.completed.into());
+        at_most(("evidence.load.unsuccessful", load.unsuccessful.into()), completed)?;
+        at_most(("evidence.load.hanging", load.hanging.into()), ("requests.open", requests.open.into()))
     }
 
     /// Every complete response has one value in each distribution of them; as an imitated tool, some have none.

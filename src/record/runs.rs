@@ -7,7 +7,7 @@ use onrush_text::units::counted;
 
 use super::evidence::measured::{figure, latency, lateness_p99_us, ordinary_ns, quiet_s, sent, silence, silent_s};
 use super::evidence::{
-    Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Silence, Stall, Target, Thirds,
+    Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target, Thirds,
 };
 use super::{Document, Source, Sources};
 
@@ -86,16 +86,10 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Experiments are about the run before each.
+    /// The probes after them, as one.
     fn probe(&self) -> Option<Probe> {
-        let mut probes = self.each.iter().filter_map(|run| run.evidence.probe.as_ref());
-        match (&self.each[..], probes.next()) {
-            ([_], only) => only.cloned(),
-            (_, None) => None,
-            (_, Some(_)) => {
-                Some(Probe { failed: Some("those of several runs are not added up".to_owned()), ..Probe::default() })
-            }
-        }
+        let probes = self.each.iter().map(|run| run.evidence.probe.as_ref());
+        Probe::of_several(&probes.collect::<Vec<_>>(), self.sources.most(|_| 1) > 1)
     }
 
     /// The total of a count of each run.
@@ -170,6 +164,7 @@ impl<'a> Runs<'a> {
             read_errors: sum.errors.read,
             timeouts: sum.errors.timeout,
             unsuccessful: self.count(|load| load.unsuccessful),
+            refusal: Refusal::of(sum.status.iter().map(|(status, count)| (*status, *count))),
             hanging: self.count(|load| load.hanging),
             left: self.each.iter().map(|run| run.evidence.load.left).sum(),
             usually_left: self.each.iter().map(|run| run.evidence.load.usually_left).sum(),
@@ -230,14 +225,13 @@ impl<'a> Runs<'a> {
 
     fn latency(&self, values: &Distribution<u64>) -> Option<Latency> {
         let parts: Vec<&Latency> = self.each.iter().filter_map(|run| run.evidence.latency.as_ref()).collect();
-        let least_us = parts.iter().map(|latency| latency.min_us).reduce(f64::min);
         let calm = parts.iter().filter_map(|latency| Some((latency.calm_us?, latency.calm)));
         // Older versions did not say of how many it is the mean.
         let are_counted = calm.clone().all(|(_, count)| count > 0);
         let count = calm.clone().map(|(_, count)| count).sum();
         let mean_us = average(calm.map(|(mean_us, count)| (mean_us, count as f64))).filter(|_| are_counted);
         let calm = mean_us.map(|mean_us| (mean_us * 1e3, count));
-        latency(values, least_us.map(|us| (us * 1e3).round() as u64), calm)
+        latency(values, calm)
     }
 
     /// One end of connections; shares are averages over the readings.

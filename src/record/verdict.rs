@@ -6,6 +6,8 @@ use std::time::Duration;
 use onrush_plan::LimitedBy;
 use serde::{Deserialize, Serialize};
 
+use super::NoteId;
+
 /// The verdict on a shorter run is printed only with `-v`.
 pub const VERDICT_MIN: Duration = Duration::from_secs(1);
 
@@ -22,6 +24,9 @@ pub struct Verdict {
     pub advice: Option<String>,
     /// What else is worth knowing.
     pub findings: Vec<Finding>,
+    /// The notes that would say it again.
+    #[serde(skip)]
+    pub says: &'static [NoteId],
 }
 
 impl fmt::Display for Verdict {

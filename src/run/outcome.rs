@@ -57,8 +57,6 @@ pub struct Outcome {
     pub awaited: Vec<Gap>,
     /// Times in which at least one worker was stalled, in order and without overlaps.
     pub stalls: Vec<Gap>,
-    /// The shortest latency of the warm-up, in nanoseconds.
-    pub least_before_ns: Option<u64>,
     /// How requests were spread over the connections that were open at the end.
     pub spread: Spread,
     /// How large the kernel made the buffers of connections, if the plan sets their size.
@@ -163,7 +161,6 @@ impl Outcome {
             due_gaps: None,
             awaited: Vec::new(),
             stalls: Vec::new(),
-            least_before_ns: None,
             spread: Spread::default(),
             buffers: Buffers::default(),
             transcript: None,
@@ -316,7 +313,6 @@ impl Outcome {
         self.awaited = silences::joined(&self.awaited, &end.awaited);
         self.stalls = silences::joined(&self.stalls, &end.stalls);
         self.spread += end.spread;
-        self.least_before_ns = self.least_before_ns.into_iter().chain(end.least_before_ns).min();
         self.buffers += end.buffers;
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;

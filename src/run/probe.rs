@@ -1,57 +1,119 @@
-//! The extra connection to every address that compatible runs make before they start, as the imitated tools do.
+//! The probe after a run, and what followed from it.
 
-use std::net::SocketAddr;
-use std::time::Duration;
+use serde::{Deserialize, Serialize};
 
-use onrush_engine::backend::sim::Scenario;
-use onrush_engine::backend::{Dialer, dialer};
-use onrush_plan::{Addresses, Io, Plan, Way};
-use rustix::io::Errno;
-use thiserror::Error;
-
-use super::Interrupt;
-
-/// How long an address may take to accept. The imitated tools wait as long as the kernel does, about two minutes.
-const PROBE_PATIENCE: Duration = Duration::from_secs(30);
-
-/// No address accepted a connection.
-#[derive(Debug, Error)]
-#[error("unable to connect to {host}:{service} {reason}")]
-pub struct Unreachable {
-    host: String,
-    service: String,
-    reason: String,
+/// A probe after the run: two numbers of requests in flight, in turns. No other figure includes any of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Probe {
+    /// How long it took, in seconds; zero if none took place.
+    pub duration_s: f64,
+    /// The requests that it sent, without those of its warm-up.
+    pub requests: u64,
+    /// Its slots, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<Slot>,
+    /// What followed from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elasticity: Option<Elasticity>,
+    /// Why it tells nothing, as the end of a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// Where none took place: whether more in flight were asked for, instead of fewer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub up: bool,
+    /// The shortest probe that might tell, in seconds, where none took place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_s: Option<f64>,
 }
 
-/// Connects to each address, from the last to the first, closes the connection, and keeps the addresses that accepted.
-///
-/// # Errors
-///
-/// When none is left, with the reason of the one tried last; or when a scenario cannot be read.
-pub fn probe(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyhow::Result<Addresses> {
-    let scenario = match &plan.io {
-        Io::Sim(path) => Some(Scenario::read(path)?),
-        Io::Auto | Io::Uring | Io::Epoll => None,
-    };
-    // The imitated tools do not bind this connection.
-    let mut dialer = Dialer::new(&Way { sources: None, ..plan.way.clone() }, 0)?;
-    let mut accepts = |address: SocketAddr| match &scenario {
-        Some(scenario) => scenario.probe(address),
-        None => dialer::try_connect(&mut dialer, address, PROBE_PATIENCE, &|| interrupt.is_asked()),
-    };
-    let (mut accepting, mut reason) = (Vec::new(), String::new());
-    for &address in addresses.0.iter().rev() {
-        match accepts(address) {
-            Ok(()) => accepting.insert(0, address),
-            // A peer that resets a connection accepted it before.
-            Err(Errno::CONNRESET) => accepting.insert(0, address),
-            Err(errno) => reason = onrush_text::reason(&errno.into()),
+/// A time with one number of requests in flight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Slot {
+    /// The requests in flight.
+    pub in_flight: u32,
+    /// The length of a batch, in seconds.
+    pub tick_s: f64,
+    /// The responses in each batch of its counted part.
+    pub completed: Vec<u64>,
+}
+
+/// By how much the rate follows the requests in flight: 1, in proportion; 0, not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Elasticity {
+    /// The estimate.
+    pub value: f64,
+    /// The lower end of its 98 % interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Probe {
+    /// Why one tells nothing that a signal ended.
+    pub const SIGNAL: &str = "a signal ended it";
+
+    /// Whether a signal ended it.
+    pub fn is_interrupted(&self) -> bool {
+        self.failed.as_deref() == Some(Self::SIGNAL)
+    }
+
+    /// The requests in flight in the run, and the other number; `None` if no probe took place.
+    pub fn in_flight(&self) -> Option<(u32, u32)> {
+        let first = self.slots.first()?.in_flight;
+        Some((first, self.slots.iter().map(|slot| slot.in_flight).find(|&count| count != first)?))
+    }
+
+    /// The responses per second in the slots with this many requests in flight.
+    pub fn rate_per_s(&self, in_flight: u32) -> f64 {
+        let slots = self.slots.iter().filter(|slot| slot.in_flight == in_flight);
+        let (sum, seconds) = slots.fold((0, 0.0), |(sum, seconds), Slot { tick_s, completed, .. }| {
+            (sum + completed.iter().sum::<u64>(), seconds + completed.len() as f64 * tick_s)
+        });
+        sum as f64 / seconds.max(f64::MIN_POSITIVE)
+    }
+
+    /// The probes after several runs as one, which tells only what each of them tells; `None` if there was none.
+    /// `overlap`: some of the runs took place at the same time.
+    pub fn of_several(each: &[Option<&Self>], overlap: bool) -> Option<Self> {
+        if let [only] = each {
+            return only.cloned();
         }
+        let there: Vec<&Self> = each.iter().copied().flatten().collect();
+        let first = there.first()?;
+        let needed_s = there.iter().filter_map(|probe| probe.needed_s).reduce(f64::max);
+        let sum = Self {
+            duration_s: there.iter().map(|probe| probe.duration_s).sum(),
+            requests: there.iter().map(|probe| probe.requests).sum(),
+            up: needed_s.is_some() && there.iter().all(|probe| probe.up),
+            needed_s,
+            ..Self::default()
+        };
+        let intervals: Option<Vec<Elasticity>> = there.iter().map(|probe| probe.elasticity).collect();
+        let failed = there.iter().find_map(|probe| probe.failed.clone()).or_else(|| {
+            let why = if overlap {
+                "those of runs at the same time disturb each other"
+            } else if there.len() < each.len() {
+                "only some of the runs had one"
+            } else if needed_s.is_none() && there.iter().any(|probe| probe.in_flight() != first.in_flight()) {
+                "those of the runs had different numbers in flight"
+            } else {
+                return None;
+            };
+            Some(why.to_owned())
+        });
+        let (None, None, Some(intervals)) = (&failed, sum.needed_s, intervals) else {
+            return Some(Self { failed, ..sum });
+        };
+        // Wide enough for all of them.
+        let elasticity = Elasticity {
+            value: intervals.iter().map(|it| it.value).sum::<f64>() / intervals.len() as f64,
+            low: intervals.iter().map(|it| it.low).fold(f64::INFINITY, f64::min),
+            high: intervals.iter().map(|it| it.high).fold(f64::NEG_INFINITY, f64::max),
+        };
+        let slots = there.iter().flat_map(|probe| probe.slots.clone()).collect();
+        Some(Self { slots, elasticity: Some(elasticity), ..sum })
     }
-    if accepting.is_empty() {
-        let proxy = plan.way.proxy.as_ref().map(|proxy| (proxy.host.clone(), proxy.port.to_string()));
-        let (host, service) = proxy.unwrap_or_else(|| (plan.target.host.clone(), plan.target.service()));
-        return Err(Unreachable { host, service, reason }.into());
-    }
-    Ok(Addresses(accepting))
 }

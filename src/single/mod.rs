@@ -20,7 +20,7 @@ mod situations;
 use std::time::Duration;
 
 use onrush_plan::secrets::Known;
-use onrush_plan::{Format, Plan};
+use onrush_plan::{Format, Metric, Plan};
 
 use crate::failure;
 use crate::files::{self, FileStates, Files};
@@ -87,6 +87,7 @@ fn steps(plan: &mut Plan) -> u8 {
         broken: Vec::new(),
         our_fault: None,
         undecided: Vec::new(),
+        was_probed: false,
         code: 0,
         was_written: false,
     };
@@ -115,6 +116,8 @@ struct Ending<'a> {
     our_fault: Option<Verdict>,
     /// The options whose question a signal left open.
     undecided: Vec<&'static str>,
+    /// Whether a probe followed the run.
+    was_probed: bool,
     code: u8,
     /// Whether the files were to be written.
     was_written: bool,
@@ -130,9 +133,12 @@ impl Ending<'_> {
         }
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         self.code = exit_code(plan, &outcome);
-        outcome.probe = self.step(|| Ok(experiment(plan, &outcome, &interrupt))).flatten();
+        outcome.probe = self.step(|| Ok(follow_up(plan, &outcome, &interrupt))).flatten();
+        self.was_probed = outcome.probe.is_some();
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
+        } else if outcome.probe.as_ref().is_some_and(Probe::is_interrupted) && asks_for_verdict(plan) {
+            self.undecided = vec!["--fail-if verdict"];
         }
         let (first_lines, mut screen) = (opening.text(), opening.screen);
         // The files and the report are functions of it.
@@ -250,7 +256,8 @@ impl Ending<'_> {
         said.extend(self.our_fault.iter().map(strict));
         said.extend(self.broken.iter().map(|gate| format!("onrush: {}", gate.sentence())));
         if self.code == EXIT_INTERRUPTED {
-            said.push(format!("onrush: a signal ended the run early, so {} cannot pass", self.undecided.join(", ")));
+            let what = if self.was_probed { "the probe after the run" } else { "the run" };
+            said.push(format!("onrush: a signal ended {what} early, so {} cannot pass", self.undecided.join(", ")));
         }
         if ![0, EXIT_BROKEN, EXIT_OUR_FAULT].contains(&self.code) {
             said.extend(self.states.account().map(|account| format!("onrush: {account}")));
@@ -264,13 +271,13 @@ impl Ending<'_> {
     }
 }
 
-/// The experiment that follows a run, if one would tell more.
-fn experiment(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
+/// The probe that follows a run, if one would tell more.
+fn follow_up(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
     let is_whole = matches!(outcome.ended, Ended::Duration | Ended::Requests)
         && outcome.breakdown.is_none()
         && outcome.stuck.is_empty();
     let evidence = is_whole.then(|| Evidence::of(plan, outcome))??;
-    judge::needs_experiment(&evidence).then(|| probe::after(plan, outcome, interrupt))?
+    judge::needs_probe(&evidence).then(|| probe::after(plan, outcome, interrupt))?
 }
 
 /// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.
@@ -281,6 +288,11 @@ fn questions(plan: &Plan) -> Vec<&'static str> {
         ("--until", !plan.until.is_empty()),
     ];
     asked.into_iter().filter_map(|(option, is_asked)| is_asked.then_some(option)).collect()
+}
+
+/// Whether a gate depends on the verdict.
+fn asks_for_verdict(plan: &Plan) -> bool {
+    plan.show.gates.iter().flat_map(|gate| &gate.terms).any(|term| term.metric == Metric::Verdict)
 }
 
 /// The line on the verdict that `--strict` makes a failure.

@@ -60,6 +60,10 @@ impl Observer for Opening<'_> {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
             failure::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
         }
+    }
+
+    fn ready(&mut self) -> Instant {
+        let plan = self.plan;
         let probing = plan.show.probing.filter(|probing| probing.other(plan.load.connections).is_some());
         if let Some(probing) = probing.filter(|_| plan.show.notes) {
             say(&format!(
@@ -68,9 +72,6 @@ impl Observer for Opening<'_> {
                 exact(probing.time)
             ));
         }
-    }
-
-    fn ready(&mut self) -> Instant {
         let text = self.text();
         self.print(&text);
         Instant::now()

@@ -1,7 +1,7 @@
 //! Situations whose bottleneck is known, drawn at random, in virtual time: what does the verdict say about them?
 //!
 //! A closed loop is limited by its connections if the elasticity between c′ and c is above 0.7, by its target below 0.3;
-//! the truth comes from long runs without an experiment. A rate is kept up with if it is below what a long closed loop
+//! the truth comes from long runs without a probe. A rate is kept up with if it is below what a long closed loop
 //! with as many connections reaches. The situations on sockets are in `tests/it/situations.rs`.
 
 use std::fmt::Write as _;
@@ -11,9 +11,10 @@ use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::sim::scenario::{Dist, Fault, Mischief, Pool, Service, Span};
 use onrush_plan::{LimitedBy, Plan, Random};
 
-use super::experiment;
+use super::follow_up;
 use crate::cli::{self, Commands, Invocation};
 use crate::judge::Judged;
+use crate::record::{Document, NoteId, Weight};
 use crate::run::{Interrupt, Outcome};
 use crate::session;
 
@@ -31,7 +32,7 @@ struct Situation {
     scenario: Scenario,
     connections: u32,
     duration_s: u64,
-    /// The time that an experiment may take; `None`: the usual one.
+    /// The time that a probe may take; `None`: the usual one.
     probe_s: Option<u64>,
     /// The rate as a share of what the target can do.
     load: Option<f64>,
@@ -55,7 +56,7 @@ enum Truth {
 enum Class {
     Right,
     Unclear,
-    /// There was too little time for an experiment.
+    /// There was too little time for a probe.
     Unaffordable,
     Wrong,
 }
@@ -229,15 +230,37 @@ impl Situation {
         let probe = self.probe_s.filter(|_| self.load.is_none()).map_or(String::new(), |s| format!(" --probe {s}s"));
         let plan = self.plan(&format!("-c{} -d{}s{load}{probe}", self.connections, self.duration_s));
         let mut outcome = self.run(&plan);
-        outcome.probe = experiment(&plan, &outcome, &Interrupt::default());
+        outcome.probe = follow_up(&plan, &outcome, &Interrupt::default());
         let is_short = outcome.probe.as_ref().is_some_and(|probe| probe.needed_s.is_some());
-        let verdict = Judged::of(&plan, &outcome).document.verdict.expect("something was measured");
+        let judged = Judged::of(&plan, &outcome);
+        check_notes(&plan, &judged);
+        let verdict = judged.document.verdict.expect("something was measured");
         let _ = fs::remove_file(match &plan.io {
             onrush_plan::Io::Sim(file) => file,
             _ => unreachable!(),
         });
         (verdict.limited_by, verdict.to_string(), is_short)
     }
+}
+
+/// No note says what the verdict says, contradicts it, or advises what cannot help.
+fn check_notes(plan: &Plan, judged: &Judged) {
+    let Document { notes, verdict: Some(verdict), evidence: Some(evidence), ledger, .. } = &judged.document else {
+        unreachable!("something was measured")
+    };
+    let has = |id: NoteId| notes.iter().any(|note| note.id == id);
+    let load = &evidence.load;
+    let partly = [NoteId::Behind, NoteId::Crowded];
+    assert!(verdict.says.iter().all(|id| !has(*id) || partly.contains(id)), "{verdict}: {notes:?}");
+    assert!(verdict.limited_by != LimitedBy::Schedule || !has(NoteId::Behind), "{verdict}: {notes:?}");
+    let is_held = load.hanging > 0 || load.quiet_s > 0.0 || verdict.limited_by == LimitedBy::Target;
+    let is_counted = notes.iter().any(|note| note.text.contains("would be needed"));
+    assert!(!is_held || !is_counted, "{verdict}: {notes:?}");
+    let printed = judged.lines(&plan.show, false);
+    let is_plain = verdict.limited_by != LimitedBy::Unclear
+        && ledger.is_empty()
+        && notes.iter().all(|note| note.weight != Weight::Doubt);
+    assert!(!is_plain || printed.lines().count() <= 3, "{printed}");
 }
 
 fn mean_ms(service: &Service) -> f64 {
@@ -282,7 +305,7 @@ fn what_limits_a_run_is_never_confidently_wrong() {
     let [decided, unclear, unaffordable] =
         [Class::Right, Class::Unclear, Class::Unaffordable].map(|class| count(class, false));
     let undecided = count(Class::Unclear, true);
-    // A rate has no experiment.
+    // A rate has no probe.
     let counts = format!(
         "{right} right, {unclear} unclear, {unaffordable} not affordable, {wrong} wrong; {undecided} rates unclear"
     );

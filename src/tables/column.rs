@@ -55,6 +55,7 @@ pub fn field(run: &Measured, name: &str) -> Option<String> {
         "threads" => run.threads.map(|threads| threads.to_string()),
         "connections" => run.connections.map(|connections| connections.to_string()),
         "rate" => run.rate.clone(),
+        "verdict" => run.document.as_ref()?.verdict.as_ref().map(|verdict| verdict.limited_by.name().to_owned()),
         _ => None,
     }
 }

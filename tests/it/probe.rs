@@ -1,4 +1,4 @@
-//! The experiment after a closed loop (`--probe`): on simulated targets, where its answer is known and the same on any
+//! The probe after a closed loop (`--probe`): on simulated targets, where its answer is known and the same on any
 //! machine, and on the embedded target, where a busy machine may keep it from an answer but not lead to a wrong one.
 
 use std::thread;
@@ -12,25 +12,25 @@ use crate::results::document;
 use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    an_experiment_decides_what_limited_a_closed_loop (Once);
+    a_probe_decides_what_limited_a_closed_loop (Once);
     a_rate_is_kept_up_with_only_if_all_of_it_was (Once);
-    no_other_figure_includes_the_experiment (Once);
-    an_experiment_with_more_in_flight_says_what_to_expect (Once);
-    what_an_experiment_would_take_is_said_where_there_is_none (Once);
-    on_a_busy_machine_an_experiment_is_never_wrong (Alone);
-    a_signal_during_the_experiment_ends_only_it;
-    experiments_are_announced_on_standard_error_where_notes_are (Once);
-    an_experiment_that_could_not_tell_is_refused (Once);
+    no_other_figure_includes_the_probe (Once);
+    a_probe_with_more_in_flight_says_what_to_expect (Once);
+    what_a_probe_would_take_is_said_where_there_is_none (Once);
+    on_a_busy_machine_a_probe_is_never_wrong (Alone);
+    a_signal_during_the_probe_ends_only_it;
+    probes_are_announced_on_standard_error_where_notes_are (Once);
+    a_probe_that_could_not_tell_is_refused (Once);
 }
 
 /// Every request takes its own time, beside all others.
 const DELAY: &str = "latency_us = 0.0\ndelay = { ms = 5.0, sd = 2.0 }";
 /// Four workers.
 const POOL: &str = "latency_us = 100.0\npool = { workers = 4, ms = 5.0, sd = 2.0 }";
-/// The same times as seen by clients: only an experiment can tell the two.
+/// The same times as seen by clients: only a probe can tell the two.
 const WORDS: &str = "-t1 -c8 -d2s";
 
-fn an_experiment_decides_what_limited_a_closed_loop(context: &Context) {
+fn a_probe_decides_what_limited_a_closed_loop(context: &Context) {
     for (scenario, limited_by, others) in [(DELAY, "connections", [0.7, 2.0]), (POOL, "target", [-1.0, 0.3])] {
         let (output, document) = simulated_document(context.onrush().words(WORDS).words("--probe 15s"), scenario);
         assert_eq!(document["verdict"]["limited_by"], limited_by, "{scenario}: {output:?}");
@@ -66,7 +66,7 @@ fn a_rate_is_kept_up_with_only_if_all_of_it_was(context: &Context) {
     assert_ne!(limited_by(resets, "-R1000 -d10s"), "schedule");
 }
 
-fn no_other_figure_includes_the_experiment(context: &Context) {
+fn no_other_figure_includes_the_probe(context: &Context) {
     let [without, with] = ["--probe off", "--probe 15s"].map(|probe| {
         let (output, mut document) = simulated_document(context.onrush().words(WORDS).words(probe), DELAY);
         let probe = document["evidence"].as_object_mut().expect("an object").remove("probe");
@@ -86,7 +86,7 @@ fn no_other_figure_includes_the_experiment(context: &Context) {
     assert_eq!((with.0, with.1), (without.0, without.1));
 }
 
-fn an_experiment_with_more_in_flight_says_what_to_expect(context: &Context) {
+fn a_probe_with_more_in_flight_says_what_to_expect(context: &Context) {
     let run = |scenario, words: &str| simulate(context.onrush().words("-t1 -d2s").words(words), scenario).verdict;
     let more = run(DELAY, "-c8 --probe up:15s");
     assert!(more.starts_with("limited by the number of connections: more of them brought more: "), "{more}");
@@ -101,7 +101,7 @@ fn an_experiment_with_more_in_flight_says_what_to_expect(context: &Context) {
     assert!(two.contains("; -c 2: about "), "{two}");
 }
 
-fn what_an_experiment_would_take_is_said_where_there_is_none(context: &Context) {
+fn what_a_probe_would_take_is_said_where_there_is_none(context: &Context) {
     let run = |words: &str| {
         let (output, document) = simulated_document(context.onrush().words("-t1 -d2s").words(words), DELAY);
         assert_eq!(document["verdict"]["limited_by"], "unclear", "{words}: {output:?}");
@@ -119,14 +119,14 @@ fn what_an_experiment_would_take_is_said_where_there_is_none(context: &Context) 
     assert!(script.verdict.starts_with("unclear: ") && !script.verdict.contains("--probe"), "{script:?}");
 }
 
-fn on_a_busy_machine_an_experiment_is_never_wrong(context: &Context) {
+fn on_a_busy_machine_a_probe_is_never_wrong(context: &Context) {
     for (path, wrong) in [("/delay/4", "target"), ("/pool?workers=4&ms=2", "connections")] {
         let (server, scratch) = (target(), Scratch::new("probed"));
         let program = context.onrush().words("-t1 -c8 -d2s --probe 6s").word(url(&server, path));
         let (output, document) = document(program, &scratch);
         let (verdict, probe) = (&document["verdict"], &document["evidence"]["probe"]);
         assert_ne!(verdict["limited_by"], wrong, "{path}: {output:?}");
-        // Nothing was sent that is in no figure, but for the beginning of the experiment.
+        // Nothing was sent that is in no figure, but for the beginning of the probe.
         let requests = |figures: &Value, key: &str| figures[key].as_u64().unwrap_or(0);
         let counted = requests(&document["requests"], "started") + requests(probe, "requests");
         let served = counts(server.address()).requests;
@@ -134,14 +134,14 @@ fn on_a_busy_machine_an_experiment_is_never_wrong(context: &Context) {
     }
 }
 
-fn a_signal_during_the_experiment_ends_only_it(context: &Context) {
+fn a_signal_during_the_probe_ends_only_it(context: &Context) {
     let (output, document) =
         simulated_document(context.onrush().words(WORDS).words("--probe 15s"), &format!("signal_s = 3.0\n{DELAY}"));
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!((&document["interrupted"], document["duration_s"].as_f64()), (&Value::Null, Some(2.0)));
-    assert!(output.verdict.contains("the experiment after the run tells nothing: a signal ended it"), "{output:?}");
+    assert!(output.verdict.contains("the probe after the run tells nothing: a signal ended it"), "{output:?}");
     assert!(document["evidence"]["probe"]["requests"].as_u64() > Some(1_000), "{document:#}");
-    // A real signal, if the machine was quiet enough for an experiment.
+    // A real signal, if the machine was quiet enough for a probe.
     let server = target();
     let child = context.onrush().words("-t1 -c4 -d500ms --probe 30s").word(url(&server, "/delay/1")).spawn();
     wait_for_load(&server);
@@ -153,7 +153,7 @@ fn a_signal_during_the_experiment_ends_only_it(context: &Context) {
     assert!(output.took < Duration::from_secs(20), "{output:?}");
 }
 
-fn experiments_are_announced_on_standard_error_where_notes_are(context: &Context) {
+fn probes_are_announced_on_standard_error_where_notes_are(context: &Context) {
     let is_announced = |words: &str| {
         let output = simulate(context.onrush().words(words), DELAY);
         assert!(!output.stdout.contains("after the run"), "{output:?}");
@@ -182,7 +182,7 @@ fn experiments_are_announced_on_standard_error_where_notes_are(context: &Context
     }
 }
 
-fn an_experiment_that_could_not_tell_is_refused(context: &Context) {
+fn a_probe_that_could_not_tell_is_refused(context: &Context) {
     let scratch = Scratch::new("refused");
     let script = scratch.file("s.lua", "x = 1");
     let lab = scratch.file("x.toml", "name = 'x'\n[run]\nurl = 'http://127.0.0.1:9/'\nprobe = '3s'\n");

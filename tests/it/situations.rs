@@ -1,6 +1,6 @@
 //! Situations with a known bottleneck, drawn at random, on sockets: the verdict, and whether advice with a number holds.
 //!
-//! The truth comes from runs with as many requests in flight, and with those of the experiment. Those in virtual time
+//! The truth comes from runs with as many requests in flight, and with those of the probe. Those in virtual time
 //! are in `src/single/situations.rs`. Beside a busy loop the machine itself may be the limit, and a verdict may say so.
 
 use std::env;
@@ -59,13 +59,13 @@ fn service(random: &mut Random, ms: f64) -> String {
     }
 }
 
-/// What runs without an experiment reach: responses per second.
+/// What runs without a probe reach: responses per second.
 fn reached(context: &Context, server: &Server, path: &str, words: &str) -> f64 {
     let program = context.onrush().words("-t1 --probe off").words(words).word(url(server, path));
     number(&document(program, &Scratch::new("situation")).1, "/evidence/load/rate_per_s")
 }
 
-/// Responses per second with as many requests in flight as in the experiment, three times each in turn, as the truth
+/// Responses per second with as many requests in flight as in the probe, three times each in turn, as the truth
 /// and its error: the elasticity.
 fn elasticity(context: &Context, server: &Server, path: &str, [c, other]: [u32; 2]) -> (f64, f64) {
     let unit = (f64::from(c) / f64::from(other)).ln();
@@ -83,7 +83,7 @@ fn elasticity(context: &Context, server: &Server, path: &str, [c, other]: [u32; 
 enum Class {
     Right,
     Unclear,
-    /// There was too little time for an experiment.
+    /// There was too little time for a probe.
     Unaffordable,
     Wrong,
 }

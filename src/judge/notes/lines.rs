@@ -4,37 +4,53 @@ use onrush_text::units::time_us;
 
 use crate::record::Note;
 
-/// Maximum number of lines of notes, examples included.
+/// Maximum number of lines of notes, examples included, where something is doubtful or failed.
 const LINES_MAX: usize = 8;
 
+/// How much room there is for notes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// For all of them.
+    All,
+    /// For a few lines, and one more that says how many notes were left out.
+    Few,
+    /// For this many lines, at least one: nothing failed, and what limited the run is known.
+    Lines(usize),
+}
+
 /// The notes that were not said before the run, one per line after `note: `, with any example below; in colour if
-/// requested. Without `all`, notes beyond a few lines are only counted; with it, the mean that wrk would have printed, if
-/// given, comes last.
-pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, all: bool, colour: bool) -> String {
+/// requested. Those for which there is no room are only counted. Where there is room for all, the mean that wrk would have
+/// printed, if given, comes last.
+pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: Room, colour: bool) -> String {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let notes: Vec<&Note> = notes.iter().filter(|note| !note.was_announced).collect();
-    let shown = if all { notes.len() } else { fitting(&notes) };
-    let mut lines = String::new();
-    for note in &notes[..shown] {
-        match &note.lines {
-            None => lines.push_str(&format!("{before}note:{after} {}\n", note.text)),
-            Some([sentence, example]) => {
-                lines.push_str(&format!("{before}note:{after} {sentence}\n      {example}\n"));
-            }
-        }
+    let shown = match room {
+        Room::All => notes.len(),
+        Room::Few => fitting(&notes),
+        Room::Lines(count) => notes.len().min(count),
+    };
+    let more = match notes.len() - shown {
+        0 => None,
+        1 => Some("1 more note; -v prints it".to_owned()),
+        more => Some(format!("{more} more notes; -v prints them")),
+    };
+    let mut lines: Vec<String> = notes[..shown]
+        .iter()
+        .map(|note| match &note.lines {
+            None => format!("{before}note:{after} {}", note.text),
+            Some([sentence, example]) => format!("{before}note:{after} {sentence}\n      {example}"),
+        })
+        .collect();
+    match (more, lines.last_mut()) {
+        (Some(more), Some(last)) if room != Room::Few => last.push_str(&format!(" ({more})")),
+        (Some(more), _) => lines.push(format!("{before}note:{after} {more}")),
+        (None, _) => {}
     }
-    match notes.len() - shown {
-        0 => {}
-        1 => lines.push_str(&format!("{before}note:{after} 1 more note; -v prints it\n")),
-        more => lines.push_str(&format!("{before}note:{after} {more} more notes; -v prints them\n")),
-    }
-    if let Some(mean_us) = wrk_mean_us.filter(|_| all) {
+    if let Some(mean_us) = wrk_mean_us.filter(|_| room == Room::All) {
         let mean = time_us(mean_us);
-        lines.push_str(&format!(
-            "{before}note:{after} latency as measured; wrk would print Avg {mean}: see docs/measuring.md\n"
-        ));
+        lines.push(format!("{before}note:{after} latency as measured; wrk would print Avg {mean}: see docs/measuring.md"));
     }
-    lines
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// How many of the first notes fit.

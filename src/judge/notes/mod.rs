@@ -17,20 +17,23 @@ mod open_loop;
 mod statuses;
 mod unanswered;
 
-pub use lines::lines;
+pub use lines::{Room, lines};
 pub use statuses::EXPECTS_TLS;
 
 use onrush_plan::LimitedBy;
 
 use super::verdict::note_on;
 use crate::record::evidence::Evidence;
-use crate::record::{Document, Ended, Finding, Note, NoteId, Verdict};
+use crate::record::{Document, Ended, Finding, Note, NoteId, VERDICT_MIN, Verdict};
 use facts::Facts;
 use open_loop::MoreConnections;
 
-/// All notes on the document of a run, most important first; none if it is beyond doubt.
+/// All notes on the document of a run, most important first; none if it is beyond doubt. What the verdict says is not said
+/// again, unless the run is so short that its verdict is not printed.
 pub fn notes(document: &Document, verdict: Option<&Verdict>) -> Vec<Note> {
     let facts = &Facts::of(document);
+    let printed = verdict.filter(|_| document.elapsed() >= VERDICT_MIN);
+    let says = printed.map_or(&[][..], |verdict| verdict.says);
     let verdict = verdict.zip(document.evidence.as_ref());
     // What a thread that never returned opened and sent is unknown.
     let is_known = document.lost_threads == 0 && document.ended != Some(Ended::NeverBegun);
@@ -44,15 +47,18 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>) -> Vec<Note> {
     notes.extend(connections::fewer(facts).filter(|_| is_known));
     notes.extend(flight);
     notes.extend(connections::capped(document));
-    notes.extend(open_loop::notes(facts, more_connections(verdict)));
+    notes.extend(open_loop::notes(facts, more_connections(verdict), says.contains(&NoteId::Behind)));
     notes.extend(ending::early(document));
     notes.extend(ending::until(document));
     notes.extend(unanswered::note(facts, has_hanging).filter(|_| is_known));
     notes.extend(gaps::without_response(facts));
-    notes.extend(failures::notes(document, has(&notes, NoteId::FewerConnections)));
+    let without_port = printed.is_some_and(|verdict| verdict.limited_by == LimitedBy::Ports);
+    notes.extend(failures::notes(document, has(&notes, NoteId::FewerConnections), without_port));
     notes.extend(statuses::note(document));
     notes.extend(found(verdict));
     notes.extend(hints::notes(facts));
+    // Those on a backlog have what the verdict does not say.
+    notes.retain(|note| !says.contains(&note.id) || matches!(note.id, NoteId::Behind | NoteId::Crowded));
     // Equally important ones keep their order.
     notes.sort_by_key(|note| note.weight);
     notes
@@ -66,11 +72,13 @@ fn has(notes: &[Note], id: NoteId) -> bool {
 fn more_connections(verdict: Option<(&Verdict, &Evidence)>) -> MoreConnections {
     let Some((Verdict { limited_by, findings, .. }, evidence)) = verdict else { return MoreConnections::Unknown };
     let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
+    let load = &evidence.load;
     // Requests that hang hold any number of connections, and a busy thread serves no more of them.
-    let is_held =
-        evidence.load.hanging > 0 || matches!(limited_by, LimitedBy::GeneratorCpu | LimitedBy::GeneratorScript);
+    let is_held = load.hanging > 0 || matches!(limited_by, LimitedBy::GeneratorCpu | LimitedBy::GeneratorScript);
     if is_held || (*limited_by == LimitedBy::Target && !more_help) {
         MoreConnections::Useless
+    } else if load.quiet_s > 0.0 {
+        MoreConnections::Uncounted
     } else {
         MoreConnections::Unknown
     }

@@ -31,7 +31,7 @@ const BUSY_MIN_S: f64 = 0.2;
 /// Requests due while all connections were busy are worth a note from [`CROWDED`] of the time, or from this share of the
 /// requests that were late, if those have a note.
 const CROWDED_OF_LATE: f64 = 0.5;
-/// If responses take this many times as long when connections are busy, the target is the bottleneck.
+/// If responses take this many times as long when connections are busy, the target may be the bottleneck.
 const SLOWED: f64 = 2.0;
 /// Requests that the warm-up left over are worth a mention from this many per second, which shows in a rate.
 const SHOWN_PER_S: f64 = 0.01;
@@ -89,7 +89,7 @@ struct Crowded {
 enum Remedy {
     /// About this many connections would do.
     About(u64),
-    /// Not more connections: the more are busy, the longer responses take. Means in nanoseconds.
+    /// Not known: the more are busy, the longer responses take. Means in nanoseconds.
     Target {
         /// While less than half of them had a request in flight.
         calm_ns: f64,
@@ -122,6 +122,8 @@ struct Burst {
 pub enum MoreConnections {
     /// They would not help: the target was the limit, for a reason that they do not change, or onrush was, or requests hang.
     Useless,
+    /// They may help, but the latencies do not tell how many would: the target was silent for a time.
+    Uncounted,
     /// Nothing.
     Unknown,
 }
@@ -188,8 +190,9 @@ struct Scheduled<'a> {
     elapsed_s: f64,
 }
 
-/// The notes on a run with a schedule; `more`: what its verdict says about more connections.
-pub fn notes(facts: &Facts<'_>, more: MoreConnections) -> Vec<Note> {
+/// The notes on a run with a schedule; `more`: what its verdict says about more connections; `is_said`: it says that the
+/// rate was not reached, and whether all connections were in use.
+pub fn notes(facts: &Facts<'_>, more: MoreConnections, is_said: bool) -> Vec<Note> {
     let Document { open_loop: Some(open_loop), plan, requests, .. } = facts.document else { return Vec::new() };
     let run = Scheduled {
         facts,
@@ -201,11 +204,11 @@ pub fn notes(facts: &Facts<'_>, more: MoreConnections) -> Vec<Note> {
         silent_ns: facts.silences().iter().map(|silence| seconds_ns(silence.heard_s)).sum(),
         elapsed_s: facts.document.duration_s,
     };
-    run.notes(more)
+    run.notes(more, is_said)
 }
 
 impl Scheduled<'_> {
-    fn notes(&self, more: MoreConnections) -> Vec<Note> {
+    fn notes(&self, more: MoreConnections, is_said: bool) -> Vec<Note> {
         let Counts { due, carried, late, dropped, .. } = self.counts;
         let lateness = &self.lateness;
         let slice = self.slice();
@@ -224,8 +227,10 @@ impl Scheduled<'_> {
             .then(|| Note::failure(NoteId::Dropped, too_late_line(dropped, due + carried, in_percentiles)));
         let behind = self.behind(crowded);
         let crowded = crowded.filter(|_| behind.is_none() && burst.is_none());
-        let crowded = crowded.map(|crowded| Note::failure(NoteId::Crowded, crowded_line(&crowded)));
-        let behind = behind.map(|behind| Note::doubt(NoteId::Behind, behind_line(&behind)));
+        let crowded = crowded.and_then(|crowded| if is_said { number_line(&crowded) } else { Some(crowded_line(&crowded)) });
+        let crowded = crowded.map(|line| Note::failure(NoteId::Crowded, line));
+        let behind = behind.and_then(|behind| if is_said { unsent_line(&behind) } else { Some(behind_line(&behind)) });
+        let behind = behind.map(|line| Note::doubt(NoteId::Behind, line));
         let uncertain = self.uncertain().map(|uncertain| Note::failure(NoteId::Uncertain, uncertain_line(&uncertain)));
         let sliced = slice.filter(|slice| self.is_sliced(*slice)).zip(lateness.mean());
         let sliced = sliced.map(|(slice, mean_ns)| Note::hint(NoteId::Sliced, sliced_line(slice, mean_ns)));
@@ -360,6 +365,7 @@ impl Scheduled<'_> {
             (None, _) => Remedy::Unknown,
             (Some(calm_ns), _) if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
             _ if more == MoreConnections::Useless => Remedy::Verdict,
+            _ if more == MoreConnections::Uncounted => Remedy::Unknown,
             (_, CONNECTIONS_MAX..) => Remedy::Unknown,
             // The stages do reach this number, but not at the right time.
             (_, needed) if needed <= most => Remedy::Unknown,
@@ -439,6 +445,25 @@ fn behind_line(behind: &Behind) -> String {
     format!("{only}{sent} of {due} {were} sent ({per_s}/s){why}{rest}")
 }
 
+/// What a verdict on the rate does not say: how many requests were left, and how many connections may be enough.
+fn unsent_line(behind: &Behind) -> Option<String> {
+    let number = match &behind.bottleneck {
+        Some(Bottleneck::Connections(crowded)) => number_line(crowded),
+        _ => None,
+    };
+    let grows = if behind.grows { ", so latencies grow with the length of the run" } else { "" };
+    let due = counted(behind.due, "due request");
+    let unsent = (behind.unsent > 0)
+        .then(|| format!("{} of {due} {} still unsent at the end{grows}", thousands(behind.unsent), were(behind.unsent)));
+    let parts: Vec<String> = unsent.into_iter().chain(number).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// How many connections would be needed, where that is known.
+fn number_line(crowded: &Crowded) -> Option<String> {
+    matches!(crowded.remedy, Remedy::About(_)).then(|| remedy_words(crowded))
+}
+
 fn crowded_line(crowded: &Crowded) -> String {
     let (percent, busy, remedy) = (100.0 * crowded.share, busy_words(crowded), remedy_words(crowded));
     format!("for {percent:.0} % of the run, {busy} while requests were due; {remedy}")
@@ -465,8 +490,8 @@ fn remedy_words(&Crowded { connections, remedy, .. }: &Crowded) -> String {
         Remedy::Target { calm_ns, mean_ns } => {
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
             format!(
-                "responses took {calm} while less than half of the connections were busy, and {mean} on average: more \
-                 connections may not help"
+                "responses took {calm} while less than half of the connections were busy, and {mean} on average: the \
+                 target may be the limit"
             )
         }
         Remedy::Verdict => "more connections may not help: they were probably not the limit".to_owned(),

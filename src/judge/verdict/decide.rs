@@ -1,11 +1,12 @@
 //! The rules of the verdict, in the order in which they are tried; the first that applies decides.
 //!
 //! What was observed comes first: the generator, because its faults invalidate every other figure, then what the target
-//! and the way to it did. A rate is judged by counts. Where a closed loop shows nothing of the kind, only the experiment
+//! and the way to it did. A rate is judged by counts. Where a closed loop shows nothing of the kind, only the probe
 //! decides: from the latencies alone it cannot be told whether requests queued.
 
 use super::words::{count, number, percent, seconds, time};
-use crate::record::evidence::{Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Thread};
+use crate::record::NoteId;
+use crate::record::evidence::{Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Thread};
 use onrush_plan::LimitedBy;
 
 /// A thread or a target counts as busy from this share of the time.
@@ -66,6 +67,14 @@ pub(super) struct Ruling {
     pub limited_by: LimitedBy,
     pub reason: String,
     pub advice: Option<String>,
+    /// The notes that would say it again.
+    pub says: &'static [NoteId],
+}
+
+impl Ruling {
+    fn saying(self, says: &'static [NoteId]) -> Self {
+        Self { says, ..self }
+    }
 }
 
 /// The rules on what was observed, in order.
@@ -89,18 +98,27 @@ const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 13] = [
 pub(super) fn decide(evidence: &Evidence) -> Ruling {
     let observed = OBSERVED.iter().find_map(|rule| rule(evidence));
     let ruling =
-        observed.or_else(|| overload(evidence)).or_else(|| experiment(evidence)).or_else(|| target_cpu(evidence));
+        observed.or_else(|| overload(evidence)).or_else(|| probe(evidence)).or_else(|| target_cpu(evidence));
     ruling.unwrap_or_else(|| unclear(evidence))
 }
 
-/// Whether an experiment would tell more: nothing that was observed decides about this closed loop.
-pub fn needs_experiment(evidence: &Evidence) -> bool {
+/// Whether a probe would tell more: nothing that was observed decides about this closed loop.
+pub fn needs_probe(evidence: &Evidence) -> bool {
     evidence.load.asked_per_s.is_none() && OBSERVED.iter().all(|rule| rule(evidence).is_none())
 }
 
 fn ruling(limited_by: LimitedBy, reason: String, advice: &str) -> Option<Ruling> {
-    Some(Ruling { limited_by, reason, advice: Some(advice.to_owned()).filter(|advice| !advice.is_empty()) })
+    let advice = Some(advice.to_owned()).filter(|advice| !advice.is_empty());
+    Some(Ruling { limited_by, reason, advice, says: &[] })
 }
+
+/// The notes on connections that are missing.
+const MISSED: &[NoteId] = &[NoteId::FewerConnections, NoteId::Idle];
+/// The notes on times without a response.
+const QUIETLY: &[NoteId] = &[NoteId::Silences, NoteId::Unavailable];
+/// The notes on requests that were due and had to wait.
+const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
+
 
 fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     (load.without_port > 0 && misses(load)).then_some(())?;
@@ -110,7 +128,8 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         number(load.missing),
         count(load.connections, "connection")
     );
-    ruling(LimitedBy::Ports, reason, "use more source addresses (-b), or widen net.ipv4.ip_local_port_range")
+    let advice = "use more source addresses (-b), or widen net.ipv4.ip_local_port_range";
+    Some(ruling(LimitedBy::Ports, reason, advice)?.saying(MISSED))
 }
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
@@ -118,17 +137,17 @@ fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
     let has_no_start = load.completed == 0 && load.connect_errors + load.read_errors >= load.connections;
     (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !has_no_start).then_some(())?;
     let reason = format!(
-        "onrush was stalled for {} of {}: the process was suspended or got no processor",
+        "onrush was stalled for {} of {}: the process was suspended or got no processor, and the latencies include it",
         seconds(generator.stalled_s),
         seconds(load.elapsed_s)
     );
-    ruling(LimitedBy::GeneratorCpu, reason, "keep other programs off its processors")
+    Some(ruling(LimitedBy::GeneratorCpu, reason, "keep other programs off its processors")?.saying(&[NoteId::Stalled]))
 }
 
 fn script(evidence: &Evidence) -> Option<Ruling> {
     let in_script = |thread: &Thread| thread.busy >= BUSY && thread.script >= thread.busy / 2.0;
     let reason = busy_threads(evidence, in_script, |thread| {
-        format!("{} busy, {} of the run in the script", percent(thread.busy), percent(thread.script))
+        format!("{} busy, {} of the run in the script", percent(thread.worked()), percent(thread.script))
     })?;
     ruling(LimitedBy::GeneratorScript, reason, "do less per request in the script, or use more threads (-t)")
 }
@@ -142,7 +161,7 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
             let queued = thread.queued.filter(|queued| *queued >= MISSING);
             let waiting =
                 queued.map_or(String::new(), |queued| format!(", {} waiting for a processor", percent(queued)));
-            format!("{} busy{waiting}", percent(thread.busy))
+            format!("{} busy{waiting}", percent(thread.worked()))
         },
     );
     let Generator { threads, cpus, .. } = &evidence.generator;
@@ -169,7 +188,8 @@ fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling>
         Some(stolen) if stolen >= STARVED => (stolen, "the hypervisor", "use a machine with processors of its own"),
         _ => return None,
     };
-    ruling(LimitedBy::GeneratorCpu, format!("{who} took {} of its processors' time", percent(share)), advice)
+    let reason = format!("{who} took {} of its processors' time", percent(share));
+    Some(ruling(LimitedBy::GeneratorCpu, reason, advice)?.saying(&[NoteId::Throttled, NoteId::Stolen]))
 }
 
 /// Describes the threads that match, if any; the figures are those of the first.
@@ -213,12 +233,15 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
     let asked = format!("asked {} requests/s, reached {}", number(load.asked_per_s?), number(load.rate_per_s));
     if load.quiet_s >= OUTAGE * load.elapsed_s {
         let reason = format!("{asked}: it sent no response for {} in all", seconds(load.quiet_s));
-        return ruling(LimitedBy::Target, reason, "find out what stops it");
+        return Some(ruling(LimitedBy::Target, reason, "find out what stops it")?.saying(QUIETLY));
     }
     if is_refused(load) {
         let share = percent(load.unsuccessful as f64 / load.completed as f64);
-        let reason = format!("sent and answered, but {share} of the responses were neither 2xx nor 3xx");
-        return ruling(LimitedBy::Target, reason, "find out why it refuses them");
+        let were = load.refusal.map_or("neither 2xx nor 3xx".to_owned(), |Refusal { status, is_only }| {
+            if is_only { status.to_string() } else { format!("neither 2xx nor 3xx, most of them {status}") }
+        });
+        let reason = format!("sent and answered, but {share} of the responses were {were}");
+        return Some(ruling(LimitedBy::Target, reason, "find out why it refuses them")?.saying(&[NoteId::Statuses]));
     }
     if fails(load) {
         return ruling(LimitedBy::Target, format!("{asked}: {}", failures(load)?), "find out why");
@@ -234,12 +257,12 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
     if uses_all(evidence) {
         let advice = "allow more (--max-inflight): if it reaches no more, the target is the limit";
         let reason = format!("{asked}, {why}, with all {} in use", count(load.connections, "connection"));
-        return ruling(LimitedBy::Unclear, reason, advice);
+        return Some(ruling(LimitedBy::Unclear, reason, advice)?.saying(WAITING));
     }
     if !is_behind {
         return Some(unclear_with(format!("{asked}: {why}"), None));
     }
-    ruling(LimitedBy::Target, format!("{asked}, {why}"), "")
+    Some(ruling(LimitedBy::Target, format!("{asked}, {why}"), "")?.saying(WAITING))
 }
 
 /// Whether due requests had to wait for a connection.
@@ -272,7 +295,7 @@ fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         _ => ("there was nothing to send", ""),
     };
     let reason = format!("open connections had no request in flight for {} of the time: {why}", percent(idle));
-    ruling(LimitedBy::Connections, reason, &format!("use more connections (-c){advice}"))
+    Some(ruling(LimitedBy::Connections, reason, &format!("use more connections (-c){advice}"))?.saying(&[NoteId::Idle]))
 }
 
 fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
@@ -298,7 +321,8 @@ fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
         number(load.missing),
         count(load.connections, "connection")
     );
-    ruling(LimitedBy::Target, reason, "raise its backlog and net.core.somaxconn, or have it accept faster")
+    let advice = "raise its backlog and net.core.somaxconn, or have it accept faster";
+    Some(ruling(LimitedBy::Target, reason, advice)?.saying(MISSED))
 }
 
 /// Whether an accept queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
@@ -312,7 +336,7 @@ fn died(evidence: &Evidence) -> Option<Ruling> {
     let ended = evidence.target.as_ref().filter(|target| target.ended).map(|_| "its processes ended".to_owned());
     let why: Vec<String> = ended.into_iter().chain(failures(load)).collect();
     let reason = format!("no responses in the last {}: {}", seconds(load.silent_at_end_s), why.join("; "));
-    ruling(LimitedBy::Target, reason, "check the target's log")
+    Some(ruling(LimitedBy::Target, reason, "check the target's log")?.saying(QUIETLY))
 }
 
 /// What failed and how often; `None` if nothing did.
@@ -366,7 +390,7 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
         seconds(load.elapsed_s),
         meanwhile(evidence)
     );
-    ruling(LimitedBy::Target, reason, "find out what stops it")
+    Some(ruling(LimitedBy::Target, reason, "find out what stops it")?.saying(QUIETLY))
 }
 
 /// Requests that get no response while others do.
@@ -374,15 +398,16 @@ fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     // With a rate, few are in flight at any time.
     let is_rare = load.asked_per_s.is_some() && (load.hanging as f64) < FAILED * load.completed as f64;
     (load.hanging as f64 >= HANGING * load.in_flight && load.hanging > 0 && !is_rare).then_some(())?;
+    let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
     let reason = format!(
-        "{} had no response by the end, after at least a second and three times the slowest response",
+        "{} had no response by the end, after at least a second and three times the slowest response{latencies}",
         count(load.hanging, "request")
     );
-    ruling(LimitedBy::Target, reason, "find out why it does not respond to them")
+    Some(ruling(LimitedBy::Target, reason, "find out why it does not respond to them")?.saying(&[NoteId::Hanging]))
 }
 
-/// What the experiment after the run tells.
-fn experiment(evidence: &Evidence) -> Option<Ruling> {
+/// What the probe after the run tells.
+fn probe(evidence: &Evidence) -> Option<Ruling> {
     let probe = evidence.probe.as_ref()?;
     let (first, other) = probe.in_flight()?;
     let Elasticity { low, high, .. } = probe.elasticity?;
@@ -396,7 +421,7 @@ fn experiment(evidence: &Evidence) -> Option<Ruling> {
         return Some(unclear_with(reason, Some("use more threads (-t), or another machine".to_owned())));
     }
     if low > BEYOND {
-        let reason = format!("the connections are not alike, so that the experiment tells nothing: {rates}");
+        let reason = format!("the connections are not alike, so that the probe tells nothing: {rates}");
         return Some(unclear_with(reason, None));
     }
     if low > FOLLOWS {
@@ -468,14 +493,14 @@ fn unclear(evidence: &Evidence) -> Ruling {
     };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), .. }, ..) => {
-            (format!("the experiment after the run tells nothing: {failed}"), None)
+            (format!("the probe after the run tells nothing: {failed}"), None)
         }
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
             // What the rate does where the requests in flight change by this.
             let ratio = f64::from(other) / f64::from(first);
             let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(
-                "in the experiment with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not \
+                "in the probe with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not \
                  precise enough",
                 change(low),
                 change(high),
@@ -488,14 +513,14 @@ fn unclear(evidence: &Evidence) -> Ruling {
     unclear_with(reason + &meanwhile(evidence), advice)
 }
 
-/// Why a closed loop is unclear if no experiment was made.
+/// Why a closed loop is unclear if no probe was made.
 const SHOWN: &str = "nothing that was observed tells whether the target or the number of connections was the limit";
 
-/// How many times as long an experiment should be if one was not precise enough.
+/// How many times as long a probe should be if one was not precise enough.
 const PRECISER: f64 = 4.0;
 
 fn unclear_with(reason: String, advice: Option<String>) -> Ruling {
-    Ruling { limited_by: LimitedBy::Unclear, reason, advice }
+    Ruling { limited_by: LimitedBy::Unclear, reason, advice, says: &[] }
 }
 
 /// Whether failures are frequent enough to disturb every figure.

@@ -11,7 +11,7 @@ mod words;
 use crate::record::evidence::Evidence;
 use crate::record::{Document, Verdict};
 
-pub use decide::{CROWDED, needs_experiment, uses_all};
+pub use decide::{CROWDED, needs_probe, uses_all};
 pub use find::note_on;
 pub use usage::usage;
 
@@ -23,8 +23,8 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
 /// The verdict that this evidence leads to.
 pub fn on(evidence: &Evidence) -> Verdict {
     let findings = find::findings(evidence);
-    let decide::Ruling { limited_by, reason, advice } = decide::decide(evidence);
-    Verdict { limited_by, reason, advice, findings }
+    let decide::Ruling { limited_by, reason, advice, says } = decide::decide(evidence);
+    Verdict { limited_by, reason, advice, findings, says }
 }
 
 #[cfg(test)]

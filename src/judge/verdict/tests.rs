@@ -28,8 +28,6 @@ fn idle() -> Evidence {
         },
         latency: Some(Latency {
             mean_us: 18.0 * MS,
-            min_us: 9.5 * MS,
-            p1_us: 10.0 * MS,
             p50_us: 18.0 * MS,
             p99_us: 30.0 * MS,
             ..Latency::default()
@@ -91,19 +89,18 @@ const SITUATIONS: [(LimitedBy, Change); 18] = [
         evidence.latency = Some(Latency { delayed: 0.9, ..evidence.latency.unwrap() });
         evidence.network = Some(Network { readings: 9, half_answered: Some(0.9), ..Network::default() });
     }),
-    (LimitedBy::Connections, |evidence| evidence.probe = Some(experiment(10, 7, [500, 340], [0.8, 1.2]))),
-    (LimitedBy::Target, |evidence| evidence.probe = Some(experiment(10, 7, [500, 499], [-0.1, 0.2]))),
-    (LimitedBy::Knee, |evidence| evidence.probe = Some(experiment(10, 7, [500, 430], [0.4, 0.6]))),
+    (LimitedBy::Connections, |evidence| evidence.probe = Some(probe(10, 7, [500, 340], [0.8, 1.2]))),
+    (LimitedBy::Target, |evidence| evidence.probe = Some(probe(10, 7, [500, 499], [-0.1, 0.2]))),
+    (LimitedBy::Knee, |evidence| evidence.probe = Some(probe(10, 7, [500, 430], [0.4, 0.6]))),
     (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
 ];
 
-/// An experiment with these requests in flight and responses per second, and the ends of the interval.
-fn experiment(first: u32, other: u32, per_s: [u64; 2], [low, high]: [f64; 2]) -> Probe {
-    let slot = |(in_flight, per_s)| Slot { in_flight, completed: vec![per_s, per_s] };
+/// A probe with these requests in flight and responses per second, and the ends of the interval.
+fn probe(first: u32, other: u32, per_s: [u64; 2], [low, high]: [f64; 2]) -> Probe {
+    let slot = |(in_flight, per_s)| Slot { in_flight, tick_s: 1.0, completed: vec![per_s, per_s] };
     Probe {
         duration_s: 2.0,
         requests: 1_000,
-        tick_s: 1.0,
         slots: [(first, per_s[0]), (other, per_s[1])].map(slot).into(),
         elasticity: Some(Elasticity { value: low.midpoint(high), low, high }),
         ..Probe::default()
@@ -144,11 +141,11 @@ fn verdicts_name_figures_and_what_to_change() {
     for (change, expected) in [
         (
             (|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)) as Change,
-            "limited by onrush itself: both threads were 99 % busy; use more threads (-t), or another machine",
+            "limited by onrush itself: both threads were 98 % busy; use more threads (-t), or another machine",
         ),
         (
             |evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), script: 0.0 },
-            "limited by onrush itself: 1 of 2 threads was 100 % busy, 50 % waiting for a processor; give it a processor of \
+            "limited by onrush itself: 1 of 2 threads was 50 % busy, 50 % waiting for a processor; give it a processor of \
              its own, or use another machine",
         ),
         (
@@ -175,7 +172,7 @@ fn verdicts_name_figures_and_what_to_change() {
         (
             |evidence| evidence.load.hanging = 2,
             "limited by the target: 2 requests had no response by the end, after at least a second and three times the \
-             slowest response; find out why it does not respond to them",
+             slowest response; the latencies leave them out; find out why it does not respond to them",
         ),
     ] {
         assert_eq!(said(change), expected);
@@ -245,9 +242,9 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
 }
 
 #[test]
-fn an_experiment_decides_only_within_its_interval_and_beside_an_idle_generator() {
+fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
     let with =
-        |[low, high]: [f64; 2]| after(|evidence| evidence.probe = Some(experiment(16, 12, [500, 400], [low, high])));
+        |[low, high]: [f64; 2]| after(|evidence| evidence.probe = Some(probe(16, 12, [500, 400], [low, high])));
     for (interval, limited_by) in [
         ([0.71, 1.2], LimitedBy::Connections),
         ([0.69, 1.2], LimitedBy::Unclear),
@@ -260,21 +257,21 @@ fn an_experiment_decides_only_within_its_interval_and_beside_an_idle_generator()
     }
     assert_eq!(
         with([0.29, 0.6]).to_string(),
-        "unclear: in the experiment with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
+        "unclear: in the probe with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
          precise enough; onrush's busiest thread was 30 % busy; --probe 8s may tell"
     );
     let busy = after(|evidence| {
         evidence.generator.threads[0].busy = 0.75;
-        evidence.probe = Some(experiment(16, 12, [500, 499], [-0.1, 0.1]));
+        evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]));
     });
     assert_eq!(busy.limited_by, LimitedBy::Unclear, "requests may have queued in onrush");
-    let up = after(|evidence| evidence.probe = Some(experiment(16, 24, [2_000, 2_990], [0.9, 1.1])));
+    let up = after(|evidence| evidence.probe = Some(probe(16, 24, [2_000, 2_990], [0.9, 1.1])));
     assert_eq!(up.advice.as_deref(), Some("-c 24: about 2,990/s"));
-    let down = after(|evidence| evidence.probe = Some(experiment(16, 12, [2_000, 1_500], [0.9, 1.1])));
+    let down = after(|evidence| evidence.probe = Some(probe(16, 12, [2_000, 1_500], [0.9, 1.1])));
     assert_eq!(down.advice.as_deref(), Some("--probe up tells whether more would bring more"));
-    let steep = after(|evidence| evidence.probe = Some(experiment(16, 12, [5_831, 2_796], [2.1, 3.1])));
+    let steep = after(|evidence| evidence.probe = Some(probe(16, 12, [5_831, 2_796], [2.1, 3.1])));
     assert_eq!(steep.limited_by, LimitedBy::Unclear, "connections are not alike");
-    let cliff = after(|evidence| evidence.probe = Some(experiment(64, 48, [1_332, 3_996], [-4.0, -3.6])));
+    let cliff = after(|evidence| evidence.probe = Some(probe(64, 48, [1_332, 3_996], [-4.0, -3.6])));
     assert_eq!(
         cliff.to_string(),
         "limited by the target: it answers more with fewer in flight: 1,332/s with 64 in flight, 3,996/s with 48 in \
@@ -283,18 +280,18 @@ fn an_experiment_decides_only_within_its_interval_and_beside_an_idle_generator()
     let queued = after(|evidence| {
         let theirs = Network { readings: 9, rtt_us: 12.0 * MS, rtt_min_us: Some(50.0), ..Network::default() };
         evidence.target = Some(Target { network: Some(theirs), ..target() });
-        evidence.probe = Some(experiment(16, 12, [500, 499], [-0.1, 0.1]));
+        evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]));
     });
     assert_eq!(queued.limited_by, LimitedBy::Network, "segments queue on the way");
 }
 
 #[test]
-fn an_experiment_is_needed_where_nothing_was_observed() {
-    assert!(needs_experiment(&idle()));
-    assert!(needs_experiment(&changed(|evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() }))));
-    assert!(!needs_experiment(&changed(kept)), "a rate is judged by counts");
+fn a_probe_is_needed_where_nothing_was_observed() {
+    assert!(needs_probe(&idle()));
+    assert!(needs_probe(&changed(|evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() }))));
+    assert!(!needs_probe(&changed(kept)), "a rate is judged by counts");
     for (_, change) in &SITUATIONS[..14] {
-        assert!(!needs_experiment(&changed(change)));
+        assert!(!needs_probe(&changed(change)));
     }
 }
 
@@ -317,8 +314,8 @@ fn what_is_not_known_decides_nothing() {
         // Ports that were missing for a moment.
         |evidence| evidence.load.without_port = 3,
         // Latencies of any shape: a service time that varies looks like a queue.
-        |evidence| evidence.latency.as_mut().unwrap().p1_us = 0.18 * MS,
-        |evidence| evidence.latency.as_mut().unwrap().p1_us = 17.0 * MS,
+        |evidence| evidence.latency.as_mut().unwrap().p50_us = 0.18 * MS,
+        |evidence| evidence.latency.as_mut().unwrap().p50_us = 17.0 * MS,
         |evidence| evidence.load.read_errors = 50,
     ] {
         let verdict = after(change);

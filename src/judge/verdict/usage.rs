@@ -16,7 +16,7 @@ pub fn usage(evidence: &Evidence) -> String {
 fn threads(threads: &[Thread]) -> Option<String> {
     let busiest = threads.iter().max_by(|one, other| one.busy.total_cmp(&other.busy))?;
     let words = |thread: &Thread| {
-        let worked = percent((thread.busy - thread.queued.unwrap_or(0.0)).max(0.0));
+        let worked = percent(thread.worked());
         let script =
             if thread.script > 0.0 { format!(" ({} in the script)", percent(thread.script)) } else { String::new() };
         let queued =

@@ -10,7 +10,7 @@ use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
-    Evidence, Generator, Latency, Load, Machine, Network, Places, SLOW, Silence, Stall, Target, Thirds, Thread,
+    Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds, Thread,
 };
 use crate::figures::rate::{counted, rate};
 use crate::figures::silences::{heard_ns, least_ns};
@@ -46,7 +46,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
             throttled_s: seen.throttled_s,
         },
         load: load(plan, outcome),
-        latency: latency(&outcome.totals.latency, outcome.least_before_ns, calm(outcome)),
+        latency: latency(&outcome.totals.latency, calm(outcome)),
         network: network(outcome),
         // A program's name can contain anything.
         target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
@@ -148,6 +148,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             .filter(|(status, _)| !(200..400).contains(status))
             .map(|(_, count)| count)
             .sum(),
+        refusal: Refusal::of(outcome.totals.statuses.iter()),
         hanging: hanging(outcome),
         left: open_loop.map(|it| left(plan, outcome, it)),
         usually_left: open_loop.and_then(|_| usually_left(outcome)),
@@ -320,28 +321,19 @@ fn calm(outcome: &Outcome) -> Option<(f64, u64)> {
     Some((open_loop.calm_ns as f64 / open_loop.calm as f64, open_loop.calm))
 }
 
-/// What the latencies tell. `least_before_ns` is the shortest one of the warm-up, `calm` the mean and the number of those
-/// with few requests in flight.
-pub fn latency(latency: &Distribution<u64>, least_before_ns: Option<u64>, calm: Option<(f64, u64)>) -> Option<Latency> {
-    let least_ns = latency.min().into_iter().chain(least_before_ns).min()?;
+/// What the latencies tell; `calm` is the mean and the number of those with few requests in flight.
+pub fn latency(latency: &Distribution<u64>, calm: Option<(f64, u64)>) -> Option<Latency> {
     let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
     let slow_ns = ordinary_ns(latency).max(1);
-    let slow = latency.values().filter(|(ns, _)| *ns >= slow_ns);
-    let (slow, slow_sum_ns) =
-        slow.fold((0, 0.0), |(count, sum_ns), (ns, more)| (count + more, sum_ns + ns as f64 * more as f64));
     Some(Latency {
         mean_us: figure(latency.mean()? / 1e3),
-        min_us: figure(least_ns as f64 / 1e3),
         calm_us: calm.map(|(mean_ns, _)| figure(mean_ns / 1e3)),
         calm: calm.map_or(0, |(_, count)| count),
-        p1_us: us(1.0),
         p50_us: us(50.0),
         p99_us: us(99.0),
         delayed: figure(delayed as f64 / latency.count() as f64),
-        slow,
-        slow_mean_us: figure(slow_sum_ns / slow.max(1) as f64 / 1e3),
-        slow_time: figure((slow_sum_ns / latency.sum().max(1) as f64).min(1.0)),
+        slow: latency.values().filter(|(ns, _)| *ns >= slow_ns).map(|(_, count)| count).sum(),
     })
 }
 

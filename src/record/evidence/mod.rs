@@ -4,6 +4,8 @@
 
 pub(crate) mod measured;
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 pub use crate::run::{Elasticity, Probe, Slot};
@@ -35,7 +37,7 @@ pub struct Evidence {
     pub target: Option<Target>,
     /// The machine of the generator.
     pub machine: Machine,
-    /// The experiment after the run; left out where none was needed, and in sums.
+    /// The probe after the run; left out where none was needed. In a sum: those after its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
 }
@@ -87,6 +89,13 @@ pub struct Thread {
     pub script: f64,
 }
 
+impl Thread {
+    /// The share of the time in which it worked.
+    pub fn worked(&self) -> f64 {
+        (self.busy - self.queued.unwrap_or(0.0)).max(0.0)
+    }
+}
+
 /// The load that was asked for, and what was reached.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -131,6 +140,9 @@ pub struct Load {
     /// Responses with a status other than 2xx and 3xx; left out by older versions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsuccessful: u64,
+    /// The most frequent of these statuses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
     /// Requests in flight at the end that had been for at least a second and three times the slowest response.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hanging: u64,
@@ -169,6 +181,25 @@ pub struct Load {
     /// did not take place at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thirds: Option<Thirds>,
+}
+
+/// The most frequent status other than 2xx and 3xx.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// Whether there was no other one.
+    pub is_only: bool,
+}
+
+impl Refusal {
+    /// That of these statuses and their numbers; of equally frequent ones, the lowest.
+    pub fn of(statuses: impl Iterator<Item = (u16, u64)>) -> Option<Self> {
+        let others: Vec<(u16, u64)> = statuses.filter(|(status, _)| !(200..400).contains(status)).collect();
+        let &(status, _) = others.iter().max_by_key(|(status, count)| (*count, Reverse(*status)))?;
+        Some(Self { status, is_only: others.len() == 1 })
+    }
 }
 
 /// How many connections were not busy, by reason; each on average.
@@ -232,16 +263,12 @@ pub struct Thirds {
 pub struct Latency {
     /// The mean.
     pub mean_us: f64,
-    /// The shortest one, warm-up included: while connections were being opened, few requests were in flight.
-    pub min_us: f64,
     /// With a rate, the mean of requests sent while less than half of the connections were busy, warm-up included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calm_us: Option<f64>,
     /// How many those were.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calm: u64,
-    /// The 1st percentile.
-    pub p1_us: f64,
     /// The median.
     pub p50_us: f64,
     /// The 99th percentile.
@@ -250,10 +277,6 @@ pub struct Latency {
     pub delayed: f64,
     /// How many responses took at least ten times the median.
     pub slow: u64,
-    /// Their mean latency.
-    pub slow_mean_us: f64,
-    /// Their share of the sum of all latencies.
-    pub slow_time: f64,
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -536,6 +536,7 @@ fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
         let mut document = Document { rate_per_s: rate, ..result((0..1_000).map(|_| us)) };
         document.duration_s = 1_000.0 / rate;
         document.errors.read = errors;
+        document.evidence.as_mut().unwrap().load.read_errors = errors;
         let row = &mut document.timeline[0];
         (row.length_s, row.errors) = (document.duration_s, Some(document.errors));
         let (phase, cause) = ("body".to_owned(), "reset".to_owned());

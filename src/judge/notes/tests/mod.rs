@@ -16,11 +16,14 @@ use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Ph
 
 use super::*;
 use crate::fixtures::{address, fail, flawless, outcome, plan};
-use crate::judge::{Judged, judge};
+use crate::judge::{Judged, Judgement, judge};
 use crate::run::{Breakdown, Ended, Outcome, Shortage};
 
+/// All of them, also those that the verdict makes superfluous.
 fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
-    judge(&Document::of(plan, outcome), &plan.show).notes
+    let document = Document::of(plan, outcome);
+    let verdict = judge(&document, &plan.show).verdict.map(|verdict| Verdict { says: &[], ..verdict });
+    super::notes(&document, verdict.as_ref())
 }
 
 /// The notes on an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
@@ -48,6 +51,32 @@ fn silent(gaps_ms: &[(u64, u64)]) -> Outcome {
 #[test]
 fn a_good_run_needs_no_words() {
     assert_eq!(said(&good()), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_verdict_says_is_not_said_again() {
+    let judged = |plan: &Plan, outcome: &Outcome| judge(&Document::of(plan, outcome), &plan.show);
+    let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    let mut refused = good();
+    fail(&mut refused, 40, Phase::Connect, Cause::Errno(99));
+    refused.totals.counters.occupancy.absent_ns = 50_000_000_000;
+    let stalled = Outcome { stalls: vec![Gap { from_ns: 1_000_000_000, until_ns: 3_000_000_000 }], ..good() };
+    for (id, limited_by, outcome) in [
+        (NoteId::Silences, LimitedBy::Target, silent(&[(2_000, 6_000)])),
+        (NoteId::Stalled, LimitedBy::GeneratorCpu, stalled),
+        (NoteId::Failure, LimitedBy::Ports, refused),
+    ] {
+        assert!(has(&super::notes(&Document::of(&plan, &outcome), None), id), "{id:?}");
+        let Judgement { verdict, notes, .. } = judged(&plan, &outcome);
+        assert_eq!(verdict.unwrap().limited_by, limited_by);
+        assert!(!has(&notes, id), "{notes:?}");
+    }
+    // The verdict on a short run is not printed.
+    let mut short = silent(&[(200, 600)]);
+    short.elapsed = Duration::from_millis(900);
+    assert!(has(&judged(&plan, &short).notes, NoteId::Silences));
+    let some = silent(&[(2_000, 2_300)]);
+    assert!(has(&judged(&plan, &some).notes, NoteId::Silences), "it does not say that");
 }
 
 #[test]

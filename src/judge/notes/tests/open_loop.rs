@@ -191,7 +191,7 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; responses took 4.00ms while less than half of the connections were busy, and 10.00ms on average: \
-                 more connections may not help";
+                 the target may be the limit";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; more connections may help (--max-inflight)";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
@@ -212,7 +212,7 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
     });
     let advised = |more| {
         let document = Document::of(&with_rate(1_600), &outcome);
-        let notes = super::super::open_loop::notes(&Facts::of(&document), more);
+        let notes = super::super::open_loop::notes(&Facts::of(&document), more, false);
         notes.into_iter().map(|note| note.text).find(|words| words.contains("busy")).unwrap()
     };
     let unknown = advised(MoreConnections::Unknown);

@@ -25,7 +25,7 @@ fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
         outcome.totals.ledger.record(Phase::Connect, cause, 0, || example);
     }
     let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
-    lines(&notes, None, all, colour)
+    lines(&notes, None, if all { Room::All } else { Room::Few }, colour)
 }
 
 #[test]
