@@ -19,7 +19,7 @@ cases! {
 }
 
 const SITUATIONS: u64 = 24;
-const ADVISED: u64 = 16;
+const ADVISED: u64 = 32;
 
 /// A process that takes all the time of a processor until this is dropped.
 struct BusyLoop(Child);
@@ -83,10 +83,17 @@ fn elasticity(context: &Context, server: &Server, path: &str, [c, other]: [u32; 
 enum Class {
     Right,
     Unclear,
+    /// Unclear, and the truth is so near to the limit between two verdicts that no probe of this length can tell.
+    Between,
     /// There was too little time for a probe.
     Unaffordable,
+    /// The machine itself was the limit: others took its processors, which is what the verdict says.
+    Machine,
     Wrong,
 }
+
+/// An elasticity that is no further than this from a limit between two verdicts is near it.
+const NEAR: f64 = 0.1;
 
 impl From<bool> for Class {
     fn from(is_right: bool) -> Self {
@@ -114,10 +121,13 @@ fn closed_loop(context: &Context, random: &mut Random) -> (Class, String) {
     }
     let other = c / 4 * 3 + c % 4 * 3 / 4;
     let (e, error) = elasticity(context, &server, &path, [c, other]);
+    // Those that are not served hang, which is seen.
+    let hang = path.starts_with("/prefork") && c > workers;
     let class = match verdict["limited_by"].as_str().expect("a limit") {
+        "unclear" if [0.3, 0.7].iter().any(|limit| (e - limit).abs() < NEAR + 2.0 * error) => Class::Between,
         "unclear" => Class::Unclear,
         "connections" => Class::from(e + 2.0 * error > 0.7),
-        "target" => Class::from(e - 2.0 * error < 0.3),
+        "target" => Class::from(e - 2.0 * error < 0.3 || (hang && sentence(&verdict).contains("had no response"))),
         "knee" => Class::from(e + 2.0 * error > 0.3 && e - 2.0 * error < 0.7),
         _ => Class::Wrong,
     };
@@ -180,15 +190,18 @@ fn verdicts_of_random_situations_are_not_confidently_wrong(context: &Context) {
             _ => closed_loop(context, &mut random),
         };
         // What onrush saw of its own threads is true on a machine that is busy.
-        let is_own = beside.is_some() && row.contains(" generator_cpu: ");
-        let class = if is_own { Class::Right } else { class };
+        let is_taken = beside.is_some() || row.contains("the hypervisor took");
+        let class = if row.contains(" generator_cpu: ") && is_taken { Class::Machine } else { class };
         println!("{index} {class:?} {}{row}", if beside.is_some() { "beside a busy loop: " } else { "" });
         all.push(class);
     }
     let count = |class: Class| all.iter().filter(|&&it| it == class).count();
     let (right, unclear, wrong) = (count(Class::Right), count(Class::Unclear), count(Class::Wrong));
-    let counts =
-        format!("{right} right, {unclear} unclear, {} not affordable, {wrong} wrong", count(Class::Unaffordable));
+    let [between, unaffordable, machine] = [Class::Between, Class::Unaffordable, Class::Machine].map(count);
+    let counts = format!(
+        "{right} right, {unclear} unclear, {between} between two verdicts, {unaffordable} not affordable, {machine} on a \
+         machine that was the limit, {wrong} wrong"
+    );
     println!("{counts}");
     assert_eq!(wrong, 0, "{counts}");
     assert!(right * 10 >= (right + unclear) * 9, "{counts}");
@@ -221,7 +234,10 @@ fn what_is_advised_reaches_what_was_said(context: &Context) {
         };
         let (more, expected) = advice.trim_start_matches("-c ").split_once(": about ").expect("both");
         let expected: f64 = expected.trim_end_matches("/s").replace(',', "").parse().expect("a number");
-        let is = reached(context, &server, &path, &format!("-c{more} --warmup 200ms -d3s"));
+        let words = format!("-c{more} --warmup 200ms -d2s");
+        let mut each = [(); 3].map(|()| reached(context, &server, &path, &words));
+        each.sort_by(f64::total_cmp);
+        let is = each[1];
         println!("{index} {:+.1} %: {busy}{path} -c{c}: {advice}, reached {is:.0}", (is / expected - 1.0) * 100.0);
         errors.push((is / expected - 1.0).abs());
     }
