@@ -78,6 +78,18 @@ fn elasticity(context: &Context, server: &Server, path: &str, [c, other]: [u32; 
     (mean, (squares / 6.0).sqrt())
 }
 
+/// Responses per second in the slots of a probe with this many requests in flight.
+fn rate_in_probe(document: &Value, in_flight: u64) -> f64 {
+    let slots = document.pointer("/evidence/probe/slots").and_then(Value::as_array).expect("there was a probe");
+    let of_count = slots.iter().filter(|slot| slot["in_flight"] == in_flight);
+    let (responses, seconds) = of_count.fold((0.0, 0.0), |(responses, seconds), slot| {
+        let batches: Vec<f64> = slot["completed"].as_array().expect("batches").iter().filter_map(Value::as_f64).collect();
+        let tick_s = slot["tick_s"].as_f64().expect("a time");
+        (responses + batches.iter().sum::<f64>(), seconds + batches.len() as f64 * tick_s)
+    });
+    responses / seconds
+}
+
 /// How right a verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
@@ -234,8 +246,10 @@ fn what_is_advised_reaches_what_was_said(context: &Context) {
         };
         let (more, expected) = advice.trim_start_matches("-c ").split_once(": about ").expect("both");
         let expected: f64 = expected.trim_end_matches("/s").replace(',', "").parse().expect("a number");
-        let words = format!("-c{more} --warmup 200ms -d2s");
-        let mut each = [(); 3].map(|()| reached(context, &server, &path, &words));
+        // The machine may be slower by now, for any number of connections.
+        let at_c = rate_in_probe(&document, u64::from(c));
+        let per_s = |c: &str| reached(context, &server, &path, &format!("-c{c} --warmup 200ms -d2s"));
+        let mut each = [(); 3].map(|()| at_c * per_s(more) / per_s(&c.to_string()));
         each.sort_by(f64::total_cmp);
         let is = each[1];
         println!("{index} {:+.1} %: {busy}{path} -c{c}: {advice}, reached {is:.0}", (is / expected - 1.0) * 100.0);

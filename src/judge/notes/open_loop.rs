@@ -5,7 +5,7 @@ use std::time::Duration;
 use onrush_plan::limits::CONNECTIONS_MAX;
 use onrush_plan::schedule::LATE;
 use onrush_plan::{Dialect, Percent};
-use onrush_stats::{Distribution, RowFigures, has_enough_beyond, rank};
+use onrush_stats::{RowFigures, has_enough_beyond, rank};
 use onrush_text::units::{PERCENT_MIN, counted, exact, spaced, thousands, time_us};
 
 use super::facts::{Facts, duration, seconds_ns, values};
@@ -15,7 +15,7 @@ use crate::figures::bounds::{Between, Missing};
 use crate::judge::gates::missing;
 use crate::judge::verdict::CROWDED;
 use crate::record::evidence::Latency;
-use crate::record::{Document, Note, NoteId, OpenLoop, Plan, Requests, Row, Schedule};
+use crate::record::{self, Document, Note, NoteId, OpenLoop, Plan, Requests, Row, Schedule};
 use crate::run::nanos;
 
 /// Requests that were late or not sent are worth a note above this percentage.
@@ -184,7 +184,7 @@ struct Scheduled<'a> {
     schedule: Option<&'a Schedule>,
     open_loop: &'a OpenLoop,
     counts: Counts,
-    lateness: Distribution<u64>,
+    lateness: &'a record::Distribution,
     /// The total length of its silences, in nanoseconds.
     silent_ns: u64,
     elapsed_s: f64,
@@ -200,7 +200,7 @@ pub fn notes(facts: &Facts<'_>, more: MoreConnections, is_said: bool) -> Vec<Not
         schedule: plan.schedule.as_ref(),
         open_loop,
         counts: Counts::of(requests),
-        lateness: values(&open_loop.lateness),
+        lateness: &open_loop.lateness,
         silent_ns: facts.silences().iter().map(|silence| seconds_ns(silence.heard_s)).sum(),
         elapsed_s: facts.document.duration_s,
     };
@@ -210,16 +210,17 @@ pub fn notes(facts: &Facts<'_>, more: MoreConnections, is_said: bool) -> Vec<Not
 impl Scheduled<'_> {
     fn notes(&self, more: MoreConnections, is_said: bool) -> Vec<Note> {
         let Counts { due, carried, late, dropped, .. } = self.counts;
-        let lateness = &self.lateness;
+        let lateness = self.lateness;
         let slice = self.slice();
-        let sent = lateness.count();
+        let sent = lateness.count;
         let burst = self.burst();
         let crowded = self.crowded(more);
         let late = (late * 100 > sent * MISSED_PERCENT).then(|| {
             let limit = LATE + slice.unwrap_or_default();
-            let p99_ns = has_enough_beyond(99.0, sent).then(|| lateness.percentile(99.0));
+            let p99_us = self.facts.document.evidence.as_ref().and_then(|evidence| evidence.load.lateness_p99_us);
+            let p99_ns = p99_us.filter(|_| has_enough_beyond(99.0, sent)).map(ns);
             let reason = if crowded.is_none() { self.late_reason() } else { None };
-            let line = late_line(late, sent, limit, p99_ns, lateness.max().unwrap_or(0));
+            let line = late_line(late, sent, limit, p99_ns, lateness.max_us.map_or(0, ns));
             Note::failure(NoteId::Late, line + &late_reason_words(reason, burst.as_ref()))
         });
         let in_percentiles = !self.facts.document.imitates(Dialect::Wrk2);
@@ -232,8 +233,8 @@ impl Scheduled<'_> {
         let behind = behind.and_then(|behind| if is_said { unsent_line(&behind) } else { Some(behind_line(&behind)) });
         let behind = behind.map(|line| Note::doubt(NoteId::Behind, line));
         let uncertain = self.uncertain().map(|uncertain| Note::failure(NoteId::Uncertain, uncertain_line(&uncertain)));
-        let sliced = slice.filter(|slice| self.is_sliced(*slice)).zip(lateness.mean());
-        let sliced = sliced.map(|(slice, mean_ns)| Note::hint(NoteId::Sliced, sliced_line(slice, mean_ns)));
+        let sliced = slice.filter(|slice| self.is_sliced(*slice)).zip(lateness.mean_us);
+        let sliced = sliced.map(|(slice, mean_us)| Note::hint(NoteId::Sliced, sliced_line(slice, mean_us)));
         [behind, crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
     }
 
@@ -261,7 +262,7 @@ impl Scheduled<'_> {
         }
         // The requests that were due during the stalls, and those that had to wait for them.
         let explained = 2.0 * stalled_s / self.elapsed_s;
-        let late = self.counts.late as f64 / self.lateness.count() as f64;
+        let late = self.counts.late as f64 / self.lateness.count as f64;
         waited.filter(|_| late > explained).or(Some(LateReason::Stalled(duration(stalled_s))))
     }
 
@@ -291,7 +292,7 @@ impl Scheduled<'_> {
         } else {
             self.held_back().or(crowded.map(Bottleneck::Connections))
         };
-        let sent = self.lateness.count();
+        let sent = self.lateness.count;
         let [sent_per_s, carried_per_s] = [sent, carried].map(|requests| requests as f64 / self.elapsed_s);
         // A backlog of one silence does not grow afterwards, and one that is caught up with shrinks.
         let is_overload = match bottleneck {
@@ -333,7 +334,7 @@ impl Scheduled<'_> {
         let threads_s = self.elapsed_s * threads;
         let share = self.open_loop.all_busy_s / threads_s;
         let schedule = self.schedule?;
-        let sent = self.lateness.count().max(1) as f64;
+        let sent = self.lateness.count.max(1) as f64;
         let late_share = counts.late as f64 / sent;
         let noted = if late_share * 100.0 > MISSED_PERCENT as f64 { CROWDED_OF_LATE * late_share } else { 1.0 };
         let least_share = CROWDED.min(noted);
@@ -501,6 +502,11 @@ fn remedy_words(&Crowded { connections, remedy, .. }: &Crowded) -> String {
     }
 }
 
+/// Microseconds as whole nanoseconds.
+fn ns(us: f64) -> u64 {
+    (us * NS_PER_US).round() as u64
+}
+
 fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: Option<u64>, max_ns: u64) -> String {
     let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
     let p99 = p99_ns.map_or(String::new(), |p99_ns| format!("p99 {}, ", text(p99_ns)));
@@ -548,8 +554,8 @@ fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     format!("{dropped} of {due} were dropped because they would have been sent too late (--max-late); {latency}")
 }
 
-fn sliced_line(slice: Duration, mean_ns: f64) -> String {
-    let (slice, mean) = (exact(slice), time_us(mean_ns / NS_PER_US));
+fn sliced_line(slice: Duration, mean_us: f64) -> String {
+    let (slice, mean) = (exact(slice), time_us(mean_us));
     format!(
         "sends were grouped into slices of {slice} (--send-slice), which delays each by at most {slice}; the mean \
          lateness, other causes included, is {mean}"
