@@ -438,7 +438,7 @@ const OF_THE_MACHINE: [&str; 6] = [
 
 /// The beginnings of lines that every run has, or only one that is long enough.
 const ABOUT_THE_RUN: [&str; 6] =
-    ["verdict: ", "| verdict |", "`onrush ", "usage: ", "experiment: ", "onrush: after the run, "];
+    ["verdict: ", "| verdict |", "`onrush ", "usage: ", "probe: ", "onrush: after the run, "];
 
 /// Whether a line may or may not be there, depending on the machine.
 fn is_of_the_machine(line: &str) -> bool {

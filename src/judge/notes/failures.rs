@@ -9,11 +9,9 @@ use crate::failure::{errno_words, too_few_files};
 use crate::record::{Document, ExampleKind, LedgerRow, Note, NoteId, Weight};
 
 /// All of them, frequent ones first; statuses have a note of their own. `is_said`: so has that there were too few open
-/// files. `without_port`: the verdict says that there was no free port.
-pub fn notes(document: &Document, is_said: bool, without_port: bool) -> Vec<Note> {
-    let no_port = errno_words(Errno::ADDRNOTAVAIL.raw_os_error());
+/// files.
+pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
     let mut rows: Vec<&LedgerRow> = document.ledger.iter().filter(|row| row.phase != "status").collect();
-    rows.retain(|row| !without_port || row.cause != no_port);
     rows.sort_by_key(|row| Reverse(row.count));
     let said = document.connections.shortage.filter(|_| is_said).map(|it| too_few_files(it.needed, it.allowed));
     let note = |row| {

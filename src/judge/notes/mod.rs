@@ -52,8 +52,7 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>) -> Vec<Note> {
     notes.extend(ending::until(document));
     notes.extend(unanswered::note(facts, has_hanging).filter(|_| is_known));
     notes.extend(gaps::without_response(facts));
-    let without_port = printed.is_some_and(|verdict| verdict.limited_by == LimitedBy::Ports);
-    notes.extend(failures::notes(document, has(&notes, NoteId::FewerConnections), without_port));
+    notes.extend(failures::notes(document, has(&notes, NoteId::FewerConnections)));
     notes.extend(statuses::note(document));
     notes.extend(found(verdict));
     notes.extend(hints::notes(facts));

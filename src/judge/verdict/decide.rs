@@ -114,8 +114,6 @@ fn ruling(limited_by: LimitedBy, reason: String, advice: &str) -> Option<Ruling>
 
 /// The notes on connections that are missing.
 const MISSED: &[NoteId] = &[NoteId::FewerConnections, NoteId::Idle];
-/// The notes on times without a response.
-const QUIETLY: &[NoteId] = &[NoteId::Silences, NoteId::Unavailable];
 /// The notes on requests that were due and had to wait.
 const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
 
@@ -233,7 +231,7 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
     let asked = format!("asked {} requests/s, reached {}", number(load.asked_per_s?), number(load.rate_per_s));
     if load.quiet_s >= OUTAGE * load.elapsed_s {
         let reason = format!("{asked}: it sent no response for {} in all", seconds(load.quiet_s));
-        return Some(ruling(LimitedBy::Target, reason, "find out what stops it")?.saying(QUIETLY));
+        return ruling(LimitedBy::Target, reason, "find out what stops it");
     }
     if is_refused(load) {
         let share = percent(load.unsuccessful as f64 / load.completed as f64);
@@ -336,7 +334,7 @@ fn died(evidence: &Evidence) -> Option<Ruling> {
     let ended = evidence.target.as_ref().filter(|target| target.ended).map(|_| "its processes ended".to_owned());
     let why: Vec<String> = ended.into_iter().chain(failures(load)).collect();
     let reason = format!("no responses in the last {}: {}", seconds(load.silent_at_end_s), why.join("; "));
-    Some(ruling(LimitedBy::Target, reason, "check the target's log")?.saying(QUIETLY))
+    ruling(LimitedBy::Target, reason, "check the target's log")
 }
 
 /// What failed and how often; `None` if nothing did.
@@ -390,7 +388,7 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
         seconds(load.elapsed_s),
         meanwhile(evidence)
     );
-    Some(ruling(LimitedBy::Target, reason, "find out what stops it")?.saying(QUIETLY))
+    ruling(LimitedBy::Target, reason, "find out what stops it")
 }
 
 /// Requests that get no response while others do.

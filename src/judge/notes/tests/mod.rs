@@ -62,9 +62,8 @@ fn what_the_verdict_says_is_not_said_again() {
     refused.totals.counters.occupancy.absent_ns = 50_000_000_000;
     let stalled = Outcome { stalls: vec![Gap { from_ns: 1_000_000_000, until_ns: 3_000_000_000 }], ..good() };
     for (id, limited_by, outcome) in [
-        (NoteId::Silences, LimitedBy::Target, silent(&[(2_000, 6_000)])),
-        (NoteId::Stalled, LimitedBy::GeneratorCpu, stalled),
-        (NoteId::Failure, LimitedBy::Ports, refused),
+        (NoteId::Stalled, LimitedBy::GeneratorCpu, stalled.clone()),
+        (NoteId::Idle, LimitedBy::Ports, refused),
     ] {
         assert!(has(&super::notes(&Document::of(&plan, &outcome), None), id), "{id:?}");
         let Judgement { verdict, notes, .. } = judged(&plan, &outcome);
@@ -72,11 +71,11 @@ fn what_the_verdict_says_is_not_said_again() {
         assert!(!has(&notes, id), "{notes:?}");
     }
     // The verdict on a short run is not printed.
-    let mut short = silent(&[(200, 600)]);
+    let mut short = Outcome { stalls: vec![Gap { from_ns: 100_000_000, until_ns: 500_000_000 }], ..stalled };
     short.elapsed = Duration::from_millis(900);
-    assert!(has(&judged(&plan, &short).notes, NoteId::Silences));
-    let some = silent(&[(2_000, 2_300)]);
-    assert!(has(&judged(&plan, &some).notes, NoteId::Silences), "it does not say that");
+    assert!(has(&judged(&plan, &short).notes, NoteId::Stalled));
+    let some = silent(&[(2_000, 6_000)]);
+    assert!(has(&judged(&plan, &some).notes, NoteId::Silences), "it does not say when");
 }
 
 #[test]
