@@ -16,6 +16,13 @@ pub struct Condition {
     pub terms: Vec<Term>,
 }
 
+impl Condition {
+    /// Whether it depends on what limited the run.
+    pub fn asks_for_verdict(&self) -> bool {
+        self.terms.iter().any(|term| term.metric == Metric::Verdict)
+    }
+}
+
 /// A figure, and what it is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The target was as busy as it can be, or requests queued there.
+    /// The target: more requests in flight bring no more responses, or what was seen of it says so.
     Target,
     /// The generator's threads had no time left.
     GeneratorCpu,

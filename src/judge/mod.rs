@@ -91,7 +91,9 @@ impl Judged {
         }
         let Document { evidence, verdict, ledger, latency, .. } = &self.document;
         let probe = evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).find(|probe| probe.requests > 0);
-        let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose || probe.is_some();
+        // Whoever asks for it wants to know why.
+        let is_asked = show.is_strict || show.gates.iter().any(Condition::asks_for_verdict);
+        let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose || probe.is_some() || is_asked;
         let verdict = verdict.as_ref().filter(|_| is_long);
         let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
         let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);

@@ -3,9 +3,10 @@
 //! The elasticity is ln(X ÷ X′) ÷ ln(c ÷ c′) for the rates X and X′ with c and c′ requests in flight: one where the
 //! rate is proportional to them, zero where it does not depend on them. Its interval holds the true value in 98 of 100
 //! cases. Its half is the larger of two: one by the noise between batches within slots, which are many, and one by the
-//! differences of neighbouring slots, which a drift or a noisy machine makes larger.
+//! differences of neighbouring slots, which a drift or a noisy machine makes larger. Where these differ by more than their
+//! batches explain, they alone decide, and few of them are worth little.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 use crate::run::{Elasticity, Probe};
 
@@ -13,6 +14,8 @@ use crate::run::{Elasticity, Probe};
 const TAIL: f64 = 0.01;
 /// From this many pairs of slots on, their differences alone tell how precise the mean is.
 const PAIRS_MIN: usize = 8;
+/// With fewer, pairs differ by more than their batches explain if that came by chance in less than this share of cases.
+const BY_CHANCE: f64 = 0.05;
 
 /// The elasticity; `None`: some slot is empty, or there are too few.
 pub fn elasticity(probe: &Probe) -> Option<Elasticity> {
@@ -26,8 +29,10 @@ pub fn elasticity(probe: &Probe) -> Option<Elasticity> {
     let between =
         (differences.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (pairs - 1) as f64 / pairs as f64).sqrt();
     let within = (a.error.powi(2) + b.error.powi(2)).sqrt() / unit.abs();
-    let of_batches = quantile(a.freedom + b.freedom)?;
-    let of_pairs = if pairs >= PAIRS_MIN { quantile((pairs - 1) as f64)? } else { of_batches };
+    let (freedom, of_batches) = ((pairs - 1) as f64, quantile(a.freedom + b.freedom)?);
+    let explained = FisherSnedecor::new(freedom, a.freedom + b.freedom).ok()?.inverse_cdf(1.0 - BY_CHANCE);
+    let is_explained = pairs < PAIRS_MIN && between.powi(2) <= explained * within.powi(2);
+    let of_pairs = if is_explained { of_batches } else { quantile(freedom)? };
     let half = (of_batches * within).max(of_pairs * between);
     let value = (a.total / b.total).ln() / unit;
     Some(Elasticity { value, low: value - half, high: value + half })

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use onrush_plan::levels::Level;
 use onrush_plan::{Levels, Load, Part, Plan, Probing, Slots, Stop};
+use onrush_stats::{Gap, Phase};
+use onrush_text::units::counted;
 
+use crate::failure::why_row;
 use crate::live::ProgressLine;
 use crate::run::{Ended, Interrupt, Observer, Outcome, Probe, Slot, nanos};
 use crate::session;
@@ -22,7 +25,11 @@ use elasticity::elasticity;
 const OPEN: f64 = 0.98;
 /// By this much, as a logarithm, the rate may differ from that of the run before.
 const CHANGED: f64 = 0.2;
-/// The largest share of requests that may fail; of as many, connections may be closed while they do not send.
+/// The largest part of the time for which onrush may be stalled ...
+const STOPPED: f64 = 0.05;
+/// ... and for which the target may send nothing, with requests in flight.
+const SILENT: f64 = 0.1;
+/// The largest share of requests that may fail, and by which error pages may be more than in the run; of as many, connections may be closed while they do not send.
 const FAILED: f64 = 0.01;
 
 /// The probe after a closed loop; if there is none, how long one would take. A signal ends it alone. `None`: none
@@ -40,8 +47,9 @@ pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Pr
     // Where a single request was in flight, only more can be tried.
     let usual = || Probing { up: connections == 1, time: Duration::ZERO }.other(connections);
     let (other, time) = asked.or_else(|| Some((usual()?, Duration::ZERO)))?;
+    let refused = refused_share(outcome);
     Some(match Design::of(&base, other, time) {
-        Ok(design) => as_before(run(plan, &design, interrupt), &base),
+        Ok(design) => as_before(run(plan, &design, refused, interrupt), &base),
         Err(Unaffordable { needed }) => {
             Probe { needed_s: Some(needed.as_secs_f64()), up: other > connections, ..Probe::default() }
         }
@@ -59,8 +67,15 @@ fn as_before(mut probe: Probe, base: &Base) -> Probe {
     probe
 }
 
-/// Carries out a probe with the plan of a run that has just ended.
-fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Probe {
+/// The share of the responses that are neither 2xx nor 3xx.
+fn refused_share(outcome: &Outcome) -> f64 {
+    let others = outcome.totals.statuses.iter().filter(|(status, _)| !(200..400).contains(status));
+    others.map(|(_, count)| count).sum::<u64>() as f64 / outcome.totals.counters.completed.max(1) as f64
+}
+
+/// Carries out a probe with the plan of a run that has just ended, in which this share of the responses was neither 2xx nor
+/// 3xx.
+fn run(plan: &Plan, design: &Design, refused: f64, interrupt: &Interrupt) -> Probe {
     let plan = of(plan, design);
     let mut line = ProgressLine::on_stderr("probe: ", &plan);
     let ran = session::run(&plan, interrupt, &mut [&mut Ticks(design.tick), &mut line]);
@@ -75,7 +90,8 @@ fn run(plan: &Plan, design: &Design, interrupt: &Interrupt) -> Probe {
         requests: counters.started + counters.carried,
         ..Probe::default()
     };
-    match slots(design, &outcome) {
+    let timeout = plan.timeout;
+    match unlike(&outcome, refused, timeout).map_or_else(|| slots(design, &outcome), Err) {
         Ok(slots) => {
             probe.slots = slots;
             probe.elasticity = elasticity(&probe);
@@ -113,6 +129,44 @@ impl Observer for Ticks {
     }
 }
 
+/// What happened in a probe, so that it tells nothing, as the end of a sentence; in the run before, this share of the
+/// responses was neither 2xx nor 3xx.
+fn unlike(outcome: &Outcome, refused: f64, timeout: Option<Duration>) -> Option<String> {
+    let counters = &outcome.totals.counters;
+    if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
+        return Some(Probe::SIGNAL.to_owned());
+    }
+    let elapsed_s = outcome.elapsed.as_secs_f64();
+    let total_s = |gaps: &[Gap]| gaps.iter().map(|gap| gap.length_ns()).sum::<u64>() as f64 / 1e9;
+    let stalled_s = total_s(&outcome.stalls);
+    if stalled_s > STOPPED * elapsed_s {
+        return Some(format!("onrush was stalled for {stalled_s:.1} s in it"));
+    }
+    let errors = outcome.totals.ledger.totals();
+    let failed = errors.connect + errors.read + errors.write;
+    if failed as f64 > FAILED * counters.completed as f64 {
+        let rows = outcome.totals.ledger.rows().iter();
+        let rows = rows.filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status));
+        let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, timeout));
+        return Some(format!("{} failed in it: {}", counted(failed, "connect or request"), most.unwrap_or_default()));
+    }
+    let silent_s = total_s(&outcome.silences);
+    if silent_s > SILENT * elapsed_s {
+        return Some(format!("the target sent no response for {silent_s:.1} s in it"));
+    }
+    if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
+        return Some(format!("the server closed connections that did not send, {} in all", counters.idle_closed));
+    }
+    let refused_now = refused_share(outcome);
+    (refused_now > refused + FAILED).then(|| {
+        format!(
+            "{:.0} % of the responses in it were neither 2xx nor 3xx, and {:.0} % in the run",
+            100.0 * refused_now,
+            100.0 * refused
+        )
+    })
+}
+
 /// The slots of a probe.
 ///
 /// # Errors
@@ -123,22 +177,13 @@ fn slots(design: &Design, outcome: &Outcome) -> Result<Vec<Slot>, String> {
     let elapsed_ns = nanos(outcome.elapsed).max(1) as f64;
     let open = counters.occupancy.open_ns as f64 / elapsed_ns;
     let wanted = f64::from(design.connections.max(design.other));
-    if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
-        return Err(Probe::SIGNAL.to_owned());
-    }
     let ticks: Vec<u64> = outcome.timeline.rows.iter().map(|row| row.completed).collect();
     let per_slot = (design.slot().as_nanos() / design.tick.as_nanos()) as usize;
     if ticks.len() < per_slot * design.count as usize || outcome.timeline.length_ns != nanos(design.tick) {
         return Err("it ended early".to_owned());
     }
     if open < OPEN * wanted {
-        return Err(format!("only {open:.1} of its {wanted} connections were open"));
-    }
-    if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
-        return Err(format!("the server closed connections that did not send, {} in all", counters.idle_closed));
-    }
-    if counters.failed as f64 > FAILED * counters.completed as f64 {
-        return Err(format!("{} of its requests failed", counters.failed));
+        return Err(format!("only {open:.1} of its {wanted} connections were open on average"));
     }
     let slots = design.slots().into_iter().zip(ticks.chunks(per_slot));
     let slot = |(in_flight, ticks): (u32, &[u64])| Slot {

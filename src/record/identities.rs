@@ -142,7 +142,7 @@ impl Document {
             equal((of_load.0, of_load.1.into()), (of_run.0, of_run.1.into()))?;
         }
         let completed = ("requests.completed", requests.completed.into());
-        at_most(("evidence.load.unsuccessful", load.unsuccessful.into()), completed)?;
+        at_most(("evidence.load.refused", load.refused.into()), completed)?;
         at_most(("evidence.load.hanging", load.hanging.into()), ("requests.open", requests.open.into()))
     }
 

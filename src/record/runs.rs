@@ -5,11 +5,12 @@ use onrush_stats::silences::{GAP_MIN_NS, common, joined};
 use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
-use super::evidence::measured::{figure, latency, lateness_p99_us, ordinary_ns, quiet_s, sent, silence, silent_s};
+use super::evidence::measured::{figure, heard_s, latency, lateness_p99_us, quiet_s, refused, sent, silence};
 use super::evidence::{
     Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target, Thirds,
 };
 use super::{Document, Source, Sources};
+use crate::figures::silences::least_ns;
 
 /// The evidence of a sum, and what could not be observed; `None` and nothing if one of its runs has none.
 ///
@@ -112,6 +113,7 @@ impl<'a> Runs<'a> {
             stalls: self.each.iter().map(|run| run.evidence.generator.stalls).sum(),
             long_stalls: self.long_stalls(),
             throttled_s: self.total(|it| it.generator.throttled_s).filter(|_| self.are_on_one_machine()),
+            thread_s: figure(self.each.iter().map(|run| run.evidence.generator.thread_s).sum()),
         }
     }
 
@@ -144,8 +146,9 @@ impl<'a> Runs<'a> {
         let requests = &sum.requests;
         let (due, missed) = (of(requests.due) + of(requests.due_before), of(requests.dropped) + of(requests.unsent));
         let without_port = self.count(|load| load.without_port);
-        let silences = self.silences(ordinary_ns(values));
+        let silences = self.silences(least_ns(values, open_loop.is_some()));
         let is_heard = open_loop.is_none() && requests.completed > 0;
+        let statuses = || sum.status.iter().map(|(status, count)| (*status, *count));
         Ok(Load {
             elapsed_s: sum.duration_s,
             connections: self.sources.most(|run| run.evidence.as_ref().map_or(0, |it| it.load.connections)),
@@ -163,16 +166,17 @@ impl<'a> Runs<'a> {
             connect_errors: sum.errors.connect.saturating_sub(without_port),
             read_errors: sum.errors.read,
             timeouts: sum.errors.timeout,
-            unsuccessful: self.count(|load| load.unsuccessful),
-            refusal: Refusal::of(sum.status.iter().map(|(status, count)| (*status, *count))),
+            refused: refused(statuses()),
+            refusal: Refusal::of(statuses()),
             hanging: self.count(|load| load.hanging),
             left: self.each.iter().map(|run| run.evidence.load.left).sum(),
             usually_left: self.each.iter().map(|run| run.evidence.load.usually_left).sum(),
             crowded: self.each.iter().filter_map(|run| run.evidence.load.crowded).reduce(f64::max),
             growth: self.each.iter().filter_map(|run| run.evidence.load.growth).reduce(f64::max),
-            silent_s: if is_heard { silent_s(&silences, values) } else { 0.0 },
-            quiet_s: quiet_s(&silences),
+            silent_s: if is_heard { heard_s(&silences) } else { 0.0 },
+            quiet_s: quiet_s(&silences, open_loop.map(|_| sum.rate_per_s)),
             silent_at_end_s: self.silent_at_end_s(),
+            failed_at_end: self.each.iter().any(|run| run.evidence.load.failed_at_end),
             silences,
             hottest: self.each.iter().filter_map(|run| run.evidence.load.hottest).reduce(f64::max),
             thirds: self.thirds(),
@@ -194,10 +198,11 @@ impl<'a> Runs<'a> {
         let silent = self.each.iter().fold(vec![Gap::ALL], |silent, run| common(&silent, &run.without_response()));
         let times: Vec<Gap> = self.each.iter().map(|run| run.at).collect();
         let silent = common(&silent, &joined(&times, &[]));
-        let silences = silent.into_iter().filter(|gap| gap.length_ns() >= least_ns).map(|gap| {
+        let silences = silent.into_iter().filter_map(|gap| {
             let meets = |run: &&Run<'_>| run.at.from_ns < gap.until_ns && gap.from_ns < run.at.until_ns;
             let deaf_ns = self.each.iter().filter(meets).map(|run| run.deaf_ns(gap)).fold(0, u64::saturating_add);
-            silence(gap, gap.length_ns().saturating_sub(deaf_ns))
+            let heard_ns = gap.length_ns().saturating_sub(deaf_ns);
+            (heard_ns >= least_ns).then(|| silence(gap, heard_ns))
         });
         silences.collect()
     }

@@ -24,7 +24,7 @@ pub struct Verdict {
     pub advice: Option<String>,
     /// What else is worth knowing.
     pub findings: Vec<Finding>,
-    /// The notes that would say it again.
+    /// The notes that would say it again, wholly or in part.
     #[serde(skip)]
     pub says: &'static [NoteId],
 }

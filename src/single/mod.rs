@@ -19,8 +19,9 @@ mod situations;
 
 use std::time::Duration;
 
+use onrush_plan::condition::Condition;
 use onrush_plan::secrets::Known;
-use onrush_plan::{Format, Metric, Plan};
+use onrush_plan::{Format, Plan};
 
 use crate::failure;
 use crate::files::{self, FileStates, Files};
@@ -292,7 +293,7 @@ fn questions(plan: &Plan) -> Vec<&'static str> {
 
 /// Whether a gate depends on the verdict.
 fn asks_for_verdict(plan: &Plan) -> bool {
-    plan.show.gates.iter().flat_map(|gate| &gate.terms).any(|term| term.metric == Metric::Verdict)
+    plan.show.gates.iter().any(Condition::asks_for_verdict)
 }
 
 /// The line on the verdict that `--strict` makes a failure.

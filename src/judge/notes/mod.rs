@@ -24,7 +24,7 @@ use onrush_plan::LimitedBy;
 
 use super::verdict::note_on;
 use crate::record::evidence::Evidence;
-use crate::record::{Document, Ended, Finding, Note, NoteId, VERDICT_MIN, Verdict};
+use crate::record::{Document, Ended, Note, NoteId, VERDICT_MIN, Verdict};
 use facts::Facts;
 use open_loop::MoreConnections;
 
@@ -47,7 +47,7 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>) -> Vec<Note> {
     notes.extend(connections::fewer(facts).filter(|_| is_known));
     notes.extend(flight);
     notes.extend(connections::capped(document));
-    notes.extend(open_loop::notes(facts, more_connections(verdict), says.contains(&NoteId::Behind)));
+    notes.extend(open_loop::notes(facts, more_connections(verdict, has_hanging), says.contains(&NoteId::Behind)));
     notes.extend(ending::early(document));
     notes.extend(ending::until(document));
     notes.extend(unanswered::note(facts, has_hanging).filter(|_| is_known));
@@ -67,19 +67,21 @@ fn has(notes: &[Note], id: NoteId) -> bool {
     notes.iter().any(|note| note.id == id)
 }
 
-/// What the verdict says about more connections.
-fn more_connections(verdict: Option<(&Verdict, &Evidence)>) -> MoreConnections {
-    let Some((Verdict { limited_by, findings, .. }, evidence)) = verdict else { return MoreConnections::Unknown };
-    let more_help = findings.iter().any(|finding| matches!(finding, Finding::DelayedAck | Finding::ListenQueue));
+/// What the verdict and requests that hang say about more connections.
+fn more_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> MoreConnections {
+    let Some((Verdict { limited_by, .. }, evidence)) = verdict else { return MoreConnections::Unknown };
     let load = &evidence.load;
-    // Requests that hang hold any number of connections, and a busy thread serves no more of them.
-    let is_held = load.hanging > 0 || matches!(limited_by, LimitedBy::GeneratorCpu | LimitedBy::GeneratorScript);
-    if is_held || (*limited_by == LimitedBy::Target && !more_help) {
-        MoreConnections::Useless
-    } else if load.quiet_s > 0.0 {
-        MoreConnections::Uncounted
-    } else {
-        MoreConnections::Unknown
+    match limited_by {
+        // Requests that hang hold any number of connections.
+        _ if has_hanging || load.hanging > 0 => MoreConnections::Useless,
+        LimitedBy::Target | LimitedBy::GeneratorCpu | LimitedBy::GeneratorScript | LimitedBy::Ports => {
+            MoreConnections::Useless
+        }
+        LimitedBy::Network => MoreConnections::Uncounted,
+        LimitedBy::Schedule | LimitedBy::Connections | LimitedBy::Knee | LimitedBy::Unclear if load.quiet_s > 0.0 => {
+            MoreConnections::Uncounted
+        }
+        LimitedBy::Schedule | LimitedBy::Connections | LimitedBy::Knee | LimitedBy::Unclear => MoreConnections::Unknown,
     }
 }
 

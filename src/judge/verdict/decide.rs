@@ -19,6 +19,10 @@ const UNDOUBTED: f64 = 0.75;
 const STOPPED: f64 = 0.05;
 /// Missing connections matter from this share of those asked for.
 const MISSING: f64 = 0.05;
+/// A wait for a processor is worth a word from this share of a thread's time.
+const WAITED_FOR: f64 = 0.05;
+/// Without a rate, the rate is that of error pages if they are this share of the responses.
+const REFUSED: f64 = 0.1;
 /// Due requests had to wait for a connection if all were in use for this share of the time.
 pub const CROWDED: f64 = 0.05;
 /// Connections that had no request in flight for this share of the time were the limit.
@@ -58,6 +62,8 @@ const FOLLOWS: f64 = 0.7;
 const STAYS: f64 = 0.3;
 /// More than in proportion, or less than nothing, it follows only where connections are not alike or are too many.
 const BEYOND: f64 = 1.3;
+/// Below this elasticity, more in flight bring less.
+const BACKWARDS: f64 = -0.3;
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
@@ -78,7 +84,7 @@ impl Ruling {
 }
 
 /// The rules on what was observed, in order.
-const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 13] = [
+const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 16] = [
     ports,
     stopped,
     script,
@@ -92,6 +98,9 @@ const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 13] = [
     losses,
     delayed_ack,
     too_few,
+    failing,
+    refusing,
+    doubtful,
 ];
 
 /// Decides what limited the run.
@@ -155,17 +164,13 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     let reason = busy_threads(
         evidence,
         |thread| thread.busy >= BUSY || is_starved(thread),
-        |thread| {
-            let queued = thread.queued.filter(|queued| *queued >= MISSING);
-            let waiting =
-                queued.map_or(String::new(), |queued| format!(", {} waiting for a processor", percent(queued)));
-            format!("{} busy{waiting}", percent(thread.worked()))
-        },
+        how_busy,
     );
     let Generator { threads, cpus, .. } = &evidence.generator;
     let Some(reason) = reason else { return taken(evidence) };
-    let queued: f64 = threads.iter().filter_map(|thread| thread.queued).sum();
-    let advice = if queued / threads.len() as f64 >= MISSING {
+    let is_waiting = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= WAITED_FOR);
+    let is_busy = |thread: &&Thread| thread.busy >= BUSY || is_starved(thread);
+    let advice = if threads.iter().filter(is_busy).any(is_waiting) {
         "give it a processor of its own, or use another machine"
     } else {
         match cpus {
@@ -177,10 +182,16 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::GeneratorCpu, reason, advice)
 }
 
+/// How much a thread worked, and how long it waited for a processor if that is worth a word.
+fn how_busy(thread: &Thread) -> String {
+    let queued = thread.queued.filter(|queued| *queued >= WAITED_FOR);
+    let waiting = queued.map_or(String::new(), |queued| format!(", {} waiting for a processor", percent(queued)));
+    format!("{} busy{waiting}", percent(thread.worked()))
+}
+
 /// Processors that were taken from the generator: by the limit of its control group, or by the hypervisor.
 fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling> {
-    let could_be_s = load.elapsed_s * generator.threads.len().max(1) as f64;
-    let throttled = generator.throttled_s.unwrap_or(0.0) / could_be_s.max(f64::MIN_POSITIVE);
+    let throttled = generator.throttled(load.elapsed_s);
     let (share, who, advice) = match machine.stolen {
         _ if throttled >= STARVED => (throttled, "the limit of its control group", "raise cpu.max"),
         Some(stolen) if stolen >= STARVED => (stolen, "the hypervisor", "use a machine with processors of its own"),
@@ -222,7 +233,36 @@ fn schedule(evidence: &Evidence) -> Option<Ruling> {
 
 /// Whether too many responses are other than 2xx and 3xx.
 fn is_refused(load: &Load) -> bool {
-    load.unsuccessful as f64 >= FAILED * load.completed as f64 && load.unsuccessful > 0
+    load.refused as f64 >= FAILED * load.completed as f64 && load.refused > 0
+}
+
+/// Those responses: `83 % of the responses were 429`.
+fn refusals(load: &Load) -> String {
+    let were = load.refusal.map_or("neither 2xx nor 3xx".to_owned(), |Refusal { status, is_only }| {
+        if is_only { status.to_string() } else { format!("neither 2xx nor 3xx, most of them {status}") }
+    });
+    format!("{} of the responses were {were}", percent(load.refused as f64 / load.completed as f64))
+}
+
+/// A closed loop in which so much failed that its rate means little.
+fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let failures = failures(load).filter(|_| load.asked_per_s.is_none() && fails(load))?;
+    ruling(LimitedBy::Unclear, failures, "find out why first")
+}
+
+/// A closed loop whose rate is that of error pages.
+fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let is_refused = load.refused as f64 >= REFUSED * load.completed as f64 && load.refused > 0;
+    (load.asked_per_s.is_none() && is_refused).then_some(())?;
+    Some(ruling(LimitedBy::Unclear, refusals(load), "find out why first")?.saying(&[NoteId::Statuses]))
+}
+
+/// A closed loop whose requests may have queued in the generator.
+fn doubtful(evidence: &Evidence) -> Option<Ruling> {
+    let busiest = busiest(evidence).filter(|thread| evidence.load.asked_per_s.is_none() && thread.busy >= UNDOUBTED)?;
+    let reason =
+        format!("onrush's busiest thread was {}, so requests may have queued in it", how_busy(busiest));
+    ruling(LimitedBy::Unclear, reason, "use more threads (-t), or another machine")
 }
 
 /// A rate that was not kept up with.
@@ -234,11 +274,7 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         return ruling(LimitedBy::Target, reason, "find out what stops it");
     }
     if is_refused(load) {
-        let share = percent(load.unsuccessful as f64 / load.completed as f64);
-        let were = load.refusal.map_or("neither 2xx nor 3xx".to_owned(), |Refusal { status, is_only }| {
-            if is_only { status.to_string() } else { format!("neither 2xx nor 3xx, most of them {status}") }
-        });
-        let reason = format!("sent and answered, but {share} of the responses were {were}");
+        let reason = format!("sent and answered, but {}", refusals(load));
         return Some(ruling(LimitedBy::Target, reason, "find out why it refuses them")?.saying(&[NoteId::Statuses]));
     }
     if fails(load) {
@@ -290,7 +326,7 @@ fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let (why, advice) = match load.places {
         Places { pausing, leaving, .. } if leaving > pausing => ("they waited for the server to close them", ""),
         Places { pausing, .. } if pausing > 0.0 => ("they paused for the script", " or shorter pauses"),
-        _ => ("there was nothing to send", ""),
+        _ => return None,
     };
     let reason = format!("open connections had no request in flight for {} of the time: {why}", percent(idle));
     Some(ruling(LimitedBy::Connections, reason, &format!("use more connections (-c){advice}"))?.saying(&[NoteId::Idle]))
@@ -352,9 +388,8 @@ fn failures(load: &Load) -> Option<String> {
 /// Whether the target responded at first and later stopped.
 pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
     let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
-    let has_failed = load.connect_errors + load.read_errors + load.timeouts > 0
-        || target.as_ref().is_some_and(|target| target.ended);
-    load.completed > 0 && is_silent && has_failed
+    let has_ended = target.as_ref().is_some_and(|target| target.ended);
+    load.completed > 0 && is_silent && (load.failed_at_end || has_ended)
 }
 
 fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
@@ -382,11 +417,11 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
 fn silent(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     (load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0).then_some(())?;
+    let why = failures(load).filter(|_| fails(load)).map_or_else(|| meanwhile(evidence), |why| format!(": {why}"));
     let reason = format!(
-        "it sent no response for {} of {} in all, with requests in flight{}",
+        "it sent no response for {} of {} in all{why}",
         seconds(load.quiet_s),
-        seconds(load.elapsed_s),
-        meanwhile(evidence)
+        seconds(load.elapsed_s)
     );
     ruling(LimitedBy::Target, reason, "find out what stops it")
 }
@@ -412,12 +447,6 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
     let rates =
         format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));
-    let busiest = busiest(evidence);
-    if busiest >= UNDOUBTED {
-        let reason =
-            format!("onrush's busiest thread was {} busy, so requests may have queued in it", percent(busiest));
-        return Some(unclear_with(reason, Some("use more threads (-t), or another machine".to_owned())));
-    }
     if low > BEYOND {
         let reason = format!("the connections are not alike, so that the probe tells nothing: {rates}");
         return Some(unclear_with(reason, None));
@@ -431,9 +460,13 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
             ruling(LimitedBy::Connections, format!("fewer brought less in proportion: {rates}"), advice)
         };
     }
-    if high < 1.0 - BEYOND && other < first {
-        let advice = format!("-c {other}: about {}/s", number(other_per_s));
-        return ruling(LimitedBy::Target, format!("it answers more with fewer in flight: {rates}"), &advice);
+    if high < BACKWARDS {
+        let (what, advice) = if other < first {
+            ("more with fewer", format!("-c {other}: about {}/s", number(other_per_s)))
+        } else {
+            ("less with more", String::new())
+        };
+        return ruling(LimitedBy::Target, format!("it answers {what} in flight: {rates}"), &advice);
     }
     if high < STAYS {
         if let Some(queued) = queued_on_the_way(evidence) {
@@ -475,6 +508,7 @@ fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
 /// Nothing decides; with what would tell.
 fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, probe, .. } = evidence;
+    // Of a rate: those of a closed loop are found before.
     if let Some(failures) = failures(load).filter(|_| fails(load)) {
         return unclear_with(failures, Some("find out why first".to_owned()));
     }
@@ -499,14 +533,18 @@ fn unclear(evidence: &Evidence) -> Ruling {
             let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(
                 "in the probe with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not \
-                 precise enough",
+                 precise enough: {} would mean the connections, and 0 % the target",
                 change(low),
                 change(high),
-                if other > first { "more" } else { "fewer" }
+                if other > first { "more" } else { "fewer" },
+                change(1.0)
             );
             (reason, would(other > first, probe.duration_s * PRECISER))
         }
-        _ => (SHOWN.to_owned(), probe.needed_s.and_then(|time_s| would(probe.up, time_s))),
+        _ => match probe.needed_s {
+            Some(time_s) => (format!("{SHOWN}, and there was too little time for a probe"), would(probe.up, time_s)),
+            None => (SHOWN.to_owned(), None),
+        },
     };
     unclear_with(reason + &meanwhile(evidence), advice)
 }
@@ -528,14 +566,13 @@ fn fails(load: &Load) -> bool {
 }
 
 /// How busy the generator was meanwhile.
-fn meanwhile(Evidence { generator, .. }: &Evidence) -> String {
-    let busiest = generator.threads.iter().map(|thread| thread.busy).reduce(f64::max);
-    busiest.map_or(String::new(), |busy| format!("; onrush's busiest thread was {} busy", percent(busy)))
+fn meanwhile(evidence: &Evidence) -> String {
+    busiest(evidence).map_or(String::new(), |thread| format!("; onrush's busiest thread was {}", how_busy(thread)))
 }
 
-/// How busy its busiest thread was.
-fn busiest(Evidence { generator, .. }: &Evidence) -> f64 {
-    generator.threads.iter().map(|thread| thread.busy).fold(0.0, f64::max)
+/// Its busiest thread; none in virtual time.
+fn busiest(Evidence { generator, .. }: &Evidence) -> Option<&Thread> {
+    generator.threads.iter().max_by(|one, other| one.busy.total_cmp(&other.busy))
 }
 
 /// Whether connections that were asked for were missing.

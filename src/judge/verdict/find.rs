@@ -28,13 +28,12 @@ const LIMITED: f64 = 0.5;
 /// All findings that the evidence supports.
 pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let Evidence { generator, load, network, target, machine, .. } = evidence;
-    // Throttled time is summed over processors; less than one processor counts as one.
-    let is_throttled = |throttled_s: Option<f64>, processors: f64| {
-        let could_be_s = load.elapsed_s.max(f64::MIN_POSITIVE) * processors.max(1.0);
-        throttled_s.unwrap_or(0.0) / could_be_s >= TAKEN
-    };
     let theirs = target.as_ref();
-    let is_target_throttled = theirs.is_some_and(|target| is_throttled(target.throttled_s, target.cpus_allowed));
+    // Throttled time is summed over processors; less than one processor counts as one.
+    let is_target_throttled = theirs.is_some_and(|target| {
+        let could_be_s = load.elapsed_s.max(f64::MIN_POSITIVE) * target.cpus_allowed.max(1.0);
+        target.throttled_s.unwrap_or(0.0) / could_be_s >= TAKEN
+    });
     let is_full = theirs.and_then(|target| target.listening).is_some_and(|listening| is_full(&listening));
     let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= DELAYED);
     let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
@@ -46,7 +45,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
         (delayed && half_answered >= DELAYED, Finding::DelayedAck),
         (is_full, Finding::ListenQueue),
         (generator.stalled_s >= STALLED_S, Finding::Stalled),
-        (is_throttled(generator.throttled_s, generator.threads.len() as f64), Finding::Throttled),
+        (generator.throttled(load.elapsed_s) >= TAKEN, Finding::Throttled),
         (is_target_throttled, Finding::TargetThrottled),
         (has_died, Finding::TargetDied),
         (change == Some(Finding::Unsteady), Finding::Unsteady),

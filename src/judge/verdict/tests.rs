@@ -17,7 +17,7 @@ type Change = fn(&mut Evidence);
 fn idle() -> Evidence {
     let thread = Thread { busy: 0.3, queued: Some(0.01), script: 0.0 };
     Evidence {
-        generator: Generator { threads: vec![thread; 2], cpus: Some(4), ..Generator::default() },
+        generator: Generator { threads: vec![thread; 2], cpus: Some(4), thread_s: 20.0, ..Generator::default() },
         load: Load {
             elapsed_s: 10.0,
             connections: 10,
@@ -73,8 +73,10 @@ const SITUATIONS: [(LimitedBy, Change); 18] = [
     }),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.throttled_s = Some(4.0)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.machine.stolen = Some(0.2)),
-    (LimitedBy::Target, |evidence| (evidence.load.silent_at_end_s, evidence.load.connect_errors) = (2.0, 7)),
-    (LimitedBy::Connections, |evidence| evidence.load.idle = Some(0.5)),
+    (LimitedBy::Target, |evidence| {
+        (evidence.load.silent_at_end_s, evidence.load.failed_at_end) = (2.0, true);
+    }),
+    (LimitedBy::Connections, |evidence| (evidence.load.idle, evidence.load.places.pausing) = (Some(0.5), 5.0)),
     (LimitedBy::Target, |evidence| evidence.load.quiet_s = 2.5),
     (LimitedBy::Target, |evidence| evidence.load.hanging = 1),
     (LimitedBy::Target, |evidence| {
@@ -116,8 +118,8 @@ fn each_situation_has_its_verdict() {
     let unclear = after(|evidence| evidence.probe = Some(Probe { needed_s: Some(2.2), ..Probe::default() }));
     assert_eq!(
         unclear.to_string(),
-        "unclear: nothing that was observed tells whether the target or the number of connections was the limit; onrush's \
-         busiest thread was 30 % busy; --probe 3s may tell"
+        "unclear: nothing that was observed tells whether the target or the number of connections was the limit, and there was too \
+         little time for a probe; onrush's busiest thread was 29 % busy; --probe 3s may tell"
     );
 }
 
@@ -155,7 +157,7 @@ fn verdicts_name_figures_and_what_to_change() {
         ),
         (
             |evidence| evidence.target = Some(Target { cpus_used: 1.9, ..target() }),
-            "limited by the target: nginx used 1.9 of its 2 processors; onrush's busiest thread was 30 % busy",
+            "limited by the target: nginx used 1.9 of its 2 processors; onrush's busiest thread was 29 % busy",
         ),
         (
             |evidence| {
@@ -227,7 +229,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
              use; allow more (--max-inflight): if it reaches no more, the target is the limit",
         ),
         (
-            |evidence| evidence.load.unsuccessful = 4_150,
+            |evidence| evidence.load.refused = 4_150,
             "limited by the target: sent and answered, but 83 % of the responses were neither 2xx nor 3xx; find out why \
              it refuses them",
         ),
@@ -258,7 +260,7 @@ fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
     assert_eq!(
         with([0.29, 0.6]).to_string(),
         "unclear: in the probe with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
-         precise enough; onrush's busiest thread was 30 % busy; --probe 8s may tell"
+         precise enough: 25 % would mean the connections, and 0 % the target; onrush's busiest thread was 29 % busy; --probe 8s may tell"
     );
     let busy = after(|evidence| {
         evidence.generator.threads[0].busy = 0.75;
@@ -338,6 +340,7 @@ fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
     let found = |threads: usize, cpus_allowed, throttled_s| {
         let verdict = after(|evidence| {
             evidence.generator.threads.truncate(threads);
+            evidence.generator.thread_s = 10.0 * threads as f64;
             evidence.generator.throttled_s = Some(throttled_s);
             evidence.target = Some(Target { cpus_allowed, throttled_s: Some(throttled_s), ..target() });
         });
@@ -361,7 +364,7 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
         (Finding::Stalled, |evidence| evidence.generator.stalled_s = 0.3),
         (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.5)),
         (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.5), ..target() })),
-        (Finding::TargetDied, |evidence| (evidence.load.silent_at_end_s, evidence.load.read_errors) = (1.0, 1)),
+        (Finding::TargetDied, |evidence| (evidence.load.silent_at_end_s, evidence.load.failed_at_end) = (1.0, true)),
         (Finding::ClockStep, |evidence| evidence.machine.clock_step_s = Some(-1.5)),
         (Finding::HotConnection, |evidence| evidence.load.hottest = Some(4.0)),
         (Finding::StallHidden, |evidence| evidence.load.silent_s = 1.0),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
 use onrush_stats::silences::GAP_MIN_NS;
-use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, RowFigures, Timeline, Totals};
+use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, Phase, RowFigures, Timeline, Totals};
 use onrush_text::escape;
 use rustix::io::Errno;
 
@@ -44,6 +44,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
             stalls: outcome.stalls.len() as u64,
             long_stalls: outcome.stalls.iter().filter(|gap| gap.length_ns() >= GAP_MIN_NS).map(Stall::of).collect(),
             throttled_s: seen.throttled_s,
+            thread_s: figure(outcome.elapsed.as_secs_f64() * threads(plan, outcome).len() as f64),
         },
         load: load(plan, outcome),
         latency: latency(&outcome.totals.latency, calm(outcome)),
@@ -116,6 +117,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         outcome.totals.ledger.rows().iter().filter(|row| row.cause == no_port).map(|row| row.count).sum();
     let run_ns = nanos(outcome.elapsed);
     let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
+    let at_end = at_end.map(|gap| Gap { until_ns: run_ns, ..*gap });
     let silences = silences(plan, outcome);
     // A connection that was opened later had less time.
     let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
@@ -124,8 +126,11 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         elapsed_s,
         connections: outcome.most_connections(plan),
         in_flight: mean(occupancy.in_flight_ns),
-        idle: (occupancy.open_ns > 0)
-            .then(|| figure((1.0 - occupancy.busy_ns as f64 / occupancy.open_ns as f64).max(0.0))),
+        // Those with nothing left to send are not missed.
+        idle: (occupancy.open_ns > 0).then(|| {
+            let used_ns = occupancy.busy_ns + occupancy.done_ns;
+            figure((1.0 - used_ns as f64 / occupancy.open_ns as f64).max(0.0))
+        }),
         open: Some(mean(occupancy.open_ns)),
         missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
         places: places(plan, outcome, mean),
@@ -141,13 +146,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         connect_errors: errors.connect.saturating_sub(without_port),
         read_errors: errors.read,
         timeouts: errors.timeout,
-        unsuccessful: outcome
-            .totals
-            .statuses
-            .iter()
-            .filter(|(status, _)| !(200..400).contains(status))
-            .map(|(_, count)| count)
-            .sum(),
+        refused: refused(outcome.totals.statuses.iter()),
         refusal: Refusal::of(outcome.totals.statuses.iter()),
         hanging: hanging(outcome),
         left: open_loop.map(|it| left(plan, outcome, it)),
@@ -155,13 +154,10 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         crowded: open_loop
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / f64::from(plan.load.threads)).min(1.0))),
         growth: open_loop.filter(|_| is_constant(plan)).and_then(|_| growth(&outcome.timeline)),
-        silent_s: if open_loop.is_none() && counters.completed > 0 {
-            silent_s(&silences, &outcome.totals.latency)
-        } else {
-            0.0
-        },
-        quiet_s: quiet_s(&silences),
-        silent_at_end_s: at_end.map_or(0.0, |gap| figure(run_ns.saturating_sub(gap.from_ns) as f64 / 1e9)),
+        silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
+        quiet_s: quiet_s(&silences, open_loop.map(|_| rate(counted(outcome), elapsed_s))),
+        silent_at_end_s: figure(at_end.map_or(0, |gap| heard_ns(plan, outcome, gap)) as f64 / 1e9),
+        failed_at_end: at_end.is_some_and(|gap| fails_from(outcome, gap.from_ns)),
         silences,
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
         thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
@@ -194,8 +190,21 @@ impl Stall {
 
 /// The silences that no ordinary latency explains.
 fn silences(plan: &Plan, outcome: &Outcome) -> Vec<Silence> {
-    let long = outcome.silences.iter().filter(|gap| gap.length_ns() >= ordinary_ns(&outcome.totals.latency));
-    long.map(|gap| silence(*gap, heard_ns(plan, outcome, *gap))).collect()
+    let least_ns = least_ns(&outcome.totals.latency, outcome.totals.open_loop.is_some());
+    let with_heard = outcome.silences.iter().map(|gap| (*gap, heard_ns(plan, outcome, *gap)));
+    with_heard.filter(|(_, heard_ns)| *heard_ns >= least_ns).map(|(gap, heard_ns)| silence(gap, heard_ns)).collect()
+}
+
+/// How many responses were other than 2xx and 3xx.
+pub fn refused(statuses: impl Iterator<Item = (u16, u64)>) -> u64 {
+    statuses.filter(|(status, _)| !(200..400).contains(status)).map(|(_, count)| count).sum()
+}
+
+/// Whether connects or requests failed from this time on, in nanoseconds. Those that only lasted long did not.
+fn fails_from(outcome: &Outcome, from_ns: u64) -> bool {
+    let mut rows = outcome.totals.ledger.rows().iter().filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status));
+    // Their times are in tenths of a second.
+    rows.any(|row| row.last_s() + 0.1 >= from_ns as f64 / 1e9)
 }
 
 /// A silence, and for how much of it a response could have been noticed.
@@ -293,16 +302,19 @@ fn growth(timeline: &Timeline) -> Option<f64> {
     (slope >= GROWTH_MIN && slope > STEEP * error).then(|| figure(slope))
 }
 
-/// The total length of silences.
-pub fn quiet_s(silences: &[Silence]) -> f64 {
-    figure(silences.iter().map(|silence| silence.length_s).sum())
+/// With a rate, a time without a response means something if this many were to be expected in it.
+const EXPECTED: f64 = 20.0;
+
+/// For how long in all no response came that onrush would have noticed. With a rate, of this many responses per second,
+/// short times are those of a slow response.
+pub fn quiet_s(silences: &[Silence], per_s: Option<f64>) -> f64 {
+    let heard_s = silences.iter().map(|silence| silence.heard_s);
+    figure(heard_s.filter(|heard_s| per_s.is_none_or(|per_s| heard_s * per_s >= EXPECTED)).sum())
 }
 
-/// In a closed loop, the total length of those that are much longer than the latencies.
-pub fn silent_s(silences: &[Silence], latency: &Distribution<u64>) -> f64 {
-    let least_ns = least_ns(latency, false);
-    let heard_s = silences.iter().map(|silence| silence.heard_s);
-    figure(heard_s.filter(|heard_s| (heard_s * 1e9).round() as u64 >= least_ns).sum())
+/// The same, however few were to be expected.
+pub fn heard_s(silences: &[Silence]) -> f64 {
+    quiet_s(silences, None)
 }
 
 /// The share of due requests that were sent.

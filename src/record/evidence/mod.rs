@@ -64,6 +64,16 @@ pub struct Generator {
     /// How long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
+    /// The time of all threads together, in seconds; zero in files of older versions.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub thread_s: f64,
+}
+
+impl Generator {
+    /// The share of its threads' time for which its control group was throttled. Less than one thread counts as one.
+    pub fn throttled(&self, elapsed_s: f64) -> f64 {
+        self.throttled_s.unwrap_or(0.0) / self.thread_s.max(elapsed_s).max(f64::MIN_POSITIVE)
+    }
 }
 
 /// A time in which the generator was stalled.
@@ -139,7 +149,7 @@ pub struct Load {
     pub read_errors: u64,
     /// Responses with a status other than 2xx and 3xx; left out by older versions.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub unsuccessful: u64,
+    pub refused: u64,
     /// The most frequent of these statuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
@@ -163,14 +173,18 @@ pub struct Load {
     pub growth: Option<f64>,
     /// In a closed loop, the total length of silences that are much longer than the latencies.
     pub silent_s: f64,
-    /// The total length of all times without a response to the requests in flight that are at least 200 ms and ten
-    /// times the median latency long.
+    /// For how long in all there was no response to the requests in flight, as far as onrush would have noticed one: the
+    /// total of `silences`; with a rate, of those in which twenty were to be expected.
     pub quiet_s: f64,
     /// Requests that lasted longer than the timeout.
     pub timeouts: u64,
-    /// How long the silence before the end was.
+    /// How long the silence before the end was, as far as onrush would have noticed a response.
     pub silent_at_end_s: f64,
-    /// The times of which `quiet_s` is the total, in order.
+    /// Whether connects or requests failed in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed_at_end: bool,
+    /// The times without a response to the requests in flight: at least 200 ms, and ten times the 99th percentile of the
+    /// latency, or with a rate its median; in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Silence>,
     /// The most requests that one connection had, as a multiple of the mean over connections open at the end. In a sum:
