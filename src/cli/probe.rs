@@ -45,14 +45,12 @@ pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Refusal> {
 pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, Refusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
-    if let Some(TypedProbe::On { up: false, .. }) = typed
-        && plan.load.connections == 1
-    {
-        let line = "--probe: fewer than one request in flight do not exist; with one connection only --probe up can tell";
-        return Err(Refusal::Misused(line.to_owned()));
-    }
     match (typed, Probing::obstacle(plan)) {
         (Some(TypedProbe::Off), _) => Ok(None),
+        (Some(TypedProbe::On { up: false, .. }), None) if plan.load.connections == 1 => {
+            let line = "--probe: fewer than one request in flight do not exist; with one connection, write --probe up";
+            Err(Refusal::Misused(line.to_owned()))
+        }
         (Some(TypedProbe::On { up, time }), None) => {
             Ok(Some(Probing { up, time: time.unwrap_or(usual.max(LENGTH_MIN / PART)) }))
         }

@@ -7,8 +7,10 @@
 
 mod destination;
 pub mod export;
+mod kept;
 mod states;
 
+pub use kept::Kept;
 pub use states::FileStates;
 
 use std::fs::File;

@@ -3,7 +3,8 @@
 //! # One way to end
 //!
 //! 1. **Measure.** What was measured is kept, no matter what ends the run: time, requests, a signal, a script, a bug.
-//! 2. **Files.** Each is written in its own thread, so that a slow one does not delay the report.
+//! 2. **Files.** Each is written in its own thread, so that a slow one does not delay the report. While a probe follows the
+//!    run, they are kept ready: a signal that ends the process writes them.
 //! 3. **Report**, and the notes.
 //! 4. **Wait** for unfinished files, for [`files::PATIENCE`] at most.
 //! 5. **`done()`** of the script, which may do anything at all.
@@ -24,7 +25,7 @@ use onrush_plan::secrets::Known;
 use onrush_plan::{Format, Plan};
 
 use crate::failure;
-use crate::files::{self, FileStates, Files};
+use crate::files::{self, FileStates, Files, Kept};
 use crate::judge::{self, Judged};
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::probe;
@@ -53,8 +54,11 @@ pub fn carry_out(plan: &mut Plan) -> u8 {
 
 /// Takes the steps, one after the other.
 fn steps(plan: &mut Plan) -> u8 {
-    let begun = Signals::listen(&[]).and_then(|signals| Ok((Files::of(plan, &signals)?, signals)));
-    let (mut files, signals) = match begun {
+    let begun = Signals::listen(&[]).and_then(|signals| {
+        let kept = Kept::before_quitting(&signals);
+        Ok((Files::of(plan, &signals)?, kept, signals))
+    });
+    let (mut files, kept, signals) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             say(&format!("{}{error:#}", speaker(plan)));
@@ -84,6 +88,7 @@ fn steps(plan: &mut Plan) -> u8 {
         plan,
         interrupt,
         states,
+        kept,
         said: Vec::new(),
         broken: Vec::new(),
         our_fault: None,
@@ -109,6 +114,7 @@ struct Ending<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     states: FileStates,
+    kept: Kept,
     /// What went wrong, printed at the very end.
     said: Vec<String>,
     /// The gates that are broken.
@@ -134,7 +140,8 @@ impl Ending<'_> {
         }
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         self.code = exit_code(plan, &outcome);
-        outcome.probe = self.step(|| Ok(follow_up(plan, &outcome, &interrupt))).flatten();
+        let (probe, files) = self.follow_up(&outcome, files);
+        outcome.probe = probe;
         self.was_probed = outcome.probe.is_some();
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
@@ -150,7 +157,7 @@ impl Ending<'_> {
         self.broken = gates.filter(|gate| gate.broken && !gate.is_strict()).cloned().collect();
         if !plan.show.files().is_empty() {
             self.was_written = true;
-            if let Some(document) = document {
+            if let (Some(document), Some(files)) = (document, files) {
                 self.step(|| {
                     files.write(document);
                     Ok(())
@@ -181,6 +188,19 @@ impl Ending<'_> {
         });
         self.explain(&outcome);
         screen
+    }
+
+    /// The probe that follows the run, and its files again; none, if a signal has written them meanwhile.
+    fn follow_up(&mut self, outcome: &Outcome, files: Files) -> (Option<Probe>, Option<Files>) {
+        let (plan, interrupt, kept) = (self.plan, self.interrupt.clone(), self.kept.clone());
+        let draft = plan.show.probing.filter(|_| !plan.show.files().is_empty());
+        let draft = draft.and_then(|_| self.step(|| Ok(Judged::of(plan, outcome).document)));
+        let Some(draft) = draft else {
+            return (self.step(|| Ok(follow_up(plan, outcome, &interrupt))).flatten(), Some(files));
+        };
+        kept.keep(files, draft);
+        let probe = self.step(|| Ok(follow_up(plan, outcome, &interrupt))).flatten();
+        (probe, kept.take())
     }
 
     /// Takes one step, and continues even if it fails.

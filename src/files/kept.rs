@@ -1,0 +1,42 @@
+//! Files of a run that has ended, while something follows it that a signal may end with the process.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Files, PATIENCE};
+use crate::program::Signals;
+use crate::record::Document;
+
+/// The files of a run and what they are to have, if anything follows the run. A signal that ends the process writes them.
+#[derive(Clone, Default)]
+pub struct Kept(Arc<Mutex<Option<(Files, Document)>>>);
+
+impl Kept {
+    /// Nothing yet. To be called before [`Files::of`], which gives up what is not written.
+    pub fn before_quitting(signals: &Signals) -> Self {
+        let kept = Self::default();
+        let this = kept.clone();
+        signals.before_quitting(move || this.write());
+        kept
+    }
+
+    /// Keeps these files.
+    pub fn keep(&self, files: Files, document: Document) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((files, document));
+    }
+
+    /// Gives them back; `None`: the process ends, and they have been written.
+    pub fn take(&self) -> Option<Files> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map(|(files, _)| files)
+    }
+
+    fn write(&self) {
+        // It keeps the lock: what follows the run waits for the end of the process.
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((files, document)) = kept.take() {
+            let states = files.states().clone();
+            files.write(&document);
+            states.wait(PATIENCE);
+            std::mem::forget(kept);
+        }
+    }
+}
