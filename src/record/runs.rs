@@ -5,7 +5,7 @@ use onrush_stats::silences::{GAP_MIN_NS, common, joined};
 use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
-use super::evidence::measured::{figure, heard_s, latency, lateness_p99_us, quiet_s, refused, sent, silence};
+use super::evidence::measured::{figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, refused, sent, silence};
 use super::evidence::{
     Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target, Thirds,
 };
@@ -146,7 +146,7 @@ impl<'a> Runs<'a> {
         let requests = &sum.requests;
         let (due, missed) = (of(requests.due) + of(requests.due_before), of(requests.dropped) + of(requests.unsent));
         let without_port = self.count(|load| load.without_port);
-        let silences = self.silences(least_ns(values, open_loop.is_some()));
+        let silences = self.silences(least_ns(values, open_loop.is_some()), open_loop.map(|_| sum.rate_per_s));
         let is_heard = open_loop.is_none() && requests.completed > 0;
         let statuses = || sum.status.iter().map(|(status, count)| (*status, *count));
         Ok(Load {
@@ -194,7 +194,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The times of at least this length, in nanoseconds, in which none of the runs at that time got a response.
-    fn silences(&self, least_ns: u64) -> Vec<Silence> {
+    fn silences(&self, least_ns: u64, per_s: Option<f64>) -> Vec<Silence> {
         let silent = self.each.iter().fold(vec![Gap::ALL], |silent, run| common(&silent, &run.without_response()));
         let times: Vec<Gap> = self.each.iter().map(|run| run.at).collect();
         let silent = common(&silent, &joined(&times, &[]));
@@ -202,7 +202,7 @@ impl<'a> Runs<'a> {
             let meets = |run: &&Run<'_>| run.at.from_ns < gap.until_ns && gap.from_ns < run.at.until_ns;
             let deaf_ns = self.each.iter().filter(meets).map(|run| run.deaf_ns(gap)).fold(0, u64::saturating_add);
             let heard_ns = gap.length_ns().saturating_sub(deaf_ns);
-            (heard_ns >= least_ns).then(|| silence(gap, heard_ns))
+            (heard_ns >= least_ns || is_unlikely(gap, heard_ns, per_s)).then(|| silence(gap, heard_ns))
         });
         silences.collect()
     }

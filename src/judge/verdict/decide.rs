@@ -224,11 +224,21 @@ fn busy_threads(
 fn schedule(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked_per_s = load.asked_per_s?;
-    let is_kept =
-        load.left? <= load.usually_left? && load.growth.is_none() && load.sent.is_none_or(|sent| sent >= SENT);
+    let is_kept = load.left? <= load.usually_left?
+        && is_ordinary(evidence)
+        && load.growth.is_none()
+        && load.sent.is_none_or(|sent| sent >= SENT);
     let is_answered = load.completed > 0 && !is_refused(load) && !fails(load);
     (is_kept && is_answered && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
     ruling(LimitedBy::Schedule, format!("the target kept up with {} requests/s", number(asked_per_s)), "")
+}
+
+/// Whether few requests are left at the end, or no more than are in flight on average: a backlog that grows slowly behind
+/// latencies that vary much may be within what is usual.
+fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
+    let left = load.left.unwrap_or(0) as f64;
+    let in_flight = load.rate_per_s * latency.map_or(0.0, |latency| latency.mean_us) / 1e6;
+    left <= (1.0 - SENT) * (load.completed as f64 + left) || left <= in_flight + 3.0 * in_flight.sqrt() + 2.0
 }
 
 /// Whether too many responses are other than 2xx and 3xx.
@@ -281,12 +291,14 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         return ruling(LimitedBy::Target, format!("{asked}: {}", failures(load)?), "find out why");
     }
     let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
-    let left = load.left.filter(|&left| left > load.usually_left.unwrap_or(u64::MAX));
-    let left = left.map(|left| format!("{} left at the end", count(left, "request")));
+    let is_left = |left: &u64| *left > load.usually_left.unwrap_or(u64::MAX);
+    let said = |left: u64| format!("{} left at the end", count(left, "request"));
+    let left = load.left.filter(is_left).map(said);
+    let some_left = load.left.filter(|_| !is_ordinary(evidence)).map(said);
     let unsent = load.sent.filter(|sent| *sent < SENT);
     let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
     let is_behind = growth.is_some() || left.is_some();
-    let why = growth.or(left).or(unsent)?;
+    let why = growth.or(left).or(unsent).or(some_left)?;
     // Whether more connections would have helped cannot be told from counts.
     if uses_all(evidence) {
         let advice = "allow more (--max-inflight): if it reaches no more, the target is the limit";

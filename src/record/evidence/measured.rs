@@ -191,8 +191,19 @@ impl Stall {
 /// The silences that no ordinary latency explains.
 fn silences(plan: &Plan, outcome: &Outcome) -> Vec<Silence> {
     let least_ns = least_ns(&outcome.totals.latency, outcome.totals.open_loop.is_some());
+    let per_s = outcome.totals.open_loop.as_ref().map(|_| rate(counted(outcome), outcome.elapsed.as_secs_f64()));
     let with_heard = outcome.silences.iter().map(|gap| (*gap, heard_ns(plan, outcome, *gap)));
-    with_heard.filter(|(_, heard_ns)| *heard_ns >= least_ns).map(|(gap, heard_ns)| silence(gap, heard_ns)).collect()
+    let long = with_heard.filter(|(gap, heard_ns)| *heard_ns >= least_ns || is_unlikely(*gap, *heard_ns, per_s));
+    long.map(|(gap, heard_ns)| silence(gap, heard_ns)).collect()
+}
+
+/// With a rate, however long responses take, a time is no chance if this many were to be expected in it: they may all be late,
+/// but not all at once. At the beginning they are.
+const SURELY: f64 = 100.0;
+
+/// Whether a time without a response, of which this much could be heard, is no chance at this many responses per second.
+pub fn is_unlikely(gap: Gap, heard_ns: u64, per_s: Option<f64>) -> bool {
+    gap.from_ns > 0 && heard_ns >= GAP_MIN_NS && per_s.is_some_and(|per_s| heard_ns as f64 / 1e9 * per_s >= SURELY)
 }
 
 /// How many responses were other than 2xx and 3xx.

@@ -184,7 +184,7 @@ pub struct Load {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed_at_end: bool,
     /// The times without a response to the requests in flight: at least 200 ms, and ten times the 99th percentile of the
-    /// latency, or with a rate its median; in order.
+    /// latency, or with a rate its median or a hundred responses that were to be expected; in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Silence>,
     /// The most requests that one connection had, as a multiple of the mean over connections open at the end. In a sum:
