@@ -97,7 +97,8 @@ impl Judged {
         let verdict = verdict.as_ref().filter(|_| is_long);
         let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
         let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);
-        let usage = evidence.as_ref().filter(|_| show.verbose).map(|evidence| format!("usage: {}\n", usage_of(evidence)));
+        let usage =
+            evidence.as_ref().filter(|_| show.verbose).map(|evidence| format!("usage: {}\n", usage_of(evidence)));
         let probe = probe.map(|probe| {
             let requests = counted(probe.requests, "request");
             format!("probe: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)

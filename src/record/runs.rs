@@ -5,9 +5,12 @@ use onrush_stats::silences::{GAP_MIN_NS, common, joined};
 use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
-use super::evidence::measured::{figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, refused, sent, silence};
+use super::evidence::measured::{
+    figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, refused, sent, silence,
+};
 use super::evidence::{
-    Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target, Thirds,
+    Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target,
+    Thirds,
 };
 use super::{Document, Source, Sources};
 use crate::figures::silences::least_ns;

@@ -66,7 +66,8 @@ fn carry_out(
     let choice = run::choice::choose(&plan.io)?;
     let nothing = || Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
-    let addresses = if plan.dialect.is_compat() { run::reach::reachable(plan, &addresses, interrupt)? } else { addresses };
+    let addresses =
+        if plan.dialect.is_compat() { run::reach::reachable(plan, &addresses, interrupt)? } else { addresses };
     observers.iter_mut().for_each(|observer| observer.resolved(&choice, &addresses));
     let listener = observers.iter_mut().find_map(|observer| observer.listener()).unwrap_or_else(|| Arc::new(|_| ()));
     // A script may run for any time, even endlessly, before the run begins.

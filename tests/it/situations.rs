@@ -83,7 +83,8 @@ fn rate_in_probe(document: &Value, in_flight: u64) -> f64 {
     let slots = document.pointer("/evidence/probe/slots").and_then(Value::as_array).expect("there was a probe");
     let of_count = slots.iter().filter(|slot| slot["in_flight"] == in_flight);
     let (responses, seconds) = of_count.fold((0.0, 0.0), |(responses, seconds), slot| {
-        let batches: Vec<f64> = slot["completed"].as_array().expect("batches").iter().filter_map(Value::as_f64).collect();
+        let batches: Vec<f64> =
+            slot["completed"].as_array().expect("batches").iter().filter_map(Value::as_f64).collect();
         let tick_s = slot["tick_s"].as_f64().expect("a time");
         (responses + batches.iter().sum::<f64>(), seconds + batches.len() as f64 * tick_s)
     });

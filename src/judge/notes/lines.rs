@@ -48,7 +48,9 @@ pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: Room, colour: bool)
     }
     if let Some(mean_us) = wrk_mean_us.filter(|_| room == Room::All) {
         let mean = time_us(mean_us);
-        lines.push(format!("{before}note:{after} latency as measured; wrk would print Avg {mean}: see docs/measuring.md"));
+        lines.push(format!(
+            "{before}note:{after} latency as measured; wrk would print Avg {mean}: see docs/measuring.md"
+        ));
     }
     lines.iter().map(|line| format!("{line}\n")).collect()
 }

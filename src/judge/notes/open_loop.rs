@@ -228,7 +228,8 @@ impl Scheduled<'_> {
             .then(|| Note::failure(NoteId::Dropped, too_late_line(dropped, due + carried, in_percentiles)));
         let behind = self.behind(crowded);
         let crowded = crowded.filter(|_| behind.is_none() && burst.is_none());
-        let crowded = crowded.and_then(|crowded| if is_said { number_line(&crowded) } else { Some(crowded_line(&crowded)) });
+        let crowded =
+            crowded.and_then(|crowded| if is_said { number_line(&crowded) } else { Some(crowded_line(&crowded)) });
         let crowded = crowded.map(|line| Note::failure(NoteId::Crowded, line));
         let behind = behind.and_then(|behind| if is_said { unsent_line(&behind) } else { Some(behind_line(&behind)) });
         let behind = behind.map(|line| Note::doubt(NoteId::Behind, line));
@@ -454,8 +455,9 @@ fn unsent_line(behind: &Behind) -> Option<String> {
     };
     let grows = if behind.grows { ", so latencies grow with the length of the run" } else { "" };
     let due = counted(behind.due, "due request");
-    let unsent = (behind.unsent > 0)
-        .then(|| format!("{} of {due} {} still unsent at the end{grows}", thousands(behind.unsent), were(behind.unsent)));
+    let unsent = (behind.unsent > 0).then(|| {
+        format!("{} of {due} {} still unsent at the end{grows}", thousands(behind.unsent), were(behind.unsent))
+    });
     let parts: Vec<String> = unsent.into_iter().chain(number).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }

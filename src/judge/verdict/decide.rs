@@ -6,7 +6,9 @@
 
 use super::words::{count, number, percent, seconds, time};
 use crate::record::NoteId;
-use crate::record::evidence::{Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Thread};
+use crate::record::evidence::{
+    Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Thread,
+};
 use onrush_plan::LimitedBy;
 
 /// A thread or a target counts as busy from this share of the time.
@@ -106,8 +108,7 @@ const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 16] = [
 /// Decides what limited the run.
 pub(super) fn decide(evidence: &Evidence) -> Ruling {
     let observed = OBSERVED.iter().find_map(|rule| rule(evidence));
-    let ruling =
-        observed.or_else(|| overload(evidence)).or_else(|| probe(evidence)).or_else(|| target_cpu(evidence));
+    let ruling = observed.or_else(|| overload(evidence)).or_else(|| probe(evidence)).or_else(|| target_cpu(evidence));
     ruling.unwrap_or_else(|| unclear(evidence))
 }
 
@@ -125,7 +126,6 @@ fn ruling(limited_by: LimitedBy, reason: String, advice: &str) -> Option<Ruling>
 const MISSED: &[NoteId] = &[NoteId::FewerConnections, NoteId::Idle];
 /// The notes on requests that were due and had to wait.
 const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
-
 
 fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     (load.without_port > 0 && misses(load)).then_some(())?;
@@ -161,11 +161,7 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     let is_starved = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= STARVED);
-    let reason = busy_threads(
-        evidence,
-        |thread| thread.busy >= BUSY || is_starved(thread),
-        how_busy,
-    );
+    let reason = busy_threads(evidence, |thread| thread.busy >= BUSY || is_starved(thread), how_busy);
     let Generator { threads, cpus, .. } = &evidence.generator;
     let Some(reason) = reason else { return taken(evidence) };
     let is_waiting = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= WAITED_FOR);
@@ -270,8 +266,7 @@ fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 /// A closed loop whose requests may have queued in the generator.
 fn doubtful(evidence: &Evidence) -> Option<Ruling> {
     let busiest = busiest(evidence).filter(|thread| evidence.load.asked_per_s.is_none() && thread.busy >= UNDOUBTED)?;
-    let reason =
-        format!("onrush's busiest thread was {}, so requests may have queued in it", how_busy(busiest));
+    let reason = format!("onrush's busiest thread was {}, so requests may have queued in it", how_busy(busiest));
     ruling(LimitedBy::Unclear, reason, "use more threads (-t), or another machine")
 }
 
@@ -430,11 +425,8 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     (load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0).then_some(())?;
     let why = failures(load).filter(|_| fails(load)).map_or_else(|| meanwhile(evidence), |why| format!(": {why}"));
-    let reason = format!(
-        "it sent no response for {} of {} in all{why}",
-        seconds(load.quiet_s),
-        seconds(load.elapsed_s)
-    );
+    let reason =
+        format!("it sent no response for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
     ruling(LimitedBy::Target, reason, "find out what stops it")
 }
 
@@ -536,9 +528,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
         Some(format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
     };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
-        (Probe { failed: Some(failed), .. }, ..) => {
-            (format!("the probe after the run tells nothing: {failed}"), None)
-        }
+        (Probe { failed: Some(failed), .. }, ..) => (format!("the probe after the run tells nothing: {failed}"), None),
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
             // What the rate does where the requests in flight change by this.
             let ratio = f64::from(other) / f64::from(first);

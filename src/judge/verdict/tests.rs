@@ -26,12 +26,7 @@ fn idle() -> Evidence {
             rate_per_s: 500.0,
             ..Load::default()
         },
-        latency: Some(Latency {
-            mean_us: 18.0 * MS,
-            p50_us: 18.0 * MS,
-            p99_us: 30.0 * MS,
-            ..Latency::default()
-        }),
+        latency: Some(Latency { mean_us: 18.0 * MS, p50_us: 18.0 * MS, p99_us: 30.0 * MS, ..Latency::default() }),
         ..Evidence::default()
     }
 }
@@ -245,8 +240,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
 
 #[test]
 fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
-    let with =
-        |[low, high]: [f64; 2]| after(|evidence| evidence.probe = Some(probe(16, 12, [500, 400], [low, high])));
+    let with = |[low, high]: [f64; 2]| after(|evidence| evidence.probe = Some(probe(16, 12, [500, 400], [low, high])));
     for (interval, limited_by) in [
         ([0.71, 1.2], LimitedBy::Connections),
         ([0.69, 1.2], LimitedBy::Unclear),

@@ -213,7 +213,8 @@ pub fn refused(statuses: impl Iterator<Item = (u16, u64)>) -> u64 {
 
 /// Whether connects or requests failed from this time on, in nanoseconds. Those that only lasted long did not.
 fn fails_from(outcome: &Outcome, from_ns: u64) -> bool {
-    let mut rows = outcome.totals.ledger.rows().iter().filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status));
+    let mut rows =
+        outcome.totals.ledger.rows().iter().filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status));
     // Their times are in tenths of a second.
     rows.any(|row| row.last_s() + 0.1 >= from_ns as f64 / 1e9)
 }

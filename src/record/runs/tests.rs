@@ -9,8 +9,8 @@ use onrush_stats::{Activity, OpenLoop, Sockets, Spread};
 use super::*;
 use crate::fixtures::{flawless, plan, schedule, whole};
 use crate::judge;
-use crate::record::gate::{Gate, Judged};
 use crate::record::evidence::{Elasticity, Slot};
+use crate::record::gate::{Gate, Judged};
 use crate::record::{Named, Verdict, in_order};
 use crate::run::{Outcome, Seen, WorkerShare};
 
@@ -300,15 +300,26 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
     assert_eq!((found.duration_s, found.requests, found.slots.len()), (4.0, 8_000, 4));
     let third = with(24_000, Some(probe(760, [0.9, 1.1])));
     let unlike = [both[0].clone(), both[1].clone(), third];
-    assert!(said(&unlike).starts_with("unclear: in the probe with 12 in flight instead of 16, it answered 0 % to 25 % fewer"));
+    assert!(
+        said(&unlike)
+            .starts_with("unclear: in the probe with 12 in flight instead of 16, it answered 0 % to 25 % fewer")
+    );
     let mut more = probe(1_000, [-0.1, 0.1]);
     more.slots[1].in_flight = 24;
     let short = Probe { needed_s: Some(7.0), ..Probe::default() };
     let interrupted = Probe { failed: Some(Probe::SIGNAL.to_owned()), ..Probe::default() };
     for (began_ms, other, why) in [
-        (5_000, steady.clone(), "the probe after the run tells nothing: those of runs at the same time disturb each other"),
+        (
+            5_000,
+            steady.clone(),
+            "the probe after the run tells nothing: those of runs at the same time disturb each other",
+        ),
         (12_000, None, "the probe after the run tells nothing: only some of the runs had one"),
-        (12_000, Some(more), "the probe after the run tells nothing: those of the runs had different numbers in flight"),
+        (
+            12_000,
+            Some(more),
+            "the probe after the run tells nothing: those of the runs had different numbers in flight",
+        ),
         (12_000, Some(interrupted), "the probe after the run tells nothing: a signal ended it"),
         (12_000, Some(short), "--probe 7s may tell"),
     ] {

@@ -61,10 +61,9 @@ fn what_the_verdict_says_is_not_said_again() {
     fail(&mut refused, 40, Phase::Connect, Cause::Errno(99));
     refused.totals.counters.occupancy.absent_ns = 50_000_000_000;
     let stalled = Outcome { stalls: vec![Gap { from_ns: 1_000_000_000, until_ns: 3_000_000_000 }], ..good() };
-    for (id, limited_by, outcome) in [
-        (NoteId::Stalled, LimitedBy::GeneratorCpu, stalled.clone()),
-        (NoteId::Idle, LimitedBy::Ports, refused),
-    ] {
+    for (id, limited_by, outcome) in
+        [(NoteId::Stalled, LimitedBy::GeneratorCpu, stalled.clone()), (NoteId::Idle, LimitedBy::Ports, refused)]
+    {
         assert!(has(&super::notes(&Document::of(&plan, &outcome), None), id), "{id:?}");
         let Judgement { verdict, notes, .. } = judged(&plan, &outcome);
         assert_eq!(verdict.unwrap().limited_by, limited_by);
