@@ -15,6 +15,7 @@ use onrush_text::units::counted;
 
 use crate::failure::why_row;
 use crate::live::ProgressLine;
+use crate::record::evidence::measured::refused;
 use crate::run::{Ended, Interrupt, Observer, Outcome, Probe, Slot, nanos};
 use crate::session;
 
@@ -29,7 +30,8 @@ const CHANGED: f64 = 0.2;
 const STOPPED: f64 = 0.05;
 /// ... and for which the target may send nothing, with requests in flight.
 const SILENT: f64 = 0.1;
-/// The largest share of requests that may fail, and by which error pages may be more than in the run; of as many, connections may be closed while they do not send.
+/// The largest share of requests that may fail, and by which error pages may be more than in the run; of as many,
+/// connections may be closed while they do not send.
 const FAILED: f64 = 0.01;
 
 /// The probe after a closed loop; if there is none, how long one would take. A signal ends it alone. `None`: none
@@ -69,8 +71,7 @@ fn as_before(mut probe: Probe, base: &Base) -> Probe {
 
 /// The share of the responses that are neither 2xx nor 3xx.
 fn refused_share(outcome: &Outcome) -> f64 {
-    let others = outcome.totals.statuses.iter().filter(|(status, _)| !(200..400).contains(status));
-    others.map(|(_, count)| count).sum::<u64>() as f64 / outcome.totals.counters.completed.max(1) as f64
+    refused(outcome.totals.statuses.iter()) as f64 / outcome.totals.counters.completed.max(1) as f64
 }
 
 /// Carries out a probe with the plan of a run that has just ended, in which this share of the responses was neither 2xx nor

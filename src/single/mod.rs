@@ -190,17 +190,19 @@ impl Ending<'_> {
         screen
     }
 
-    /// The probe that follows the run, and its files again; none, if a signal has written them meanwhile.
+    /// The probe that follows the run, if one would tell more, and the files again; no files, if a signal has written them
+    /// meanwhile.
     fn follow_up(&mut self, outcome: &Outcome, files: Files) -> (Option<Probe>, Option<Files>) {
         let (plan, interrupt, kept) = (self.plan, self.interrupt.clone(), self.kept.clone());
-        let draft = plan.show.probing.filter(|_| !plan.show.files().is_empty());
-        let draft = draft.and_then(|_| self.step(|| Ok(Judged::of(plan, outcome).document)));
-        let Some(draft) = draft else {
-            return (self.step(|| Ok(follow_up(plan, outcome, &interrupt))).flatten(), Some(files));
-        };
+        if self.step(|| Ok(needs_probe(plan, outcome))) != Some(true) {
+            return (None, Some(files));
+        }
+        let keeps = plan.show.probing.is_some() && !plan.show.files().is_empty();
+        let draft = self.step(|| Ok(keeps.then(|| Judged::of(plan, outcome).document))).flatten();
+        let mut probe = || self.step(|| Ok(probe::after(plan, outcome, &interrupt))).flatten();
+        let Some(draft) = draft else { return (probe(), Some(files)) };
         kept.keep(files, draft);
-        let probe = self.step(|| Ok(follow_up(plan, outcome, &interrupt))).flatten();
-        (probe, kept.take())
+        (probe(), kept.take())
     }
 
     /// Takes one step, and continues even if it fails.
@@ -292,13 +294,13 @@ impl Ending<'_> {
     }
 }
 
-/// The probe that follows a run, if one would tell more.
-fn follow_up(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
+/// Whether a probe after the run would tell more.
+fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
     let is_whole = matches!(outcome.ended, Ended::Duration | Ended::Requests)
         && outcome.breakdown.is_none()
         && outcome.stuck.is_empty();
-    let evidence = is_whole.then(|| Evidence::of(plan, outcome))??;
-    judge::needs_probe(&evidence).then(|| probe::after(plan, outcome, interrupt))?
+    let evidence = is_whole.then(|| Evidence::of(plan, outcome)).flatten();
+    evidence.is_some_and(|evidence| judge::needs_probe(&evidence))
 }
 
 /// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.

@@ -11,9 +11,10 @@ use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::sim::scenario::{Dist, Fault, Mischief, Pool, Service, Span};
 use onrush_plan::{LimitedBy, Plan, Random};
 
-use super::follow_up;
+use super::needs_probe;
 use crate::cli::{self, Commands, Invocation};
 use crate::judge::Judged;
+use crate::probe;
 use crate::record::{Document, NoteId, Weight};
 use crate::run::{Interrupt, Outcome};
 use crate::session;
@@ -230,7 +231,9 @@ impl Situation {
         let probe = self.probe_s.filter(|_| self.load.is_none()).map_or(String::new(), |s| format!(" --probe {s}s"));
         let plan = self.plan(&format!("-c{} -d{}s{load}{probe}", self.connections, self.duration_s));
         let mut outcome = self.run(&plan);
-        outcome.probe = follow_up(&plan, &outcome, &Interrupt::default());
+        if needs_probe(&plan, &outcome) {
+            outcome.probe = probe::after(&plan, &outcome, &Interrupt::default());
+        }
         let is_short = outcome.probe.as_ref().is_some_and(|probe| probe.needed_s.is_some());
         let judged = Judged::of(&plan, &outcome);
         check_notes(&plan, &judged);
