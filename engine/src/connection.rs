@@ -122,7 +122,7 @@ impl Live {
             {
                 request.first_at.get_or_insert(at);
             }
-            let taken = self.protocol.handle_bytes(bytes);
+            let taken = self.protocol.handle_bytes(bytes, at);
             debug_assert!(taken > 0, "a protocol takes at least one byte");
             self.take_events(bytes, at, tally, script);
             bytes = &bytes[taken.clamp(1, bytes.len())..];
@@ -137,9 +137,9 @@ impl Live {
                 Event::Complete { stream } => self.completed(stream, at, tally, script),
                 Event::Head { stream, status } => self.head(stream, status, input, at, tally),
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
-                Event::Trailer { stream, range } => {
-                    if let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut()) {
-                        kept.trailers.extend_from_slice(&input[range]);
+                Event::Trailer { stream } => {
+                    if let Some(kept) = find(&mut self.open, stream).and_then(|request| request.kept.as_mut()) {
+                        self.protocol.write_text(input, &mut kept.trailers);
                     }
                 }
                 Event::Lives { stream } => {
@@ -269,12 +269,12 @@ impl Live {
             }
             if let Some(shelf) = &mut self.shelf {
                 let kept = request.kept.get_or_insert_with(|| shelf.take());
-                kept.head.extend_from_slice(self.protocol.head(input));
+                self.protocol.write_text(input, &mut kept.head);
             }
         }
         if status >= 300 {
             if tally.wants_location(status) {
-                tally.locate(self.protocol.head(input));
+                tally.locate(self.protocol.fields(input).value(b"location"));
             } else if status == 400 && tally.wants_refusal() {
                 self.refusal = Some((stream, Vec::new()));
             }
@@ -326,7 +326,9 @@ impl Live {
 
     fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {
         if let Some(transcript) = &mut tally.transcript {
-            transcript.head(self.protocol.head(input));
+            let mut text = Vec::new();
+            self.protocol.write_text(input, &mut text);
+            transcript.head(&text);
         }
     }
 }

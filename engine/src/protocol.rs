@@ -1,15 +1,16 @@
 //! The protocol of one connection, chosen when the connection is established: a value, not a type parameter of the
 //! engine.
 
-use onrush_proto::{Client, Event, Http1, Nanos, Request, StartError, StreamId, Transmit};
+use onrush_proto::{Client, Event, Fields, Http1, Nanos, Request, StartError, StreamId, Transmit};
+use onrush_stats::TlsFailure;
 
 /// Makes the protocol of each new connection; the connections of a run may speak different ones. It is passed the
-/// protocol that the TLS handshake negotiated (ALPN, RFC 7301), if any.
-pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Protocol>;
+/// protocol that the TLS handshake negotiated (ALPN, RFC 7301), if any; none can be made if that is not what the run speaks.
+pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Result<Protocol, TlsFailure>>;
 
 /// HTTP/1.1 whatever was negotiated, with at most this many requests in flight on a connection.
 pub fn http1(depth: usize) -> MakeProtocol {
-    Box::new(move |_| Protocol::Http1(Http1::new(depth)))
+    Box::new(move |_| Ok(Protocol::Http1(Http1::new(depth))))
 }
 
 /// The protocols a connection can speak.
@@ -45,8 +46,8 @@ impl Client for Protocol {
         each!(self, client => client.cancel(stream));
     }
 
-    fn handle_bytes(&mut self, bytes: &[u8]) -> usize {
-        each!(self, client => client.handle_bytes(bytes))
+    fn handle_bytes(&mut self, bytes: &[u8], now: Nanos) -> usize {
+        each!(self, client => client.handle_bytes(bytes, now))
     }
 
     fn handle_skipped(&mut self, n: u64) {
@@ -65,8 +66,8 @@ impl Client for Protocol {
         each!(self, client => client.handle_timeout(now));
     }
 
-    fn poll_transmit(&mut self) -> Option<Transmit> {
-        each!(self, client => client.poll_transmit())
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        each!(self, client => client.poll_transmit(now))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -85,7 +86,11 @@ impl Client for Protocol {
         each!(self, client => client.may_skip())
     }
 
-    fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
-        each!(self, client => client.head(input))
+    fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a> {
+        each!(self, client => client.fields(input))
+    }
+
+    fn write_text(&self, input: &[u8], text: &mut Vec<u8>) {
+        each!(self, client => client.write_text(input, text));
     }
 }

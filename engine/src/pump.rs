@@ -8,6 +8,7 @@ use super::Engine;
 use super::cause::cause_of;
 use super::connection::Live;
 use super::ending::NotSetUp;
+use super::protocol::Protocol;
 use super::setup::Setup;
 use super::slot::{Slot, State};
 use super::timers::Timer;
@@ -63,6 +64,10 @@ impl<B: Backend> Engine<B> {
 
     /// The connection is set up: requests can be sent. `early` has been received already.
     fn established(&mut self, conn: ConnId, early: &[u8], at: Nanos) {
+        let protocol = match self.make_protocol(conn) {
+            Ok(protocol) => protocol,
+            Err(not_set_up) => return self.not_set_up(conn, not_set_up, at),
+        };
         let slot = &mut self.slots[conn.index()];
         if let State::Connecting(since) = slot.state {
             self.books.tally.connected(at.since(since));
@@ -72,15 +77,26 @@ impl<B: Backend> Engine<B> {
             transcript.connected = at;
         }
         let requests = self.config.requests_per_connection.map_or(u64::MAX, |limit| limit.most);
-        self.go_live(conn, requests, false, at);
+        self.go_live(conn, protocol, requests, false, at);
         if self.slots[conn.index()].link.is_some() || !early.is_empty() {
             self.hear_early(conn, early, at);
         }
     }
 
+    /// The protocol of a connection that is set up as far as TLS goes.
+    ///
+    /// # Errors
+    ///
+    /// If the server chose one that the run does not speak.
+    pub(super) fn make_protocol(&mut self, conn: ConnId) -> Result<Protocol, NotSetUp> {
+        let alpn = self.slots[conn.index()].link.as_ref().and_then(|link| link.alpn());
+        let failed = |cause| NotSetUp { phase: Phase::Tls, cause: Cause::Tls(cause), example: Vec::new() };
+        (self.connecting.make_protocol)(alpn).map_err(failed)
+    }
+
     /// Puts an established connection into use; it may have `requests` requests. `answered`: it has had responses in an
     /// earlier session.
-    pub(super) fn go_live(&mut self, conn: ConnId, requests: u64, answered: bool, at: Nanos) {
+    pub(super) fn go_live(&mut self, conn: ConnId, protocol: Protocol, requests: u64, answered: bool, at: Nanos) {
         let (slot, counters) = (&mut self.slots[conn.index()], &mut self.books.tally.interval.counters);
         counters.slots_opened += u64::from(!slot.is_counted);
         counters.occupancy.connecting_ns += std::mem::take(&mut slot.absent_ns);
@@ -88,9 +104,7 @@ impl<B: Backend> Engine<B> {
         if self.script.wants.delay {
             self.ask(at);
         }
-        let slot = &self.slots[conn.index()];
-        let is_first = self.connecting.established(slot.route, &self.worker_link);
-        let protocol = (self.connecting.make_protocol)(slot.link.as_ref().and_then(|link| link.alpn()));
+        let is_first = self.connecting.established(self.slots[conn.index()].route, &self.worker_link);
         let mut live = Live::new(protocol, requests, self.script.shelf());
         live.answered = answered;
         self.enter(conn, State::Open(Box::new(live)), at);

@@ -78,8 +78,11 @@ impl<B: Backend> Engine<B> {
                     self.books.tally.interval.handshakes.found(link.negotiated().0, 1);
                 }
                 let requests = self.config.requests_per_connection.map_or(u64::MAX, |_| spare.left);
-                self.go_live(conn, requests, true, at);
-                return true;
+                if let Ok(protocol) = self.make_protocol(conn) {
+                    self.go_live(conn, protocol, requests, true, at);
+                    return true;
+                }
+                self.backend.close(conn);
             }
         }
         false

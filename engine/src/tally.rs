@@ -211,8 +211,8 @@ impl Tally {
     }
 
     /// Keeps the `Location` of a head, if it has one.
-    pub fn locate(&mut self, head: &[u8]) {
-        self.interval.location = location(head).map(|value| String::from_utf8_lossy(value).into_owned());
+    pub fn locate(&mut self, location: Option<&[u8]>) {
+        self.interval.location = location.map(|value| String::from_utf8_lossy(value).into_owned());
         self.located = true;
     }
 
@@ -491,13 +491,4 @@ const EXPECTS_TLS: [&[u8]; 4] = [
 /// Whether the body of a response says that.
 fn expects_tls(response: &[u8]) -> bool {
     EXPECTS_TLS.iter().any(|words| response.windows(words.len()).any(|part| part == *words))
-}
-
-/// The value of the `Location` field of a head.
-fn location(head: &[u8]) -> Option<&[u8]> {
-    let field = |line: &'_ [u8]| line.iter().position(|&byte| byte == b':').map(|colon| colon + 1);
-    head.split(|&byte| byte == b'\n').find_map(|line| {
-        let (name, value) = line.split_at(field(line)?);
-        name.eq_ignore_ascii_case(b"location:").then(|| value.trim_ascii())
-    })
 }

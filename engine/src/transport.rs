@@ -12,7 +12,7 @@ impl<B: Backend> Engine<B> {
         while let Some(live) = self.slots[conn.index()].live()
             && live.unsent == 0
             && live.send_error.is_none()
-            && let Some(transmit) = live.protocol.poll_transmit()
+            && let Some(transmit) = live.protocol.poll_transmit(at)
         {
             live.unsent = transmit.bytes().len();
             if let Some(transcript) = &mut self.books.tally.transcript {

@@ -4,7 +4,10 @@
 
 use std::collections::VecDeque;
 
-use onrush_proto::{Client, Event, Http1, Parts, Request, StreamId};
+use onrush_proto::{Client, Event, Http1, Nanos, Parts, Request, StreamId};
+
+/// HTTP/1 does not ask for the time.
+const NOW: Nanos = Nanos(0);
 
 /// How requests are started and sent while the bytes arrive.
 #[derive(Clone, Debug)]
@@ -22,7 +25,7 @@ pub(crate) struct Conversation {
 /// One event and its bytes, independent of how the input was split.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
-    /// The event; the range of data or trailers is left empty.
+    /// The event; the range of data is left empty.
     pub(crate) event: Event,
     /// The head, the data or the trailers of the event.
     pub(crate) bytes: Vec<u8>,
@@ -99,7 +102,7 @@ impl<'a> Call<'a> {
             self.open.push_back(stream);
             self.started += 1;
         }
-        while let Some(transmit) = self.client.poll_transmit() {
+        while let Some(transmit) = self.client.poll_transmit(NOW) {
             let unsent = usize::from(!self.conversation.sends_all);
             self.client.handle_sent(transmit.bytes().len() - unsent);
         }
@@ -115,7 +118,7 @@ impl<'a> Call<'a> {
                 self.skipped += skip;
                 skip as usize
             } else {
-                let used = self.client.handle_bytes(piece);
+                let used = self.client.handle_bytes(piece, NOW);
                 let events = self.take_events(piece);
                 assert!(used == piece.len() || (used < piece.len() && events > 0), "{used} of {} taken", piece.len());
                 used
@@ -149,15 +152,18 @@ impl<'a> Call<'a> {
 
     fn note(&mut self, event: Event, input: &[u8]) {
         let (event, bytes) = match event {
-            Event::Interim { .. } | Event::Head { .. } => (event, self.client.head(input)),
-            Event::Data { stream, range } => (Event::Data { stream, range: 0..0 }, &input[range]),
-            Event::Trailer { stream, range } => (Event::Trailer { stream, range: 0..0 }, &input[range]),
-            event => (event, &[][..]),
+            Event::Interim { .. } | Event::Head { .. } | Event::Trailer { .. } => {
+                let mut text = Vec::new();
+                self.client.write_text(input, &mut text);
+                (event, text)
+            }
+            Event::Data { stream, range } => (Event::Data { stream, range: 0..0 }, input[range].to_vec()),
+            event => (event, Vec::new()),
         };
         let comes_in_parts = matches!(event, Event::Data { .. } | Event::Trailer { .. });
         match self.heard.last_mut().filter(|last| comes_in_parts && last.event == event) {
-            Some(last) => last.bytes.extend_from_slice(bytes),
-            None => self.heard.push(Heard { event, bytes: bytes.to_vec() }),
+            Some(last) => last.bytes.extend_from_slice(&bytes),
+            None => self.heard.push(Heard { event, bytes }),
         }
     }
 
@@ -167,8 +173,8 @@ impl<'a> Call<'a> {
         assert!(matches!(self.heard.last(), Some(Heard { event: Event::Draining { .. }, .. })));
         assert_eq!(self.client.capacity(), 0);
         assert_eq!(self.client.may_skip(), 0);
-        assert!(self.client.poll_transmit().is_none());
-        assert_eq!(self.client.handle_bytes(b"more"), 4);
+        assert!(self.client.poll_transmit(NOW).is_none());
+        assert_eq!(self.client.handle_bytes(b"more", NOW), 4);
         assert_eq!(self.client.poll_event(), None);
     }
 }

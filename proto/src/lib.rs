@@ -26,11 +26,13 @@
 #![deny(missing_docs)]
 
 mod error;
+mod fields;
 pub mod http1;
 mod request;
 mod time;
 
 pub use error::{Error, Part};
+pub use fields::Fields;
 pub use http1::Http1;
 pub use request::{Parts, Request, Said};
 pub use time::Nanos;
@@ -57,7 +59,7 @@ pub trait Client {
 
     /// Takes received bytes up to and including those that cause the next event, and returns how many it took. Takes
     /// all of them if they cause no event or the connection has failed.
-    fn handle_bytes(&mut self, bytes: &[u8]) -> usize;
+    fn handle_bytes(&mut self, bytes: &[u8], now: Nanos) -> usize;
 
     /// Notes that `n` received bytes were discarded unread, at most [`Client::may_skip`].
     fn handle_skipped(&mut self, n: u64);
@@ -72,7 +74,7 @@ pub trait Client {
     fn handle_timeout(&mut self, now: Nanos);
 
     /// The next bytes to send, if any.
-    fn poll_transmit(&mut self) -> Option<Transmit>;
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
 
     /// The next event, if any.
     fn poll_event(&mut self) -> Option<Event>;
@@ -87,9 +89,14 @@ pub trait Client {
     /// the next byte must be read, [`u64::MAX`] if the body lasts until the end of the stream.
     fn may_skip(&self) -> u64;
 
-    /// The head (status line and fields) of the last [`Event::Head`] or [`Event::Interim`]. `input` is what
-    /// [`Client::handle_bytes`] was last passed. Valid until the next input.
-    fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8];
+    /// The fields of the head of the last [`Event::Head`] or [`Event::Interim`]. `input` is what [`Client::handle_bytes`]
+    /// was last passed. Valid until the next input.
+    fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a>;
+
+    /// Appends the text of the last [`Event::Head`], [`Event::Interim`] or [`Event::Trailer`], for people and for scripts:
+    /// a head with its status line and the empty line at its end, trailers as lines. In HTTP/1 that is what was received.
+    /// `input` is what [`Client::handle_bytes`] was last passed. Valid until the next input.
+    fn write_text(&self, input: &[u8], text: &mut Vec<u8>);
 }
 
 /// Names one request on one connection, from its start to its last event.
@@ -117,7 +124,7 @@ pub enum Event {
         /// Its status.
         status: u16,
     },
-    /// The final response has begun and its head is complete; see [`Client::head`].
+    /// The final response has begun and its head is complete; see [`Client::fields`].
     Head {
         /// Its request.
         stream: StreamId,
@@ -131,13 +138,11 @@ pub enum Event {
         /// Its range in what [`Client::handle_bytes`] was last passed; never empty.
         range: Range<usize>,
     },
-    /// Part of the trailer fields, as received: the parts together are whole lines with their line ends, without the
-    /// empty line at the end.
+    /// Part of the trailer fields; see [`Client::write_text`]. The parts together are whole lines with their line ends,
+    /// without the empty line at the end.
     Trailer {
         /// The request of the response.
         stream: StreamId,
-        /// Its range in what [`Client::handle_bytes`] was last passed; never empty.
-        range: Range<usize>,
     },
     /// The stream stays open: after an upgrade, or with a response that never ends. It may last any time, until
     /// [`Event::Complete`] or [`Event::Failed`] ends it.
@@ -182,7 +187,7 @@ impl Event {
             Self::Interim { stream, .. }
             | Self::Head { stream, .. }
             | Self::Data { stream, .. }
-            | Self::Trailer { stream, .. }
+            | Self::Trailer { stream }
             | Self::Lives { stream }
             | Self::Message { stream, .. }
             | Self::Complete { stream }

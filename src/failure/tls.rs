@@ -30,6 +30,7 @@ pub fn words(failure: TlsFailure) -> String {
         TlsFailure::NotTls => "the server sends something other than TLS".to_owned(),
         TlsFailure::Misbehaved => "the server violates the TLS protocol".to_owned(),
         TlsFailure::Closed => "closed by the server during the TLS handshake".to_owned(),
+        TlsFailure::NoProtocol => "the server chose none of the protocols that it was offered (ALPN)".to_owned(),
     }
 }
 
@@ -53,7 +54,7 @@ pub fn remedy(failure: TlsFailure) -> Option<&'static str> {
         TlsFailure::PlainText => "write http://",
         TlsFailure::NotTls => "is it an HTTPS port?",
         TlsFailure::Closed => SERVER_LOG,
-        TlsFailure::Alert(_) | TlsFailure::Misbehaved => return None,
+        TlsFailure::Alert(_) | TlsFailure::Misbehaved | TlsFailure::NoProtocol => return None,
     };
     Some(text)
 }

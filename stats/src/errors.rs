@@ -91,6 +91,8 @@ pub enum TlsFailure {
     Misbehaved,
     /// The server closed the connection in the middle of the handshake.
     Closed,
+    /// The server chose none of the protocols that it was offered (ALPN).
+    NoProtocol,
 }
 
 /// Why a proxy did not open a tunnel to the target.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use onrush_proto::Nanos;
 use onrush_proto::http1::{Wire, outline};
-use onrush_stats::{Cause, Phase};
+use onrush_stats::{Cause, Phase, TlsFailure};
 use rustix::io::Errno;
 
 use super::second_protocol::{Second, frame, kind, take_frame};
@@ -105,7 +105,7 @@ fn run(
     greeting: &[(u64, Vec<u8>)],
     behaviour: Behaviour,
 ) -> (Ran, Rc<RefCell<Seen>>) {
-    let make_protocol: MakeProtocol = Box::new(move |_| Protocol::Other(Box::new(client())));
+    let make_protocol: MakeProtocol = Box::new(move |_| Ok(Protocol::Other(Box::new(client()))));
     run_against(config, job(request("POST", vec![b'x'; body]), make_protocol), greeting, behaviour)
 }
 
@@ -125,7 +125,7 @@ fn run_against(
 
 /// A job in the second protocol, with this many requests at a time on a connection.
 fn second(capacity: usize) -> Job {
-    let make_protocol: MakeProtocol = Box::new(move |_| Protocol::Other(Box::new(Second::new(capacity, 0))));
+    let make_protocol: MakeProtocol = Box::new(move |_| Ok(Protocol::Other(Box::new(Second::new(capacity, 0)))));
     job(request("GET", Vec::new()), make_protocol)
 }
 
@@ -410,7 +410,7 @@ fn what_a_connection_has_no_room_for_is_started_later_and_in_order() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
     let source = Box::new(Numbered { length: 10, next: 0, last: 100 });
-    let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
+    let job = Job { source, make_protocol: Box::new(move |_| Ok(window())), ..second(4) };
     let (ran, seen) = run_against(streams(4, 30), job, &[], behaviour);
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (30, 30));
     // A batch is complete when the last of its parts is.
@@ -423,7 +423,7 @@ fn what_a_connection_has_no_room_for_may_start_on_another() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
     let source = Box::new(Numbered { length: 10, next: 0, last: 100 });
-    let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
+    let job = Job { source, make_protocol: Box::new(move |_| Ok(window())), ..second(4) };
     let three = Config { max_inflight: 3, ..streams(4, 60) };
     let (ran, seen) = run_against(three, job, &[], behaviour);
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (60, 60));
@@ -435,7 +435,7 @@ fn a_source_that_has_no_more_ends_the_worker_when_all_is_answered() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
     let source = Box::new(Numbered { length: 10, next: 0, last: 25 });
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
-    let job = Job { source, make_protocol: Box::new(move |_| window()), ..second(4) };
+    let job = Job { source, make_protocol: Box::new(move |_| Ok(window())), ..second(4) };
     let forever = Config { max_inflight: 2, depth: 4, duration_ns: Some(100 * SECOND), ..config() };
     let (ran, seen) = run_against(forever, job, &[], behaviour);
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.open_at_end), (25, 0));
@@ -499,7 +499,7 @@ fn connections_of_one_run_may_speak_different_protocols() {
     let make_protocol: MakeProtocol = Box::new(move |alpn| {
         assert_eq!(alpn, None, "there is no TLS to negotiate one");
         count += 1;
-        if count % 2 == 0 { Protocol::Other(Box::new(Second::new(1, 0))) } else { http1(1)(None) }
+        if count % 2 == 0 { Ok(Protocol::Other(Box::new(Second::new(1, 0)))) } else { http1(1)(None) }
     });
     let four = Config { max_inflight: 4, ..streams(1, 40) };
     let ran = run_job(four, Box::new(Bilingual(Rc::clone(&spoken))), job(get(), make_protocol));
@@ -508,4 +508,15 @@ fn connections_of_one_run_may_speak_different_protocols() {
         ["http/1.1", "second"].map(|name| spoken.borrow().iter().filter(|protocol| **protocol == name).count()),
         [20, 20]
     );
+}
+
+#[test]
+fn a_server_that_chooses_no_protocol_fails_as_tls_does() {
+    let make_protocol: MakeProtocol = Box::new(|_| Err(TlsFailure::NoProtocol));
+    let job = Job { make_protocol, ..second(1) };
+    let (ran, seen) = run_against(Config { patience_ns: SECOND, ..streams(1, 1) }, job, &[], |_, _, _| Vec::new());
+    assert!(ran.end.stayed_away && seen.borrow().requests == 0);
+    let row = &ran.totals.ledger.rows()[0];
+    assert_eq!((row.phase, row.cause), (Phase::Tls, Cause::Tls(TlsFailure::NoProtocol)));
+    assert_eq!((ran.totals.counters.connects, ran.totals.counters.started), (0, 0));
 }

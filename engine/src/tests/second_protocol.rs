@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use onrush_proto::{Client, Error, Event, Nanos, Request, StartError, StreamId, Transmit};
+use onrush_proto::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
 /// Kinds of frames; the comment says who sends them.
 pub mod kind {
@@ -170,7 +170,7 @@ impl Client for Second {
         self.end(stream.0 as u8);
     }
 
-    fn handle_bytes(&mut self, bytes: &[u8]) -> usize {
+    fn handle_bytes(&mut self, bytes: &[u8], _: Nanos) -> usize {
         if let Some((stream, left)) = &mut self.data {
             let n = bytes.len().min(*left);
             *left -= n;
@@ -214,7 +214,7 @@ impl Client for Second {
         self.alive_at = self.alive_every.map(|every| now + every);
     }
 
-    fn poll_transmit(&mut self) -> Option<Transmit> {
+    fn poll_transmit(&mut self, _: Nanos) -> Option<Transmit> {
         if let Some(bytes) = self.output.pop_front() {
             return Some(Transmit::Owned(bytes));
         }
@@ -256,7 +256,11 @@ impl Client for Second {
         self.data.map_or(0, |(_, left)| left as u64)
     }
 
-    fn head<'a>(&'a self, _: &'a [u8]) -> &'a [u8] {
-        &self.head
+    fn fields<'a>(&'a self, _: &'a [u8]) -> Fields<'a> {
+        Fields::default()
+    }
+
+    fn write_text(&self, _: &[u8], text: &mut Vec<u8>) {
+        text.extend_from_slice(&self.head);
     }
 }

@@ -63,12 +63,17 @@ impl Collector {
         self.is_complete = false;
     }
 
+    /// Lets a part of the trailers be read in place of a head, until the next input.
+    pub(super) fn show(&mut self, trailer: Range<usize>) {
+        (self.place, self.is_complete) = (trailer, true);
+    }
+
     /// Whether a byte of the head arrived before the current input.
     pub(super) fn is_begun(&self) -> bool {
         !self.kept.is_empty()
     }
 
-    /// The complete head, if `input` is what [`Self::take`] was last passed.
+    /// The complete head or the part of the trailers, if `input` is what [`Self::take`] was last passed.
     pub(super) fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.is_complete {
             true if self.is_begun() => &self.kept,

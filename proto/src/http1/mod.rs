@@ -38,7 +38,7 @@ use self::chunked::Chunked;
 use self::collect::Collector;
 use self::head::{Framing, Head};
 use self::taken::Taken;
-use crate::{Client, Error, Event, Nanos, Request, StartError, StreamId, Transmit};
+use crate::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
 pub use self::encode::encode;
 pub use self::outline::{Malformed, Outline, outline};
@@ -157,8 +157,12 @@ impl Http1 {
         };
         let Taken { used, piece: range, is_trailer, is_last } = body.take(bytes)?;
         if !range.is_empty() {
-            self.event =
-                Some(if is_trailer { Event::Trailer { stream, range } } else { Event::Data { stream, range } });
+            self.event = Some(if is_trailer {
+                self.collector.show(range);
+                Event::Trailer { stream }
+            } else {
+                Event::Data { stream, range }
+            });
         }
         if is_last {
             self.end_response();
@@ -262,7 +266,7 @@ impl Client for Http1 {
         }
     }
 
-    fn handle_bytes(&mut self, bytes: &[u8]) -> usize {
+    fn handle_bytes(&mut self, bytes: &[u8], _now: Nanos) -> usize {
         debug_assert!(self.event.is_none() && self.complete.is_none(), "the events of the last input come first");
         self.collector.release();
         if bytes.is_empty() || !self.is_open() {
@@ -310,7 +314,7 @@ impl Client for Http1 {
 
     fn handle_timeout(&mut self, _now: Nanos) {}
 
-    fn poll_transmit(&mut self) -> Option<Transmit> {
+    fn poll_transmit(&mut self, _now: Nanos) -> Option<Transmit> {
         if !self.is_open() {
             return None;
         }
@@ -354,7 +358,11 @@ impl Client for Http1 {
         }
     }
 
-    fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
-        self.collector.head(input)
+    fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a> {
+        Fields::in_lines(self.collector.head(input))
+    }
+
+    fn write_text(&self, input: &[u8], text: &mut Vec<u8>) {
+        text.extend_from_slice(self.collector.head(input));
     }
 }

@@ -6,22 +6,22 @@ use super::*;
 fn requests_are_given_out_once_each_and_capacity_is_what_is_left() {
     let mut client = Http1::new(2);
     assert_eq!(client.capacity(), 2);
-    assert!(client.poll_transmit().is_none());
+    assert!(client.poll_transmit(NOW).is_none());
     let first = client.start(&request("GET"), false).unwrap();
     let second = client.start(&request("HEAD"), false).unwrap();
     assert_ne!(first, second);
     assert_eq!(client.capacity(), 0);
     assert_eq!(client.start(&request("GET"), false), Err(StartError::Busy));
-    assert_eq!(client.poll_transmit().unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
-    assert_eq!(client.poll_transmit().unwrap().bytes(), b"HEAD / HTTP/1.1\r\n\r\n");
-    assert!(client.poll_transmit().is_none());
+    assert_eq!(client.poll_transmit(NOW).unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(client.poll_transmit(NOW).unwrap().bytes(), b"HEAD / HTTP/1.1\r\n\r\n");
+    assert!(client.poll_transmit(NOW).is_none());
     client.handle_sent(37);
 
-    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n");
+    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n", NOW);
     while client.poll_event().is_some() {}
     assert_eq!(client.capacity(), 1);
     client.start(&request("GET"), false).unwrap();
-    assert_eq!(client.poll_transmit().unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(client.poll_transmit(NOW).unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
 }
 
 #[test]
@@ -29,10 +29,10 @@ fn a_request_is_shared_and_not_copied() {
     let request = request("GET");
     let mut client = Http1::new(1);
     client.start(&request, false).unwrap();
-    let sent = client.poll_transmit().unwrap();
+    let sent = client.poll_transmit(NOW).unwrap();
     let mut another = Http1::new(1);
     another.start(&request, false).unwrap();
-    assert_eq!(another.poll_transmit().unwrap().bytes().as_ptr(), sent.bytes().as_ptr(), "it was encoded once");
+    assert_eq!(another.poll_transmit(NOW).unwrap().bytes().as_ptr(), sent.bytes().as_ptr(), "it was encoded once");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn the_last_request_of_a_connection_says_so_and_is_written_once_too() {
         let mut client = Http1::new(2);
         client.start(&said, false).unwrap();
         client.start(&said, true).unwrap();
-        sent.extend(std::iter::from_fn(|| client.poll_transmit()));
+        sent.extend(std::iter::from_fn(|| client.poll_transmit(NOW)));
     }
     let [usual, last, _, last_again] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(usual.bytes(), b"GET / HTTP/1.1\r\n\r\n");
@@ -55,7 +55,7 @@ fn the_last_request_of_a_connection_says_so_and_is_written_once_too() {
 fn the_response_being_read_is_that_to_the_oldest_request() {
     let mut client = connected("GET GET");
     assert_eq!(client.reading(), Some(StreamId(0)));
-    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n");
+    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n", NOW);
     while client.poll_event().is_some() {}
     assert_eq!(client.reading(), Some(StreamId(1)));
     assert_eq!(Http1::new(1).reading(), None);
@@ -65,7 +65,7 @@ fn the_response_being_read_is_that_to_the_oldest_request() {
 fn no_request_is_started_behind_a_response_that_announces_the_end() {
     let mut client = Http1::new(2);
     client.start(&request("GET"), false).unwrap();
-    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
+    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n", NOW);
     assert_eq!(client.capacity(), 0);
     assert_eq!(client.start(&request("GET"), false), Err(StartError::Busy));
 }
@@ -78,14 +78,14 @@ fn an_early_answer_completes_and_ends_the_connection() {
     for request in [&upload, &request("GET"), &request("GET")] {
         client.start(request, false).unwrap();
     }
-    let transmit = client.poll_transmit().unwrap();
+    let transmit = client.poll_transmit(NOW).unwrap();
     client.handle_sent(transmit.bytes().len() - 1);
     let mut events = Vec::new();
-    client.handle_bytes(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+    client.handle_bytes(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", NOW);
     take_events(&mut client, b"", &mut events);
     let failed = |stream| format!("{stream} failed: {}", Error::ConnectionEnded);
     assert_eq!(events, ["0 head 413", "0 complete", &failed(1), &failed(2), "draining"]);
-    assert!(client.poll_transmit().is_none());
+    assert!(client.poll_transmit(NOW).is_none());
     assert_eq!(client.capacity(), 0);
 }
 
@@ -93,12 +93,12 @@ fn an_early_answer_completes_and_ends_the_connection() {
 fn a_head_is_not_early_if_the_request_is_sent_before_its_body_ends() {
     let mut client = Http1::new(1);
     client.start(&request("GET"), false).unwrap();
-    let size = client.poll_transmit().unwrap().bytes().len();
+    let size = client.poll_transmit(NOW).unwrap().bytes().len();
     let mut events = Vec::new();
-    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
+    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", NOW);
     take_events(&mut client, b"", &mut events);
     client.handle_sent(size);
-    client.handle_bytes(b"a");
+    client.handle_bytes(b"a", NOW);
     take_events(&mut client, b"a", &mut events);
     assert_eq!(events, ["0 head 200", "0 data a", "0 complete"]);
     assert_eq!(client.capacity(), 1);
@@ -112,7 +112,7 @@ fn a_cancelled_request_is_named_no_more_and_ends_the_connection() {
     let mut events = Vec::new();
     take_events(&mut client, b"", &mut events);
     assert_eq!(events, [&format!("0 failed: {}", Error::ConnectionEnded), "draining"]);
-    assert_eq!(client.handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n"), 19);
+    assert_eq!(client.handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", NOW), 19);
     client.handle_eof();
     assert_eq!(client.poll_event(), None);
 }
@@ -120,7 +120,7 @@ fn a_cancelled_request_is_named_no_more_and_ends_the_connection() {
 #[test]
 fn cancelling_what_is_complete_or_unknown_leaves_the_connection_alone() {
     let mut client = connected("GET");
-    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n");
+    client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n", NOW);
     client.cancel(StreamId(0));
     client.cancel(StreamId(7));
     assert_eq!(client.poll_event(), None);
@@ -137,10 +137,10 @@ fn the_head_can_be_read_whether_it_came_whole_or_in_pieces() {
         let mut heads = Vec::new();
         for mut piece in input.chunks(size) {
             while !piece.is_empty() {
-                let used = client.handle_bytes(piece);
+                let used = client.handle_bytes(piece, NOW);
                 while let Some(event) = client.poll_event() {
                     if let Event::Interim { .. } | Event::Head { .. } = event {
-                        heads.push(client.head(piece).to_vec());
+                        heads.push(text(&client, piece));
                     }
                 }
                 piece = &piece[used..];
@@ -154,15 +154,15 @@ fn the_head_can_be_read_whether_it_came_whole_or_in_pieces() {
 fn the_head_is_gone_with_the_next_input() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
     let next_inputs: [fn(&mut Http1); 3] =
-        [|client| client.handle_skipped(1), Client::handle_eof, |client| assert_eq!(client.handle_bytes(b"a"), 1)];
+        [|client| client.handle_skipped(1), Client::handle_eof, |client| assert_eq!(client.handle_bytes(b"a", NOW), 1)];
     for next_input in next_inputs {
         let mut client = connected("GET");
-        client.handle_bytes(&head[..9]);
-        client.handle_bytes(&head[9..]);
-        assert_eq!(client.head(&head[9..]), head);
+        client.handle_bytes(&head[..9], NOW);
+        client.handle_bytes(&head[9..], NOW);
+        assert_eq!(text(&client, &head[9..]), head);
         while client.poll_event().is_some() {}
         next_input(&mut client);
-        assert_eq!(client.head(b"a"), b"");
+        assert_eq!(text(&client, b"a"), b"");
     }
 }
 
@@ -171,10 +171,10 @@ fn exactly_the_rest_of_a_body_may_be_skipped() {
     let mut client = connected("GET GET");
     let mut events = Vec::new();
     assert_eq!(client.may_skip(), 0);
-    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
+    client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", NOW);
     take_events(&mut client, b"", &mut events);
     assert_eq!(client.may_skip(), 10);
-    client.handle_bytes(b"abc");
+    client.handle_bytes(b"abc", NOW);
     take_events(&mut client, b"abc", &mut events);
     assert_eq!(client.may_skip(), 7);
     client.handle_skipped(6);
@@ -195,7 +195,7 @@ fn the_data_of_a_chunk_may_be_skipped_and_its_framing_may_not() {
         (b"\r\n2\r\nh", 1),
         (b"\r\n0\r\n\r\n", 0),
     ] {
-        client.handle_bytes(bytes);
+        client.handle_bytes(bytes, NOW);
         take_events(&mut client, bytes, &mut events);
         assert_eq!(client.may_skip(), skip);
         client.handle_skipped(skip);
@@ -207,7 +207,7 @@ fn the_data_of_a_chunk_may_be_skipped_and_its_framing_may_not() {
 fn a_body_until_the_end_may_be_skipped_without_end() {
     let mut client = connected("GET");
     let mut events = Vec::new();
-    client.handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n");
+    client.handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", NOW);
     take_events(&mut client, b"", &mut events);
     assert_eq!(client.may_skip(), u64::MAX);
     client.handle_skipped(1 << 40);

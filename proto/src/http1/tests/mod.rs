@@ -13,6 +13,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Parts, Request};
 
+/// HTTP/1 does not ask for the time.
+const NOW: Nanos = Nanos(0);
+
 /// Checks the events of `input` as the response to requests with `methods`, all sent before. `<eof>` at the end of the
 /// input ends the stream. The events must be the same for the input in one piece, byte by byte, and cut in two anywhere
 /// (a long one at some places).
@@ -39,7 +42,7 @@ fn converse(methods: &str, input: &[u8], sizes: impl IntoIterator<Item = usize, 
         }
         let mut left = piece;
         while !left.is_empty() {
-            let used = client.handle_bytes(left);
+            let used = client.handle_bytes(left, NOW);
             let made_events = take_events(&mut client, left, &mut events);
             assert!(used == left.len() || (used > 0 && made_events), "stopped after {used} of {left:?} for no reason");
             left = &left[used..];
@@ -60,7 +63,7 @@ fn connected(methods: &str) -> Http1 {
     for method in methods {
         client.start(&request(method), false).unwrap();
     }
-    while let Some(transmit) = client.poll_transmit() {
+    while let Some(transmit) = client.poll_transmit(NOW) {
         client.handle_sent(transmit.bytes().len());
     }
     client
@@ -70,20 +73,27 @@ fn request(method: &str) -> Request {
     Request::new(Parts { method: method.into(), target: "/".into(), ..Parts::default() })
 }
 
+/// The text of the head or the trailers that came last.
+fn text(client: &Http1, input: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    client.write_text(input, &mut text);
+    text
+}
+
 /// Appends the events as text; returns whether there were any.
 fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bool {
     let mut any = false;
     while let Some(event) = client.poll_event() {
         any = true;
-        let text = match event {
+        let line = match event {
             Event::Interim { stream, status } => format!("{} interim {status}", stream.0),
             Event::Head { stream, status } => format!("{} head {status}", stream.0),
             Event::Data { stream, range } => {
                 join(events, format!("{} data ", stream.0), &input[range]);
                 continue;
             }
-            Event::Trailer { stream, range } => {
-                join(events, format!("{} trailer ", stream.0), &input[range]);
+            Event::Trailer { stream } => {
+                join(events, format!("{} trailer ", stream.0), &text(client, input));
                 continue;
             }
             Event::Lives { .. } | Event::Message { .. } => unreachable!("HTTP/1 is never switched to another protocol"),
@@ -93,7 +103,7 @@ fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bo
             Event::Draining { error: None } => "draining".to_owned(),
             Event::Draining { error: Some(error) } => format!("draining: {error}"),
         };
-        events.push(text);
+        events.push(line);
     }
     any
 }
