@@ -6,8 +6,12 @@
 use onrush_proto::Nanos;
 
 use super::Engine;
+use super::account::Account;
 use super::pacer::Pacer;
 use crate::backend::Backend;
+
+/// A loop that reaches a timer or a due request this late, in nanoseconds, without having worked meanwhile, was stalled.
+const LATE_NS: u64 = 10_000_000;
 
 /// How long due requests have waited for nothing but a connection.
 #[derive(Debug, Default)]
@@ -26,6 +30,12 @@ impl Crowding {
         self.catching_up_until.is_some()
     }
 
+    /// Whether the worker is making up for a stall, and has not done so for too long.
+    pub fn is_still_catching_up(&mut self, now: Nanos) -> bool {
+        self.catching_up_until.take_if(|until| *until <= now);
+        self.is_catching_up()
+    }
+
     /// No due request waits any more.
     pub fn has_caught_up(&mut self) {
         self.catching_up_until = None;
@@ -33,8 +43,8 @@ impl Crowding {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Counts up to now how long a due request has waited for a connection. Called whenever one becomes ready, and
-    /// before their number changes.
+    /// Counts up to now how long a due request has waited for a connection. Called before whatever may change whether one
+    /// does.
     #[inline]
     pub(super) fn count_all_busy(&mut self, now: Nanos) {
         if let Pacer::Scheduled(_) = self.dispatch.pacer {
@@ -51,12 +61,12 @@ impl<B: Backend> Engine<B> {
     }
 
     fn count_until(&mut self, now: Nanos) {
-        let is_crowded = self.connecting.wanted > 0
-            && self.connecting.missing == 0
-            && !self.has_ready()
+        let is_crowded = self.roster.connecting.wanted > 0
+            && self.roster.connecting.missing == 0
+            && !self.dispatch.has_ready()
             && self.books.tally.may_start()
-            && !self.may_open_more()
-            && !self.is_catching_up(now);
+            && !self.roster.may_open_more(&self.books)
+            && !self.dispatch.crowding.is_still_catching_up(now);
         let next_at = self.dispatch.pacer.next_at();
         let crowding = &mut self.dispatch.crowding;
         let since = next_at.max(crowding.counted_until);
@@ -81,10 +91,16 @@ impl<B: Backend> Engine<B> {
         (crowding.counted_until, crowding.since) = (now, now);
     }
 
-    /// Whether the worker is making up for a stall, and has not done so for too long.
-    pub(super) fn is_catching_up(&mut self, now: Nanos) -> bool {
-        let crowding = &mut self.dispatch.crowding;
-        crowding.catching_up_until.take_if(|until| *until <= now);
-        crowding.is_catching_up()
+    /// Since when the worker has been stalled, if it was until now: it reaches its next timer, or a request that was due,
+    /// much too late, and neither it nor its script has worked meanwhile.
+    pub(super) fn stalled_since(&self, now: Nanos) -> Option<Nanos> {
+        let due = self.timers.next_at().min(self.turn.waited_until).min(self.books.end_at);
+        let late_ns = now.since(due);
+        if late_ns < LATE_NS {
+            return None;
+        }
+        let in_script_ns = self.dispatch.script.spent_ns().saturating_sub(self.books.script_noted_ns);
+        let worked_ns = self.books.account.as_ref().map_or(0, Account::cpu_ns) + in_script_ns;
+        (worked_ns < late_ns / 2).then_some(due)
     }
 }

@@ -5,23 +5,29 @@
 //! becomes ready gets its next batch at once, and the list stays empty.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use onrush_plan::PerConnection;
 use onrush_proto::{Client, Nanos, Request, StartError};
 use onrush_stats::silences::GAP_MIN_NS;
 
+use super::books::Books;
+use super::callbacks::Caller;
+use super::config::Config;
 use super::crowding::Crowding;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
-use super::slot::Pause;
+use super::slot::{Pause, Slot};
 use super::tally::Tally;
-use super::timers::Timer;
-use super::{Engine, HANDLED_PER_TURN};
+use super::timers::{Timer, Timers};
 use crate::backend::{Backend, ConnId};
 
 /// What is sent next, when, and which connections are ready for it.
 pub(super) struct Dispatch {
+    config: Rc<Config>,
+    /// The source and the callbacks.
+    pub script: Caller,
     /// The source's current batch.
     batch: Vec<Request>,
     /// How many of its requests have been started; the others wait for a connection with room.
@@ -50,7 +56,7 @@ impl Active {
     }
 
     /// The next `count` of them: if some are left out, others than before.
-    fn next(self, count: u32) -> Self {
+    pub fn next(self, count: u32) -> Self {
         let after = u64::from(self.first) + u64::from(self.count.min(self.of));
         Self { first: (after % u64::from(self.of)) as u32, count, ..self }
     }
@@ -61,10 +67,32 @@ impl Active {
     }
 }
 
+/// A connection on which requests may start.
+pub(super) struct Place<'a, B> {
+    pub conn: ConnId,
+    pub slot: &'a mut Slot,
+    /// The backend, for its clock.
+    pub clock: &'a mut B,
+}
+
+/// When requests start, and what is to be known of the other connections.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub now: Nanos,
+    /// Whether no connection was ready: what was due before waited for one.
+    pub waited: bool,
+    /// How many connections there should be.
+    pub wanted: u32,
+    /// Since when every connect has failed, if the last one did.
+    pub away_since: Option<Nanos>,
+}
+
 impl Dispatch {
     /// Nothing is ready yet; `pacer` decides when requests are due.
-    pub fn new(pacer: Pacer) -> Self {
+    pub fn new(config: Rc<Config>, script: Caller, pacer: Pacer) -> Self {
         Self {
+            config,
+            script,
             batch: Vec::new(),
             started: 0,
             ready: VecDeque::new(),
@@ -85,123 +113,117 @@ impl Dispatch {
         self.ready.iter().copied()
     }
 
+    /// Takes the connection that has been ready longest, if a request may start now.
+    pub fn next_ready(&mut self, tally: &Tally, now: Nanos) -> Option<ConnId> {
+        if self.next_start_at(tally) > now {
+            return None;
+        }
+        self.ready.pop_front()
+    }
+
     /// Whether the rest of a batch waits for a connection with room for it.
     fn is_begun(&self) -> bool {
         self.started < self.batch.len()
     }
-}
 
-impl<B: Backend> Engine<B> {
-    /// Starts what is due on the ready connections, and hands it over.
-    pub(super) fn dispatch(&mut self, now: Nanos) {
-        for _ in 0..HANDLED_PER_TURN {
-            if self.next_start_at() > now {
-                break;
-            }
-            let Some(conn) = self.dispatch.ready.pop_front() else { break };
-            self.slots[conn.index()].is_queued = false;
-            if self.has_room(conn) {
-                self.start_due(conn, now, false);
-            }
-            self.settle(conn, now);
-        }
-    }
-
-    /// Makes a connection ready if it has room and need not pause first. Starts what is due: here, unless other
-    /// connections have waited longer.
-    pub(super) fn make_ready(&mut self, conn: ConnId, at: Nanos) {
-        if !self.has_room(conn) || !self.pause_is_over(conn, at) {
-            return;
-        }
-        if self.dispatch.ready.is_empty() {
-            return self.start_due(conn, at, true);
-        }
-        self.queue(conn);
-        self.dispatch(at);
-    }
-
-    /// Starts what is due on a connection with room; `is_first`: until now no other was ready. If room is left, it
-    /// stays ready.
-    fn start_due(&mut self, conn: ConnId, now: Nanos, is_first: bool) {
-        let is_closed = matches!(self.dispatch.pacer, Pacer::Closed);
-        if is_first {
-            self.count_all_busy(now);
-        }
-        if !is_closed && self.slots[conn.index()].live().is_some_and(|live| !live.answered) {
-            self.ask(now);
+    /// Starts what is due on a connection with room. If room is left, it stays ready. Returns when the last request was
+    /// started, if any was.
+    pub fn start_due<B: Backend>(
+        &mut self,
+        Place { conn, slot, clock }: Place<'_, B>,
+        at: At,
+        books: &mut Books,
+    ) -> Option<Nanos> {
+        let is_closed = matches!(self.pacer, Pacer::Closed);
+        if !is_closed && slot.live().is_some_and(|live| !live.answered) {
+            self.ask(at.away_since, books, at.now);
         }
         // A request is too late if it would leave too late.
-        let now = if is_closed { now } else { self.backend.now() };
-        let is_warm = self.books.tally.is_warming_up() && now > self.books.start;
-        if (is_warm || now > self.books.end_at) && !is_closed {
+        let now = if is_closed { at.now } else { clock.now() };
+        let is_warm = books.tally.is_warming_up() && now > books.start;
+        if (is_warm || now > books.end_at) && !is_closed {
             // The worker was stalled past the end of the run or of the warm-up; the loop deals with that.
-            return self.queue(conn);
+            self.queue(conn, slot);
+            return None;
         }
         // Dropping very many takes time, which must not make other requests too late.
-        let sent_at = if self.drop_late(now) { self.backend.now() } else { now };
-        while self.next_start_at() <= now && !self.is_too_late(now) && self.books.tally.may_start() {
-            if !self.start_batch(conn, sent_at, is_first) || !self.has_room(conn) {
-                return;
+        let sent_at = if self.drop_late(books, now) { clock.now() } else { now };
+        let mut started = None;
+        while self.next_start_at(&books.tally) <= now && !self.is_too_late(books, now) && books.tally.may_start() {
+            // What is handed over at once is sent now. The time spent in a script is not the server's.
+            let sent_at = if !self.has_batch(books) {
+                return started;
+            } else if !B::GATHERS && self.script.wants.any() {
+                clock.now()
+            } else {
+                sent_at
+            };
+            if !self.start_batch(slot, At { now: sent_at, ..at }, B::GATHERS, books) {
+                return started;
+            }
+            started = Some(sent_at);
+            if !self.has_room(conn, slot, &books.tally) {
+                return started;
             }
         }
-        if self.dispatch.pacer.due_at() > now {
-            self.dispatch.crowding.has_caught_up();
+        if self.pacer.due_at() > now {
+            self.crowding.has_caught_up();
         }
-        if self.books.tally.may_start() {
-            self.queue(conn);
+        if books.tally.may_start() {
+            self.queue(conn, slot);
         }
+        started
     }
 
     /// Notes that a scheduled request has waited for a connection since it might have started: a silence counts from
     /// then. If a script delays requests, one waits only for that, unless no connect has succeeded for a long time.
-    pub(super) fn ask(&mut self, now: Nanos) {
-        let mut since = self.dispatch.pacer.next_at();
+    pub fn ask(&self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
+        let mut since = self.pacer.next_at();
         if self.script.wants.delay {
-            let away_since = self.connecting.away_since().filter(|away_since| now.since(*away_since) >= GAP_MIN_NS);
+            let away_since = away_since.filter(|away_since| now.since(*away_since) >= GAP_MIN_NS);
             since = away_since.map_or(Nanos::MAX, |away_since| away_since.max(since));
         }
-        if since < now && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0 {
-            self.books.tally.asked(since);
+        if since < now && books.tally.left_of(self.pacer.due_at()) > 0 {
+            books.tally.asked(since);
         }
     }
 
     /// How many connections, at most `most`, are needed to send the requests that are due.
-    pub(super) fn connections_due(&self, now: Nanos, most: u32) -> u32 {
-        let batch = self.dispatch.batch.len().max(1) as u64;
-        let waiting = self.dispatch.pacer.count_before(now + 1, u64::from(most) * batch);
+    pub fn connections_due(&self, now: Nanos, most: u32) -> u32 {
+        let batch = self.batch.len().max(1) as u64;
+        let waiting = self.pacer.count_before(now + 1, u64::from(most) * batch);
         (waiting.div_ceil(batch) as u32).clamp(1, most)
     }
 
     /// When the next request may start; [`Nanos::MAX`]: never.
-    pub(super) fn next_start_at(&self) -> Nanos {
-        if self.books.tally.has_returned() { Nanos::default() } else { self.dispatch.pacer.next_at() }
+    pub fn next_start_at(&self, tally: &Tally) -> Nanos {
+        if tally.has_returned() { Nanos::default() } else { self.pacer.next_at() }
     }
 
     /// Whether a connection is ready for a request.
-    pub(super) fn has_ready(&self) -> bool {
-        !self.dispatch.ready.is_empty()
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// Adds a connection to the list of ready ones, once.
-    fn queue(&mut self, conn: ConnId) {
-        let slot = &mut self.slots[conn.index()];
+    pub fn queue(&mut self, conn: ConnId, slot: &mut Slot) {
         if !slot.is_queued {
             slot.is_queued = true;
-            self.dispatch.ready.push_back(conn);
+            self.ready.push_back(conn);
         }
     }
 
     /// Drops requests that would start too late. Returns whether there were any.
-    fn drop_late(&mut self, now: Nanos) -> bool {
-        if !self.is_too_late(now) {
+    fn drop_late(&mut self, books: &mut Books, now: Nanos) -> bool {
+        if !self.is_too_late(books, now) {
             return false;
         }
         let max_late_ns = self.config.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
         // The requests after the next one are held back as far as it is; otherwise the last ones would not be too late.
-        let held_ns = self.dispatch.pacer.next_at().since(self.dispatch.pacer.due_at());
+        let held_ns = self.pacer.next_at().since(self.pacer.due_at());
         let held_from = Nanos(moment.0.saturating_sub(held_ns));
-        self.pass(moment, |tally, due, requests| {
+        self.pass(moment, books, |tally, due, requests| {
             tally.dropped(due, requests);
             if due >= held_from {
                 tally.held_back(requests);
@@ -211,85 +233,75 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Skips the requests due before a moment, which are not sent: first those due before measuring began.
-    fn pass(&mut self, moment: Nanos, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
-        let tally = &mut self.books.tally;
+    fn pass(&mut self, moment: Nanos, books: &mut Books, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
+        let tally = &mut books.tally;
         for until in [moment.min(tally.due_from()), moment] {
-            let most = tally.left_of(self.dispatch.pacer.due_at());
-            self.dispatch.pacer.pass(until, most, |due, requests| say(tally, due, requests));
+            let most = tally.left_of(self.pacer.due_at());
+            self.pacer.pass(until, most, |due, requests| say(tally, due, requests));
         }
     }
 
     /// Whether the next request would start too late.
-    fn is_too_late(&self, now: Nanos) -> bool {
+    fn is_too_late(&self, books: &Books, now: Nanos) -> bool {
         let max_late_ns = self.config.rules.open_loop.and_then(|rules| rules.max_late_ns);
-        let is_too_late = |max_late_ns| now.since(self.dispatch.pacer.due_at()) > max_late_ns;
-        max_late_ns.is_some_and(is_too_late) && self.books.tally.left_of(self.dispatch.pacer.due_at()) > 0
+        let is_too_late = |max_late_ns| now.since(self.pacer.due_at()) > max_late_ns;
+        max_late_ns.is_some_and(is_too_late) && books.tally.left_of(self.pacer.due_at()) > 0
     }
 
     /// Counts, at the end of the run, the requests that were due and have not been sent.
-    pub(super) fn count_unsent(&mut self, now: Nanos) {
-        let end = now.min(self.books.end_at);
-        self.count_all_busy(end);
+    pub fn count_unsent(&mut self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
+        let end = now.min(books.end_at);
         if self.config.rules.open_loop.is_some() {
-            self.ask(end);
+            self.ask(away_since, books, end);
         }
         // The requests after the next one are as far behind the schedule as it is.
-        let held_until = end.min(self.dispatch.pacer.next_at());
-        self.pass(end, |tally, due, requests| {
+        let held_until = end.min(self.pacer.next_at());
+        self.pass(end, books, |tally, due, requests| {
             tally.unsent(due, now, requests);
             if due < held_until {
                 tally.held_back(requests);
             }
         });
         // Those that are left are beyond `-n`.
-        let beyond = self.dispatch.pacer.count_about_before(end);
+        let beyond = self.pacer.count_about_before(end);
         if beyond > 0 {
-            self.books.tally.beyond(beyond);
+            books.tally.beyond(beyond);
         }
     }
 
     /// Whether a connection can begin a batch.
-    fn has_room(&mut self, conn: ConnId) -> bool {
-        let depth = self.config.depth;
-        self.books.tally.may_start()
+    pub fn has_room(&self, conn: ConnId, slot: &mut Slot, tally: &Tally) -> bool {
+        tally.may_start()
             && !self.script.has_ended
-            && self.dispatch.active.is_none_or(|active| active.has(conn))
-            && self.slots[conn.index()]
-                .live()
-                .is_some_and(|live| !live.draining && live.open.len() < depth && live.protocol.capacity() > 0)
-    }
-
-    /// Moves to the connections that may have a request in flight by now. One that no longer may has its response first.
-    pub(super) fn follow_slots(&mut self, now: Nanos) {
-        let (Some(slots), Some(before)) = (&self.config.active, self.dispatch.active) else { return };
-        let planned = self.books.tally.due_from();
-        let (level, change_ns) = slots.at(now.since(planned));
-        let active = before.next(level);
-        self.dispatch.active = Some(active);
-        if change_ns < u64::MAX {
-            self.timers.set(planned + change_ns, Timer::Slot);
-        }
-        for conn in (0..self.config.max_inflight).map(ConnId).filter(|&conn| active.has(conn) && !before.has(conn)) {
-            if self.slots[conn.index()].live().is_some() {
-                self.pump(conn, now);
-            }
-        }
+            && self.active.is_none_or(|active| active.has(conn))
+            && slot.live().is_some_and(|live| {
+                !live.draining
+                    && live.unsent == 0
+                    && live.open.len() < self.config.depth
+                    && live.protocol.capacity() > 0
+            })
     }
 
     /// Whether the script lets a connection begin a batch now. If it wants a pause first, sets a timer for its end.
-    fn pause_is_over(&mut self, conn: ConnId, at: Nanos) -> bool {
+    pub fn pause_is_over(
+        &mut self,
+        conn: ConnId,
+        slot: &mut Slot,
+        books: &mut Books,
+        timers: &mut Timers,
+        at: Nanos,
+    ) -> bool {
         // The rest of a batch that another connection had no room for has had its pause.
-        if !self.script.wants.delay || self.dispatch.is_begun() {
+        if !self.script.wants.delay || self.is_begun() {
             return true;
         }
-        let slot = &mut self.slots[conn.index()];
         if slot.pause == Pause::Unasked {
             slot.pause = match self.script.think_ns() {
                 0 => Pause::Over,
                 pause_ns => {
-                    self.books.tally.paused(pause_ns);
+                    books.tally.paused(pause_ns);
                     let until = at + pause_ns;
-                    self.timers.set(until, Timer::Begin(conn));
+                    timers.set(until, Timer::Begin(conn));
                     Pause::Until(until)
                 }
             };
@@ -297,23 +309,17 @@ impl<B: Backend> Engine<B> {
         slot.pause == Pause::Over
     }
 
-    /// Starts the next batch, or the rest of one, as far as the connection has room; `waited`: if it was due before, it
-    /// waited for a connection. Returns whether anything was started.
-    fn start_batch(&mut self, conn: ConnId, now: Nanos, waited: bool) -> bool {
-        if !self.has_batch() {
-            return false;
-        }
-        // What is handed over at once is sent now. The time spent in a script is not the server's.
-        let has_passed = !B::GATHERS && self.script.wants.any();
-        let sent_at = if has_passed { self.backend.now() } else { now };
-        let is_calm = self.is_calm();
+    /// Starts the batch, or the rest of it, as far as the connection has room; `gathers`: it leaves with the next wait.
+    /// Returns whether anything was started.
+    fn start_batch(&mut self, slot: &mut Slot, at: At, gathers: bool, books: &mut Books) -> bool {
+        let At { now, waited, wanted, .. } = at;
+        let is_calm = self.is_calm(wanted, &books.tally);
         // Each connection of wrk2 counts what it may send, at twice the rate, from the first request that left late since
         // it was on pace. If the target made it late, that is the request which met the stall: after S seconds at a rate
         // R, 2·S·R requests may leave at once, and the backlog is only S·R. A limit is left where we were stalled.
         let is_excused = waited && self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
-        let Dispatch { batch, started, pacer, .. } = &mut self.dispatch;
+        let Self { batch, started, pacer, .. } = self;
         let rest = &batch[*started..];
-        let slot = &mut self.slots[conn.index()];
         slot.pause = Pause::Unasked;
         let Some(live) = slot.live() else { return false };
         if live.left < rest.len() as u64 {
@@ -323,18 +329,14 @@ impl<B: Backend> Engine<B> {
             self.refuse_if_too_long(length);
             return false;
         }
-        let further = usize::try_from(self.books.tally.left_of(pacer.due_at())).unwrap_or(usize::MAX);
-        let allowed = rest.len().min(further.saturating_add(self.books.tally.returned_left()));
+        let further = usize::try_from(books.tally.left_of(pacer.due_at())).unwrap_or(usize::MAX);
+        let allowed = rest.len().min(further.saturating_add(books.tally.returned_left()));
         // Before anything is due, only returned requests may leave.
-        let ready = if pacer.next_at() <= now { usize::MAX } else { self.books.tally.returned_left() };
+        let ready = if pacer.next_at() <= now { usize::MAX } else { books.tally.returned_left() };
         let count = allowed.min(live.protocol.capacity()).min(ready);
         // Returned requests are sent first, and keep the time at which they were due.
-        let again = self.books.tally.take_returned(count);
+        let again = books.tally.take_returned(count);
         let due = if again.len() < count { pacer.take((count - again.len()) as u64, now, is_excused) } else { now };
-        if B::GATHERS && live.open.back().is_none_or(|request| !request.is_gathered) {
-            self.turn.gathered.push(conn);
-        }
-        self.turn.awaited_since = now;
         live.left -= count as u64;
         let next = if count < rest.len() { rest.len() - count } else { batch.len() };
         live.draining = live.left < next as u64;
@@ -345,10 +347,10 @@ impl<B: Backend> Engine<B> {
                     let request = OpenRequest {
                         stream,
                         due: returned.copied().unwrap_or(due),
-                        sent_at,
+                        sent_at: now,
                         first_at: None,
                         is_again: returned.is_some(),
-                        is_gathered: B::GATHERS,
+                        is_gathered: gathers,
                         is_calm,
                         late: false,
                         status: None,
@@ -356,7 +358,7 @@ impl<B: Backend> Engine<B> {
                         lives: false,
                         kept: None,
                     };
-                    self.books.tally.started(&request);
+                    books.tally.started(&request);
                     live.begin(request);
                 }
                 Err(error) => {
@@ -371,30 +373,29 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Whether, with a schedule, less than half of the connections have a batch in flight.
-    fn is_calm(&self) -> bool {
+    fn is_calm(&self, wanted: u32, tally: &Tally) -> bool {
         if self.config.rules.open_loop.is_none() {
             return false;
         }
-        let batches = self.books.tally.open() / self.dispatch.batch.len().max(1) as u64;
-        2 * batches < u64::from(self.connecting.wanted)
+        let batches = tally.open() / self.batch.len().max(1) as u64;
+        2 * batches < u64::from(wanted)
     }
 
     /// Makes sure that there are requests to start, perhaps the rest of a batch; returns whether there are any.
-    fn has_batch(&mut self) -> bool {
-        let dispatch = &mut self.dispatch;
-        if dispatch.is_begun() {
+    fn has_batch(&mut self, books: &mut Books) -> bool {
+        if self.is_begun() {
             return true;
         }
-        dispatch.started = 0;
-        let repeats = !self.script.wants.request && !dispatch.batch.is_empty();
+        self.started = 0;
+        let repeats = !self.script.wants.request && !self.batch.is_empty();
         if !repeats {
-            match self.script.next(&mut dispatch.batch) {
+            match self.script.next(&mut self.batch) {
                 Some(true) => {}
-                Some(false) => self.books.tally.start_no_more(),
-                None => dispatch.batch.clear(),
+                Some(false) => books.tally.start_no_more(),
+                None => self.batch.clear(),
             }
         }
-        self.dispatch.is_begun()
+        self.is_begun()
     }
 
     /// Ends the run if a batch of this length fits on no connection.

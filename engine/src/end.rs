@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use onrush_proto::Nanos;
 use onrush_stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
 
+use super::roster::Roster;
 use super::slot::{Slot, State};
+use super::tally::Tally;
 use super::{Engine, ScriptFailure, Spare, UNANSWERED_NS};
 use crate::backend::Backend;
 
@@ -60,53 +62,57 @@ pub(super) struct End {
 impl<B: Backend> Engine<B> {
     /// Adds everything up at the end.
     pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> WorkerEnd {
-        self.hear_connects(now);
-        let spares = self.leave_spares();
-        self.backend.stop();
+        self.count_all_busy(now.min(self.books.end_at));
+        self.roster.hear_connects(&mut self.books, now);
+        let spares = self.roster.leave_spares();
+        self.roster.backend.stop();
         self.take_counts();
         self.settle_spin();
-        self.occupy_to_the_end(now);
-        let spread = self.spread();
-        self.end_slots(now);
+        self.roster.occupy_to_the_end(&mut self.books, now);
+        let spread = self.roster.spread();
+        self.roster.end_slots(&mut self.books.tally, now);
         self.books.tally.end_returned(now);
         self.books.tally.end_gone(now);
-        self.count_unsent(now);
+        self.dispatch.count_unsent(self.roster.connecting.away_since(), &mut self.books, now);
         self.books.tally.count_ended();
         if self.books.tally.is_warming_up() {
             // It ended before measuring began.
             self.count_from(now);
         }
         // A worker that had nothing to send has no rate.
-        if self.config.requests != Some(0) {
+        if self.roster.config.requests != Some(0) {
             self.books.sample_rest(now);
         }
-        self.books.note_script_time(self.script.spent_ns());
+        self.books.note_script_time(self.dispatch.script.spent_ns());
         self.books.settle_account();
-        let (mut books, wants) = (self.books, self.script.wants);
-        let asks_at_once = !wants.delay && self.config.rules.open_loop.is_none();
+        let Self { mut books, roster, dispatch, .. } = self;
+        let wants = dispatch.script.wants;
+        let asks_at_once = !wants.delay && roster.config.rules.open_loop.is_none();
         let (silences, awaited) = books.tally.silences.end(now.since(books.start));
         books.tally.interval.until_ns = now.since(books.start);
         WorkerEnd {
-            connections: self.config.max_inflight,
+            connections: roster.config.max_inflight,
             interval: books.tally.interval,
             elapsed_ns: now.since(books.start),
             stayed_away,
-            refusal: self.connecting.refusal(),
-            dropped: self.connecting.routes.dropped(),
-            working: self.connecting.routes.working(),
+            refusal: roster.connecting.refusal(),
+            dropped: roster.connecting.routes.dropped(),
+            working: roster.connecting.routes.working(),
             transcript: books.tally.transcript,
             silences,
             awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
             stalls: books.stalls,
             spread,
-            buffers: self.backend.buffers(),
+            buffers: roster.backend.buffers(),
             pauses: wants.delay,
-            pauses_unread: self.script.pauses_unread,
+            pauses_unread: dispatch.script.pauses_unread,
             spares,
-            failure: self.script.failure,
+            failure: dispatch.script.failure,
         }
     }
+}
 
+impl<B: Backend> Roster<B> {
     /// How requests are spread over the connections, where their number per connection is not limited.
     fn spread(&mut self) -> Spread {
         let mut spread = Spread::default();
@@ -116,8 +122,7 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Counts what the slots have under way.
-    fn end_slots(&mut self, now: Nanos) {
-        let tally = &mut self.books.tally;
+    fn end_slots(&mut self, tally: &mut Tally, now: Nanos) {
         for slot in &mut self.slots {
             let is_shaking_hands = slot.is_shaking_hands();
             match &mut slot.state {

@@ -49,7 +49,7 @@ impl<B: Backend> Engine<B> {
 
     /// The backend.
     pub fn backend(&mut self) -> &mut B {
-        &mut self.backend
+        &mut self.roster.backend
     }
 
     /// Complete responses since the start, including the warm-up.
@@ -60,11 +60,11 @@ impl<B: Backend> Engine<B> {
     /// Whether a due request waits, another connection may be opened and none is being opened: how many there are, and
     /// when the request may start. The next turn opens one.
     pub fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
-        let start_at = self.next_start_at();
-        let is_waiting = start_at <= now && now < self.books.end_at && !self.has_ready();
+        let start_at = self.dispatch.next_start_at(&self.books.tally);
+        let is_waiting = start_at <= now && now < self.books.end_at && !self.dispatch.has_ready();
         let catches_up = self.dispatch.crowding.is_catching_up();
-        let may_open = self.may_open_more() && !catches_up && self.connecting.missing == 0;
-        (is_waiting && may_open).then_some((self.connecting.wanted, start_at))
+        let may_open = self.roster.may_open_more(&self.books) && !catches_up && self.roster.connecting.missing == 0;
+        (is_waiting && may_open).then_some((self.roster.connecting.wanted, start_at))
     }
 
     /// What is wrong with it between two turns, given the backend's view of its connections; each has at most `most`
@@ -74,8 +74,8 @@ impl<B: Backend> Engine<B> {
             // What arrives too late is not handled any more.
             return None;
         }
-        let mut agenda = vec![Agenda::default(); self.slots.len()];
-        self.connecting.queue.iter().for_each(|conn| agenda[conn.index()].turns += 1);
+        let mut agenda = vec![Agenda::default(); self.roster.slots.len()];
+        self.roster.connecting.queue.iter().for_each(|conn| agenda[conn.index()].turns += 1);
         self.dispatch.ready().for_each(|conn| agenda[conn.index()].is_ready = true);
         let (mut sweeps, mut samples, mut level_at) = (0, 0, Nanos::MAX);
         for (at, timer) in self.timers.iter() {
@@ -92,32 +92,33 @@ impl<B: Backend> Engine<B> {
         if (sweeps, samples) != (1, 1) {
             return Some(format!("{sweeps} timers to sweep, {samples} to sample or to start"));
         }
-        if let Demand::Staged(levels) = &self.config.demand
+        if let Demand::Staged(levels) = &self.roster.config.demand
             && level_at > now
             && let (level, _) = levels.at(now.since(self.books.tally.due_from()))
-            && level.min(self.config.max_inflight) != self.connecting.wanted
+            && level.min(self.roster.config.max_inflight) != self.roster.connecting.wanted
         {
-            return Some(format!("{level} connections by the plan, {} wanted", self.connecting.wanted));
+            return Some(format!("{level} connections by the plan, {} wanted", self.roster.connecting.wanted));
         }
-        let in_flight: usize = self.slots.iter().filter_map(open_requests).sum();
+        let in_flight: usize = self.roster.slots.iter().filter_map(open_requests).sum();
         if self.books.tally.open() != in_flight as u64 {
             return Some(format!("{} requests in the books, {in_flight} on connections", self.books.tally.open()));
         }
-        self.slots.iter().zip(seen).zip(&agenda).enumerate().find_map(|(number, ((slot, seen), agenda))| {
+        self.roster.slots.iter().zip(seen).zip(&agenda).enumerate().find_map(|(number, ((slot, seen), agenda))| {
             self.flaw_of(number as u32, slot, *seen, agenda, most).map(|flaw| format!("connection {number}: {flaw}"))
         })
     }
 
     /// What is wrong with it if time moved on although a request was due and a connection was ready for it.
     pub fn held_up(&self, now: Nanos) -> Option<String> {
-        let next_at = self.next_start_at();
-        let is_held_up = self.has_ready() && self.books.tally.may_start() && (Nanos(1)..now).contains(&next_at);
+        let next_at = self.dispatch.next_start_at(&self.books.tally);
+        let is_held_up =
+            self.dispatch.has_ready() && self.books.tally.may_start() && (Nanos(1)..now).contains(&next_at);
         is_held_up.then(|| format!("a request might have left at {} ns, and a connection was ready", next_at.0))
     }
 
     /// What is wrong with one connection.
     fn flaw_of(&self, number: u32, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
-        let is_needed = self.connecting.wants(ConnId(number));
+        let is_needed = self.roster.connecting.wants(ConnId(number));
         let expected = match &slot.state {
             State::Parked | State::Queued | State::Waiting => ConnectionState::Closed,
             State::Connecting(_) => ConnectionState::Connecting,
@@ -127,7 +128,7 @@ impl<B: Backend> Engine<B> {
         if seen.state != expected && !is_broken {
             return Some(format!("{:?} to the backend, {expected:?} to the engine", seen.state));
         }
-        let is_wanted = self.is_short(most) && self.connecting.routes.found();
+        let is_wanted = self.is_short(most) && self.roster.connecting.routes.found();
         if slot.is_queued != agenda.is_ready {
             return Some(format!("ready to the engine: {}, in the list: {}", slot.is_queued, agenda.is_ready));
         }
@@ -152,7 +153,7 @@ impl<B: Backend> Engine<B> {
     /// Whether no connection may be idle. A request of a batch may be returned when all have been started: the
     /// connection that had it sends it again, or the next sweep does.
     fn is_short(&self, most: usize) -> bool {
-        let may_come_back = self.config.requests.is_some() && most > 1;
+        let may_come_back = self.roster.config.requests.is_some() && most > 1;
         self.books.tally.may_start() && !may_come_back
     }
 
@@ -165,7 +166,7 @@ impl<B: Backend> Engine<B> {
         }
         let waits = match pause {
             Pause::Until(until) => agenda.begins.contains(&until),
-            Pause::Unasked | Pause::Over => !self.is_short(most) || self.script.has_ended,
+            Pause::Unasked | Pause::Over => !self.is_short(most) || self.dispatch.script.has_ended,
         };
         let is_idle = live.open.is_empty() && !agenda.is_ready && !live.draining && live.send_error.is_none();
         (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {pause:?}"))

@@ -5,6 +5,7 @@ use onrush_proto::Nanos;
 use super::connection::Live;
 use super::retry::Failures;
 use super::routes::RouteId;
+use super::tally::Tally;
 use super::tls::{Config, Link};
 use super::tunnel::Tunnel;
 
@@ -29,6 +30,8 @@ pub struct Slot {
     pub absent_ns: u64,
     /// Whether it is in the list of ready connections.
     pub is_queued: bool,
+    /// Whether it is in the list of connections that send with the next wait.
+    pub is_gathered: bool,
     /// Whether it may begin a batch, if a script wants pauses. A pause outlasts the connection: if it began again with
     /// the next one, it might never end.
     pub pause: Pause,
@@ -77,6 +80,13 @@ impl Slot {
         match &mut self.state {
             State::Open(live) => Some(live),
             State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
+        }
+    }
+
+    /// Resets its back-off if there has been a complete response since there were `completed`.
+    pub fn forget_failures(&mut self, completed: u64, tally: &Tally) {
+        if tally.completed > completed {
+            self.failures.forget();
         }
     }
 

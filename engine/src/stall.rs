@@ -7,12 +7,9 @@
 use onrush_proto::Nanos;
 use onrush_stats::Gap;
 
-use super::account::Account;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::Backend;
 
-/// A loop that reaches a timer or a due request this late, in nanoseconds, without having worked meanwhile, was stalled.
-const LATE_NS: u64 = 10_000_000;
 /// At most this many completions per connection are handled: a large body comes in many pieces.
 const TURNS_PER_SLOT: usize = 4;
 
@@ -27,22 +24,22 @@ impl<B: Backend> Engine<B> {
         }
         if now >= self.books.end_at {
             // What a schedule had due until the end counts in spite of the stall.
-            if self.config.rules.open_loop.is_none() {
+            if self.roster.config.rules.open_loop.is_none() {
                 // What was handled since then belongs to the run, although the timers come late.
                 self.books.end_at = from.max(self.turn.awaited_since);
             }
             return self.books.end_at;
         }
         self.count_all_busy(now);
-        let mut left = TURNS_PER_SLOT * self.slots.len() + HANDLED_PER_TURN;
+        let mut left = TURNS_PER_SLOT * self.roster.slots.len() + HANDLED_PER_TURN;
         while left > 0 {
             // The kernel may report few completions at once, and more only when it has buffers again.
-            self.stamp();
-            let is_ready = self.backend.wait(Nanos::default());
+            self.stamp(now);
+            let is_ready = self.roster.backend.wait(Nanos::default());
             let before = left;
             while left > 0
-                && !self.script.has_ended
-                && let Some(completion) = self.backend.next()
+                && !self.dispatch.script.has_ended
+                && let Some(completion) = self.roster.backend.next()
             {
                 left -= 1;
                 // The worker may have been stalled again meanwhile, past the end.
@@ -52,24 +49,11 @@ impl<B: Backend> Engine<B> {
                 }
             }
             self.books.tally.interval.activity.waited(before - left);
-            if !is_ready || self.script.has_ended {
+            if !is_ready || self.dispatch.script.has_ended {
                 break;
             }
             left = left.saturating_sub(1);
         }
-        self.backend.now()
-    }
-
-    /// Since when the worker has been stalled, if it was until now: it reaches its next timer, or a request that was due,
-    /// much too late, and neither it nor its script has worked meanwhile.
-    pub(super) fn stalled_since(&self, now: Nanos) -> Option<Nanos> {
-        let due = self.timers.next_at().min(self.turn.waited_until).min(self.books.end_at);
-        let late_ns = now.since(due);
-        if late_ns < LATE_NS {
-            return None;
-        }
-        let in_script_ns = self.script.spent_ns().saturating_sub(self.books.script_noted_ns);
-        let worked_ns = self.books.account.as_ref().map_or(0, Account::cpu_ns) + in_script_ns;
-        (worked_ns < late_ns / 2).then_some(due)
+        self.roster.backend.now()
     }
 }

@@ -2,8 +2,8 @@
 
 use onrush_proto::Nanos;
 
-use super::wait::Spin;
-use crate::backend::ConnId;
+use super::Engine;
+use crate::backend::{Backend, thread_cpu_ns};
 
 /// What the loop remembers from one wait to the next.
 #[derive(Debug)]
@@ -13,8 +13,6 @@ pub(super) struct Turn {
     /// When the last wait should have ended at the latest, such as when a request was due; [`Nanos::MAX`] from when that
     /// was looked at until the next wait.
     pub waited_until: Nanos,
-    /// Connections whose connect or requests leave with the next wait.
-    pub gathered: Vec<ConnId>,
     /// How many completions were handled in the last turn.
     pub handled: usize,
     /// When the last request or connect began, or a completion for one arrived.
@@ -31,11 +29,59 @@ impl Default for Turn {
         Self {
             began_at: Nanos::default(),
             waited_until: Nanos::MAX,
-            gathered: Vec::new(),
             handled: 0,
             awaited_since: Nanos::default(),
             has_seen_unknown_end: false,
             spin: None,
         }
+    }
+}
+
+/// Busy-polling that has not been counted yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spin {
+    /// The thread's processor time when it began, in nanoseconds.
+    pub cpu_before_ns: u64,
+    /// When it last polled without finding anything.
+    pub looked_at: Nanos,
+}
+
+impl<B: Backend> Engine<B> {
+    /// Counts the last busy-polling, if that has not been done.
+    pub(super) fn settle_spin(&mut self) {
+        if self.turn.spin.is_some() {
+            let now = self.roster.backend.now();
+            self.count_spin(now, thread_cpu_ns());
+        }
+    }
+
+    /// Counts the last busy-polling: the processor time since it began, less the time since it ended.
+    pub(super) fn count_spin(&mut self, now: Nanos, cpu_ns: u64) {
+        if let Some(Spin { cpu_before_ns, looked_at }) = self.turn.spin.take() {
+            let spun_ns = (cpu_ns - cpu_before_ns).saturating_sub(now.since(looked_at));
+            self.books.tally.interval.activity.spun_ns += spun_ns;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::tests::{config, get, job};
+    use super::*;
+    use crate::backend::Sim;
+    use crate::backend::sim::Scenario;
+    use crate::http1;
+
+    #[test]
+    fn busy_polling_is_counted_once() {
+        let backend = Sim::new(1, Scenario::default().network(1));
+        let mut engine = Engine::new(config(), backend, job(get(), http1(1)), Arc::default(), Arc::default());
+        engine.turn.spin = Some(Spin { cpu_before_ns: 0, looked_at: engine.roster.backend.now() });
+        engine.settle_spin();
+        let spun_ns = engine.books.tally.interval.activity.spun_ns;
+        engine.settle_spin();
+        assert!(spun_ns > 0 && engine.books.tally.interval.activity.spun_ns == spun_ns);
     }
 }

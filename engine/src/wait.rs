@@ -3,6 +3,7 @@
 use onrush_proto::Nanos;
 
 use super::Engine;
+use super::turn::Spin;
 use crate::backend::{Backend, thread_cpu_ns};
 
 /// How long a worker busy-polls after something began or happened, in nanoseconds: longer than a quick response takes,
@@ -13,37 +14,30 @@ const SPIN_BEFORE_DUE_NS: u64 = 50_000;
 /// With at most this many connects and requests in flight, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
 
-/// Busy-polling that has not been counted yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spin {
-    /// The thread's processor time when it began, in nanoseconds.
-    cpu_before_ns: u64,
-    /// When it last polled without finding anything.
-    looked_at: Nanos,
-}
-
 impl<B: Backend> Engine<B> {
     /// Waits for completions, but not past the next timer or the end, and not at all while connections are left to
     /// open.
     pub(super) fn wait(&mut self) {
-        if !self.connecting.queue.is_empty() {
-            self.backend.wait(Nanos::default());
+        if !self.roster.connecting.queue.is_empty() {
+            self.roster.backend.wait(Nanos::default());
             return;
         }
         // If all are busy, another connection may be opened for the next request.
-        let may_open = self.may_open_more() && !self.dispatch.crowding.is_catching_up() && self.connecting.missing == 0;
-        let is_awaited = self.has_ready() || may_open;
-        let due = if is_awaited { self.next_start_at() } else { Nanos::MAX };
+        let may_open = self.roster.may_open_more(&self.books)
+            && !self.dispatch.crowding.is_catching_up()
+            && self.roster.connecting.missing == 0;
+        let is_awaited = self.dispatch.has_ready() || may_open;
+        let due = if is_awaited { self.dispatch.next_start_at(&self.books.tally) } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
         // What was overdue before is a backlog, not a stall.
         self.turn.waited_until = until.max(self.turn.began_at);
         if self.gather(due, until) {
             return;
         }
-        if self.config.spins {
-            if (1..=FEW).contains(&(self.books.tally.open() + self.connecting.under_way)) {
+        if self.roster.config.spins {
+            if (1..=FEW).contains(&(self.books.tally.open() + self.roster.connecting.under_way)) {
                 // The first poll hands over what is queued, which is work.
-                let is_ready = self.backend.wait(Nanos::default());
+                let is_ready = self.roster.backend.wait(Nanos::default());
                 // A timer that is due in between begins nothing, and so does not extend the busy-polling.
                 if is_ready || self.spin(until.min(self.turn.awaited_since + SPIN_NS)) {
                     return;
@@ -54,49 +48,49 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.settle_spin();
-        self.backend.wait(until);
+        self.roster.backend.wait(until);
     }
 
     /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them
     /// earlier, and their latency ends when they arrived. A response that ends with its connection has no such time.
     /// What is due leaves before the arrivals are read, unless timers come first. Returns whether there was a wait.
     fn gather(&mut self, due: Nanos, until: Nanos) -> bool {
-        let Some(rules) = self.config.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
+        let Some(rules) = self.roster.config.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
         if self.turn.has_seen_unknown_end || due.since(self.turn.began_at) > rules.slice_ns {
             return false;
         }
         self.settle_spin();
-        if !self.backend.gather(until, until + rules.slice_ns) {
+        if !self.roster.backend.gather(until, until + rules.slice_ns) {
             return false;
         }
-        let now = self.backend.now();
+        let now = self.roster.backend.now();
         if now < self.timers.next_at().min(self.books.end_at) {
             self.dispatch(now);
-            self.stamp();
+            self.stamp(now);
         }
-        self.backend.wait(Nanos::default());
+        self.roster.backend.wait(Nanos::default());
         true
     }
 
     /// Whether sends are gathered into slices: less precision for less processor time.
     fn gathers_slices(&self) -> bool {
-        self.config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
+        self.roster.config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
     }
 
     /// Waits until a request is due, busy-polling at the end: a sleeping thread wakes up too late.
     fn wait_for_due(&mut self, due: Nanos) {
         let wake_at = Nanos(due.0.saturating_sub(SPIN_BEFORE_DUE_NS));
-        if self.backend.now() < wake_at {
+        if self.roster.backend.now() < wake_at {
             self.settle_spin();
-            self.backend.wait(wake_at);
-        } else if !self.backend.wait(Nanos::default()) {
+            self.roster.backend.wait(wake_at);
+        } else if !self.roster.backend.wait(Nanos::default()) {
             self.spin(due);
         }
     }
 
     /// Busy-polls until then. Returns whether there may be completions.
     fn spin(&mut self, stop_at: Nanos) -> bool {
-        let mut looked_at = self.backend.now();
+        let mut looked_at = self.roster.backend.now();
         if looked_at >= stop_at {
             return false;
         }
@@ -104,30 +98,14 @@ impl<B: Backend> Engine<B> {
         self.count_spin(looked_at, cpu_before_ns);
         let mut is_ready = false;
         while !is_ready && looked_at < stop_at {
-            is_ready = self.backend.wait(Nanos::default());
+            is_ready = self.roster.backend.wait(Nanos::default());
             if !is_ready {
-                looked_at = self.backend.now();
+                looked_at = self.roster.backend.now();
             }
         }
         // What came must not wait until the thread's clock is read.
         self.turn.spin = Some(Spin { cpu_before_ns, looked_at });
         is_ready
-    }
-
-    /// Counts the last busy-polling, if that has not been done.
-    pub(super) fn settle_spin(&mut self) {
-        if self.turn.spin.is_some() {
-            let now = self.backend.now();
-            self.count_spin(now, thread_cpu_ns());
-        }
-    }
-
-    /// Counts the last busy-polling: the processor time since it began, less the time since it ended.
-    fn count_spin(&mut self, now: Nanos, cpu_ns: u64) {
-        if let Some(Spin { cpu_before_ns, looked_at }) = self.turn.spin.take() {
-            let spun_ns = (cpu_ns - cpu_before_ns).saturating_sub(now.since(looked_at));
-            self.books.tally.interval.activity.spun_ns += spun_ns;
-        }
     }
 }
 
@@ -155,16 +133,5 @@ mod tests {
         engine.turn.began_at = ms(60);
         engine.wait();
         assert_eq!(engine.turn.waited_until, ms(60));
-    }
-
-    #[test]
-    fn busy_polling_is_counted_once() {
-        let backend = Sim::new(1, Scenario::default().network(1));
-        let mut engine = Engine::new(config(), backend, job(get(), http1(1)), Arc::default(), Arc::default());
-        engine.turn.spin = Some(Spin { cpu_before_ns: 0, looked_at: engine.backend.now() });
-        engine.settle_spin();
-        let spun_ns = engine.books.tally.interval.activity.spun_ns;
-        engine.settle_spin();
-        assert!(spun_ns > 0 && engine.books.tally.interval.activity.spun_ns == spun_ns);
     }
 }

@@ -63,7 +63,8 @@ fn of_first_schema(text: &[u8]) -> serde_json::Result<Document> {
         }
     }
     document.insert("schema".to_owned(), SCHEMA.into());
-    serde_json::from_value(Value::Object(document))
+    // Reading a document takes much code, which there would be twice if it could also be read from a tree.
+    serde_json::from_slice(&serde_json::to_vec(&document)?)
 }
 
 /// The error on a document in a version of the format that is not read.

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
-use crate::opening::opened_per_turn;
+use crate::roster::opened_per_turn;
 
 /// What the peer saw, in order: a `c` for each connect, an `r` for each request.
 type Seen = Rc<RefCell<String>>;

@@ -2,7 +2,8 @@
 //! Without circles they stand on floors, each on what it depends on; there are at most ten, or nobody overlooks them.
 //!
 //! What two of them share is in a third, which depends on neither. A `mod.rs` and its files may depend on one another:
-//! they are one module. Like borders, circles are found by the names that files contain; tests may name anything.
+//! they are one module. Like borders, circles are found by the names that files contain, and by the calls through `self`
+//! of a type whose methods are in several files; tests may name anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,7 @@ use syn::Item;
 use syn::spanned::Spanned;
 
 use super::Finding;
+use super::calls::Method;
 use super::names::Name;
 use super::source::Source;
 
@@ -60,19 +62,40 @@ impl<'a> Crate<'a> {
     /// Every room in which one file names another, by its place.
     fn rooms(&self) -> BTreeMap<&Place, Room> {
         let mut rooms = BTreeMap::<&Place, Room>::new();
+        let defined = self.defined();
         for (from, source) in &self.files {
-            for name in source.names.iter().filter(|name| !source.is_test(name.line)) {
-                let Some(to) = self.resolve(from, name) else { continue };
+            let named = source.names.iter().map(|name| (self.resolve(from, name), name.line, name.parts.join("::")));
+            let called = source.methods.called.iter().map(|Method { owner, name, line }| {
+                // Of types with one name, or methods of traits, it is not known whose it is.
+                let homes = defined.get(&(&**owner, &**name)).map_or(&[][..], |homes| homes);
+                let home = if let [home] = homes { Some(home.to_vec()) } else { None };
+                (home, *line, format!("self.{name}()"))
+            });
+            for (to, line, text) in named.chain(called).filter(|(_, line, _)| !source.is_test(*line)) {
+                let Some(to) = to else { continue };
                 let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
                 if let (Some(who), Some(whom)) = (from.get(common), to.get(common))
                     && !MEANT.contains(&(source.path, whom))
                 {
                     let members = rooms.entry(&from[..common]).or_default().entry(who.clone()).or_default();
-                    members.entry(whom.clone()).or_insert_with(|| source.finding(name.line, name.parts.join("::")));
+                    members.entry(whom.clone()).or_insert_with(|| source.finding(line, text));
                 }
             }
         }
         rooms
+    }
+
+    /// The files that define each method, by the name of its type and its own.
+    fn defined(&self) -> BTreeMap<(&str, &str), Vec<&Place>> {
+        let mut defined = BTreeMap::<_, Vec<&Place>>::new();
+        for (place, source) in &self.files {
+            for Method { owner, name, line } in &source.methods.defined {
+                if !source.is_test(*line) {
+                    defined.entry((&**owner, &**name)).or_default().push(place);
+                }
+            }
+        }
+        defined
     }
 
     /// The module that defines what `name` means in the module `from`, if it is one of this crate.
@@ -235,6 +258,24 @@ mod tests {
                 "src/room/b.rs:1: names `super::A::new`, and so b → a → b is a circle"
             ]
         );
+    }
+
+    #[test]
+    fn a_circle_may_lead_through_the_methods_of_one_type() {
+        let files = [
+            ("src/room/mod.rs", "mod a;\nmod b;\npub struct X;"),
+            ("src/room/a.rs", "use super::X;\nimpl X { fn a(&self) { self.b() } }"),
+            ("src/room/b.rs", "use super::X;\nimpl X { fn b(&self) { assert!(self.a()) } }"),
+        ];
+        assert_eq!(
+            found(&files),
+            [
+                "src/room/a.rs:2: names `self.b()`, and so a → b → a is a circle",
+                "src/room/b.rs:2: names `self.a()`, and so b → a → b is a circle"
+            ]
+        );
+        let other = ("src/c.rs", "struct X; impl X { fn b(&self) {} }");
+        assert_eq!(found(&[files[0], files[1], files[2], other]), [""; 0], "it is not known whose it is");
     }
 
     #[test]

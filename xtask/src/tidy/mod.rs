@@ -5,6 +5,7 @@
 //! nothing here ever changes a file.
 
 mod borders;
+mod calls;
 mod circles;
 mod docs;
 mod names;

@@ -8,6 +8,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItemFn, Item, Meta};
 
 use super::Finding;
+use super::calls::Methods;
 use super::names::{self, Name};
 
 /// A file in all the forms that checks use.
@@ -20,6 +21,8 @@ pub struct Source<'a> {
     pub tree: syn::File,
     /// Every path and macro the file names, in macro calls too, but not in comments and strings.
     pub names: Vec<Name>,
+    /// The methods that it defines, and those that it calls on `self`.
+    pub methods: Methods,
     /// The lines of items that are only compiled for tests.
     tests: Vec<RangeInclusive<usize>>,
 }
@@ -35,7 +38,8 @@ impl<'a> Source<'a> {
         })?;
         let mut tests = TestItems(Vec::new());
         tests.visit_file(&tree);
-        Ok(Self { path, text, tree, names: names::collect(tokens), tests: tests.0 })
+        let methods = Methods::of(&tree);
+        Ok(Self { path, text, tree, names: names::collect(tokens), methods, tests: tests.0 })
     }
 
     /// A finding in this file.

@@ -3,17 +3,18 @@
 use onrush_proto::Nanos;
 use onrush_stats::{Sockets, TcpInfo};
 
-use super::Engine;
-use super::connection::Live;
-use super::slot::State;
+use super::Roster;
 use crate::backend::{Backend, ConnId};
+use crate::books::Books;
+use crate::connection::Live;
+use crate::slot::State;
 
 /// How many of a worker's connections are read, one at a time.
 const CONNECTIONS: u32 = 4;
 
 /// The connections that are read, and their last readings.
 #[derive(Debug, Default)]
-pub(super) struct SocketReader {
+pub struct SocketReader {
     next: u32,
     last: [Option<Reading>; CONNECTIONS as usize],
 }
@@ -27,9 +28,9 @@ struct Reading {
     info: TcpInfo,
 }
 
-impl<B: Backend> Engine<B> {
+impl<B: Backend> Roster<B> {
     /// Reads the next of those connections, if it is open.
-    pub(super) fn read_a_socket(&mut self, now: Nanos) {
+    pub fn read_a_socket(&mut self, books: &mut Books, now: Nanos) {
         let turn = self.socket_reader.next % CONNECTIONS;
         self.socket_reader.next = turn + 1;
         let Some((conn, live)) = self.nth_open(turn) else { return };
@@ -42,7 +43,7 @@ impl<B: Backend> Engine<B> {
         let before = self.socket_reader.last[turn as usize].replace(reading);
         let before = before.filter(|before| (before.conn, before.generation) == (conn, generation));
         let before = before.map(|before| (before.info, now.since(before.at) / 1_000));
-        let sockets = &mut self.books.tally.interval.sockets;
+        let sockets = &mut books.tally.interval.sockets;
         sockets.read(before, &info);
         sockets.in_flight += u64::from(is_in_flight);
         sockets.half_answered += u64::from(is_half_answered);
@@ -61,8 +62,8 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Reads those connections without counting what is read.
-    pub(super) fn forget_sockets(&mut self, now: Nanos) {
-        (0..CONNECTIONS).for_each(|_| self.read_a_socket(now));
-        self.books.tally.interval.sockets = Sockets::default();
+    pub fn forget_sockets(&mut self, books: &mut Books, now: Nanos) {
+        (0..CONNECTIONS).for_each(|_| self.read_a_socket(books, now));
+        books.tally.interval.sockets = Sockets::default();
     }
 }

@@ -6,13 +6,14 @@ use onrush_proto::Nanos;
 use onrush_stats::{Cause, Phase, ProxyFailure};
 use rustix::io::Errno;
 
-use super::Engine;
-use super::cause::cause_of;
+use super::Roster;
 use super::ending::NotSetUp;
-use super::slot::State;
-use super::tls::LinkFailure;
-use super::tunnel::Tunnel;
 use crate::backend::{Backend, ConnId};
+use crate::books::Books;
+use crate::cause::cause_of;
+use crate::slot::State;
+use crate::tls::LinkFailure;
+use crate::tunnel::Tunnel;
 
 /// How many bytes from a proxy are kept as an example of an error.
 const EXAMPLE_BYTES: usize = 60;
@@ -25,33 +26,33 @@ pub(super) enum Setup {
     Done(Vec<u8>),
 }
 
-impl<B: Backend> Engine<B> {
+impl<B: Backend> Roster<B> {
     /// Takes the first step on an accepted connection.
-    pub(super) fn begin_setup(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
+    pub(super) fn begin_setup(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<Setup, NotSetUp> {
         let slot = &mut self.slots[conn.index()];
         let (Some(connect), State::Connecting(since)) = (&self.connecting.tunnel, &slot.state) else {
-            return self.begin_handshake(conn, at);
+            return self.begin_handshake(conn, books, at);
         };
         let mut tunnel = Box::new(Tunnel::new(*since, connect));
         if let Some(transmit) = tunnel.poll_transmit() {
             tunnel.handle_sent(self.backend.send(conn, transmit));
         }
-        self.enter(conn, State::Tunnelling(tunnel), at);
+        self.enter(conn, State::Tunnelling(tunnel), books, at);
         Ok(Setup::Pending)
     }
 
     /// Handles what was received on a connection that is being set up.
-    pub(super) fn continue_setup(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
+    pub(super) fn continue_setup(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<Setup, NotSetUp> {
         match &self.slots[conn.index()].state {
-            State::Connecting(_) => self.continue_handshake(conn, 0, at),
-            State::Tunnelling(_) => self.continue_tunnel(conn, at),
+            State::Connecting(_) => self.continue_handshake(conn, 0, books, at),
+            State::Tunnelling(_) => self.continue_tunnel(conn, books, at),
             State::Open(_) | State::Parked | State::Queued | State::Waiting => Ok(Setup::Pending),
         }
     }
 
     /// Sends what could not be sent at once.
-    pub(super) fn flush_setup(&mut self, conn: ConnId) -> Result<Setup, NotSetUp> {
-        self.seal(conn).map_err(NotSetUp::from)?;
+    pub(super) fn flush_setup(&mut self, conn: ConnId, books: &mut Books) -> Result<Setup, NotSetUp> {
+        self.seal(conn, books).map_err(NotSetUp::from)?;
         Ok(Setup::Pending)
     }
 
@@ -68,7 +69,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    fn continue_tunnel(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
+    fn continue_tunnel(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<Setup, NotSetUp> {
         let bytes = self.backend.received();
         let State::Tunnelling(tunnel) = &mut self.slots[conn.index()].state else { return Ok(Setup::Pending) };
         let opened = tunnel.receive(bytes).map_err(|failure| {
@@ -78,26 +79,32 @@ impl<B: Backend> Engine<B> {
         })?;
         let Some(used) = opened else { return Ok(Setup::Pending) };
         let (since, rest) = (tunnel.since, bytes[used..].to_vec());
-        self.enter(conn, State::Connecting(since), at);
-        match self.begin_handshake(conn, at)? {
-            Setup::Pending if !rest.is_empty() => self.continue_handshake(conn, used, at),
+        self.enter(conn, State::Connecting(since), books, at);
+        match self.begin_handshake(conn, books, at)? {
+            Setup::Pending if !rest.is_empty() => self.continue_handshake(conn, used, books, at),
             Setup::Pending => Ok(Setup::Pending),
             Setup::Done(_) => Ok(Setup::Done(rest)),
         }
     }
 
     /// Begins the TLS handshake with the target. A connection without TLS is set up now.
-    fn begin_handshake(&mut self, conn: ConnId, at: Nanos) -> Result<Setup, NotSetUp> {
+    fn begin_handshake(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<Setup, NotSetUp> {
         let slot = &mut self.slots[conn.index()];
         let Some(link) = &mut slot.link else { return Ok(Setup::Done(Vec::new())) };
         slot.handshake_at = at;
         link.begin()?;
-        self.seal(conn)?;
+        self.seal(conn, books)?;
         Ok(Setup::Pending)
     }
 
     /// Handles received bytes, except the first `skipped`.
-    fn continue_handshake(&mut self, conn: ConnId, skipped: usize, at: Nanos) -> Result<Setup, NotSetUp> {
+    fn continue_handshake(
+        &mut self,
+        conn: ConnId,
+        skipped: usize,
+        books: &mut Books,
+        at: Nanos,
+    ) -> Result<Setup, NotSetUp> {
         let slot = &mut self.slots[conn.index()];
         let Some(link) = &mut slot.link else { return Ok(Setup::Pending) };
         let bytes = self.backend.received().get_mut(skipped..).unwrap_or_default();
@@ -106,14 +113,14 @@ impl<B: Backend> Engine<B> {
         link.receive(bytes, &mut |plain| early.extend_from_slice(plain))?;
         if link.is_established() {
             let (negotiated, resumed) = link.negotiated();
-            self.books.tally.interval.handshakes.record(negotiated, resumed);
-            self.books.tally.shook_hands(at.since(slot.handshake_at));
+            books.tally.interval.handshakes.record(negotiated, resumed);
+            books.tally.shook_hands(at.since(slot.handshake_at));
             return Ok(Setup::Done(early));
         }
         if link.is_closed() {
             return Err(LinkFailure::closed().into());
         }
-        self.seal(conn)?;
+        self.seal(conn, books)?;
         Ok(Setup::Pending)
     }
 }

@@ -2,15 +2,15 @@
 
 use onrush_proto::Nanos;
 
-use super::Engine;
-use super::slot::{Slot, State};
+use super::Roster;
 use crate::backend::{Backend, ConnId};
+use crate::books::Books;
+use crate::slot::{Slot, State};
 
-impl<B: Backend> Engine<B> {
+impl<B: Backend> Roster<B> {
     /// Changes what a slot is doing.
-    pub(super) fn enter(&mut self, conn: ConnId, state: State, now: Nanos) {
-        self.occupy(conn, now);
-        self.count_all_busy(now);
+    pub(super) fn enter(&mut self, conn: ConnId, state: State, books: &mut Books, now: Nanos) {
+        self.occupy(conn, books, now);
         let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
         let after = &self.slots[conn.index()].state;
         let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));
@@ -27,13 +27,13 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Counts the time since the slot was last counted, under what it has been doing.
-    pub(super) fn occupy(&mut self, conn: ConnId, now: Nanos) {
+    pub(super) fn occupy(&mut self, conn: ConnId, books: &mut Books, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
-        let since = slot.counted_until.max(self.books.start);
+        let since = slot.counted_until.max(books.start);
         let spent_ns = now.since(since);
         slot.counted_until = now;
-        let is_needed = self.books.tally.may_start() && self.connecting.wants(conn);
-        let occupancy = &mut self.books.tally.interval.counters.occupancy;
+        let is_needed = books.tally.may_start() && self.connecting.wants(conn);
+        let occupancy = &mut books.tally.interval.counters.occupancy;
         match &slot.state {
             State::Open(live) => {
                 occupancy.open_ns += spent_ns;
@@ -50,20 +50,20 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Forgets what the slots did before the start of the window.
-    pub(super) fn forget_occupancy(&mut self) {
+    pub fn forget_occupancy(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.absent_ns = 0);
     }
 
     /// Counts at the end of the run what the slots have been doing. Those with no more requests to send are done.
-    pub(super) fn occupy_to_the_end(&mut self, now: Nanos) {
-        (0..self.config.max_inflight).for_each(|number| self.occupy(ConnId(number), now));
-        if !self.books.tally.may_start() {
-            let start = self.books.start;
+    pub fn occupy_to_the_end(&mut self, books: &mut Books, now: Nanos) {
+        (0..self.config.max_inflight).for_each(|number| self.occupy(ConnId(number), books, now));
+        if !books.tally.may_start() {
+            let start = books.start;
             let idle = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.open.is_empty());
             let done_ns: u64 = idle.map(|live| now.since(live.idle_since.max(start))).sum();
-            self.books.tally.interval.counters.occupancy.done_ns += done_ns;
+            books.tally.interval.counters.occupancy.done_ns += done_ns;
         }
         let absent_ns: u64 = self.slots.iter().filter(|slot| !slot.lived).map(|slot| slot.absent_ns).sum();
-        self.books.tally.interval.counters.occupancy.absent_ns += absent_ns;
+        books.tally.interval.counters.occupancy.absent_ns += absent_ns;
     }
 }

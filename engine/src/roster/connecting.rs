@@ -10,16 +10,17 @@ use onrush_proto::{Nanos, Parts};
 use onrush_stats::Cause;
 use rustix::io::Errno;
 
-use super::cause::is_local;
-use super::control::WorkerLink;
-use super::protocol::MakeProtocol;
-use super::retry::Failures;
-use super::routes::{RouteId, Routes};
 use super::spare::Spare;
 use crate::backend::ConnId;
+use crate::cause::is_local;
+use crate::control::WorkerLink;
+use crate::protocol::MakeProtocol;
+use crate::retry::Failures;
+use crate::routes::{RouteId, Routes};
 
 /// A worker's state of connecting.
-pub(super) struct Connecting {
+pub struct Connecting {
+    /// The addresses.
     pub routes: Routes,
     /// Slots to be opened, in order.
     pub queue: VecDeque<ConnId>,

@@ -6,14 +6,15 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-use onrush_proto::{Client, Nanos};
+use onrush_proto::Client;
 
-use super::Engine;
-use super::connection::Live;
-use super::protocol::Protocol;
-use super::slot::{Slot, State};
-use super::tls;
+use super::Roster;
 use crate::backend::{Backend, ConnId};
+use crate::books::Books;
+use crate::connection::Live;
+use crate::protocol::Protocol;
+use crate::slot::{Slot, State};
+use crate::tls;
 
 /// An idle connection between two sessions.
 pub struct Spare {
@@ -28,7 +29,7 @@ pub struct Spare {
 
 impl Spare {
     /// Whether this is its peer.
-    pub(super) fn leads_to(&self, address: SocketAddr) -> bool {
+    pub fn leads_to(&self, address: SocketAddr) -> bool {
         self.address == address
     }
 }
@@ -60,36 +61,25 @@ impl Protocol {
     }
 }
 
-impl<B: Backend> Engine<B> {
-    /// Makes it use these connections before it opens any, and leave its own at the end.
-    #[must_use]
-    pub fn with_spares(mut self, spares: Option<Vec<Spare>>) -> Self {
-        self.connecting.spares = spares;
-        self
-    }
-
-    /// Gives a slot a spare connection to this address; returns whether there was one that the server has not closed.
-    pub(super) fn adopt(&mut self, conn: ConnId, address: SocketAddr, at: Nanos) -> bool {
+impl<B: Backend> Roster<B> {
+    /// Gives a slot a spare connection to this address that the server has not closed; returns how many requests it may
+    /// have, if there was one.
+    pub(super) fn adopt(&mut self, conn: ConnId, address: SocketAddr, books: &mut Books) -> Option<u64> {
         while let Some(spare) = self.connecting.take_spare(address) {
             if self.backend.adopt(conn, spare.fd) {
                 let slot = &mut self.slots[conn.index()];
                 if let (Some(link), Some(session)) = (&mut slot.link, spare.tls) {
                     link.resume(session);
-                    self.books.tally.interval.handshakes.found(link.negotiated().0, 1);
+                    books.tally.interval.handshakes.found(link.negotiated().0, 1);
                 }
-                let requests = self.config.requests_per_connection.map_or(u64::MAX, |_| spare.left);
-                if let Ok(protocol) = self.make_protocol(conn) {
-                    self.go_live(conn, protocol, requests, true, at);
-                    return true;
-                }
-                self.backend.close(conn);
+                return Some(self.config.requests_per_connection.map_or(u64::MAX, |_| spare.left));
             }
         }
-        false
+        None
     }
 
     /// Takes out the connections that can serve another session, along with the spares that this one did not use.
-    pub(super) fn leave_spares(&mut self) -> Vec<Spare> {
+    pub fn leave_spares(&mut self) -> Vec<Spare> {
         let Some(mut spares) = self.connecting.spares.take() else { return Vec::new() };
         let numbers = (0..).map(ConnId).zip(&self.slots);
         let idle: Vec<ConnId> = numbers.filter(|(_, slot)| slot.is_spare()).map(|(conn, _)| conn).collect();

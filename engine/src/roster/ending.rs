@@ -9,13 +9,14 @@ use onrush_proto::Nanos;
 use onrush_stats::{Cause, Phase};
 use rustix::io::Errno;
 
-use super::Engine;
-use super::cause::cause_of;
-use super::retry::LONGEST_NS;
-use super::slot::State;
-use super::timers::Timer;
-use super::tls::LinkFailure;
+use super::{Context, Roster};
 use crate::backend::{Backend, ConnId};
+use crate::books::Books;
+use crate::cause::cause_of;
+use crate::retry::LONGEST_NS;
+use crate::slot::State;
+use crate::timers::Timer;
+use crate::tls::LinkFailure;
 
 /// Why a connection that was accepted never had a request.
 pub(super) struct NotSetUp {
@@ -25,53 +26,55 @@ pub(super) struct NotSetUp {
     pub example: Vec<u8>,
 }
 
-impl<B: Backend> Engine<B> {
+impl<B: Backend> Roster<B> {
     /// Handles a connect that failed.
-    pub(super) fn connect_failed(&mut self, conn: ConnId, errno: Errno, cause: Cause, at: Nanos) {
+    pub(super) fn connect_failed(&mut self, conn: ConnId, errno: Errno, cause: Cause, cx: &mut Context<'_>, at: Nanos) {
         self.backend.close(conn);
         let route = self.slots[conn.index()].route;
         if self.connecting.has_other(route, errno) {
-            return self.open_soon(conn, at);
+            return self.open_soon(conn, cx.books, at);
         }
         let address = self.connecting.routes.address(route);
-        self.books.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
+        cx.books.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
         self.connecting.failed(route, cause, at, &self.worker_link);
-        self.back_off(conn, false, at);
+        self.back_off(conn, false, cx, at);
     }
 
     /// Handles a connection that was accepted but failed before its first request.
-    pub(super) fn not_set_up(&mut self, conn: ConnId, NotSetUp { phase, cause, example }: NotSetUp, at: Nanos) {
+    pub(super) fn not_set_up(&mut self, conn: ConnId, failure: NotSetUp, cx: &mut Context<'_>, at: Nanos) {
+        let NotSetUp { phase, cause, example } = failure;
         if let Cause::Tls(_) = cause {
             self.take_leave(conn);
         }
         self.backend.close(conn);
-        self.books.tally.error(phase, cause, at, || example);
+        cx.books.tally.error(phase, cause, at, || example);
         self.connecting.failed(self.slots[conn.index()].route, cause, at, &self.worker_link);
-        self.back_off(conn, true, at);
+        self.back_off(conn, true, cx, at);
     }
 
     /// Handles a TLS failure after the handshake.
-    pub(super) fn link_failed(&mut self, conn: ConnId, LinkFailure { cause, example }: LinkFailure, at: Nanos) {
+    pub(super) fn link_failed(&mut self, conn: ConnId, failure: LinkFailure, cx: &mut Context<'_>, at: Nanos) {
+        let LinkFailure { cause, example } = failure;
         self.take_leave(conn);
         if let Some(live) = self.slots[conn.index()].live() {
-            live.transport_failed(Cause::Tls(cause), &example, at, &mut self.books.tally);
+            live.transport_failed(Cause::Tls(cause), &example, at, &mut cx.books.tally);
         }
-        self.replace(conn, at);
+        self.replace(conn, cx, at);
     }
 
     /// Handles a transport failure on a connection that has requests, or could have.
-    pub(super) fn transport_failed(&mut self, conn: ConnId, errno: Errno, at: Nanos) {
-        let is_idle = self.is_idle(conn);
+    pub(super) fn transport_failed(&mut self, conn: ConnId, errno: Errno, cx: &mut Context<'_>, at: Nanos) {
+        let is_idle = self.is_idle(conn, cx.books);
         if let Some(live) = self.slots[conn.index()].live().filter(|_| !is_idle) {
-            live.transport_failed(cause_of(errno), &[], at, &mut self.books.tally);
+            live.transport_failed(cause_of(errno), &[], at, &mut cx.books.tally);
         }
-        self.replace(conn, at);
+        self.replace(conn, cx, at);
     }
 
     /// Whether a connection waits for nothing, or only for its end, and is not needed any more: then its end is no
     /// error.
-    pub(super) fn is_idle(&mut self, conn: ConnId) -> bool {
-        let is_needed = self.books.tally.may_start() && !self.is_leaving(conn);
+    pub(super) fn is_idle(&mut self, conn: ConnId, books: &Books) -> bool {
+        let is_needed = books.tally.may_start() && !self.is_leaving(conn);
         self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
     }
 
@@ -84,24 +87,23 @@ impl<B: Backend> Engine<B> {
 
     /// Leaves a connection that takes no more requests and has none in flight. Where the number of its requests is
     /// limited, the server may close first.
-    pub(super) fn leave(&mut self, conn: ConnId, at: Nanos) {
+    pub(super) fn leave(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let is_limited = self.config.requests_per_connection.is_some();
         let Some(live) = self.slots[conn.index()].live().filter(|live| is_limited && !live.troubled) else {
             self.take_leave(conn);
-            return self.replace(conn, at);
+            return self.replace(conn, cx, at);
         };
         let begins = live.leaving_since.is_none();
         let since = *live.leaving_since.get_or_insert(at);
         let is_over = live.leaves_at_once || at.since(since) >= CLOSE_PATIENCE_NS;
         if begins {
             // Until it is replaced, a connection is missing, as if it were being opened.
-            self.count_all_busy(at);
             self.connecting.missing += 1;
         }
         if is_over {
-            self.books.tally.interval.counters.closed_first += 1;
+            cx.books.tally.interval.counters.closed_first += 1;
             self.take_leave(conn);
-            self.replace(conn, at);
+            self.replace(conn, cx, at);
         }
     }
 
@@ -115,25 +117,31 @@ impl<B: Backend> Engine<B> {
 
     /// Closes a connection whose requests have all ended, and opens the next: at once if it ended in the regular way,
     /// after a back-off if anything failed.
-    pub(super) fn replace(&mut self, conn: ConnId, now: Nanos) {
+    pub(super) fn replace(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) {
         self.backend.close(conn);
         let slot = &mut self.slots[conn.index()];
         let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
-        if !self.books.tally.may_start() || !self.connecting.wants(conn) {
-            self.enter(conn, State::Parked, now);
+        if !cx.books.tally.may_start() || !self.connecting.wants(conn) {
+            self.enter(conn, State::Parked, cx.books, now);
         } else if is_troubled {
-            self.back_off(conn, true, now);
+            self.back_off(conn, true, cx, now);
         } else {
-            self.open_soon(conn, now);
+            self.open_soon(conn, cx.books, now);
         }
     }
 
+    /// Queues a slot to be opened.
+    pub fn open_soon(&mut self, conn: ConnId, books: &mut Books, now: Nanos) {
+        self.enter(conn, State::Queued, books, now);
+        self.connecting.queue.push_back(conn);
+    }
+
     /// Makes a slot wait before its next connection.
-    fn back_off(&mut self, conn: ConnId, was_accepted: bool, now: Nanos) {
-        self.enter(conn, State::Waiting, now);
+    fn back_off(&mut self, conn: ConnId, was_accepted: bool, cx: &mut Context<'_>, now: Nanos) {
+        self.enter(conn, State::Waiting, cx.books, now);
         let longest_ns = if was_accepted { self.config.rules.scale.retry_max_ns } else { LONGEST_NS };
         let wait_ns = self.connecting.wait_ns(&mut self.slots[conn.index()].failures, longest_ns);
-        self.timers.set(now + wait_ns, Timer::Reopen(conn));
+        cx.timers.set(now + wait_ns, Timer::Reopen(conn));
     }
 }
 

@@ -1,0 +1,273 @@
+//! What happens to a connection: its completions, what takes too long, and the time that its protocol asked for.
+
+use onrush_proto::{Client, Error, Nanos};
+use onrush_stats::{Cause, Phase, ProxyFailure};
+use rustix::io::Errno;
+
+use super::ending::NotSetUp;
+use super::setup::Setup;
+use super::{Context, Roster, Step};
+use crate::backend::{Backend, Completion, ConnId, What};
+use crate::books::Books;
+use crate::cause::cause_of;
+use crate::connection::Live;
+use crate::slot::{Slot, State};
+
+/// How long the first connection tries one address while there are others, in nanoseconds.
+const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
+/// If more of a body than this is left, the kernel discards it, or it is received in large pieces.
+const LARGE_MIN: u64 = 16 * 1024;
+
+impl<B: Backend> Roster<B> {
+    /// Handles a completion.
+    pub fn handle(&mut self, Completion { conn, at, what }: Completion, cx: &mut Context<'_>) -> Step {
+        match what {
+            What::Received(Ok(0)) => self.ended(conn, cx, at),
+            What::Received(Ok(_)) => self.received(conn, cx, at),
+            What::Discarded(n) => self.discarded(conn, n, cx, at),
+            What::Received(Err(errno)) => self.failed(conn, errno, cx, at),
+            What::Sent(Ok(n)) => self.sent(conn, n, cx, at),
+            What::Sent(Err(errno)) => {
+                if let Some(live) = self.slots[conn.index()].live() {
+                    live.send_error = Some(errno);
+                }
+                Step::None
+            }
+            What::Connected(Ok(())) => self.connected(conn, cx, at),
+            What::Postponed => {
+                self.backend.close(conn);
+                self.open_soon(conn, cx.books, at);
+                Step::None
+            }
+            What::Connected(Err(errno)) => {
+                self.connect_failed(conn, errno, cause_of(errno), cx, at);
+                Step::None
+            }
+        }
+    }
+
+    /// Handles an accepted connection.
+    fn connected(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
+        let setup = self.begin_setup(conn, cx.books, at);
+        self.advance(conn, setup, cx, at)
+    }
+
+    /// Continues after a step of a connection's setup.
+    fn advance(&mut self, conn: ConnId, setup: Result<Setup, NotSetUp>, cx: &mut Context<'_>, at: Nanos) -> Step {
+        let established = match setup {
+            Ok(Setup::Pending) => return Step::None,
+            Ok(Setup::Done(early)) => self.established(conn, &early, cx, at),
+            Err(not_set_up) => Err(not_set_up),
+        };
+        established.unwrap_or_else(|not_set_up| {
+            self.not_set_up(conn, not_set_up, cx, at);
+            Step::None
+        })
+    }
+
+    /// The connection is set up: requests can be sent. `early` has been received already.
+    fn established(&mut self, conn: ConnId, early: &[u8], cx: &mut Context<'_>, at: Nanos) -> Result<Step, NotSetUp> {
+        let protocol = self.make_protocol(conn)?;
+        if let State::Connecting(since) = self.slots[conn.index()].state {
+            cx.books.tally.connected(at.since(since));
+        }
+        cx.books.tally.interval.counters.connects += 1;
+        if let Some(transcript) = &mut cx.books.tally.transcript {
+            transcript.connected = at;
+        }
+        let requests = self.config.requests_per_connection.map_or(u64::MAX, |limit| limit.most);
+        let step = self.go_live(conn, protocol, requests, false, cx, at);
+        let slot = &mut self.slots[conn.index()];
+        if let Some(live) = slot.live().filter(|_| !early.is_empty()) {
+            live.receive(early, at, &mut cx.books.tally, cx.script);
+        }
+        // What came with the last message of a handshake may be the end.
+        if self.slots[conn.index()].link.is_some() && self.after_records(conn, cx, at) == Step::None {
+            return Ok(Step::None);
+        }
+        Ok(step)
+    }
+
+    fn received(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
+        let slot = &mut self.slots[conn.index()];
+        let (tally, script) = (&mut cx.books.tally, &mut *cx.script);
+        let completed = tally.completed;
+        match (&mut slot.state, &mut slot.link) {
+            (State::Open(live), None) => {
+                live.receive(self.backend.received(), at, tally, script);
+                let rest = live.protocol.may_skip();
+                if rest < LARGE_MIN {
+                    // A short rest is read along with what follows it.
+                } else if tally.transcript.is_none() && !script.wants.body {
+                    self.backend.discard(conn, rest);
+                } else {
+                    self.backend.expect(conn, rest);
+                }
+                slot.forget_failures(completed, tally);
+                Step::Pump(conn)
+            }
+            (State::Open(live), Some(link)) => {
+                let take = &mut |plain: &[u8]| live.receive(plain, at, tally, script);
+                match link.receive(self.backend.received(), take) {
+                    Ok(()) => {
+                        slot.forget_failures(completed, tally);
+                        self.after_records(conn, cx, at)
+                    }
+                    Err(failure) => {
+                        self.link_failed(conn, failure, cx, at);
+                        Step::None
+                    }
+                }
+            }
+            _ => {
+                let setup = self.continue_setup(conn, cx.books, at);
+                self.advance(conn, setup, cx, at)
+            }
+        }
+    }
+
+    /// Continues after handling TLS records.
+    fn after_records(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
+        let Slot { state: State::Open(live), link: Some(link), .. } = &mut self.slots[conn.index()] else {
+            return Step::Pump(conn);
+        };
+        // The encrypted rest is a little longer, but the backend must not wait for more than will arrive. Without a
+        // known length, the end may be a few bytes that nothing follows.
+        let rest = live.protocol.may_skip();
+        if rest < u64::MAX && rest.saturating_sub(link.pending()) >= LARGE_MIN {
+            self.backend.expect(conn, rest - link.pending());
+        }
+        if link.is_closed() {
+            // A connection that is leaving waits for the end of the transport, because that decides who keeps the port.
+            // The server may wait for our close_notify first.
+            if !self.is_leaving(conn) {
+                return self.ended(conn, cx, at);
+            }
+            self.take_leave(conn);
+        }
+        Step::Pump(conn)
+    }
+
+    fn discarded(&mut self, conn: ConnId, n: usize, cx: &mut Context<'_>, at: Nanos) -> Step {
+        let slot = &mut self.slots[conn.index()];
+        let Some(live) = slot.live() else { return Step::None };
+        let tally = &mut cx.books.tally;
+        let completed = tally.completed;
+        tally.interval.counters.bytes_received += n as u64;
+        live.protocol.handle_skipped(n as u64);
+        live.take_events(&[], at, tally, cx.script);
+        slot.forget_failures(completed, tally);
+        Step::Pump(conn)
+    }
+
+    fn sent(&mut self, conn: ConnId, n: usize, cx: &mut Context<'_>, at: Nanos) -> Step {
+        let n = self.accepted(conn, n);
+        self.encrypted(n, false, cx.books);
+        if self.slots[conn.index()].live().is_some() {
+            return Step::Pump(conn);
+        }
+        let setup = self.flush_setup(conn, cx.books);
+        self.advance(conn, setup, cx, at)
+    }
+
+    /// Handles the end of the stream; what it means is up to the protocol.
+    fn ended(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
+        if let Some(not_set_up) = self.broken_off(conn, None) {
+            self.not_set_up(conn, not_set_up, cx, at);
+            return Step::None;
+        }
+        let is_idle = self.is_idle(conn, cx.books) || self.closed_idle(conn, cx.books, at);
+        let Some(live) = self.slots[conn.index()].live() else { return Step::None };
+        if let Some(errno) = live.send_error {
+            self.transport_failed(conn, errno, cx, at);
+            return Step::None;
+        }
+        if !is_idle {
+            live.protocol.handle_eof();
+            live.take_events(&[], at, &mut cx.books.tally, cx.script);
+            debug_assert!(live.open.is_empty(), "no request outlives the stream");
+        }
+        self.replace(conn, cx, at);
+        Step::None
+    }
+
+    /// Handles a transport failure in any state.
+    fn failed(&mut self, conn: ConnId, errno: Errno, cx: &mut Context<'_>, at: Nanos) -> Step {
+        match self.broken_off(conn, Some(errno)) {
+            Some(not_set_up) => self.not_set_up(conn, not_set_up, cx, at),
+            None if self.closed_idle(conn, cx.books, at) => self.replace(conn, cx, at),
+            None => self.transport_failed(conn, errno, cx, at),
+        }
+        Step::None
+    }
+
+    /// Whether the server closed a connection with nothing in flight while it waited for a due request: it may, and
+    /// that is counted.
+    fn closed_idle(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> bool {
+        let slot = &mut self.slots[conn.index()];
+        let is_idle = |live: &mut Live| live.open.is_empty() && !live.draining;
+        if !slot.is_queued || !slot.live().is_some_and(is_idle) {
+            return false;
+        }
+        let tally = &mut books.tally;
+        tally.interval.counters.idle_closed += 1;
+        if self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2) {
+            tally.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
+        }
+        true
+    }
+
+    /// Wakes a protocol at the time it asked for. A timer of an earlier connection, or one replaced by an earlier time,
+    /// finds nothing to do.
+    pub fn wake(&mut self, conn: ConnId, due: Nanos, cx: &mut Context<'_>, now: Nanos) -> Step {
+        let live = self.slots[conn.index()].live().filter(|live| live.wake_at == Some(due));
+        let Some(live) = live else { return Step::None };
+        live.wake_at = None;
+        if live.protocol.poll_timeout().is_some_and(|wake_at| wake_at <= now) {
+            live.protocol.handle_timeout(now);
+            live.take_events(&[], now, &mut cx.books.tally, cx.script);
+        }
+        Step::Pump(conn)
+    }
+
+    /// Checks one connection for what takes too long.
+    pub fn sweep(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) -> Step {
+        let slot = &mut self.slots[conn.index()];
+        let is_shaking_hands = slot.is_shaking_hands();
+        let is_over =
+            |since: Nanos, limit_ns: Option<u64>| limit_ns.is_some_and(|limit_ns| now.since(since) >= limit_ns);
+        let unanswered = |phase, cause| NotSetUp { phase, cause, example: Vec::new() };
+        match &mut slot.state {
+            State::Parked | State::Queued | State::Waiting => {}
+            State::Connecting(since) if is_shaking_hands => {
+                if is_over(*since, self.config.give_up_ns) {
+                    self.not_set_up(conn, unanswered(Phase::Tls, Cause::Unanswered), cx, now);
+                }
+            }
+            State::Connecting(since) => {
+                let routes = &self.connecting.routes;
+                let has_choice = !routes.found() && routes.has_choice();
+                if is_over(*since, if has_choice { Some(FIRST_PATIENCE_NS) } else { self.config.give_up_ns }) {
+                    self.connect_failed(conn, Errno::TIMEDOUT, Cause::Unanswered, cx, now);
+                }
+            }
+            State::Tunnelling(tunnel) => {
+                if is_over(tunnel.since, self.config.give_up_ns) {
+                    self.not_set_up(conn, unanswered(Phase::Connect, Cause::Proxy(ProxyFailure::Silent)), cx, now);
+                }
+            }
+            State::Open(live) => {
+                self.connecting.is_connected();
+                live.sweep(self.config.give_up_ns, now, &mut cx.books.tally);
+                if live.send_error.is_some() {
+                    // What arrived before the send failed has been read by now.
+                    self.transport_failed(conn, Errno::PIPE, cx, now);
+                } else if live.draining || live.open.is_empty() {
+                    // A request was abandoned, or was returned by another connection.
+                    return Step::Pump(conn);
+                }
+            }
+        }
+        Step::None
+    }
+}

@@ -1,0 +1,93 @@
+//! The connections of one worker: its slots, the backend that carries them, and the state of opening more.
+//!
+//! It starts no request. What happens on a connection ends in a [`Step`], which the loop takes. Its methods, from the
+//! ground up: `occupancy` changes what a slot is doing, `ending` ends connections, `transport` sends on them, `setup` is
+//! what comes before their first request, `opening` opens them, and `handling` is told what happens to them.
+
+mod connecting;
+mod ending;
+mod handling;
+mod occupancy;
+mod opening;
+mod setup;
+mod socket_reader;
+mod spare;
+mod transport;
+
+pub(super) use opening::{OPENED_MAX, opened_per_turn};
+pub use spare::Spare;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use onrush_proto::Nanos;
+
+use crate::backend::{Backend, ConnId};
+use crate::books::Books;
+use crate::callbacks::Caller;
+use crate::config::Config;
+use crate::control::WorkerLink;
+use crate::demand::Demand;
+use crate::protocol::MakeProtocol;
+use crate::routes::Routes;
+use crate::slot::Slot;
+use crate::timers::Timers;
+use connecting::Connecting;
+use socket_reader::SocketReader;
+
+/// The connections of one worker.
+pub(super) struct Roster<B: Backend> {
+    pub config: Rc<Config>,
+    pub backend: B,
+    pub slots: Vec<Slot>,
+    pub connecting: Connecting,
+    /// Connections whose connect or requests leave with the next wait.
+    pub gathered: Vec<ConnId>,
+    pub socket_reader: SocketReader,
+    pub worker_link: Arc<WorkerLink>,
+}
+
+/// What the roster records in, sets timers with, and shows responses to.
+pub(super) struct Context<'a> {
+    pub books: &'a mut Books,
+    pub timers: &'a mut Timers,
+    pub script: &'a mut Caller,
+}
+
+/// What is to be done after something happened on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Step {
+    /// Nothing.
+    None,
+    /// A connect has begun.
+    Connecting,
+    /// Start requests on the connection, if any are due, and send what it has to send.
+    Pump(ConnId),
+    /// The same, for the first time. Before that, every connect had failed since this moment, if any had.
+    Begin(ConnId, Option<Nanos>),
+}
+
+impl<B: Backend> Roster<B> {
+    /// One without connections.
+    pub fn new(config: Rc<Config>, backend: B, make_protocol: MakeProtocol, worker_link: Arc<WorkerLink>) -> Self {
+        let routes = Routes::new(&config.addresses, config.first_connection);
+        Self {
+            slots: (0..config.max_inflight).map(|_| Slot::new(config.tls.as_ref())).collect(),
+            connecting: Connecting::new(routes, config.tunnel.as_ref(), make_protocol, config.seed),
+            gathered: Vec::new(),
+            socket_reader: SocketReader::default(),
+            config,
+            backend,
+            worker_link,
+        }
+    }
+
+    /// Whether another connection may be opened when a due request waits for one.
+    pub fn may_open_more(&self, books: &Books) -> bool {
+        self.connecting.wanted < self.config.max_inflight
+            && matches!(self.config.demand, Demand::Growing(_))
+            && self.connecting.routes.found()
+            && books.tally.may_start()
+    }
+}

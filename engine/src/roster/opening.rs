@@ -1,0 +1,170 @@
+//! How many connections there are, and when they are opened: a few in every turn of the loop, so that responses are
+//! handled while thousands connect.
+
+use onrush_proto::Nanos;
+use onrush_stats::{Cause, Phase};
+
+use super::ending::NotSetUp;
+use super::{Context, Roster, Step};
+use crate::UNANSWERED_NS;
+use crate::backend::{Backend, Completion, ConnId, What};
+use crate::books::Books;
+use crate::connection::Live;
+use crate::protocol::Protocol;
+use crate::slot::{Slot, State};
+
+/// How many connections are opened in a turn of the loop that handled no completion.
+const OPENED_PER_TURN: usize = 8;
+/// For each this many completions one more is opened. A connection with one request has at least two completions:
+/// however short connections are, each is replaced in the same turn.
+const HANDLED_FOR_ONE: usize = 2;
+/// The most connections opened in a turn. A connect takes about 30 µs: responses that arrive meanwhile wait 2 ms at
+/// most.
+pub const OPENED_MAX: usize = 64;
+
+/// How many connections may be opened after this many completions.
+pub const fn opened_per_turn(handled: usize) -> usize {
+    let opened = OPENED_PER_TURN + handled / HANDLED_FOR_ONE;
+    if opened < OPENED_MAX { opened } else { OPENED_MAX }
+}
+
+impl<B: Backend> Roster<B> {
+    /// Gives the first `wanted` slots a connection, and no others.
+    pub fn want(&mut self, wanted: u32, cx: &mut Context<'_>, now: Nanos) {
+        let before = self.connecting.wanted;
+        // Until now they were needed, or were not.
+        (before.min(wanted)..before.max(wanted)).for_each(|number| self.occupy(ConnId(number), cx.books, now));
+        self.connecting.wanted = wanted;
+        if wanted > 0 {
+            self.worker_link.show_idle(false);
+        }
+        self.open_wanted(before, cx.books, now);
+        (wanted..before).for_each(|number| self.retire(ConnId(number), cx, now));
+    }
+
+    /// Opens the idle slots from this one on that should have a connection. The first of all finds the address; the
+    /// others follow when it is established.
+    fn open_wanted(&mut self, first: u32, books: &mut Books, now: Nanos) {
+        let wanted =
+            if self.connecting.routes.found() { self.connecting.wanted } else { self.connecting.wanted.min(1) };
+        for number in first..wanted {
+            if let State::Parked = self.slots[number as usize].state {
+                self.open_soon(ConnId(number), books, now);
+            }
+        }
+    }
+
+    /// Makes a slot give up its connection, after the responses to its requests in flight.
+    fn retire(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) {
+        match &mut self.slots[conn.index()].state {
+            State::Open(live) => {
+                (live.draining, live.leaves_at_once) = (true, true);
+                self.settle(conn, cx, now);
+            }
+            State::Connecting(_) | State::Tunnelling(_) => {
+                self.backend.close(conn);
+                self.enter(conn, State::Parked, cx.books, now);
+            }
+            // These find out when their turn comes.
+            State::Parked | State::Queued | State::Waiting => {}
+        }
+    }
+
+    /// Opens the next of the queued slots, if there is one.
+    pub fn open_next(&mut self, cx: &mut Context<'_>, now: Nanos) -> Option<Step> {
+        let conn = self.connecting.queue.pop_front()?;
+        if cx.books.tally.may_start() && self.connecting.wants(conn) {
+            return Some(self.open(conn, cx, now));
+        }
+        self.enter(conn, State::Parked, cx.books, now);
+        Some(Step::None)
+    }
+
+    /// Gives a slot a connection that an earlier session left, or starts a connect.
+    fn open(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) -> Step {
+        if let Some(address) = cx.script.address() {
+            self.connecting.routes.direct_to(address);
+        }
+        let (route, address) = self.connecting.routes.choose();
+        let slot = &mut self.slots[conn.index()];
+        if let Some(link) = &mut slot.link {
+            link.end();
+        }
+        slot.route = route;
+        if let Some(requests) = self.adopt(conn, address, cx.books) {
+            if let Ok(protocol) = self.make_protocol(conn) {
+                return self.go_live(conn, protocol, requests, true, cx, now);
+            }
+            self.backend.close(conn);
+        }
+        self.enter(conn, State::Connecting(now), cx.books, now);
+        if B::GATHERS {
+            self.gathered.push(conn);
+        }
+        if let Some(transcript) = &mut cx.books.tally.transcript {
+            transcript.connecting = now;
+        }
+        self.backend.connect(conn, address);
+        Step::Connecting
+    }
+
+    /// The protocol of a connection that is set up as far as TLS goes.
+    ///
+    /// # Errors
+    ///
+    /// If the server chose one that the run does not speak.
+    pub(super) fn make_protocol(&mut self, conn: ConnId) -> Result<Protocol, NotSetUp> {
+        let alpn = self.slots[conn.index()].link.as_ref().and_then(|link| link.alpn());
+        let failed = |cause| NotSetUp { phase: Phase::Tls, cause: Cause::Tls(cause), example: Vec::new() };
+        (self.connecting.make_protocol)(alpn).map_err(failed)
+    }
+
+    /// Puts an established connection into use; it may have `requests` requests. `answered`: it has had responses in an
+    /// earlier session.
+    pub(super) fn go_live(
+        &mut self,
+        conn: ConnId,
+        protocol: Protocol,
+        requests: u64,
+        answered: bool,
+        cx: &mut Context<'_>,
+        at: Nanos,
+    ) -> Step {
+        let (slot, counters) = (&mut self.slots[conn.index()], &mut cx.books.tally.interval.counters);
+        counters.slots_opened += u64::from(!slot.is_counted);
+        counters.occupancy.connecting_ns += std::mem::take(&mut slot.absent_ns);
+        (slot.lived, slot.is_counted) = (true, true);
+        let away_since = self.connecting.away_since();
+        let is_first = self.connecting.established(slot.route, &self.worker_link);
+        let mut live = Live::new(protocol, requests, cx.script.shelf());
+        live.answered = answered;
+        self.enter(conn, State::Open(Box::new(live)), cx.books, at);
+        if is_first {
+            self.open_wanted(1, cx.books, at);
+        }
+        Step::Begin(conn, away_since)
+    }
+
+    /// Finds the connects that have succeeded or failed but were not handled in time: they are not errors of the
+    /// target.
+    pub fn hear_connects(&mut self, books: &mut Books, now: Nanos) {
+        let is_overdue =
+            |slot: &Slot| matches!(slot.state, State::Connecting(since) if now.since(since) >= UNANSWERED_NS);
+        if !self.slots.iter().any(is_overdue) {
+            return;
+        }
+        // Bounded, because other completions keep arriving and the run is over.
+        for _ in 0..2 * self.slots.len() {
+            match self.backend.next() {
+                Some(Completion { what: What::Sent(_), .. }) => {}
+                Some(Completion { conn, .. }) => {
+                    if matches!(self.slots[conn.index()].state, State::Connecting(_)) {
+                        self.enter(conn, State::Parked, books, now);
+                    }
+                }
+                None if self.backend.reap() => {}
+                None => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The steps of the loop: what happens on connections starts requests on them, and what is due starts on those that are
+//! ready. Only here does one of the roster, the dispatch and the books follow from another.
+
+use onrush_proto::Nanos;
+use rustix::io::Errno;
+
+use super::demand::Demand;
+use super::dispatch::{At, Place};
+use super::roster::{Context, OPENED_MAX, Roster, Step, opened_per_turn};
+use super::timers::Timer;
+use super::{Engine, HANDLED_PER_TURN};
+use crate::backend::{Backend, Completion, ConnId, What};
+
+/// The most connections closed in a turn of the loop when there are to be fewer.
+const CLOSED_PER_TURN: u32 = 256;
+
+impl<B: Backend> Engine<B> {
+    /// The connections, and what they record in.
+    pub(super) fn parts(&mut self) -> (&mut Roster<B>, Context<'_>) {
+        let Self { roster, dispatch, books, timers, .. } = self;
+        (roster, Context { books, timers, script: &mut dispatch.script })
+    }
+
+    /// Handles a completion.
+    pub(super) fn handle(&mut self, completion: Completion) {
+        self.count_all_busy(completion.at);
+        match completion.what {
+            // A connection that is reset was accepted before.
+            What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
+                self.take(Completion { what: What::Connected(Ok(())), ..completion });
+                self.take(Completion { what: What::Received(Err(errno)), ..completion });
+            }
+            What::Received(Ok(0)) => {
+                let completed = self.books.tally.completed;
+                self.take(completion);
+                self.turn.has_seen_unknown_end |= self.books.tally.completed > completed;
+            }
+            _ => self.take(completion),
+        }
+    }
+
+    fn take(&mut self, completion: Completion) {
+        let (roster, mut cx) = self.parts();
+        let step = roster.handle(completion, &mut cx);
+        self.follow(step, completion.at);
+    }
+
+    /// Takes a step.
+    fn follow(&mut self, step: Step, at: Nanos) {
+        match step {
+            Step::None => {}
+            Step::Connecting => self.turn.awaited_since = at,
+            Step::Pump(conn) => self.pump(conn, at),
+            Step::Begin(conn, away_since) => {
+                if self.dispatch.script.wants.delay {
+                    self.dispatch.ask(away_since, &mut self.books, at);
+                }
+                self.pump(conn, at);
+            }
+        }
+    }
+
+    /// Starts requests that are due while a connection has room, and has it send what it has to send.
+    fn pump(&mut self, conn: ConnId, at: Nanos) {
+        let Self { roster, dispatch, books, timers, .. } = self;
+        let slot = &mut roster.slots[conn.index()];
+        if dispatch.has_room(conn, slot, &books.tally) && dispatch.pause_is_over(conn, slot, books, timers, at) {
+            if dispatch.has_ready() {
+                // Others have waited longer.
+                dispatch.queue(conn, slot);
+                self.dispatch(at);
+            } else {
+                self.start_due(conn, at, true);
+            }
+        }
+        self.settle(conn, at);
+    }
+
+    /// Starts what is due on a connection with room; `waited`: until now none was ready.
+    fn start_due(&mut self, conn: ConnId, now: Nanos, waited: bool) {
+        let Roster { slots, backend, connecting, .. } = &mut self.roster;
+        let at = At { now, waited, wanted: connecting.wanted, away_since: connecting.away_since() };
+        let place = Place { conn, slot: &mut slots[conn.index()], clock: backend };
+        if let Some(started_at) = self.dispatch.start_due(place, at, &mut self.books) {
+            self.turn.awaited_since = started_at;
+        }
+    }
+
+    fn settle(&mut self, conn: ConnId, at: Nanos) {
+        let (roster, mut cx) = self.parts();
+        roster.settle(conn, &mut cx, at);
+    }
+
+    /// Starts what is due on the ready connections.
+    pub(super) fn dispatch(&mut self, now: Nanos) {
+        for _ in 0..HANDLED_PER_TURN {
+            let Some(conn) = self.dispatch.next_ready(&self.books.tally, now) else { break };
+            let slot = &mut self.roster.slots[conn.index()];
+            slot.is_queued = false;
+            if self.dispatch.has_room(conn, slot, &self.books.tally) {
+                self.start_due(conn, now, false);
+            }
+            self.settle(conn, now);
+        }
+    }
+
+    /// Sends and stamps what leaves with the next wait.
+    pub(super) fn stamp(&mut self, now: Nanos) {
+        let (roster, mut cx) = self.parts();
+        roster.stamp(&mut cx, now);
+    }
+
+    /// Opens some of the queued slots.
+    pub(super) fn open_some(&mut self, now: Nanos) {
+        if self.roster.connecting.queue.is_empty() {
+            return;
+        }
+        self.count_all_busy(now);
+        for _ in 0..opened_per_turn(self.turn.handled) {
+            let (roster, mut cx) = self.parts();
+            let Some(step) = roster.open_next(&mut cx, now) else { break };
+            self.follow(step, now);
+        }
+    }
+
+    /// Opens more connections while due requests wait for one: at a time no more than there are waiting requests, and
+    /// no more than there are connections, so that the number at most doubles per connect time. What waits because the
+    /// worker was stalled is no sign that there are too few.
+    pub(super) fn open_more(&mut self, now: Nanos) {
+        let may_open = self.roster.may_open_more(&self.books) && !self.dispatch.crowding.is_still_catching_up(now);
+        if !may_open || self.dispatch.has_ready() || self.dispatch.next_start_at(&self.books.tally) > now {
+            return;
+        }
+        let (wanted, missing) = (self.roster.connecting.wanted, self.roster.connecting.missing);
+        let most = (wanted - missing).min(OPENED_MAX as u32);
+        if missing < most {
+            let more = self.dispatch.connections_due(now, most).saturating_sub(missing);
+            self.want(wanted + more.min(self.roster.config.max_inflight - wanted), now);
+        }
+    }
+
+    /// Gives the first `wanted` slots a connection, and no others.
+    pub(super) fn want(&mut self, wanted: u32, now: Nanos) {
+        self.count_all_busy(now);
+        let (roster, mut cx) = self.parts();
+        roster.want(wanted, &mut cx, now);
+    }
+
+    /// Moves to the number of connections that the plan has by now, closing only some in every turn.
+    pub(super) fn follow_levels(&mut self, now: Nanos) {
+        let Demand::Staged(levels) = &self.roster.config.demand else { return };
+        let planned = self.books.tally.due_from();
+        let (level, change_ns) = levels.at(now.since(planned));
+        let level = level.min(self.roster.config.max_inflight);
+        let wanted = level.max(self.roster.connecting.wanted.saturating_sub(CLOSED_PER_TURN));
+        let next_at = match change_ns {
+            _ if wanted > level => now + 1,
+            u64::MAX => Nanos::MAX,
+            change_ns => planned + change_ns,
+        };
+        self.want(wanted, now);
+        if next_at < Nanos::MAX {
+            self.timers.set(next_at, Timer::Level);
+        }
+    }
+
+    /// Moves to the connections that may have a request in flight by now. One that no longer may has its response first.
+    pub(super) fn follow_slots(&mut self, now: Nanos) {
+        let (Some(slots), Some(before)) = (&self.roster.config.active, self.dispatch.active) else { return };
+        let planned = self.books.tally.due_from();
+        let (level, change_ns) = slots.at(now.since(planned));
+        let active = before.next(level);
+        self.dispatch.active = Some(active);
+        if change_ns < u64::MAX {
+            self.timers.set(planned + change_ns, Timer::Slot);
+        }
+        let all = (0..self.roster.config.max_inflight).map(ConnId);
+        for conn in all.filter(|&conn| active.has(conn) && !before.has(conn)) {
+            if self.roster.slots[conn.index()].live().is_some() {
+                self.pump(conn, now);
+            }
+        }
+    }
+
+    /// Opens a slot again after its back-off.
+    pub(super) fn reopen(&mut self, conn: ConnId, now: Nanos) {
+        self.roster.open_soon(conn, &mut self.books, now);
+    }
+
+    /// Continues after the pause before a batch.
+    pub(super) fn resume(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
+        let slot = &mut self.roster.slots[conn.index()];
+        slot.end_pause(due);
+        if slot.live().is_some() {
+            self.pump(conn, now);
+        }
+    }
+
+    /// Wakes a protocol at the time it asked for.
+    pub(super) fn wake(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
+        let (roster, mut cx) = self.parts();
+        let step = roster.wake(conn, due, &mut cx, now);
+        self.follow(step, now);
+    }
+
+    /// Checks one connection for what takes too long.
+    pub(super) fn sweep(&mut self, conn: ConnId, now: Nanos) {
+        let (roster, mut cx) = self.parts();
+        let step = roster.sweep(conn, &mut cx, now);
+        self.follow(step, now);
+    }
+}

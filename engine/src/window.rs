@@ -1,0 +1,84 @@
+//! When a run begins, and when measuring does.
+
+use std::time::Instant;
+
+use onrush_proto::Nanos;
+
+use super::Engine;
+use super::connection::Live;
+use super::demand::Demand;
+use super::dispatch::Active;
+use super::slot::{Slot, State};
+use super::timers::{SAMPLE_NS, Timer};
+use crate::backend::{Backend, ConnId};
+
+impl<B: Backend> Engine<B> {
+    /// Begins the run at this moment.
+    pub fn begin(&mut self, begin: Instant) {
+        let now = self.roster.backend.time_at(begin);
+        self.dispatch.begin(now);
+        let start = now + self.roster.config.warmup_ns;
+        if start > now {
+            // The end is set when the warm-up is over.
+            self.books.begin(start, None);
+            self.books.tally.warm_up();
+            self.timers.set(start, Timer::Start);
+        } else {
+            self.books.begin(start, self.roster.config.duration_ns);
+            self.timers.set(start + self.books.sample_ns, Timer::Sample);
+        }
+        self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
+        let first = self.roster.config.demand.first(self.roster.config.max_inflight);
+        self.worker_link.show_idle(first == 0);
+        let config = &self.roster.config;
+        if let Some(active) = &config.active {
+            self.dispatch.active = Some(Active::new(active.at(0).0, config.max_inflight));
+            self.timers.set(start, Timer::Slot);
+        }
+        self.want(first, now);
+        if let Demand::Staged(_) = self.roster.config.demand {
+            self.timers.set(start, Timer::Level);
+        }
+    }
+
+    /// Ends the warm-up: nothing counts so far. Requests in flight will, with their whole latency, when they end.
+    pub(super) fn count_from(&mut self, now: Nanos) {
+        self.worker_link.show_delay(now.since(self.books.start));
+        self.take_counts();
+        self.settle_spin();
+        let planned = self.books.start;
+        self.books.begin(now, self.roster.config.duration_ns);
+        self.roster.forget_sockets(&mut self.books, now);
+        self.books.script_noted_ns = self.dispatch.script.spent_ns();
+        self.worker_link.show_warm_up(self.books.tally.completed);
+        self.roster.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
+        let open = self.roster.slots.iter().filter(|slot| slot.is_counted).count();
+        self.books.tally.count_from(now, planned, open as u64);
+        self.roster.forget_occupancy();
+        // A request that was late in the warm-up is late again in what counts.
+        self.roster.slots.iter_mut().filter_map(Slot::live).for_each(Live::forget_late);
+        // Connections carried over are in use with what they negotiated, although their handshakes were not measured.
+        let kept = self.roster.slots.iter().filter(|slot| slot.is_counted).filter_map(|slot| slot.link.as_ref());
+        kept.for_each(|link| self.books.tally.interval.handshakes.found(link.negotiated().0, 1));
+    }
+
+    /// Takes the backend's counts since the last time. With TLS only the link knows how many plain bytes the sent ones
+    /// were.
+    pub(super) fn take_counts(&mut self) {
+        let untimestamped = self.roster.backend.untimestamped();
+        if untimestamped > 0 {
+            self.books.tally.interval.open_loop.get_or_insert_default().untimestamped += untimestamped;
+        }
+        let taken = self.roster.backend.taken();
+        if self.roster.config.tls.is_none() {
+            self.books.tally.interval.counters.bytes_sent += taken;
+        }
+    }
+
+    /// How often to sweep for requests that take too long: often enough for the shorter limit to mean something.
+    pub(super) fn sweep_ns(&self) -> u64 {
+        let limits = [self.roster.config.rules.timeout_ns, self.roster.config.give_up_ns];
+        let shortest = limits.into_iter().flatten().min().unwrap_or(u64::MAX);
+        (shortest / 16).clamp(1_000_000, SAMPLE_NS)
+    }
+}
