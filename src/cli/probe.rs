@@ -48,7 +48,7 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
     match (typed, Probing::obstacle(plan)) {
         (Some(TypedProbe::Off), _) => Ok(None),
         (Some(TypedProbe::On { up: false, .. }), None) if plan.load.connections == 1 => {
-            let line = "--probe: fewer than one request in flight do not exist; with one connection, write --probe up";
+            let line = "--probe: with one connection there is nothing less to try; write --probe up";
             Err(Refusal::Misused(line.to_owned()))
         }
         (Some(TypedProbe::On { up, time }), None) => {

@@ -6,7 +6,7 @@ mod row;
 mod tls;
 
 pub use errno::{short, words as errno_words};
-pub use row::{Failure, class, too_few_files, why, why_row};
+pub use row::{Failure, class, is_ours, too_few_files, why, why_row};
 pub use tls::agreed;
 
 use std::collections::BTreeMap;

@@ -31,6 +31,16 @@ pub struct Failure {
     pub shortage: Option<Shortage>,
 }
 
+/// Whether a cause is that this machine ran out of a resource.
+pub fn is_ours(cause: Cause) -> bool {
+    let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+    match cause {
+        Cause::Kernel(_) => true,
+        Cause::Errno(number) => errno::known(number).is_some_and(|errno| short.contains(&errno)),
+        _ => false,
+    }
+}
+
 impl Failure {
     /// The failure of a row.
     pub fn of(plan: &Plan, outcome: &Outcome, row: &Row) -> Self {
@@ -52,12 +62,7 @@ impl Failure {
 
     /// Whether this machine ran out of a resource.
     pub fn is_ours(&self) -> bool {
-        let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
-        match self.row.cause {
-            Cause::Kernel(_) => true,
-            Cause::Errno(number) => errno::known(number).is_some_and(|errno| short.contains(&errno)),
-            _ => false,
-        }
+        is_ours(self.row.cause)
     }
 
     /// What to do about it, where known.

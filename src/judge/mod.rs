@@ -54,7 +54,7 @@ pub struct Judgement {
 /// Judges the document of a run by the gates that are asked for.
 pub fn judge(document: &Document, asked: &Show) -> Judgement {
     let verdict = verdict(document);
-    let notes = notes(document, verdict.as_ref());
+    let notes = notes(document, verdict.as_ref(), is_printed(document, asked));
     let mut gates = gates(&asked.gates, document, verdict.as_ref());
     gates.extend(verdict.as_ref().filter(|_| asked.is_strict).map(Gate::strict));
     Judgement { verdict, notes, gates }
@@ -67,6 +67,13 @@ pub struct Judged {
     pub document: Document,
     /// Its notes, as they are printed after the run.
     notes: Vec<Note>,
+}
+
+/// Whether the verdict is printed: not that of a short run, unless somebody asks for it.
+fn is_printed(document: &Document, show: &Show) -> bool {
+    let was_probed = document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).any(|it| it.requests > 0);
+    let is_asked = show.is_strict || show.gates.iter().any(Condition::asks_for_verdict);
+    document.elapsed() >= VERDICT_MIN || show.verbose || was_probed || is_asked
 }
 
 impl Judged {
@@ -91,10 +98,7 @@ impl Judged {
         }
         let Document { evidence, verdict, ledger, latency, .. } = &self.document;
         let probe = evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).find(|probe| probe.requests > 0);
-        // Whoever asks for it wants to know why.
-        let is_asked = show.is_strict || show.gates.iter().any(Condition::asks_for_verdict);
-        let is_long = self.document.elapsed() >= VERDICT_MIN || show.verbose || probe.is_some() || is_asked;
-        let verdict = verdict.as_ref().filter(|_| is_long);
+        let verdict = verdict.as_ref().filter(|_| is_printed(&self.document, show));
         let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
         let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);
         let usage =

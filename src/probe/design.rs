@@ -68,7 +68,7 @@ impl Design {
     /// When that is too short for an answer.
     pub fn of(base: &Base, other: u32, time: Duration) -> Result<Self, Unaffordable> {
         // In the discarded part everything that was sent before is answered.
-        let settles = base.p90.max(2 * base.p50) * TICKS / DISCARDED;
+        let settles = base.p90 * TICKS / DISCARDED;
         let responses = RESPONSES.max(f64::from(ROUNDS * base.connections));
         let answers = Duration::from_secs_f64((responses / base.rate_per_s.max(1e-3)).min(1e6));
         let slot = settles.max(answers * TICKS / (TICKS - DISCARDED)).max(TICK_MIN * TICKS);

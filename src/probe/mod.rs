@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use onrush_plan::levels::Level;
 use onrush_plan::{Levels, Load, Part, Plan, Probing, Slots, Stop};
-use onrush_stats::{Gap, Phase};
+use onrush_stats::Phase;
 use onrush_text::units::counted;
 
 use crate::failure::why_row;
 use crate::live::ProgressLine;
-use crate::record::evidence::measured::refused;
+use crate::record::evidence::measured::{heard_s, refused, silences};
 use crate::run::{Ended, Interrupt, Observer, Outcome, Probe, Slot, nanos};
 use crate::session;
 
@@ -53,7 +53,8 @@ pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Pr
     Some(match Design::of(&base, other, time) {
         Ok(design) => as_before(run(plan, &design, refused, interrupt), &base),
         Err(Unaffordable { needed }) => {
-            Probe { needed_s: Some(needed.as_secs_f64()), up: other > connections, ..Probe::default() }
+            let was_planned = plan.show.probing.is_some();
+            Probe { needed_s: Some(needed.as_secs_f64()), up: other > connections, was_planned, ..Probe::default() }
         }
     })
 }
@@ -91,8 +92,7 @@ fn run(plan: &Plan, design: &Design, refused: f64, interrupt: &Interrupt) -> Pro
         requests: counters.started + counters.carried,
         ..Probe::default()
     };
-    let timeout = plan.timeout;
-    match unlike(&outcome, refused, timeout).map_or_else(|| slots(design, &outcome), Err) {
+    match unlike(&plan, &outcome, refused).map_or_else(|| slots(design, &outcome), Err) {
         Ok(slots) => {
             probe.slots = slots;
             probe.elasticity = elasticity(&probe);
@@ -132,14 +132,13 @@ impl Observer for Ticks {
 
 /// What happened in a probe, so that it tells nothing, as the end of a sentence; in the run before, this share of the
 /// responses was neither 2xx nor 3xx.
-fn unlike(outcome: &Outcome, refused: f64, timeout: Option<Duration>) -> Option<String> {
+fn unlike(plan: &Plan, outcome: &Outcome, refused: f64) -> Option<String> {
     let counters = &outcome.totals.counters;
     if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
         return Some(Probe::SIGNAL.to_owned());
     }
     let elapsed_s = outcome.elapsed.as_secs_f64();
-    let total_s = |gaps: &[Gap]| gaps.iter().map(|gap| gap.length_ns()).sum::<u64>() as f64 / 1e9;
-    let stalled_s = total_s(&outcome.stalls);
+    let stalled_s = outcome.stalls.iter().map(|gap| gap.length_ns()).sum::<u64>() as f64 / 1e9;
     if stalled_s > STOPPED * elapsed_s {
         return Some(format!("onrush was stalled for {stalled_s:.1} s in it"));
     }
@@ -148,10 +147,10 @@ fn unlike(outcome: &Outcome, refused: f64, timeout: Option<Duration>) -> Option<
     if failed as f64 > FAILED * counters.completed as f64 {
         let rows = outcome.totals.ledger.rows().iter();
         let rows = rows.filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status));
-        let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, timeout));
+        let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, plan.timeout));
         return Some(format!("{} failed in it: {}", counted(failed, "connect or request"), most.unwrap_or_default()));
     }
-    let silent_s = total_s(&outcome.silences);
+    let silent_s = heard_s(&silences(plan, outcome));
     if silent_s > SILENT * elapsed_s {
         return Some(format!("the target sent no response for {silent_s:.1} s in it"));
     }

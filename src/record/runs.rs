@@ -148,7 +148,6 @@ impl<'a> Runs<'a> {
         let of = |count: Option<u64>| count.unwrap_or_default();
         let requests = &sum.requests;
         let (due, missed) = (of(requests.due) + of(requests.due_before), of(requests.dropped) + of(requests.unsent));
-        let without_port = self.count(|load| load.without_port);
         let silences = self.silences(least_ns(values, open_loop.is_some()), open_loop.map(|_| sum.rate_per_s));
         let is_heard = open_loop.is_none() && requests.completed > 0;
         let statuses = || sum.status.iter().map(|(status, count)| (*status, *count));
@@ -156,6 +155,8 @@ impl<'a> Runs<'a> {
             elapsed_s: sum.duration_s,
             connections: self.sources.most(|run| run.evidence.as_ref().map_or(0, |it| it.load.connections)),
             in_flight: self.together(|load| Some(load.in_flight)).unwrap_or_default(),
+            in_flight_of_all: (self.each.len() > 1)
+                .then(|| figure(self.each.iter().map(|run| run.evidence.load.all_in_flight()).sum())),
             idle: self.idle(),
             open: self.together(|load| load.open),
             missing: self.together(|load| Some(load.missing)).unwrap_or_default(),
@@ -165,8 +166,8 @@ impl<'a> Runs<'a> {
             asked_per_s: self.together(|load| load.asked_per_s),
             sent: open_loop.map(|_| sent(due, missed)),
             lateness_p99_us: lateness.as_ref().map(lateness_p99_us),
-            without_port,
-            connect_errors: sum.errors.connect.saturating_sub(without_port),
+            without_port: self.count(|load| load.without_port),
+            connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
             timeouts: sum.errors.timeout,
             refused: refused(statuses()),

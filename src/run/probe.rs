@@ -22,6 +22,9 @@ pub struct Probe {
     /// Where none took place: whether more in flight were asked for, instead of fewer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub up: bool,
+    /// Where none took place: whether one was to follow, for which there was too little time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_planned: bool,
     /// The shortest probe that might tell, in seconds, where none took place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed_s: Option<f64>,
@@ -88,17 +91,20 @@ impl Probe {
             duration_s: there.iter().map(|probe| probe.duration_s).sum(),
             requests: there.iter().map(|probe| probe.requests).sum(),
             up: needed_s.is_some() && there.iter().all(|probe| probe.up),
+            was_planned: there.iter().any(|probe| probe.was_planned),
             needed_s,
             ..Self::default()
         };
         let intervals: Option<Vec<Elasticity>> = there.iter().map(|probe| probe.elasticity).collect();
         let failed = there.iter().find_map(|probe| probe.failed.clone()).or_else(|| {
-            let why = if overlap {
-                "those of runs at the same time disturb each other"
+            let why = if there.iter().all(|probe| probe.slots.is_empty()) {
+                return None;
+            } else if overlap {
+                "probes after runs at the same time disturb each other"
             } else if there.len() < each.len() {
                 "only some of the runs had one"
             } else if needed_s.is_none() && there.iter().any(|probe| probe.in_flight() != first.in_flight()) {
-                "those of the runs had different numbers in flight"
+                "the runs had probes with different numbers in flight"
             } else {
                 return None;
             };

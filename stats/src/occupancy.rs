@@ -18,6 +18,8 @@ pub struct Occupancy {
     pub waiting_ns: u64,
     /// Connections that were never established: all of their time.
     pub absent_ns: u64,
-    /// Connections: no longer needed, because all requests have been started.
+    /// Connections: not needed, because all requests have been started, or because the plan has fewer at this time.
     pub done_ns: u64,
+    /// Connections: open, with nothing left to send at the end; part of `open_ns` and of `done_ns`.
+    pub finished_ns: u64,
 }

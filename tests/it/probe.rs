@@ -170,6 +170,9 @@ fn a_signal_that_quits_during_the_probe_leaves_whole_files(context: &Context) {
             signal(&child, Signal::QUIT);
         }
         let output = finish(child);
+        // On a machine that is itself the limit, no probe follows, and the run has ended in the ordinary way.
+        let was_quit = output.line("Requests/sec").is_none();
+        assert!(was_quit || output.code == 0 && !output.verdict.contains("probe"), "{output:?}");
         let document: Value = serde_json::from_str(&fs::read_to_string(&files[0]).expect("the file is there"))
             .unwrap_or_else(|error| panic!("{error}: {output:?}"));
         assert!(document["requests"]["completed"].as_u64() > Some(10), "{output:?}");

@@ -61,7 +61,9 @@ impl<B: Backend> Roster<B> {
             let start = books.start;
             let idle = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.open.is_empty());
             let done_ns: u64 = idle.map(|live| now.since(live.idle_since.max(start))).sum();
-            books.tally.interval.counters.occupancy.done_ns += done_ns;
+            let occupancy = &mut books.tally.interval.counters.occupancy;
+            occupancy.done_ns += done_ns;
+            occupancy.finished_ns += done_ns;
         }
         let absent_ns: u64 = self.slots.iter().filter(|slot| !slot.lived).map(|slot| slot.absent_ns).sum();
         books.tally.interval.counters.occupancy.absent_ns += absent_ns;

@@ -24,15 +24,15 @@ use onrush_plan::LimitedBy;
 
 use super::verdict::note_on;
 use crate::record::evidence::Evidence;
-use crate::record::{Document, Ended, Note, NoteId, VERDICT_MIN, Verdict};
+use crate::record::{Document, Ended, Note, NoteId, Verdict};
 use facts::Facts;
 use open_loop::MoreConnections;
 
 /// All notes on the document of a run, most important first; none if it is beyond doubt. What the verdict says is not said
-/// again, unless the run is so short that its verdict is not printed.
-pub fn notes(document: &Document, verdict: Option<&Verdict>) -> Vec<Note> {
+/// again, unless it is not printed.
+pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -> Vec<Note> {
     let facts = &Facts::of(document);
-    let printed = verdict.filter(|_| document.elapsed() >= VERDICT_MIN);
+    let printed = verdict.filter(|_| is_printed);
     let says = printed.map_or(&[][..], |verdict| verdict.says);
     let verdict = verdict.zip(document.evidence.as_ref());
     // What a thread that never returned opened and sent is unknown.
@@ -52,12 +52,18 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>) -> Vec<Note> {
     notes.extend(ending::until(document));
     notes.extend(unanswered::note(facts, has_hanging).filter(|_| is_known));
     notes.extend(gaps::without_response(facts));
-    notes.extend(failures::notes(document, has(&notes, NoteId::FewerConnections)));
+    let is_said = has(&notes, NoteId::FewerConnections) && !says.contains(&NoteId::FewerConnections);
+    notes.extend(failures::notes(document, is_said));
     notes.extend(statuses::note(document));
     notes.extend(found(verdict));
     notes.extend(hints::notes(facts));
-    // Those on a backlog have what the verdict does not say.
-    notes.retain(|note| !says.contains(&note.id) || matches!(note.id, NoteId::Behind | NoteId::Crowded));
+    // Those on a backlog have what the verdict does not say, and so has that on statuses where some are redirects.
+    let has_more = |id: NoteId| match id {
+        NoteId::Behind | NoteId::Crowded => true,
+        NoteId::Statuses => document.location.is_some(),
+        _ => false,
+    };
+    notes.retain(|note| !says.contains(&note.id) || has_more(note.id));
     // Equally important ones keep their order.
     notes.sort_by_key(|note| note.weight);
     notes

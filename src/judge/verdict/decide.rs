@@ -108,7 +108,7 @@ const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 16] = [
 /// Decides what limited the run.
 pub(super) fn decide(evidence: &Evidence) -> Ruling {
     let observed = OBSERVED.iter().find_map(|rule| rule(evidence));
-    let ruling = observed.or_else(|| overload(evidence)).or_else(|| probe(evidence)).or_else(|| target_cpu(evidence));
+    let ruling = observed.or_else(|| overload(evidence)).or_else(|| probe(evidence)).or_else(|| busy_target(evidence));
     ruling.unwrap_or_else(|| unclear(evidence))
 }
 
@@ -154,7 +154,7 @@ fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
 fn script(evidence: &Evidence) -> Option<Ruling> {
     let in_script = |thread: &Thread| thread.busy >= BUSY && thread.script >= thread.busy / 2.0;
     let reason = busy_threads(evidence, in_script, |thread| {
-        format!("{} busy, {} of the run in the script", percent(thread.worked()), percent(thread.script))
+        format!("{}, {} of the run in the script", how_busy(thread), percent(thread.script))
     })?;
     ruling(LimitedBy::GeneratorScript, reason, "do less per request in the script, or use more threads (-t)")
 }
@@ -178,9 +178,11 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::GeneratorCpu, reason, advice)
 }
 
-/// How much a thread worked, and how long it waited for a processor if that is worth a word.
+/// How much a thread worked, and how long it waited for a processor if that is worth a word, or is what made it busy.
 fn how_busy(thread: &Thread) -> String {
-    let queued = thread.queued.filter(|queued| *queued >= WAITED_FOR);
+    let is_why = |limit: f64| thread.busy >= limit && thread.worked() < limit;
+    let tells = is_why(BUSY) || is_why(UNDOUBTED);
+    let queued = thread.queued.filter(|queued| *queued >= WAITED_FOR || tells);
     let waiting = queued.map_or(String::new(), |queued| format!(", {} waiting for a processor", percent(queued)));
     format!("{} busy{waiting}", percent(thread.worked()))
 }
@@ -188,13 +190,17 @@ fn how_busy(thread: &Thread) -> String {
 /// Processors that were taken from the generator: by the limit of its control group, or by the hypervisor.
 fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling> {
     let throttled = generator.throttled(load.elapsed_s);
-    let (share, who, advice) = match machine.stolen {
-        _ if throttled >= STARVED => (throttled, "the limit of its control group", "raise cpu.max"),
-        Some(stolen) if stolen >= STARVED => (stolen, "the hypervisor", "use a machine with processors of its own"),
+    let (share, who, advice, says): (_, _, _, &[NoteId]) = match machine.stolen {
+        _ if throttled >= STARVED => {
+            (throttled, "the limit of its control group", "raise cpu.max", &[NoteId::Throttled])
+        }
+        Some(stolen) if stolen >= STARVED => {
+            (stolen, "the hypervisor", "use a machine with processors of its own", &[NoteId::Stolen])
+        }
         _ => return None,
     };
     let reason = format!("{who} took {} of its processors' time", percent(share));
-    Some(ruling(LimitedBy::GeneratorCpu, reason, advice)?.saying(&[NoteId::Throttled, NoteId::Stolen]))
+    Some(ruling(LimitedBy::GeneratorCpu, reason, advice)?.saying(says))
 }
 
 /// Describes the threads that match, if any; the figures are those of the first.
@@ -233,7 +239,8 @@ fn schedule(evidence: &Evidence) -> Option<Ruling> {
 /// latencies that vary much may be within what is usual.
 fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
     let left = load.left.unwrap_or(0) as f64;
-    let in_flight = load.rate_per_s * latency.map_or(0.0, |latency| latency.mean_us) / 1e6;
+    let runs = if load.in_flight > 0.0 { load.all_in_flight() / load.in_flight } else { 1.0 };
+    let in_flight = load.rate_per_s * latency.map_or(0.0, |latency| latency.mean_us) / 1e6 * runs;
     left <= (1.0 - SENT) * (load.completed as f64 + left) || left <= in_flight + 3.0 * in_flight.sqrt() + 2.0
 }
 
@@ -278,13 +285,6 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         let reason = format!("{asked}: it sent no response for {} in all", seconds(load.quiet_s));
         return ruling(LimitedBy::Target, reason, "find out what stops it");
     }
-    if is_refused(load) {
-        let reason = format!("sent and answered, but {}", refusals(load));
-        return Some(ruling(LimitedBy::Target, reason, "find out why it refuses them")?.saying(&[NoteId::Statuses]));
-    }
-    if fails(load) {
-        return ruling(LimitedBy::Target, format!("{asked}: {}", failures(load)?), "find out why");
-    }
     let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
     let is_left = |left: &u64| *left > load.usually_left.unwrap_or(u64::MAX);
     let said = |left: u64| format!("{} left at the end", count(left, "request"));
@@ -293,13 +293,26 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
     let unsent = load.sent.filter(|sent| *sent < SENT);
     let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
     let is_behind = growth.is_some() || left.is_some();
-    let why = growth.or(left).or(unsent).or(some_left)?;
+    let is_sent = unsent.is_none();
+    let why = growth.or(left).or(unsent).or(some_left);
+    let failed = failures(load).filter(|_| fails(load));
     // Whether more connections would have helped cannot be told from counts.
-    if uses_all(evidence) {
+    if let Some(why) = why.as_ref().filter(|_| uses_all(evidence)) {
         let advice = "allow more (--max-inflight): if it reaches no more, the target is the limit";
-        let reason = format!("{asked}, {why}, with all {} in use", count(load.connections, "connection"));
+        let besides = failed.or_else(|| is_refused(load).then(|| refusals(load)));
+        let besides = besides.map_or(String::new(), |besides| format!("; {besides}"));
+        let reason = format!("{asked}, {why}, with all {} in use{besides}", count(load.connections, "connection"));
         return Some(ruling(LimitedBy::Unclear, reason, advice)?.saying(WAITING));
     }
+    if is_refused(load) {
+        let begins = if is_sent { "sent and answered, but".to_owned() } else { format!("{asked}:") };
+        let reason = format!("{begins} {}", refusals(load));
+        return Some(ruling(LimitedBy::Target, reason, "find out why it refuses them")?.saying(&[NoteId::Statuses]));
+    }
+    if let Some(failed) = failed {
+        return ruling(LimitedBy::Target, format!("{asked}: {failed}"), "find out why");
+    }
+    let why = why?;
     if !is_behind {
         return Some(unclear_with(format!("{asked}: {why}"), None));
     }
@@ -407,6 +420,13 @@ fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Unclear, format!("there were only {}", count(load.completed, "response")), "run longer (-d)")
 }
 
+/// A closed loop whose target was busy, unless the probe tells otherwise: a target may busy-poll.
+fn busy_target(evidence: &Evidence) -> Option<Ruling> {
+    let elasticity = evidence.probe.as_ref().and_then(|probe| probe.elasticity);
+    let may_be = evidence.load.asked_per_s.is_none() && elasticity.is_none_or(|it| it.low <= STAYS);
+    may_be.then(|| target_cpu(evidence)).flatten()
+}
+
 fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     let target = evidence.target.as_ref()?;
     let name = &target.name;
@@ -434,7 +454,7 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
 fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     // With a rate, few are in flight at any time.
     let is_rare = load.asked_per_s.is_some() && (load.hanging as f64) < FAILED * load.completed as f64;
-    (load.hanging as f64 >= HANGING * load.in_flight && load.hanging > 0 && !is_rare).then_some(())?;
+    (load.hanging as f64 >= HANGING * load.all_in_flight() && load.hanging > 0 && !is_rare).then_some(())?;
     let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
     let reason = format!(
         "{} had no response by the end, after at least a second and three times the slowest response{latencies}",
@@ -512,10 +532,6 @@ fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
 /// Nothing decides; with what would tell.
 fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, probe, .. } = evidence;
-    // Of a rate: those of a closed loop are found before.
-    if let Some(failures) = failures(load).filter(|_| fails(load)) {
-        return unclear_with(failures, Some("find out why first".to_owned()));
-    }
     if load.asked_per_s.is_some() {
         return unclear_with(
             "what was due and what has ended do not tell whether the rate was kept up with".to_owned(),
@@ -544,7 +560,10 @@ fn unclear(evidence: &Evidence) -> Ruling {
             (reason, would(other > first, probe.duration_s * PRECISER))
         }
         _ => match probe.needed_s {
-            Some(time_s) => (format!("{SHOWN}, and there was too little time for a probe"), would(probe.up, time_s)),
+            Some(time_s) if probe.was_planned => {
+                (format!("{SHOWN}, and there was too little time for a probe"), would(probe.up, time_s))
+            }
+            Some(time_s) => (SHOWN.to_owned(), would(probe.up, time_s)),
             None => (SHOWN.to_owned(), None),
         },
     };

@@ -110,7 +110,12 @@ fn each_situation_has_its_verdict() {
         let verdict = after(change);
         assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.reason);
     }
-    let unclear = after(|evidence| evidence.probe = Some(Probe { needed_s: Some(2.2), ..Probe::default() }));
+    let short = |was_planned| Some(Probe { needed_s: Some(2.2), was_planned, ..Probe::default() });
+    assert!(
+        !after(|evidence| evidence.probe = short(false)).reason.contains("too little time"),
+        "there was to be none"
+    );
+    let unclear = after(|evidence| evidence.probe = short(true));
     assert_eq!(
         unclear.to_string(),
         "unclear: nothing that was observed tells whether the target or the number of connections was the limit, and there was too \
@@ -229,6 +234,26 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
              it refuses them",
         ),
         (
+            |evidence| {
+                (evidence.load.refused, evidence.load.sent, evidence.load.crowded) = (4_150, Some(0.4), Some(0.9))
+            },
+            "unclear: asked 500 requests/s, reached 500, only 40 % of what was due was sent, with all 10 connections in \
+             use; 83 % of the responses were neither 2xx nor 3xx; allow more (--max-inflight): if it reaches no more, the \
+             target is the limit",
+        ),
+        (
+            |evidence| (evidence.load.refused, evidence.load.sent) = (4_150, Some(0.4)),
+            "limited by the target: asked 500 requests/s, reached 500: 83 % of the responses were neither 2xx nor 3xx; \
+             find out why it refuses them",
+        ),
+        (
+            |evidence| {
+                (evidence.load.left, evidence.load.usually_left) = (Some(1), None);
+                evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
+            },
+            "unclear: what was due and what has ended do not tell whether the rate was kept up with",
+        ),
+        (
             |evidence| evidence.load.quiet_s = 1.0,
             "limited by the target: asked 500 requests/s, reached 500: it sent no response for 1.0 s in all; find out \
              what stops it",
@@ -251,6 +276,14 @@ fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
     ] {
         assert_eq!(with(interval).limited_by, limited_by, "{interval:?}");
     }
+    let beside_a_busy_target = |[low, high]: [f64; 2]| {
+        after(|evidence| {
+            evidence.probe = Some(probe(16, 12, [500, 400], [low, high]));
+            evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
+        })
+    };
+    assert_eq!(beside_a_busy_target([0.5, 0.9]).limited_by, LimitedBy::Unclear, "it may busy-poll");
+    assert_eq!(beside_a_busy_target([-0.2, 0.4]).limited_by, LimitedBy::Target);
     assert_eq!(
         with([0.29, 0.6]).to_string(),
         "unclear: in the probe with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \

@@ -5,13 +5,14 @@ use std::time::Duration;
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
 use onrush_stats::silences::GAP_MIN_NS;
-use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, Phase, RowFigures, Timeline, Totals};
+use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
 use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
     Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds, Thread,
 };
+use crate::failure::is_ours;
 use crate::figures::rate::{counted, rate};
 use crate::figures::silences::{heard_ns, least_ns};
 use crate::figures::slope::slope;
@@ -112,9 +113,10 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let mean = |ns: u64| figure(ns as f64 / 1e9 / elapsed_s);
     let open_loop = outcome.totals.open_loop.as_deref();
     let errors = outcome.totals.ledger.totals();
+    let rows = || outcome.totals.ledger.rows().iter();
     let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
-    let without_port =
-        outcome.totals.ledger.rows().iter().filter(|row| row.cause == no_port).map(|row| row.count).sum();
+    let without_port = rows().filter(|row| row.cause == no_port).map(|row| row.count).sum();
+    let ours: u64 = rows().filter(|row| is_our_connect(row)).map(|row| row.count).sum();
     let run_ns = nanos(outcome.elapsed);
     let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
     let at_end = at_end.map(|gap| Gap { until_ns: run_ns, ..*gap });
@@ -126,9 +128,10 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         elapsed_s,
         connections: outcome.most_connections(plan),
         in_flight: mean(occupancy.in_flight_ns),
+        in_flight_of_all: None,
         // Those with nothing left to send are not missed.
         idle: (occupancy.open_ns > 0).then(|| {
-            let used_ns = occupancy.busy_ns + occupancy.done_ns;
+            let used_ns = occupancy.busy_ns + occupancy.finished_ns;
             figure((1.0 - used_ns as f64 / occupancy.open_ns as f64).max(0.0))
         }),
         open: Some(mean(occupancy.open_ns)),
@@ -143,7 +146,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         sent: open_loop.map(|it| sent(it.due + it.carried, it.dropped + it.unsent)),
         lateness_p99_us: open_loop.map(|it| lateness_p99_us(&it.lateness)),
         without_port,
-        connect_errors: errors.connect.saturating_sub(without_port),
+        connect_errors: errors.connect.saturating_sub(ours),
         read_errors: errors.read,
         timeouts: errors.timeout,
         refused: refused(outcome.totals.statuses.iter()),
@@ -189,7 +192,7 @@ impl Stall {
 }
 
 /// The silences that no ordinary latency explains.
-fn silences(plan: &Plan, outcome: &Outcome) -> Vec<Silence> {
+pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<Silence> {
     let least_ns = least_ns(&outcome.totals.latency, outcome.totals.open_loop.is_some());
     let per_s = outcome.totals.open_loop.as_ref().map(|_| rate(counted(outcome), outcome.elapsed.as_secs_f64()));
     let with_heard = outcome.silences.iter().map(|gap| (*gap, heard_ns(plan, outcome, *gap)));
@@ -211,10 +214,15 @@ pub fn refused(statuses: impl Iterator<Item = (u16, u64)>) -> u64 {
     statuses.filter(|(status, _)| !(200..400).contains(status)).map(|(_, count)| count).sum()
 }
 
+/// Whether connects failed because this machine had no port, descriptor or memory for them.
+fn is_our_connect(row: &Row) -> bool {
+    row.phase == Phase::Connect && is_ours(row.cause)
+}
+
 /// Whether connects or requests failed from this time on, in nanoseconds. Those that only lasted long did not.
 fn fails_from(outcome: &Outcome, from_ns: u64) -> bool {
-    let mut rows =
-        outcome.totals.ledger.rows().iter().filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status));
+    let is_failure = |row: &&Row| !matches!(row.phase, Phase::Timeout | Phase::Status) && !is_our_connect(row);
+    let mut rows = outcome.totals.ledger.rows().iter().filter(is_failure);
     // Their times are in tenths of a second.
     rows.any(|row| row.last_s() + 0.1 >= from_ns as f64 / 1e9)
 }
@@ -276,9 +284,29 @@ fn left(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> u64 {
     let ended = counters.completed + counters.failed + counters.abandoned + open_loop.dropped;
     let left = (open_loop.due + open_loop.carried + counters.carried).saturating_sub(ended);
     let Some(schedule) = plan.schedule.as_ref().filter(|_| plan.stop.requests.is_some()) else { return left };
-    let planned = schedule.per_second_between(Duration::ZERO, outcome.elapsed) * outcome.elapsed.as_secs_f64();
-    let by_chance = if schedule.arrivals == Arrivals::Poisson { 3.0 * planned.sqrt() } else { 0.0 };
-    left.max((planned - by_chance - open_loop.due as f64).max(0.0) as u64)
+    let planned = |at: Duration| schedule.per_second_between(Duration::ZERO, at) * at.as_secs_f64();
+    let all = planned(outcome.elapsed);
+    let by_chance = if schedule.arrivals == Arrivals::Poisson { 3.0 * all.sqrt() } else { 0.0 };
+    let never_due = (all - by_chance - open_loop.due as f64).max(0.0);
+    // One slow response at the end holds up nothing: as many came after the last request was due as were left then.
+    let (mut before, mut after) = (Duration::ZERO, outcome.elapsed);
+    for _ in 0..60 {
+        let between = (before + after) / 2;
+        *(if planned(between) < open_loop.due as f64 { &mut before } else { &mut after }) = between;
+    }
+    left.max(never_due.min(completed_after(&outcome.timeline, outcome.elapsed, before)) as u64)
+}
+
+/// About how many responses were completed from a moment on.
+fn completed_after(Timeline { rows, length_ns }: &Timeline, elapsed: Duration, moment: Duration) -> f64 {
+    let (end_ns, moment_ns) = (nanos(elapsed), nanos(moment));
+    let after = |(number, row): (u64, &RowFigures)| {
+        let (from_ns, until_ns) = (number * length_ns, ((number + 1) * length_ns).min(end_ns));
+        let share =
+            until_ns.saturating_sub(from_ns.max(moment_ns)) as f64 / until_ns.saturating_sub(from_ns).max(1) as f64;
+        row.completed as f64 * share
+    };
+    (0..).zip(rows).map(after).sum()
 }
 
 /// The latency grows from this many standard errors of its slope on (in five windows: rarely by chance in a queue that
@@ -331,7 +359,7 @@ pub fn heard_s(silences: &[Silence]) -> f64 {
 
 /// The share of due requests that were sent.
 pub fn sent(due: u64, missed: u64) -> f64 {
-    if due == 0 { 1.0 } else { figure(1.0 - missed as f64 / due as f64) }
+    if due == 0 { 1.0 } else { 1.0 - missed as f64 / due as f64 }
 }
 
 /// The 99th percentile of the lateness, in microseconds.
@@ -398,4 +426,49 @@ fn thirds(timeline: &Timeline) -> Option<Thirds> {
 pub fn figure(number: f64) -> f64 {
     // The sum of no numbers is a negative zero.
     (number * 1e4).round() / 1e4 + 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::Dialect;
+    use onrush_stats::Counters;
+
+    use super::*;
+    use crate::fixtures::{fail, flawless, outcome, plan, schedule};
+
+    #[test]
+    fn one_slow_response_at_the_end_of_a_number_of_requests_leaves_nothing() {
+        let left_of = |elapsed_ms: u64, rows: [u64; 2]| {
+            let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 10);
+            (plan.schedule, plan.stop.requests) = (Some(schedule(1_000)), Some(1_000));
+            let completed = rows.iter().sum();
+            let mut outcome = outcome(1_000 * elapsed_ms, Counters { completed, ..Counters::default() });
+            let row = |completed| RowFigures { completed, ..RowFigures::default() };
+            outcome.timeline = Timeline { length_ns: 1_000_000_000, rows: rows.map(row).into() };
+            left(&plan, &outcome, &OpenLoop { due: 1_000, ..OpenLoop::default() })
+        };
+        assert_eq!(left_of(1_150, [999, 1]), 1);
+        assert_eq!(left_of(2_000, [500, 500]), 500, "what came after the last was due");
+        assert_eq!(left_of(1_500, [700, 200]), 200, "besides what never ended");
+    }
+
+    #[test]
+    fn what_this_machine_lacks_is_no_error_of_the_target() {
+        let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        let mut outcome = flawless(100_000, 10);
+        for (number, times) in [(Errno::ADDRNOTAVAIL, 3), (Errno::MFILE, 40), (Errno::CONNREFUSED, 5)] {
+            fail(&mut outcome, times, Phase::Connect, Cause::Errno(number.raw_os_error()));
+        }
+        let load = load(&plan, &outcome);
+        assert_eq!((load.without_port, load.connect_errors), (3, 5));
+    }
+
+    #[test]
+    fn slots_that_the_plan_does_not_want_are_not_open_connections_in_use() {
+        let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        let mut outcome = flawless(100_000, 10);
+        let occupancy = &mut outcome.totals.counters.occupancy;
+        (occupancy.open_ns, occupancy.busy_ns, occupancy.done_ns) = (50_000_000_000, 5_000_000_000, 50_000_000_000);
+        assert_eq!(load(&plan, &outcome).idle, Some(0.9));
+    }
 }

@@ -116,6 +116,9 @@ pub struct Load {
     pub connections: u64,
     /// Requests in flight, on average.
     pub in_flight: f64,
+    /// In a sum: those of all runs, whether at the same time or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_of_all: Option<f64>,
     /// The share of the time in which open connections had no request in flight: pausing, or waiting until one was due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<f64>,
@@ -143,7 +146,7 @@ pub struct Load {
     pub lateness_p99_us: Option<f64>,
     /// Connects that failed because no local port was free.
     pub without_port: u64,
-    /// Connects that failed for another reason.
+    /// Connects that failed for another reason than what this machine lacks: a port, a descriptor, memory.
     pub connect_errors: u64,
     /// Requests whose connection failed before the response was complete.
     pub read_errors: u64,
@@ -195,6 +198,13 @@ pub struct Load {
     /// did not take place at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thirds: Option<Thirds>,
+}
+
+impl Load {
+    /// The requests in flight on average, in a sum those of all runs: what is left of them at the ends of runs adds up.
+    pub fn all_in_flight(&self) -> f64 {
+        self.in_flight_of_all.unwrap_or(self.in_flight)
+    }
 }
 
 /// The most frequent status other than 2xx and 3xx.

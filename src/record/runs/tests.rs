@@ -312,20 +312,23 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
         (
             5_000,
             steady.clone(),
-            "the probe after the run tells nothing: those of runs at the same time disturb each other",
+            "the probe after the run tells nothing: probes after runs at the same time disturb each other",
         ),
         (12_000, None, "the probe after the run tells nothing: only some of the runs had one"),
         (
             12_000,
             Some(more),
-            "the probe after the run tells nothing: those of the runs had different numbers in flight",
+            "the probe after the run tells nothing: the runs had probes with different numbers in flight",
         ),
         (12_000, Some(interrupted), "the probe after the run tells nothing: a signal ended it"),
-        (12_000, Some(short), "--probe 7s may tell"),
+        (12_000, Some(short.clone()), "--probe 7s may tell"),
     ] {
         let said = said(&[with(0, even.clone()), with(began_ms, other)]);
         assert!(said.starts_with("unclear: ") && said.contains(why), "{why}: {said}");
     }
+    // Where none took place, none was disturbed.
+    let both = [with(0, Some(short.clone())), with(5_000, Some(short))];
+    assert!(said(&both).ends_with("; --probe 7s may tell"), "{}", said(&both));
 }
 
 #[test]

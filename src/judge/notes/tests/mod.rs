@@ -23,7 +23,7 @@ use crate::run::{Breakdown, Ended, Outcome, Shortage};
 fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let document = Document::of(plan, outcome);
     let verdict = judge(&document, &plan.show).verdict.map(|verdict| Verdict { says: &[], ..verdict });
-    super::notes(&document, verdict.as_ref())
+    super::notes(&document, verdict.as_ref(), true)
 }
 
 /// The notes on an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
@@ -64,7 +64,7 @@ fn what_the_verdict_says_is_not_said_again() {
     for (id, limited_by, outcome) in
         [(NoteId::Stalled, LimitedBy::GeneratorCpu, stalled.clone()), (NoteId::Idle, LimitedBy::Ports, refused)]
     {
-        assert!(has(&super::notes(&Document::of(&plan, &outcome), None), id), "{id:?}");
+        assert!(has(&super::notes(&Document::of(&plan, &outcome), None, false), id), "{id:?}");
         let Judgement { verdict, notes, .. } = judged(&plan, &outcome);
         assert_eq!(verdict.unwrap().limited_by, limited_by);
         assert!(!has(&notes, id), "{notes:?}");
