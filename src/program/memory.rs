@@ -22,8 +22,10 @@ static RUNS: AtomicBool = AtomicBool::new(false);
 /// The longest sentence, in bytes.
 const LINE_BYTES: usize = 512;
 
-/// Prepares for a limit on address space, if there is one. Must be called before the first thread is created.
+/// Has no more memory in use than is needed, and prepares for a limit on address space, if there is one. Must be called
+/// before the first thread is created.
 pub fn prepare() {
+    memory::return_large_pieces();
     if getrlimit(Resource::As).current.is_some() {
         memory::share_heap();
     }

@@ -22,6 +22,19 @@ pub struct Memory {
     give_up: fn(usize) -> !,
 }
 
+/// A larger piece is returned to the system when it is freed.
+const LARGE_BYTES: libc::c_int = 128 * 1024;
+
+/// Has large pieces of memory, such as the histograms of which results are made, always come from the system and go back
+/// there. Otherwise the C library keeps them after the first few, and fills each with zeroes, which are memory in use.
+pub fn return_large_pieces() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: this only sets a parameter of the allocator, which it may do at any time.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
+    }
+}
+
 /// Ends the process at once. Buffers are not flushed and exit handlers not called: this thread may be inside either.
 pub fn exit_at_once(code: u8) -> ! {
     // SAFETY: this returns nothing and touches no memory.
