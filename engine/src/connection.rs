@@ -1,8 +1,6 @@
 //! An established connection. It records what its protocol reports; opening, closing and waiting are left to the
 //! engine.
 
-use std::collections::VecDeque;
-
 use onrush_proto::{Client, Error, Event, Nanos, StreamId};
 use onrush_stats::{Cause, Phase};
 use rustix::io::Errno;
@@ -11,9 +9,12 @@ use super::callbacks::{Caller, Response};
 use super::cause::{cause_of, phase_of, phase_of_transport};
 use super::kept::Shelf;
 use super::open_request::OpenRequest;
+use super::open_requests::OpenRequests;
 use super::protocol::Protocol;
 use super::tally::Tally;
 
+/// How often a request is sent again at most.
+const RETURNS_MAX: u8 = 3;
 /// How many bytes from the server are kept as an example of an error.
 const EXAMPLE_BYTES: usize = 120;
 
@@ -21,8 +22,8 @@ const EXAMPLE_BYTES: usize = 120;
 pub struct Live {
     /// Its protocol.
     pub protocol: Protocol,
-    /// Its requests in flight, the oldest first.
-    pub open: VecDeque<OpenRequest>,
+    /// Its requests in flight.
+    pub open: OpenRequests,
     /// When the connection last became busy: it has had a request in flight ever since.
     busy_since: Nanos,
     /// When its last request ended, if it has none in flight.
@@ -58,8 +59,7 @@ impl Live {
     pub fn new(protocol: Protocol, requests: u64, shelf: Option<Shelf>) -> Self {
         Self {
             protocol,
-            // Most connections never have more than one, and the library would start with four.
-            open: VecDeque::with_capacity(1),
+            open: OpenRequests::default(),
             busy_since: Nanos::default(),
             idle_since: Nanos::default(),
             unsent: 0,
@@ -77,23 +77,24 @@ impl Live {
     }
 
     /// Adds a request that was started.
-    pub fn begin(&mut self, request: OpenRequest) {
+    pub fn begin(&mut self, request: OpenRequest, now: Nanos) {
         if self.open.is_empty() {
-            self.busy_since = request.sent_at;
+            self.busy_since = now;
         }
-        self.open.push_back(request);
+        self.open.insert(request);
     }
 
     /// Stamps the gathered requests: they go to the kernel now.
     pub fn stamp(&mut self, now: Nanos, tally: &mut Tally) {
-        if self.open.front().is_some_and(|request| request.is_gathered) {
+        if self.open.are_gathered() {
             self.busy_since = now;
         }
-        for request in self.open.iter_mut().rev().take_while(|request| request.is_gathered) {
-            request.sent_at = now;
-            request.is_gathered = false;
+        self.open.leave(|request| {
+            if !request.is_again() {
+                request.sent_at = now;
+            }
             tally.submitted(request, now);
-        }
+        });
     }
 
     /// Allows requests that are late to be counted as late again.
@@ -103,10 +104,10 @@ impl Live {
 
     /// Counts what is still in flight at the end of the run.
     pub fn leave_open(&mut self, now: Nanos, tally: &mut Tally) {
-        if self.open.front().is_some_and(|request| !request.is_gathered) {
+        if !self.open.are_gathered() {
             tally.was_busy(self.busy_since, now);
         }
-        self.open.drain(..).for_each(|request| tally.left_open(&request, now));
+        self.open.drain().for_each(|request| tally.left_open(request, now));
     }
 
     /// Takes received bytes.
@@ -138,7 +139,7 @@ impl Live {
                 Event::Head { stream, status } => self.head(stream, status, input, at, tally),
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
                 Event::Trailer { stream } => {
-                    if let Some(kept) = find(&mut self.open, stream).and_then(|request| request.kept.as_mut()) {
+                    if let Some(kept) = self.open.get_mut(stream).and_then(|request| request.kept.as_mut()) {
                         self.protocol.write_text(input, &mut kept.trailers);
                     }
                 }
@@ -182,7 +183,7 @@ impl Live {
         if !self.open.is_empty() {
             tally.was_busy(self.busy_since, at);
         }
-        for request in self.open.drain(..) {
+        for request in self.open.drain() {
             let phase = if is_send { Phase::Send } else { phase_of_transport(&request) };
             tally.failed(&request, phase, cause, at, || example.to_vec());
         }
@@ -190,28 +191,23 @@ impl Live {
 
     /// Abandons the requests that have lasted longer than `limit_ns`, and counts those that are late.
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
-        let mut index = 0;
-        while let Some(request) = self.open.get_mut(index) {
-            let age_ns = now.since(request.sent_at);
-            if request.lives {
-                index += 1;
-                continue;
-            }
-            if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
-                let stream = request.stream;
-                self.give_up(stream, now, tally);
-                continue;
-            }
-            if tally.becomes_late(request, age_ns) {
+        for stream in limit_ns.map_or_else(Vec::new, |limit_ns| self.open.older_than(limit_ns, now)) {
+            self.give_up(stream, now, tally);
+        }
+        for request in self.open.iter_mut().filter(|request| !request.lives) {
+            if tally.becomes_late(request, now.since(request.sent_at)) {
                 request.late = true;
                 tally.late(now);
             }
-            index += 1;
         }
     }
 
     /// Abandons a request, and with it those whose responses can only follow its own.
     fn give_up(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
+        if self.open.get_mut(stream).is_none() {
+            // It ended with one before it.
+            return;
+        }
         self.protocol.cancel(stream);
         self.abandon(stream, now, tally);
         while let Some(event) = self.protocol.poll_event() {
@@ -262,7 +258,7 @@ impl Live {
     }
 
     fn head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
-        if let Some(request) = find(&mut self.open, stream) {
+        if let Some(request) = self.open.get_mut(stream) {
             request.status = Some(status);
             if tally.wants_phases() {
                 request.first_at.get_or_insert(at);
@@ -301,27 +297,28 @@ impl Live {
 
     /// The request in flight on a stream.
     fn request(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
-        find(&mut self.open, stream)
+        self.open.get_mut(stream)
     }
 
     fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {
         let Some(request) = self.end(stream, at, tally) else { return };
+        // A server that processes nothing is not asked again and again.
+        let retryable = retryable && self.answered && request.returns < RETURNS_MAX;
         self.troubled |= !retryable;
         if retryable {
-            tally.returned(&request, at);
+            tally.returned(request, at);
         } else {
             tally.failed(&request, phase_of(error.part()), Cause::Protocol(error), at, || example(error, input));
         }
     }
 
     fn end(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {
-        let index = position(&self.open, stream)?;
-        let request = self.open.remove(index);
+        let request = self.open.remove(stream)?;
         if self.open.is_empty() {
             tally.was_busy(self.busy_since, at);
             self.idle_since = at;
         }
-        request
+        Some(request)
     }
 
     fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {
@@ -331,19 +328,6 @@ impl Live {
             transcript.head(&text);
         }
     }
-}
-
-/// Where the request on a stream is: almost always first, because responses come in order or one at a time.
-fn position(open: &VecDeque<OpenRequest>, stream: StreamId) -> Option<usize> {
-    match open.front() {
-        Some(first) if first.stream == stream => Some(0),
-        _ => open.iter().position(|request| request.stream == stream),
-    }
-}
-
-/// The request on a stream.
-fn find(open: &mut VecDeque<OpenRequest>, stream: StreamId) -> Option<&mut OpenRequest> {
-    open.get_mut(position(open, stream)?)
 }
 
 /// What the server sent when it made a mistake; empty when it only closed the connection.

@@ -15,10 +15,11 @@ use super::books::Books;
 use super::callbacks::Caller;
 use super::config::Config;
 use super::crowding::Crowding;
+use super::demand::Demand;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
-use super::slot::{Pause, Slot};
+use super::slot::Slot;
 use super::tally::Tally;
 use super::timers::{Timer, Timers};
 use crate::backend::{Backend, ConnId};
@@ -151,7 +152,9 @@ impl Dispatch {
         let mut started = None;
         while self.next_start_at(&books.tally) <= now && !self.is_too_late(books, now) && books.tally.may_start() {
             // What is handed over at once is sent now. The time spent in a script is not the server's.
-            let sent_at = if !self.has_batch(books) {
+            let sent_at = if books.tally.has_returned() {
+                sent_at
+            } else if !self.has_batch(books) {
                 return started;
             } else if !B::GATHERS && self.script.wants.any() {
                 clock.now()
@@ -162,7 +165,7 @@ impl Dispatch {
                 return started;
             }
             started = Some(sent_at);
-            if !self.has_room(conn, slot, &books.tally) {
+            if !self.has_room(conn, slot, &books.tally) || !self.may_begin(slot) {
                 return started;
             }
         }
@@ -191,8 +194,9 @@ impl Dispatch {
     /// How many connections, at most `most`, are needed to send the requests that are due.
     pub fn connections_due(&self, now: Nanos, most: u32) -> u32 {
         let batch = self.batch.len().max(1) as u64;
-        let waiting = self.pacer.count_before(now + 1, u64::from(most) * batch);
-        (waiting.div_ceil(batch) as u32).clamp(1, most)
+        let of_connection = batch * u64::from(self.lanes());
+        let waiting = self.pacer.count_before(now + 1, u64::from(most) * of_connection);
+        (waiting.div_ceil(of_connection) as u32).clamp(1, most)
     }
 
     /// When the next request may start; [`Nanos::MAX`]: never.
@@ -269,9 +273,17 @@ impl Dispatch {
         }
     }
 
+    /// Whether no batch can begin because as many requests are in flight as there may be, where their number grows.
+    pub fn is_full(&self, tally: &Tally) -> bool {
+        matches!(self.config.demand, Demand::Growing(_))
+            && tally.open() > 0
+            && tally.open() + self.batch.len().max(1) as u64 > u64::from(self.config.max_inflight)
+    }
+
     /// Whether a connection can begin a batch.
     pub fn has_room(&self, conn: ConnId, slot: &mut Slot, tally: &Tally) -> bool {
         tally.may_start()
+            && !self.is_full(tally)
             && !self.script.has_ended
             && self.active.is_none_or(|active| active.has(conn))
             && slot.live().is_some_and(|live| {
@@ -282,7 +294,12 @@ impl Dispatch {
             })
     }
 
-    /// Whether the script lets a connection begin a batch now. If it wants a pause first, sets a timer for its end.
+    /// How many batches may be in flight on one connection.
+    fn lanes(&self) -> u32 {
+        (self.config.depth / self.batch.len().max(1)).clamp(1, u32::MAX as usize) as u32
+    }
+
+    /// Whether the script lets a connection begin a batch now. If it wants pauses first, sets timers for their ends.
     pub fn pause_is_over(
         &mut self,
         conn: ConnId,
@@ -291,28 +308,36 @@ impl Dispatch {
         timers: &mut Timers,
         at: Nanos,
     ) -> bool {
-        // The rest of a batch that another connection had no room for has had its pause.
-        if !self.script.wants.delay || self.is_begun() {
+        if self.may_begin(slot) {
             return true;
         }
-        if slot.pause == Pause::Unasked {
-            slot.pause = match self.script.think_ns() {
-                0 => Pause::Over,
+        let in_flight = slot.live().map_or(0, |live| live.open.len().div_ceil(self.batch.len().max(1))) as u32;
+        while slot.pauses.lasting + slot.pauses.over + in_flight < self.lanes() {
+            match self.script.think_ns() {
+                0 => slot.pauses.over += 1,
                 pause_ns => {
                     books.tally.paused(pause_ns);
-                    let until = at + pause_ns;
-                    timers.set(until, Timer::Begin(conn));
-                    Pause::Until(until)
+                    timers.set(at + pause_ns, Timer::Begin(conn));
+                    slot.pauses.lasting += 1;
                 }
-            };
+            }
         }
-        slot.pause == Pause::Over
+        slot.pauses.over > 0
+    }
+
+    /// Whether a connection has paused for the next batch, if it must. The rest of a batch that another connection had no
+    /// room for has had its pause.
+    fn may_begin(&self, slot: &Slot) -> bool {
+        !self.script.wants.delay || slot.pauses.over > 0 || self.is_begun()
     }
 
     /// Starts the batch, or the rest of it, as far as the connection has room; `gathers`: it leaves with the next wait.
     /// Returns whether anything was started.
     fn start_batch(&mut self, slot: &mut Slot, at: At, gathers: bool, books: &mut Books) -> bool {
         let At { now, waited, wanted, .. } = at;
+        if books.tally.has_returned() {
+            return self.start_returned(slot, now, gathers, books);
+        }
         let is_calm = self.is_calm(wanted, &books.tally);
         // Each connection of wrk2 counts what it may send, at twice the rate, from the first request that left late since
         // it was on pace. If the target made it late, that is the request which met the stall: after S seconds at a rate
@@ -320,7 +345,7 @@ impl Dispatch {
         let is_excused = waited && self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
         let Self { batch, started, pacer, .. } = self;
         let rest = &batch[*started..];
-        slot.pause = Pause::Unasked;
+        slot.pauses.over = slot.pauses.over.saturating_sub(u32::from(*started == 0));
         let Some(live) = slot.live() else { return false };
         if live.left < rest.len() as u64 {
             // The batch waits for a connection that may have that many requests.
@@ -330,26 +355,24 @@ impl Dispatch {
             return false;
         }
         let further = usize::try_from(books.tally.left_of(pacer.due_at())).unwrap_or(usize::MAX);
-        let allowed = rest.len().min(further.saturating_add(books.tally.returned_left()));
-        // Before anything is due, only returned requests may leave.
-        let ready = if pacer.next_at() <= now { usize::MAX } else { books.tally.returned_left() };
-        let count = allowed.min(live.protocol.capacity()).min(ready);
-        // Returned requests are sent first, and keep the time at which they were due.
-        let again = books.tally.take_returned(count);
-        let due = if again.len() < count { pacer.take((count - again.len()) as u64, now, is_excused) } else { now };
+        let allowed = rest.len().min(further);
+        let count = allowed.min(live.protocol.capacity());
+        let due = pacer.take(count as u64, now, is_excused);
+        let is_new = self.script.wants.request;
         live.left -= count as u64;
         let next = if count < rest.len() { rest.len() - count } else { batch.len() };
         live.draining = live.left < next as u64;
         for (number, request) in (1..).zip(&rest[..count]) {
             match live.protocol.start(request, number == count && live.draining) {
                 Ok(stream) => {
-                    let returned = again.get(number - 1);
                     let request = OpenRequest {
                         stream,
-                        due: returned.copied().unwrap_or(due),
+                        due,
                         sent_at: now,
                         first_at: None,
-                        is_again: returned.is_some(),
+                        returns: 0,
+                        content: is_new.then(|| request.clone()),
+                        number: (*started + number - 1) as u32,
                         is_gathered: gathers,
                         is_calm,
                         late: false,
@@ -358,8 +381,8 @@ impl Dispatch {
                         lives: false,
                         kept: None,
                     };
-                    books.tally.started(&request);
-                    live.begin(request);
+                    books.tally.started(&request, now);
+                    live.begin(request, now);
                 }
                 Err(error) => {
                     debug_assert_eq!(error, StartError::OnlyHttp1, "there is capacity");
@@ -372,13 +395,52 @@ impl Dispatch {
         true
     }
 
-    /// Whether, with a schedule, less than half of the connections have a batch in flight.
+    /// Starts the requests that are to be sent again, as far as the connection has room. Returns whether any was started.
+    fn start_returned(&mut self, slot: &mut Slot, now: Nanos, gathers: bool, books: &mut Books) -> bool {
+        let mut any = false;
+        while let Some(live) = slot.live()
+            && live.left > 0
+            && live.open.len() < self.config.depth
+            && live.protocol.capacity() > 0
+            && let Some(returned) = books.tally.take_returned()
+        {
+            let request = returned.content.as_ref().or_else(|| self.batch.get(returned.number as usize));
+            live.left -= 1;
+            live.draining = live.left == 0;
+            let Some(Ok(stream)) = request.map(|request| live.protocol.start(request, live.draining)) else {
+                debug_assert!(false, "it was started before, and there is capacity");
+                return false;
+            };
+            let request = OpenRequest {
+                stream,
+                due: returned.due,
+                sent_at: returned.sent_at,
+                first_at: None,
+                returns: returned.returns,
+                content: returned.content,
+                number: returned.number,
+                is_gathered: gathers,
+                is_calm: false,
+                late: false,
+                status: None,
+                is_last: returned.is_last,
+                lives: false,
+                kept: None,
+            };
+            books.tally.started(&request, now);
+            live.begin(request, now);
+            any = true;
+        }
+        any
+    }
+
+    /// Whether, with a schedule, less than half of the batches are in flight that may be.
     fn is_calm(&self, wanted: u32, tally: &Tally) -> bool {
         if self.config.rules.open_loop.is_none() {
             return false;
         }
         let batches = tally.open() / self.batch.len().max(1) as u64;
-        2 * batches < u64::from(wanted)
+        2 * batches < u64::from(wanted) * u64::from(self.lanes())
     }
 
     /// Makes sure that there are requests to start, perhaps the rest of a batch; returns whether there are any.

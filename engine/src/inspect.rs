@@ -8,7 +8,7 @@ use super::backend::{Backend, ConnId};
 use super::connection::Live;
 use super::demand::Demand;
 use super::end::{End, WorkerEnd};
-use super::slot::{Pause, Slot, State};
+use super::slot::{Pauses, Slot, State};
 use super::timers::Timer;
 
 /// The state of a connection for the backend, which made it.
@@ -63,7 +63,7 @@ impl<B: Backend> Engine<B> {
         let start_at = self.dispatch.next_start_at(&self.books.tally);
         let is_waiting = start_at <= now && now < self.books.end_at && !self.dispatch.has_ready();
         let catches_up = self.dispatch.crowding.is_catching_up();
-        let may_open = self.roster.may_open_more(&self.books) && !catches_up && self.roster.connecting.missing == 0;
+        let may_open = self.may_open_more() && !catches_up && self.roster.connecting.missing == 0;
         (is_waiting && may_open).then_some((self.roster.connecting.wanted, start_at))
     }
 
@@ -81,7 +81,7 @@ impl<B: Backend> Engine<B> {
         for (at, timer) in self.timers.iter() {
             match timer {
                 Timer::Reopen(conn) => agenda[conn.index()].reopens = true,
-                Timer::Begin(conn) => agenda[conn.index()].begins.push(at),
+                Timer::Begin(conn) => agenda[conn.index()].begins += 1,
                 Timer::Wake(_) => {}
                 Timer::Sweep(_) => sweeps += 1,
                 Timer::Start | Timer::Sample => samples += 1,
@@ -145,7 +145,7 @@ impl<B: Backend> Engine<B> {
             State::Parked if is_wanted && is_needed => Some("it is never opened".to_owned()),
             State::Waiting if !agenda.reopens => Some("it is never opened again".to_owned()),
             State::Open(_) if self.dispatch.active.is_some_and(|active| !active.has(ConnId(number))) => None,
-            State::Open(live) => self.flaw_of_live(live, slot.pause, seen, agenda, most),
+            State::Open(live) => self.flaw_of_live(live, slot.pauses, seen, agenda, most),
             _ => None,
         }
     }
@@ -157,19 +157,19 @@ impl<B: Backend> Engine<B> {
         self.books.tally.may_start() && !may_come_back
     }
 
-    fn flaw_of_live(&self, live: &Live, pause: Pause, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
+    fn flaw_of_live(&self, live: &Live, pauses: Pauses, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
         if seen.state == ConnectionState::Open && live.unsent != seen.unsent {
             return Some(format!("{} bytes are unsent to the engine, {} to the backend", live.unsent, seen.unsent));
         }
         if live.open.len() > most {
             return Some(format!("{} requests in flight", live.open.len()));
         }
-        let waits = match pause {
-            Pause::Until(until) => agenda.begins.contains(&until),
-            Pause::Unasked | Pause::Over => !self.is_short(most) || self.dispatch.script.has_ended,
+        let waits = match pauses.lasting {
+            0 => !self.is_short(most) || self.dispatch.script.has_ended,
+            lasting => agenda.begins == lasting,
         };
         let is_idle = live.open.is_empty() && !agenda.is_ready && !live.draining && live.send_error.is_none();
-        (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {pause:?}"))
+        (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {pauses:?}"))
     }
 }
 
@@ -182,8 +182,8 @@ struct Agenda {
     is_ready: bool,
     /// There is a timer to open it again.
     reopens: bool,
-    /// When there are timers to begin a batch.
-    begins: Vec<Nanos>,
+    /// How many timers there are to begin a batch.
+    begins: u32,
 }
 
 fn open_requests(slot: &Slot) -> Option<usize> {

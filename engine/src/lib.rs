@@ -46,6 +46,7 @@ mod inspect;
 mod kept;
 mod mailbox;
 mod open_request;
+mod open_requests;
 mod pacer;
 mod protocol;
 mod retry;
@@ -248,7 +249,7 @@ impl<B: Backend> Engine<B> {
         self.count_all_busy(now);
         match timer {
             Timer::Reopen(conn) => self.reopen(conn, now),
-            Timer::Begin(conn) => self.resume(conn, due, now),
+            Timer::Begin(conn) => self.resume(conn, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
                 let (all, next) = (self.roster.config.max_inflight, first.saturating_add(SWEPT_PER_TURN));

@@ -1,6 +1,6 @@
 //! A request in flight: everything known about one stream, whichever others its connection has.
 
-use onrush_proto::{Nanos, StreamId};
+use onrush_proto::{Nanos, Request, StreamId};
 
 use super::kept::KeptResponse;
 
@@ -11,12 +11,16 @@ pub struct OpenRequest {
     pub stream: StreamId,
     /// When it was due.
     pub due: Nanos,
-    /// When its first byte was handed to the kernel.
+    /// When its first byte was handed to the kernel; if it was sent again, for the first time.
     pub sent_at: Nanos,
     /// When the first byte of its response arrived, where phases are recorded.
     pub first_at: Option<Nanos>,
-    /// Whether it was sent before, to a server that did not process it.
-    pub is_again: bool,
+    /// How often it was sent before, to servers that did not process it.
+    pub returns: u8,
+    /// What it consists of, if that is not the batch's request with this number.
+    pub content: Option<Request>,
+    /// Its number in its batch.
+    pub number: u32,
     /// Whether it leaves only with the next wait, and is stamped then.
     pub is_gathered: bool,
     /// Whether it was sent, by a schedule, while less than half of the connections had a request in flight.
@@ -31,4 +35,28 @@ pub struct OpenRequest {
     pub lives: bool,
     /// The parts of its response kept for a script, if there are any.
     pub kept: Option<Box<KeptResponse>>,
+}
+
+impl OpenRequest {
+    /// Whether it was sent before.
+    pub fn is_again(&self) -> bool {
+        self.returns > 0
+    }
+}
+
+/// A request that a server did not process, to be sent again.
+#[derive(Debug)]
+pub struct Returned {
+    /// When it was due.
+    pub due: Nanos,
+    /// When it was handed to the kernel for the first time.
+    pub sent_at: Nanos,
+    /// How often it was returned.
+    pub returns: u8,
+    /// What it consists of, if that is not the batch's request with this number.
+    pub content: Option<Request>,
+    /// Its number in its batch.
+    pub number: u32,
+    /// Whether it is the last of its batch.
+    pub is_last: bool,
 }

@@ -32,9 +32,9 @@ pub struct Slot {
     pub is_queued: bool,
     /// Whether it is in the list of connections that send with the next wait.
     pub is_gathered: bool,
-    /// Whether it may begin a batch, if a script wants pauses. A pause outlasts the connection: if it began again with
-    /// the next one, it might never end.
-    pub pause: Pause,
+    /// Its pauses, if a script wants any. They outlast the connection: if one began again with the next, it might never
+    /// end.
+    pub pauses: Pauses,
     /// Its TLS link, if TLS is used.
     pub link: Option<Box<Link>>,
 }
@@ -57,16 +57,13 @@ pub enum State {
     Waiting,
 }
 
-/// The pause before a slot begins a batch.
+/// The pauses of a slot, which has one before each batch, for as many batches as may be in flight on its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pause {
-    /// The script has not been called for it yet.
-    #[default]
-    Unasked,
-    /// It lasts until then.
-    Until(Nanos),
-    /// It is over, or there is none.
-    Over,
+pub struct Pauses {
+    /// How many last: there is a timer for the end of each.
+    pub lasting: u32,
+    /// How many are over, or were none: as many batches may begin.
+    pub over: u32,
 }
 
 impl Slot {
@@ -90,11 +87,10 @@ impl Slot {
         }
     }
 
-    /// Ends the pause that ends at this moment; an earlier timer changes nothing.
-    pub fn end_pause(&mut self, due: Nanos) {
-        if self.pause == Pause::Until(due) {
-            self.pause = Pause::Over;
-        }
+    /// Ends a pause.
+    pub fn end_pause(&mut self) {
+        self.pauses.lasting -= 1;
+        self.pauses.over += 1;
     }
 
     /// Whether its connection's TLS handshake has begun and is not complete.

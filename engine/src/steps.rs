@@ -127,7 +127,7 @@ impl<B: Backend> Engine<B> {
     /// no more than there are connections, so that the number at most doubles per connect time. What waits because the
     /// worker was stalled is no sign that there are too few.
     pub(super) fn open_more(&mut self, now: Nanos) {
-        let may_open = self.roster.may_open_more(&self.books) && !self.dispatch.crowding.is_still_catching_up(now);
+        let may_open = self.may_open_more() && !self.dispatch.crowding.is_still_catching_up(now);
         if !may_open || self.dispatch.has_ready() || self.dispatch.next_start_at(&self.books.tally) > now {
             return;
         }
@@ -188,9 +188,9 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Continues after the pause before a batch.
-    pub(super) fn resume(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
+    pub(super) fn resume(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.roster.slots[conn.index()];
-        slot.end_pause(due);
+        slot.end_pause();
         if slot.live().is_some() {
             self.pump(conn, now);
         }

@@ -8,7 +8,7 @@ use onrush_proto::Nanos;
 use onrush_stats::{Cause, Interval, Phase, Silences, Transcript};
 
 use super::gone::Gone;
-use super::open_request::OpenRequest;
+use super::open_request::{OpenRequest, Returned};
 use super::rules::{Rules, Scale};
 
 /// What one worker counts.
@@ -37,8 +37,8 @@ pub struct Tally {
     located: bool,
     /// Whether a response with status 400 has come, whose words are looked at.
     has_seen_400: bool,
-    /// When the requests that are to be sent again were due.
-    returned: VecDeque<Nanos>,
+    /// The requests that are to be sent again.
+    returned: VecDeque<Returned>,
     /// Whether there is nothing more to send, not even again.
     is_exhausted: bool,
     /// What is due from then on counts: since measuring was to begin, even if it began later.
@@ -127,15 +127,15 @@ impl Tally {
 
     /// A request was started. It counts when it is handed to the kernel, now or with the next wait; and once, however
     /// often it is sent.
-    pub fn started(&mut self, request: &OpenRequest) {
-        if !self.warms_up && !request.is_again && !self.is_carried(request.due) {
+    pub fn started(&mut self, request: &OpenRequest, now: Nanos) {
+        if !self.warms_up && !request.is_again() && !self.is_carried(request.due) {
             self.left = self.left.map(|left| left - 1);
         }
         if self.open == 0 {
-            self.asked(request.sent_at);
+            self.asked(now);
         }
         self.open += 1;
-        if request.is_again {
+        if request.is_again() {
             // It has been counted.
         } else if request.is_gathered {
             self.gathered += 1;
@@ -155,7 +155,7 @@ impl Tally {
 
     /// A request was handed to the kernel.
     pub fn submitted(&mut self, request: &OpenRequest, at: Nanos) {
-        if request.is_again {
+        if request.is_again() {
             return;
         }
         self.interval.activity.submitted(at.since(request.due));
@@ -174,10 +174,17 @@ impl Tally {
     }
 
     /// The peer announced that it did not process a request: it will be sent again, but counts as started once.
-    pub fn returned(&mut self, request: &OpenRequest, at: Nanos) {
-        self.ended(request, at);
+    pub fn returned(&mut self, request: OpenRequest, at: Nanos) {
+        self.left_flight(&request, at);
         self.interval.counters.returned += 1;
-        self.returned.push_back(request.due);
+        self.to_be_sent_again(request, at);
+    }
+
+    fn to_be_sent_again(&mut self, request: OpenRequest, at: Nanos) {
+        let OpenRequest { due, sent_at, returns, content, number, is_last, is_gathered, .. } = request;
+        // If it had not left, it does so now, as far as anybody can tell.
+        let sent_at = if is_gathered && returns == 0 { at } else { sent_at };
+        self.returned.push_back(Returned { due, sent_at, returns: returns + 1, content, number, is_last });
     }
 
     /// Whether a request waits to be sent again.
@@ -185,20 +192,14 @@ impl Tally {
         !self.returned.is_empty()
     }
 
-    /// How many requests wait to be sent again.
-    pub fn returned_left(&self) -> usize {
-        self.returned.len()
-    }
-
-    /// Takes the requests, at most `most`, that have waited longest to be sent again; returns when they were due.
-    pub fn take_returned(&mut self, most: usize) -> Vec<Nanos> {
-        let count = self.returned.len().min(most);
-        self.returned.drain(..count).collect()
+    /// Takes the request that has waited longest to be sent again.
+    pub fn take_returned(&mut self) -> Option<Returned> {
+        self.returned.pop_front()
     }
 
     /// The worker has ended: requests that were to be sent again got no response.
     pub fn end_returned(&mut self, at: Nanos) {
-        for due in std::mem::take(&mut self.returned) {
+        for Returned { due, .. } in std::mem::take(&mut self.returned) {
             self.interval.counters.open_at_end += 1;
             self.interval.censored.get_or_insert_default().record(at.since(due));
             self.unanswered(due, at);
@@ -232,12 +233,17 @@ impl Tally {
 
     /// A request has ended in some way: it was in flight until now.
     fn ended(&mut self, request: &OpenRequest, at: Nanos) {
+        self.left_flight(request, at);
+        self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
+    }
+
+    /// The same, but it may be in flight again: then it was all the time.
+    fn left_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.open -= 1;
         if request.is_gathered {
             // Whatever became of it, it left before that.
             self.submitted(request, at);
         }
-        self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
     }
 
     /// A connection had at least one request in flight all this time.
@@ -446,11 +452,11 @@ impl Tally {
     }
 
     /// A request was in flight when the worker ended. One that was never handed to the kernel was never started.
-    pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
+    pub fn left_open(&mut self, request: OpenRequest, at: Nanos) {
         if request.is_gathered {
             self.open -= 1;
-            if request.is_again {
-                self.returned.push_back(request.due);
+            if request.is_again() {
+                self.to_be_sent_again(request, at);
                 return;
             }
             self.gathered -= 1;
@@ -459,10 +465,10 @@ impl Tally {
             }
             return;
         }
-        self.ended(request, at);
+        self.ended(&request, at);
         let age_ns = at.since(request.sent_at);
-        let late = request.late || self.is_late_request(request, age_ns);
-        if self.becomes_late(request, age_ns) {
+        let late = request.late || self.is_late_request(&request, age_ns);
+        if self.becomes_late(&request, age_ns) {
             self.late(at);
         }
         self.interval.counters.open_at_end += 1;

@@ -34,10 +34,8 @@ impl<B: Backend> Roster<B> {
         let turn = self.socket_reader.next % CONNECTIONS;
         self.socket_reader.next = turn + 1;
         let Some((conn, live)) = self.nth_open(turn) else { return };
-        let (is_in_flight, is_half_answered) = match live.open.front() {
-            Some(request) => (true, request.status.is_some()),
-            None => (false, false),
-        };
+        let is_in_flight = !live.open.is_empty();
+        let is_half_answered = live.open.iter().any(|request| request.status.is_some());
         let Some((generation, info)) = self.backend.tcp_info(conn) else { return };
         let reading = Reading { conn, generation, at: now, info };
         let before = self.socket_reader.last[turn as usize].replace(reading);

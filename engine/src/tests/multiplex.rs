@@ -520,3 +520,28 @@ fn a_server_that_chooses_no_protocol_fails_as_tls_does() {
     assert_eq!((row.phase, row.cause), (Phase::Tls, Cause::Tls(TlsFailure::NoProtocol)));
     assert_eq!((ran.totals.counters.connects, ran.totals.counters.started), (0, 0));
 }
+
+#[test]
+fn a_request_that_comes_back_is_sent_again_with_what_it_had() {
+    // The third request is never processed.
+    let behaviour: Behaviour = |number, stream, _| {
+        let kind = if (3..=6).contains(&number) { kind::UNSEEN } else { kind::ANSWER };
+        vec![(MS, frame(kind, stream, b""))]
+    };
+    let source = Box::new(Numbered { length: 1, next: 0, last: 8 });
+    let window = || Protocol::Other(Box::new(Second::new(1, 1_000)));
+    let job = Job { source, make_protocol: Box::new(move |_| Ok(window())), ..second(1) };
+    let (ran, seen) = run_against(streams(1, 8), job, &[], behaviour);
+    let counters = &ran.totals.counters;
+    // A request that comes back three times fails.
+    assert_eq!((counters.started, counters.completed, counters.returned, counters.failed), (8, 7, 3, 1));
+    assert_eq!(seen.borrow().bodies, [0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn what_a_server_returns_that_has_answered_nothing_fails() {
+    let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::UNSEEN, stream, b""))];
+    let (ran, seen) = run_against(streams(1, 5), second(1), &[], behaviour);
+    assert_eq!((ran.totals.counters.returned, ran.totals.counters.failed), (0, 5));
+    assert_eq!(seen.borrow().requests, 5);
+}

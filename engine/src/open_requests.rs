@@ -1,0 +1,230 @@
+//! The requests in flight on one connection, found by their streams in constant time however many there are.
+
+use onrush_proto::{Nanos, StreamId};
+
+use super::open_request::OpenRequest;
+
+/// The requests in flight on one connection: a table with open addressing. Protocols number their streams in order, so
+/// that the lower bits of a number are as good as any hash of it; those of HTTP/2 are odd.
+#[derive(Debug)]
+pub struct OpenRequests {
+    /// As many places as a power of two. With more than one request, half of them are free, so that a search ends soon.
+    places: Vec<Option<OpenRequest>>,
+    count: usize,
+    /// The streams of those that leave with the next wait.
+    gathered: Vec<StreamId>,
+}
+
+impl Default for OpenRequests {
+    /// With room for one: most connections never have more.
+    fn default() -> Self {
+        Self { places: Vec::from([None]), count: 0, gathered: Vec::new() }
+    }
+}
+
+impl OpenRequests {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether all of them leave only with the next wait.
+    pub fn are_gathered(&self) -> bool {
+        self.gathered.len() == self.count
+    }
+
+    /// Adds a request.
+    pub fn insert(&mut self, request: OpenRequest) {
+        if self.count > 0 && 2 * self.count >= self.places.len() {
+            self.grow();
+        }
+        if request.is_gathered {
+            self.gathered.push(request.stream);
+        }
+        self.place(request);
+        self.count += 1;
+    }
+
+    /// The request on a stream.
+    pub fn get_mut(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
+        let place = self.find(stream)?;
+        self.places[place].as_mut()
+    }
+
+    /// Takes out the request on a stream.
+    pub fn remove(&mut self, stream: StreamId) -> Option<OpenRequest> {
+        let mut place = self.find(stream)?;
+        let request = self.places[place].take()?;
+        self.count -= 1;
+        if request.is_gathered {
+            self.gathered.retain(|gathered| *gathered != stream);
+        }
+        // Those behind it that are not at home move up.
+        loop {
+            let behind = (place + 1) & self.mask();
+            match &self.places[behind] {
+                Some(other) if behind != self.home(other.stream) => self.places.swap(place, behind),
+                _ => return Some(request),
+            }
+            place = behind;
+        }
+    }
+
+    /// Takes out all of them.
+    pub fn drain(&mut self) -> impl Iterator<Item = OpenRequest> {
+        self.count = 0;
+        self.gathered.clear();
+        self.places.iter_mut().filter_map(Option::take)
+    }
+
+    /// All of them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &OpenRequest> {
+        self.places.iter().flatten()
+    }
+
+    /// All of them, in no order.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenRequest> {
+        self.places.iter_mut().flatten()
+    }
+
+    /// Passes those to `stamp` that leave now.
+    pub fn leave(&mut self, mut stamp: impl FnMut(&mut OpenRequest)) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        for stream in gathered.drain(..) {
+            if let Some(request) = self.get_mut(stream) {
+                request.is_gathered = false;
+                stamp(request);
+            }
+        }
+        self.gathered = gathered;
+    }
+
+    /// The streams of requests older than `limit_ns`.
+    pub fn older_than(&self, limit_ns: u64, now: Nanos) -> Vec<StreamId> {
+        let is_old = |request: &&OpenRequest| !request.lives && now.since(request.sent_at) >= limit_ns;
+        self.iter().filter(is_old).map(|request| request.stream).collect()
+    }
+
+    fn mask(&self) -> usize {
+        self.places.len() - 1
+    }
+
+    /// Where a request is if no other took its place.
+    fn home(&self, stream: StreamId) -> usize {
+        stream.0 as usize & self.mask()
+    }
+
+    /// How far what is at a place is from home.
+    fn distance(&self, place: usize) -> Option<usize> {
+        let there = self.places[place].as_ref()?;
+        Some(place.wrapping_sub(self.home(there.stream)) & self.mask())
+    }
+
+    fn find(&self, stream: StreamId) -> Option<usize> {
+        let mut place = self.home(stream);
+        let mut distance = 0;
+        // Those with earlier homes come first.
+        while distance < self.places.len() && self.distance(place)? >= distance {
+            if self.places[place].as_ref().is_some_and(|request| request.stream == stream) {
+                return Some(place);
+            }
+            place = (place + 1) & self.mask();
+            distance += 1;
+        }
+        None
+    }
+
+    fn grow(&mut self) {
+        let places = 2 * self.places.len().max(2);
+        let before = std::mem::replace(&mut self.places, (0..places).map(|_| None).collect());
+        before.into_iter().flatten().for_each(|request| self.place(request));
+    }
+
+    /// Puts a request as near to its home as those with earlier homes allow.
+    fn place(&mut self, mut request: OpenRequest) {
+        let mut place = self.home(request.stream);
+        let mut distance = 0;
+        while let Some(other) = self.distance(place) {
+            if other < distance
+                && let Some(there) = &mut self.places[place]
+            {
+                std::mem::swap(there, &mut request);
+                distance = other;
+            }
+            place = (place + 1) & self.mask();
+            distance += 1;
+        }
+        self.places[place] = Some(request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use onrush_plan::Random;
+
+    use super::*;
+
+    fn request(stream: u32, is_gathered: bool) -> OpenRequest {
+        OpenRequest {
+            stream: StreamId(stream),
+            due: Nanos(0),
+            sent_at: Nanos(u64::from(stream)),
+            first_at: None,
+            returns: 0,
+            content: None,
+            number: 0,
+            is_gathered,
+            is_calm: false,
+            late: false,
+            status: None,
+            is_last: true,
+            lives: false,
+            kept: None,
+        }
+    }
+
+    #[test]
+    fn requests_are_found_by_their_streams_whichever_end_first() {
+        for step in [1, 2] {
+            let mut random = Random::new(7);
+            let (mut open, mut expected) = (OpenRequests::default(), BTreeSet::new());
+            for stream in (1..).step_by(step).take(3_000) {
+                open.insert(request(stream, false));
+                expected.insert(stream);
+                // One never ends.
+                while expected.len() > 1 && random.below(10) < 5 {
+                    let ended = *expected.iter().nth(1 + random.below(expected.len() as u64 - 1) as usize).unwrap();
+                    assert_eq!(open.remove(StreamId(ended)).map(|request| request.stream.0), Some(ended));
+                    assert!(open.remove(StreamId(ended)).is_none());
+                    expected.remove(&ended);
+                }
+                assert_eq!(open.len(), expected.len());
+                assert!(expected.iter().all(|stream| open.get_mut(StreamId(*stream)).is_some()));
+            }
+            assert!(open.places.len() <= 16 * expected.len().max(16), "{} for {}", open.places.len(), expected.len());
+        }
+    }
+
+    #[test]
+    fn those_that_are_gathered_leave_once() {
+        let mut open = OpenRequests::default();
+        assert!(open.are_gathered());
+        (1..=3).for_each(|stream| open.insert(request(stream, stream > 1)));
+        assert!(!open.are_gathered());
+        open.remove(StreamId(2));
+        let mut left = Vec::new();
+        open.leave(|request| left.push(request.stream.0));
+        open.leave(|request| left.push(request.stream.0));
+        assert_eq!(left, [3]);
+        assert_eq!(open.older_than(2, Nanos(4)), [StreamId(1)]);
+        assert_eq!(open.drain().count(), 2);
+        assert!(open.is_empty());
+    }
+}
