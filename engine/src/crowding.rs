@@ -68,7 +68,7 @@ impl<B: Backend> Engine<B> {
     fn count_until(&mut self, now: Nanos) {
         let is_crowded = self.roster.connecting.wanted > 0
             && self.roster.connecting.missing == 0
-            && !self.dispatch.has_ready()
+            && !self.dispatch.can_start(&self.books.tally)
             && self.books.tally.may_start()
             && !self.may_open_more()
             && !self.dispatch.crowding.is_still_catching_up(now);

@@ -116,7 +116,7 @@ impl Dispatch {
 
     /// Takes the connection that has been ready longest, if a request may start now.
     pub fn next_ready(&mut self, tally: &Tally, now: Nanos) -> Option<ConnId> {
-        if self.next_start_at(tally) > now {
+        if self.next_start_at(tally) > now || self.is_full(tally) {
             return None;
         }
         self.ready.pop_front()
@@ -150,7 +150,11 @@ impl Dispatch {
         // Dropping very many takes time, which must not make other requests too late.
         let sent_at = if self.drop_late(books, now) { clock.now() } else { now };
         let mut started = None;
-        while self.next_start_at(&books.tally) <= now && !self.is_too_late(books, now) && books.tally.may_start() {
+        while self.next_start_at(&books.tally) <= now
+            && !self.is_too_late(books, now)
+            && books.tally.may_start()
+            && !self.is_full(&books.tally)
+        {
             // What is handed over at once is sent now. The time spent in a script is not the server's.
             let sent_at = if books.tally.has_returned() {
                 sent_at
@@ -204,9 +208,14 @@ impl Dispatch {
         if tally.has_returned() { Nanos::default() } else { self.pacer.next_at() }
     }
 
-    /// Whether a connection is ready for a request.
+    /// Whether a connection waits for a request.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// Whether a request may start as soon as it is due.
+    pub fn can_start(&self, tally: &Tally) -> bool {
+        self.has_ready() && !self.is_full(tally)
     }
 
     /// Adds a connection to the list of ready ones, once.
@@ -283,7 +292,6 @@ impl Dispatch {
     /// Whether a connection can begin a batch.
     pub fn has_room(&self, conn: ConnId, slot: &mut Slot, tally: &Tally) -> bool {
         tally.may_start()
-            && !self.is_full(tally)
             && !self.script.has_ended
             && self.active.is_none_or(|active| active.has(conn))
             && slot.live().is_some_and(|live| {
