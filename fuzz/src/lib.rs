@@ -11,11 +11,13 @@
 
 mod conversation;
 mod http1;
+mod http2;
 mod request;
 mod units;
 mod url;
 
 pub use http1::{chunked, http1_response};
+pub use http2::http2_response;
 pub use request::request;
 pub use units::units;
 pub use url::url;
@@ -24,8 +26,14 @@ pub use url::url;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus.
-pub const TARGETS: &[(&str, Target)] =
-    &[("chunked", chunked), ("http1_response", http1_response), ("request", request), ("units", units), ("url", url)];
+pub const TARGETS: &[(&str, Target)] = &[
+    ("chunked", chunked),
+    ("http1_response", http1_response),
+    ("http2_response", http2_response),
+    ("request", request),
+    ("units", units),
+    ("url", url),
+];
 
 /// The dialects of other tools, which all read values the same way.
 const COMPAT: [onrush_plan::Dialect; 3] =

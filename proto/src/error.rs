@@ -1,5 +1,7 @@
 //! How a peer can break the protocol.
 
+use crate::{Breach, Code};
+
 /// Why a response is missing or incomplete. Lower case, no full stop: it follows "read: 28 × ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
@@ -61,6 +63,30 @@ pub enum Error {
     /// The connection ended before the request was processed.
     #[error("the connection was closed before the request was answered")]
     ConnectionEnded,
+    /// The server reset the stream of the request.
+    #[error("reset by the server ({0})")]
+    Reset(Code),
+    /// The server ended the connection with GOAWAY.
+    #[error("ended by the server ({0})")]
+    GoAway(Code),
+    /// The server broke HTTP/2.
+    #[error("{0} ({code})", code = .0.code())]
+    Breach(Breach),
+    /// HTTP/2 was spoken to a server that does not understand it.
+    #[error("answered in HTTP/1.1")]
+    AnsweredInHttp1,
+    /// The response is complete, and its `grpc-status` says that the call failed.
+    #[error("grpc-status {0}")]
+    GrpcStatus(u32),
+    /// HTTP/2's SETTINGS have not arrived; only [`crate::Http2::waits_for`] says so.
+    #[error("no SETTINGS from the server")]
+    NoSettings,
+    /// The server allows no streams; only [`crate::Http2::waits_for`] says so.
+    #[error("the server allows no streams")]
+    NoStreams,
+    /// The server opens no window for the body of a request; only [`crate::Http2::waits_for`] says so.
+    #[error("the server opens no window for the request's body")]
+    NoWindow,
 }
 
 /// The part of a response in which something went wrong.
@@ -72,6 +98,12 @@ pub enum Part {
     Body,
 }
 
+impl From<Breach> for Error {
+    fn from(breach: Breach) -> Self {
+        Self::Breach(breach)
+    }
+}
+
 impl Error {
     /// The part of the response in which it happened.
     pub fn part(self) -> Part {
@@ -81,7 +113,9 @@ impl Error {
             | Self::ChunkEnd
             | Self::TrailerTooLong
             | Self::Trailer
-            | Self::ExtraBytes => Part::Body,
+            | Self::ExtraBytes
+            | Self::Breach(Breach::BodyLength | Breach::TrailersDoNotEnd)
+            | Self::GrpcStatus(_) => Part::Body,
             _ => Part::Head,
         }
     }

@@ -1,16 +1,30 @@
-//! The fields of a response head.
+//! The fields of a head or of trailers.
 
-/// The fields of a head, in the order in which they came; names are as the server wrote them.
-#[derive(Clone, Debug, Default)]
+use std::slice;
+
+/// Names and values, in the order in which they were received.
+#[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    /// Lines `name: value` with their line ends.
-    lines: &'a [u8],
+    source: Source<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Source<'a> {
+    /// HTTP/1: lines, each `name: value`; others are passed over.
+    Lines(&'a [u8]),
+    /// HTTP/2: all bytes, and of each field the ends of its name and its value in them.
+    List { bytes: &'a [u8], ends: slice::Iter<'a, (u32, u32)>, start: usize },
 }
 
 impl<'a> Fields<'a> {
-    /// Those in these lines; a line without a colon, such as the status line, is none.
-    pub(crate) fn in_lines(lines: &'a [u8]) -> Self {
-        Self { lines }
+    /// The fields in lines.
+    pub(crate) fn of_lines(lines: &'a [u8]) -> Self {
+        Self { source: Source::Lines(lines) }
+    }
+
+    /// The fields of a list, which follow one another in `bytes`.
+    pub(crate) fn of_list(bytes: &'a [u8], ends: &'a [(u32, u32)]) -> Self {
+        Self { source: Source::List { bytes, ends: ends.iter(), start: 0 } }
     }
 
     /// The value of the first field with this name, in whatever case.
@@ -19,19 +33,35 @@ impl<'a> Fields<'a> {
     }
 }
 
+impl Default for Fields<'_> {
+    fn default() -> Self {
+        Self::of_lines(b"")
+    }
+}
+
 impl<'a> Iterator for Fields<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.lines.is_empty() {
-            let end = memchr::memchr(b'\n', self.lines).map_or(self.lines.len(), |lf| lf + 1);
-            let (line, rest) = self.lines.split_at(end);
-            self.lines = rest;
-            if let Some(colon) = memchr::memchr(b':', line) {
-                return Some((&line[..colon], line[colon + 1..].trim_ascii()));
+        match &mut self.source {
+            Source::Lines(lines) => loop {
+                let length = memchr::memchr(b'\n', lines).map_or(lines.len(), |lf| lf + 1);
+                let (line, rest) = lines.split_at(length);
+                if line.is_empty() {
+                    return None;
+                }
+                *lines = rest;
+                if let Some(colon) = memchr::memchr(b':', line) {
+                    return Some((&line[..colon], line[colon + 1..].trim_ascii()));
+                }
+            },
+            Source::List { bytes, ends, start } => {
+                let &(name_end, value_end) = ends.next()?;
+                let name = &bytes[*start..name_end as usize];
+                *start = value_end as usize;
+                Some((name, &bytes[name_end as usize..*start]))
             }
         }
-        None
     }
 }
 
@@ -40,12 +70,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_names_and_values_in_order() {
-        let head = b"HTTP/1.1 302 Found\r\nA: b\r\nLocation:http://there:80/\nEmpty:\r\n\r\n";
-        let fields: Vec<(&[u8], &[u8])> = Fields::in_lines(head).collect();
-        let expected: [(&[u8], &[u8]); 3] = [(b"A", b"b"), (b"Location", b"http://there:80/"), (b"Empty", b"")];
-        assert_eq!(fields, expected);
-        assert_eq!(Fields::in_lines(head).value(b"location"), Some(&b"http://there:80/"[..]));
-        assert_eq!(Fields::in_lines(head).value(b"http/1.1"), None);
+    fn lines_and_lists_have_the_same_fields() {
+        let expected: [(&[u8], &[u8]); 2] = [(b"a", b"b: c"), (b"de", b"")];
+        assert_eq!(Fields::of_lines(b"HTTP/1.1 200 OK\r\na: b: c\r\nde:\n\r\n").collect::<Vec<_>>(), expected);
+        assert_eq!(Fields::of_list(b"ab: cde", &[(1, 5), (7, 7)]).collect::<Vec<_>>(), expected);
+        assert_eq!(Fields::default().next(), None);
+        assert_eq!(Fields::of_lines(b"A: b\nLocation:/there\r\n").value(b"location"), Some(&b"/there"[..]));
     }
 }

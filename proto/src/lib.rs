@@ -20,20 +20,32 @@
 //! 5. After any of these go back to step 2: input may cause output, even with no request in flight.
 //! 6. After [`Event::Draining`] no request can be started. When the last one in flight has ended, close the connection.
 //!
-//! The same bytes give the same events however they are split, and every byte is taken exactly once.
+//! The same bytes give the same events however they are split, and every byte is taken exactly once. Times that are passed
+//! never go back.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+/// The fuzzer's properties, which tests check too, name this crate from outside.
+#[cfg(test)]
+extern crate self as onrush_proto;
+
+mod breach;
+mod code;
 mod error;
 mod fields;
 pub mod http1;
+pub mod http2;
 mod request;
 mod time;
 
+pub use breach::Breach;
+pub use code::Code;
 pub use error::{Error, Part};
 pub use fields::Fields;
 pub use http1::Http1;
+pub use http2::Http2;
+
 pub use request::{Parts, Request, Said};
 pub use time::Nanos;
 
@@ -58,7 +70,7 @@ pub trait Client {
     fn cancel(&mut self, stream: StreamId);
 
     /// Takes received bytes up to and including those that cause the next event, and returns how many it took. Takes
-    /// all of them if they cause no event or the connection has failed.
+    /// all of them if they cause no event or the connection has failed. `now`: when they arrived.
     fn handle_bytes(&mut self, bytes: &[u8], now: Nanos) -> usize;
 
     /// Notes that `n` received bytes were discarded unread, at most [`Client::may_skip`].
@@ -73,7 +85,7 @@ pub trait Client {
     /// Notes that the time returned by [`Client::poll_timeout`] has come.
     fn handle_timeout(&mut self, now: Nanos);
 
-    /// The next bytes to send, if any.
+    /// The next bytes to send, if any. `now`: when they are handed over.
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
 
     /// The next event, if any.
@@ -89,13 +101,12 @@ pub trait Client {
     /// the next byte must be read, [`u64::MAX`] if the body lasts until the end of the stream.
     fn may_skip(&self) -> u64;
 
-    /// The fields of the head of the last [`Event::Head`] or [`Event::Interim`]. `input` is what [`Client::handle_bytes`]
-    /// was last passed. Valid until the next input.
+    /// The fields of the last [`Event::Head`], [`Event::Interim`] or [`Event::Trailer`], as far as they are wanted.
+    /// `input` is what [`Client::handle_bytes`] was last passed. Valid until the next input.
     fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a>;
 
-    /// Appends the text of the last [`Event::Head`], [`Event::Interim`] or [`Event::Trailer`], for people and for scripts:
-    /// a head with its status line and the empty line at its end, trailers as lines. In HTTP/1 that is what was received.
-    /// `input` is what [`Client::handle_bytes`] was last passed. Valid until the next input.
+    /// Appends the same as text for people and scripts: a head with its status line and the empty line at its end,
+    /// trailers as lines.
     fn write_text(&self, input: &[u8], text: &mut Vec<u8>);
 }
 
@@ -138,8 +149,7 @@ pub enum Event {
         /// Its range in what [`Client::handle_bytes`] was last passed; never empty.
         range: Range<usize>,
     },
-    /// Part of the trailer fields; see [`Client::write_text`]. The parts together are whole lines with their line ends,
-    /// without the empty line at the end.
+    /// Part of the trailer fields, or all of them; see [`Client::fields`]. As text, the parts together are whole lines.
     Trailer {
         /// The request of the response.
         stream: StreamId,

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::http1;
+use crate::{http1, http2};
 
 /// A request as plain data: it can be stored and sent to another machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Parts {
 pub enum Request {
     /// Given in parts, which each protocol encodes in its own form, once.
     Parts(Rc<Said>),
-    /// HTTP/1 encoded elsewhere. No other protocol can send it.
+    /// HTTP/1 encoded elsewhere. Other protocols read its head, and send its fields in their own form.
     Http1(http1::Wire),
 }
 
@@ -35,12 +35,14 @@ pub struct Said {
     pub parts: Parts,
     /// Its HTTP/1 encoding.
     pub(crate) http1: OnceCell<http1::Wire>,
+    /// Its HTTP/2 encoding.
+    pub(crate) http2: OnceCell<Rc<http2::Message>>,
 }
 
 impl Request {
     /// A request with this content.
     pub fn new(parts: Parts) -> Self {
-        Self::Parts(Rc::new(Said { parts, http1: OnceCell::new() }))
+        Self::Parts(Rc::new(Said { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
     }
 
     /// Its body.

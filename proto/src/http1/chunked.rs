@@ -178,3 +178,18 @@ impl Chunked {
         State::Size
     }
 }
+
+/// The data of a complete chunked body; `None` if it is not one.
+pub(crate) fn unchunked(mut bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut chunked = Chunked::new();
+    let mut data = Vec::new();
+    while !bytes.is_empty() {
+        let Taken { used, piece, is_trailer, is_last } = chunked.take(bytes).ok()?;
+        data.extend_from_slice(if is_trailer { &[] } else { &bytes[piece] });
+        if is_last {
+            return Some(data);
+        }
+        bytes = &bytes[used..];
+    }
+    None
+}

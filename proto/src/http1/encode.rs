@@ -40,7 +40,8 @@ fn is_about_connection(line: &[u8]) -> bool {
     name.is_some_and(|name| name.eq_ignore_ascii_case(b"connection"))
 }
 
-fn needs_length(parts: &Parts) -> bool {
+/// Whether a request needs a `Content-Length` that its headers do not have.
+pub(crate) fn needs_length(parts: &Parts) -> bool {
     let is_framed = parts
         .headers
         .iter()

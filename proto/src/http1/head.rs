@@ -165,7 +165,7 @@ fn plain_number(text: &[u8]) -> Option<u64> {
 }
 
 /// Whether a byte may be part of a field's name.
-pub(super) const fn is_token(byte: u8) -> bool {
+pub(crate) const fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,

@@ -40,7 +40,10 @@ use self::head::{Framing, Head};
 use self::taken::Taken;
 use crate::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
+pub(crate) use self::chunked::unchunked;
 pub use self::encode::encode;
+pub(crate) use self::encode::needs_length;
+pub(crate) use self::head::is_token;
 pub use self::outline::{Malformed, Outline, outline};
 pub use self::tunnel::Tunnel;
 pub use self::wire::Wire;
@@ -266,7 +269,7 @@ impl Client for Http1 {
         }
     }
 
-    fn handle_bytes(&mut self, bytes: &[u8], _now: Nanos) -> usize {
+    fn handle_bytes(&mut self, bytes: &[u8], _: Nanos) -> usize {
         debug_assert!(self.event.is_none() && self.complete.is_none(), "the events of the last input come first");
         self.collector.release();
         if bytes.is_empty() || !self.is_open() {
@@ -314,7 +317,7 @@ impl Client for Http1 {
 
     fn handle_timeout(&mut self, _now: Nanos) {}
 
-    fn poll_transmit(&mut self, _now: Nanos) -> Option<Transmit> {
+    fn poll_transmit(&mut self, _: Nanos) -> Option<Transmit> {
         if !self.is_open() {
             return None;
         }
@@ -359,7 +362,11 @@ impl Client for Http1 {
     }
 
     fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a> {
-        Fields::in_lines(self.collector.head(input))
+        let text = self.collector.head(input);
+        // A reason phrase may have a colon.
+        let status_line =
+            if text.starts_with(b"HTTP/") { memchr::memchr(b'\n', text).map_or(0, |lf| lf + 1) } else { 0 };
+        Fields::of_lines(&text[status_line..])
     }
 
     fn write_text(&self, input: &[u8], text: &mut Vec<u8>) {

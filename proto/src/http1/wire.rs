@@ -52,10 +52,25 @@ impl Wire {
         &bytes[bytes.len() - self.body_length..]
     }
 
+    /// Its head, including the empty line, and its body.
+    pub(crate) fn head_and_body(&self) -> (&[u8], &[u8]) {
+        self.bytes().split_at(self.range.len() - self.body_length)
+    }
+
+    /// Its body, not copied.
+    pub(crate) fn shared_body(&self) -> (Rc<[u8]>, Range<usize>) {
+        (Rc::clone(&self.bytes), self.range.end - self.body_length..self.range.end)
+    }
+
+    /// What its method says about the response's body.
+    pub(crate) fn response(&self) -> ResponseKind {
+        self.response
+    }
+
     /// The same request as the last one on its connection, which tells the server to close. It is encoded once.
     pub fn closing(&self) -> &Self {
         self.last.get_or_init(|| {
-            let (head, body) = self.bytes().split_at(self.range.len() - self.body_length);
+            let (head, body) = self.head_and_body();
             let Some(head) = closing(head) else { return Rc::new(self.clone()) };
             let bytes: Rc<[u8]> = [&head, body].concat().into();
             Rc::new(Self { range: 0..bytes.len(), bytes, ..self.clone() })

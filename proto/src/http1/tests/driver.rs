@@ -151,6 +151,22 @@ fn the_head_can_be_read_whether_it_came_whole_or_in_pieces() {
 }
 
 #[test]
+fn the_fields_of_a_head_and_of_trailers_can_be_read() {
+    let mut client = connected("GET");
+    let head = b"HTTP/1.1 200 OK: fine\r\nA:b\r\nTransfer-Encoding: chunked\r\n\r\n";
+    client.handle_bytes(head, NOW);
+    let fields: [(&[u8], &[u8]); 2] = [(b"A", b"b"), (b"Transfer-Encoding", b"chunked")];
+    assert_eq!(client.fields(head).collect::<Vec<_>>(), fields);
+    while client.poll_event().is_some() {}
+    let trailers = b"0\r\nC: d\r\n\r\n";
+    let used = client.handle_bytes(trailers, NOW);
+    while client.poll_event().is_some() {}
+    assert_eq!(used, 9, "the last chunk and the field");
+    let fields: [(&[u8], &[u8]); 1] = [(b"C", b"d")];
+    assert_eq!(client.fields(trailers).collect::<Vec<_>>(), fields);
+}
+
+#[test]
 fn the_head_is_gone_with_the_next_input() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
     let next_inputs: [fn(&mut Http1); 3] =

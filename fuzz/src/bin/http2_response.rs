@@ -1,0 +1,5 @@
+//! libFuzzer's way into [`onrush_fuzz::http2_response`].
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| onrush_fuzz::http2_response(data));

@@ -1,0 +1,214 @@
+//! HTTP/2: any bytes, any split.
+
+use std::collections::BTreeSet;
+
+use onrush_proto::http2::{Http2, Options, Shared};
+use onrush_proto::{Client, Event, Nanos, Parts, Request, StreamId};
+
+/// A server that sends anything. The first two bytes are settings, the rest is sent: bits 0 and 1 of the first byte are
+/// the most requests in flight less one, bit 2 makes every second request an upload, bit 3 keeps all bytes after the
+/// greeting unsent, bit 4 sends SETTINGS before the rest; bit 5 of the second byte starts a request for each
+/// that ends, its lower bits choose the split. (So digits and letters do for the first two bytes of a seed.)
+pub fn http2_response(data: &[u8]) {
+    let [scene, split, bytes @ ..] = data else { return };
+    let scene = Scene {
+        streams: u32::from(scene & 3) + 1,
+        uploads: scene & 4 != 0,
+        sends_all: scene & 8 == 0,
+        refills: split & 32 != 0,
+    };
+    let is_greeted = data[0] & 16 != 0;
+    let settings: &[u8] = if is_greeted { b"\0\0\0\x04\0\0\0\0\0" } else { b"" };
+    let bytes = [settings, bytes].concat();
+
+    let whole = [bytes.len().max(1)];
+    let pieces: Vec<usize> = (1..=16).map(|index| (usize::from(split & 31) + 1) * index * index % 23 + 1).collect();
+    let mut expected = scene.hear(&bytes, &whole, false);
+    for sizes in [&[1][..], &pieces] {
+        assert_eq!(scene.hear(&bytes, sizes, false), expected, "in pieces of {sizes:?}");
+    }
+    expected.events.retain(|(event, _)| !matches!(event, Event::Data { .. }));
+    for sizes in [&whole[..], &pieces] {
+        let mut heard = scene.hear(&bytes, sizes, true);
+        heard.events.retain(|(event, _)| !matches!(event, Event::Data { .. }));
+        assert_eq!(heard, expected, "skipping, in pieces of {sizes:?}");
+    }
+}
+
+/// How requests are started and sent while the bytes arrive.
+struct Scene {
+    streams: u32,
+    uploads: bool,
+    sends_all: bool,
+    refills: bool,
+}
+
+/// What happened, independent of how the input was split.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Heard {
+    /// Each event, the range of data left empty, with its data or the text of its fields.
+    events: Vec<(Event, Vec<u8>)>,
+    /// All that was sent, unless that depends on when windows were open.
+    sent: Vec<u8>,
+}
+
+impl Scene {
+    /// Sends `bytes` in pieces of these sizes, repeated as needed, then ends the stream.
+    fn hear(&self, bytes: &[u8], sizes: &[usize], skips: bool) -> Heard {
+        let options = Options {
+            streams: self.streams,
+            wants_body: true,
+            wants_fields: true,
+            window: 1000,
+            connection_window: 70_000,
+            ..Options::default()
+        };
+        let request = |method: &str, length: usize| {
+            let body = vec![7; length].into();
+            Request::new(Parts { method: method.into(), target: "/".into(), body, ..Parts::default() })
+        };
+        let mut call = Call {
+            scene: self,
+            client: Http2::new(&Shared::new(options)),
+            requests: [
+                request("GET", 0),
+                request(if self.uploads { "POST" } else { "HEAD" }, usize::from(self.uploads) * 70_000),
+            ],
+            open: BTreeSet::new(),
+            started: 0,
+            is_greeted: false,
+            has_drained: false,
+            heard: Heard::default(),
+        };
+        call.start_requests();
+        let mut left = bytes;
+        for &size in sizes.iter().cycle() {
+            let (piece, rest) = left.split_at(size.min(left.len()));
+            call.handle_piece(piece, skips);
+            left = rest;
+            if left.is_empty() {
+                break;
+            }
+        }
+        call.client.handle_eof();
+        call.take_events(b"");
+        call.check_is_over();
+        call.heard
+    }
+}
+
+/// A connection under way.
+struct Call<'a> {
+    scene: &'a Scene,
+    client: Http2,
+    requests: [Request; 2],
+    /// The requests whose last event has not arrived.
+    open: BTreeSet<u32>,
+    started: usize,
+    is_greeted: bool,
+    has_drained: bool,
+    heard: Heard,
+}
+
+impl Call<'_> {
+    fn start_requests(&mut self) {
+        for _ in 0..self.client.capacity() {
+            let request = &self.requests[self.started % 2];
+            let StreamId(stream) = self.client.start(request, false).expect("there is capacity");
+            assert!(self.open.insert(stream), "a stream's name is used twice");
+            self.started += 1;
+        }
+        assert!(self.open.len() <= self.scene.streams as usize);
+        self.send();
+    }
+
+    fn send(&mut self) {
+        while let Some(transmit) = self.client.poll_transmit(Nanos(0)) {
+            let bytes = transmit.bytes();
+            if self.scene.sends_all {
+                self.client.handle_sent(bytes.len());
+            } else if !self.is_greeted {
+                self.client.handle_sent(bytes.len() - 1);
+            }
+            self.is_greeted = true;
+            if !self.scene.uploads {
+                self.heard.sent.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    /// Every byte is taken exactly once; if fewer than all are taken, there is an event.
+    fn handle_piece(&mut self, mut piece: &[u8], skips: bool) {
+        while !piece.is_empty() {
+            let skip = self.client.may_skip().min(piece.len() as u64);
+            let used = if skips && skip > 0 {
+                self.client.handle_skipped(skip);
+                self.take_events(b"");
+                skip as usize
+            } else {
+                let used = self.client.handle_bytes(piece, Nanos(0));
+                let has_events = self.take_events(piece);
+                assert!(used == piece.len() || (used < piece.len() && has_events), "{used} of {} taken", piece.len());
+                used
+            };
+            piece = &piece[used..];
+            if self.scene.refills {
+                self.start_requests();
+            }
+            self.send();
+        }
+    }
+
+    /// Returns whether there were any.
+    fn take_events(&mut self, input: &[u8]) -> bool {
+        let mut any = false;
+        while let Some(event) = self.client.poll_event() {
+            any = true;
+            self.check_order(&event);
+            self.note(event, input);
+        }
+        any
+    }
+
+    /// Requests that are over are named no more, and there is one drain.
+    fn check_order(&mut self, event: &Event) {
+        match event {
+            Event::Complete { stream } | Event::Failed { stream, .. } => assert!(self.open.remove(&stream.0)),
+            Event::Draining { .. } => assert!(!std::mem::replace(&mut self.has_drained, true), "it drains twice"),
+            event => assert!(event.stream().is_some_and(|stream| self.open.contains(&stream.0)), "{event:?}"),
+        }
+        if self.has_drained {
+            assert_eq!(self.client.capacity(), 0);
+        }
+    }
+
+    fn note(&mut self, event: Event, input: &[u8]) {
+        let Event::Data { stream, range } = event else {
+            let mut text = Vec::new();
+            if let Event::Head { .. } | Event::Interim { .. } | Event::Trailer { .. } = event {
+                self.client.write_text(input, &mut text);
+                let lines = text.split(|&byte| byte == b'\n').count() - 1;
+                let others = if let Event::Trailer { .. } = event { 0 } else { 2 };
+                assert_eq!(lines, self.client.fields(input).count() + others);
+            }
+            self.heard.events.push((event, text));
+            return;
+        };
+        let event = Event::Data { stream, range: 0..0 };
+        match self.heard.events.last_mut().filter(|(last, _)| *last == event) {
+            Some((_, data)) => data.extend_from_slice(&input[range]),
+            None => self.heard.events.push((event, input[range].to_vec())),
+        }
+    }
+
+    /// After the end of the stream every request has ended, the connection drains, and nothing more happens.
+    fn check_is_over(&mut self) {
+        assert!(self.open.is_empty(), "without an end: {:?}", self.open);
+        assert!(self.has_drained);
+        assert_eq!((self.client.capacity(), self.client.may_skip(), self.client.reading()), (0, 0, None));
+        self.send();
+        assert_eq!(self.client.handle_bytes(b"more", Nanos(0)), 4);
+        assert_eq!(self.client.poll_event(), None);
+        assert!(self.client.poll_transmit(Nanos(0)).is_none());
+    }
+}

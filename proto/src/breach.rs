@@ -1,0 +1,161 @@
+//! How a server can break HTTP/2.
+
+use crate::Code;
+
+/// What a server did that RFC 9113 or RFC 7541 forbids, or that costs more than a client can afford. Lower case, no
+/// full stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+#[non_exhaustive]
+pub enum Breach {
+    /// The server's part of the preface is missing.
+    #[error("the first frame is not SETTINGS")]
+    FirstFrame,
+    /// DATA, HEADERS, PRIORITY, RST_STREAM or CONTINUATION on stream 0.
+    #[error("a frame of a request on stream 0")]
+    StreamZero,
+    /// SETTINGS, PING or GOAWAY on another stream.
+    #[error("a frame of the connection on the stream of a request")]
+    NotStreamZero,
+    /// A frame on a stream that the client has not opened.
+    #[error("a frame on a stream that was not opened")]
+    IdleStream,
+    /// PUSH_PROMISE, or ENABLE_PUSH from a server.
+    #[error("server push, which was switched off")]
+    Push,
+    /// Something else between HEADERS and its last CONTINUATION.
+    #[error("another frame inside a header block")]
+    Interrupted,
+    /// CONTINUATION without HEADERS.
+    #[error("CONTINUATION without HEADERS")]
+    Stray,
+    /// Padding that leaves no room for itself.
+    #[error("padding longer than its frame")]
+    Padding,
+    /// SETTINGS_MAX_FRAME_SIZE below 16 KiB or above 16 MiB.
+    #[error("SETTINGS_MAX_FRAME_SIZE out of range")]
+    MaxFrameSize,
+    /// WINDOW_UPDATE that changes nothing.
+    #[error("WINDOW_UPDATE by zero")]
+    ZeroIncrement,
+    /// A GOAWAY that takes back what an earlier one said.
+    #[error("GOAWAY with a higher last stream than before")]
+    GoAwayRises,
+    /// A response without `:status`, with two, or with one that is not three digits.
+    #[error("no valid :status")]
+    Status,
+    /// 101, which HTTP/2 does not have.
+    #[error("101 Switching Protocols")]
+    Switching,
+    /// A pseudo-field other than `:status`, after other fields, or in trailers.
+    #[error("misplaced pseudo-header field")]
+    PseudoField,
+    /// A name that is empty, or has upper-case letters or bytes that no name has.
+    #[error("malformed header field name")]
+    FieldName,
+    /// A value with a line end, NUL, or a blank at an end.
+    #[error("malformed header field value")]
+    FieldValue,
+    /// A field that is about the connection of HTTP/1.
+    #[error("connection-specific header field")]
+    ConnectionField,
+    /// `content-length` is not a number, or there are two different ones.
+    #[error("bad content-length")]
+    ContentLength,
+    /// A body that is longer or shorter than announced, or where there can be none.
+    #[error("body not as long as content-length")]
+    BodyLength,
+    /// An interim response that ends its stream.
+    #[error("1xx response that ends the stream")]
+    InterimEnds,
+    /// Trailers with something after them.
+    #[error("trailers that do not end the stream")]
+    TrailersDoNotEnd,
+    /// DATA without a head before it.
+    #[error("DATA before HEADERS")]
+    DataFirst,
+    /// A frame longer than the client's SETTINGS_MAX_FRAME_SIZE.
+    #[error("frame longer than allowed")]
+    FrameTooLong,
+    /// A frame of a kind that has another length.
+    #[error("frame of the wrong length")]
+    FrameLength,
+    /// An index that is 0 or not in the table.
+    #[error("HPACK index out of range")]
+    Index,
+    /// An integer above 2^31, or in more bytes than that needs.
+    #[error("HPACK integer too large")]
+    Integer,
+    /// The header block ends inside a field.
+    #[error("truncated header block")]
+    Truncated,
+    /// EOS inside a string, or padding that is too long or not all ones.
+    #[error("malformed Huffman code")]
+    Huffman,
+    /// An update of the table's size that is too late, too large, or missing.
+    #[error("bad HPACK table size update")]
+    TableSize,
+    /// SETTINGS_INITIAL_WINDOW_SIZE above 2^31-1.
+    #[error("SETTINGS_INITIAL_WINDOW_SIZE out of range")]
+    InitialWindow,
+    /// A window above 2^31-1.
+    #[error("flow-control window overflow")]
+    WindowOverflow,
+    /// More DATA than the client allowed.
+    #[error("DATA beyond the flow-control window")]
+    WindowExceeded,
+    /// HEADERS or DATA after the end of the stream.
+    #[error("a frame on a closed stream")]
+    ClosedStream,
+    /// A header block longer than [`crate::http1::HEAD_MAX`], encoded or decoded.
+    #[error("header block longer than 80 KiB")]
+    BlockTooLong,
+    /// A header block in more frames than it needs.
+    #[error("header block in too many frames")]
+    BlockFrames,
+    /// Unfinished header blocks of all connections together need too much memory, and this is a large one.
+    #[error("too many unfinished header blocks")]
+    BlockMemory,
+    /// The server asks for replies and does not read them.
+    #[error("replies requested but not read")]
+    ControlFlood,
+    /// Frames that bring no response forward.
+    #[error("10,000 frames without progress")]
+    NoProgress,
+}
+
+impl Breach {
+    /// The code with which the server is told.
+    pub fn code(self) -> Code {
+        match self {
+            Self::FirstFrame
+            | Self::StreamZero
+            | Self::NotStreamZero
+            | Self::IdleStream
+            | Self::Push
+            | Self::Interrupted
+            | Self::Stray
+            | Self::Padding
+            | Self::MaxFrameSize
+            | Self::ZeroIncrement
+            | Self::GoAwayRises
+            | Self::Status
+            | Self::Switching
+            | Self::PseudoField
+            | Self::FieldName
+            | Self::FieldValue
+            | Self::ConnectionField
+            | Self::ContentLength
+            | Self::BodyLength
+            | Self::InterimEnds
+            | Self::TrailersDoNotEnd
+            | Self::DataFirst => Code::PROTOCOL_ERROR,
+            Self::FrameTooLong | Self::FrameLength => Code::FRAME_SIZE_ERROR,
+            Self::Index | Self::Integer | Self::Truncated | Self::Huffman | Self::TableSize => Code::COMPRESSION_ERROR,
+            Self::InitialWindow | Self::WindowOverflow | Self::WindowExceeded => Code::FLOW_CONTROL_ERROR,
+            Self::ClosedStream => Code::STREAM_CLOSED,
+            Self::BlockTooLong | Self::BlockFrames | Self::BlockMemory | Self::ControlFlood | Self::NoProgress => {
+                Code::ENHANCE_YOUR_CALM
+            }
+        }
+    }
+}

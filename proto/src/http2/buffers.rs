@@ -1,0 +1,123 @@
+//! Buffers for what is sent, which connections share: one is used again when the transport has let go of it.
+
+use std::rc::Rc;
+
+use super::frame::{HEADER, PAYLOAD_USUAL};
+use crate::Transmit;
+
+/// The length of a large buffer: four frames of data and some small ones.
+pub(super) const LARGE: usize = 4 * (HEADER + PAYLOAD_USUAL) + 512;
+
+/// The length of a small buffer, which has room for the HEADERS of some tens of requests.
+const SMALL: usize = 4096;
+
+/// How many bytes are kept in buffers of each size for a thread. If the transport holds all of them, one is made for a
+/// single use.
+const KEPT_MAX: usize = 1024 * 1024;
+
+/// How many buffers are looked at before another is made.
+const TRIES: usize = 4;
+
+/// The buffers of a thread.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    small: Shelf,
+    large: Shelf,
+}
+
+/// Buffers of one length.
+#[derive(Debug)]
+struct Shelf {
+    length: usize,
+    kept: Vec<Rc<[u8]>>,
+    /// The one that was used last.
+    last: usize,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self { small: Shelf::new(SMALL), large: Shelf::new(LARGE) }
+    }
+}
+
+impl Buffers {
+    /// Passes a buffer of at least `length` bytes to `write`, which returns how many it wrote.
+    pub(super) fn fill(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Transmit {
+        let shelf = if length <= SMALL { &mut self.small } else { &mut self.large };
+        if length <= shelf.length
+            && let Some(buffer) = shelf.free()
+            && let Some(bytes) = Rc::get_mut(buffer)
+        {
+            let written = write(bytes);
+            return Transmit::Shared(Rc::clone(buffer), 0..written);
+        }
+        let mut bytes = vec![0; length];
+        let written = write(&mut bytes);
+        bytes.truncate(written);
+        Transmit::Owned(bytes)
+    }
+}
+
+impl Shelf {
+    fn new(length: usize) -> Self {
+        Self { length, kept: Vec::new(), last: 0 }
+    }
+
+    /// A buffer that nobody holds. The one that was used last comes first, since it is in the processor's cache; the
+    /// others come in turn.
+    fn free(&mut self) -> Option<&mut Rc<[u8]>> {
+        let count = self.kept.len();
+        for index in (self.last..self.last + count.min(TRIES)).map(|index| index % count) {
+            if Rc::get_mut(&mut self.kept[index]).is_some() {
+                self.last = index;
+                return self.kept.get_mut(index);
+            }
+        }
+        if (count + 1) * self.length > KEPT_MAX {
+            self.last = (self.last + TRIES) % count;
+            return None;
+        }
+        self.kept.push(vec![0; self.length].into());
+        self.last = count;
+        self.kept.last_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(buffers: &mut Buffers, text: &[u8]) -> Transmit {
+        buffers.fill(text.len(), |bytes| {
+            bytes[..text.len()].copy_from_slice(text);
+            text.len()
+        })
+    }
+
+    #[test]
+    fn a_buffer_is_used_again_only_when_nobody_holds_it() {
+        let mut buffers = Buffers::default();
+        let first = filled(&mut buffers, b"first");
+        let second = filled(&mut buffers, b"second");
+        assert_eq!((first.bytes(), second.bytes()), (&b"first"[..], &b"second"[..]));
+        let places = [first.bytes().as_ptr(), second.bytes().as_ptr()];
+        drop(second);
+        let third = filled(&mut buffers, b"third");
+        assert_eq!(third.bytes().as_ptr(), places[1], "the last one");
+        drop(first);
+        assert_eq!(filled(&mut buffers, b"fourth").bytes().as_ptr(), places[0], "the next one");
+        assert_eq!(buffers.small.kept.len(), 2);
+    }
+
+    #[test]
+    fn what_is_too_much_is_owned() {
+        let mut buffers = Buffers::default();
+        let large = vec![7; LARGE];
+        let held: Vec<_> = (0..KEPT_MAX / LARGE).map(|_| filled(&mut buffers, &large)).collect();
+        assert!(held.iter().all(|transmit| matches!(transmit, Transmit::Shared(..))));
+        assert!(matches!(filled(&mut buffers, &large), Transmit::Owned(bytes) if bytes == large));
+        assert!(matches!(filled(&mut buffers, b"a"), Transmit::Shared(..)));
+        drop(held);
+        assert!(matches!(filled(&mut buffers, &[7; LARGE + 1]), Transmit::Owned(bytes) if bytes.len() == LARGE + 1));
+    }
+}

@@ -1,0 +1,180 @@
+//! How requests and connections end.
+
+use super::response::Phase;
+use super::streams::Stream;
+use super::{Http2, PATIENCE, frame};
+use crate::{Breach, Code, Error, Event, StreamId};
+
+/// Whether the connection can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// Yes.
+    Open,
+    /// Only for the requests in flight.
+    Closing,
+    /// No: what arrives is ignored.
+    Over,
+}
+
+/// The requests that fail, one with every event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failing {
+    /// The requests on streams above this one.
+    above: u32,
+    why: Why,
+}
+
+/// Why requests fail.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Why {
+    /// They were not processed, says GOAWAY.
+    Unprocessed(Code),
+    /// The connection has failed.
+    Error(Error),
+    /// The server sends nothing more.
+    Eof,
+}
+
+/// Whether the driver knows that no more requests can be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Drain {
+    /// It is not so.
+    No,
+    /// It is to be told.
+    Due(Option<Error>),
+    /// It has been told.
+    Told,
+}
+
+impl Http2 {
+    /// The server has ended a stream.
+    #[inline]
+    pub(super) fn finish(&mut self, number: u32) {
+        let Some(stream) = self.remove(number) else { return };
+        match stream.response.end() {
+            // The rest of the upload is not wanted.
+            Ok(grpc_status) => self.complete(number, grpc_status, stream.message.is_some()),
+            Err(breach) => self.fail_stream(number, breach),
+        }
+    }
+
+    /// The response on a stream that was removed is complete; `cancels`: the stream is still open, on one side.
+    #[inline]
+    pub(super) fn complete(&mut self, number: u32, grpc_status: u32, cancels: bool) {
+        if cancels {
+            self.send_reset(number, Code::CANCEL);
+        }
+        self.patience = PATIENCE;
+        if grpc_status != 0 {
+            return self.end_with(number, Error::GrpcStatus(grpc_status), false);
+        }
+        self.end = Some(Event::Complete { stream: StreamId(number) });
+        self.note_end();
+    }
+
+    /// Something is wrong with one stream.
+    pub(super) fn reset(&mut self, number: u32, breach: Breach) {
+        if self.remove(number).is_some() {
+            self.fail_stream(number, breach);
+        }
+    }
+
+    fn fail_stream(&mut self, number: u32, breach: Breach) {
+        self.send_reset(number, breach.code());
+        self.end_with(number, Error::Breach(breach), false);
+    }
+
+    pub(super) fn send_reset(&mut self, number: u32, code: Code) {
+        frame::write_reset(self.sender.control(), number, code);
+        self.resets.push(number);
+        self.shared.pool.borrow_mut().seen.reset_sent.note(code);
+    }
+
+    fn send_goaway(&mut self, code: Code) {
+        frame::write_goaway(self.sender.control(), code);
+        self.shared.pool.borrow_mut().seen.goaway_sent.note(code);
+    }
+
+    /// A request has failed, which is no longer open.
+    pub(super) fn end_with(&mut self, number: u32, error: Error, retryable: bool) {
+        self.end = Some(Event::Failed { stream: StreamId(number), error, retryable });
+        self.note_end();
+    }
+
+    /// A stream is over, perhaps the last one of the connection.
+    #[inline]
+    pub(super) fn note_end(&mut self) {
+        if self.life == Life::Closing && self.streams.open() == 0 && self.drain == Drain::No {
+            self.send_goaway(Code::NO_ERROR);
+            self.drain(None);
+        }
+    }
+
+    /// Closes a stream, if it is open.
+    #[inline]
+    pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
+        let stream = self.streams.remove(number)?;
+        if stream.message.is_some() {
+            self.sender.drop_upload(number);
+        }
+        Some(stream)
+    }
+
+    /// Tells the driver that no more requests can be started.
+    pub(super) fn drain(&mut self, error: Option<Error>) {
+        if self.drain == Drain::No {
+            self.drain = Drain::Due(error);
+        }
+    }
+
+    /// The connection has failed.
+    pub(super) fn fail(&mut self, error: Error) {
+        if let Error::Breach(breach) = error {
+            self.send_goaway(breach.code());
+        }
+        let idle = (self.streams.open() == 0).then_some(error);
+        self.stop(Why::Error(error), idle);
+    }
+
+    /// Nothing that arrives matters any more.
+    pub(super) fn stop(&mut self, why: Why, idle: Option<Error>) {
+        self.life = Life::Over;
+        self.fail_above(0, why);
+        self.drain(idle);
+        self.block.free(&mut self.shared.pool.borrow_mut().blocks);
+    }
+
+    /// The requests on streams above a number fail.
+    pub(super) fn fail_above(&mut self, above: u32, why: Why) {
+        if self.streams.above(above).is_some() {
+            self.failing = Some(Failing { above, why });
+        }
+    }
+
+    /// The next of the requests that fail together.
+    pub(super) fn fail_next(&mut self) -> Option<Event> {
+        let failing = self.failing.as_mut()?;
+        let Some(number) = self.streams.above(failing.above) else {
+            self.failing = None;
+            return None;
+        };
+        failing.above = number;
+        let why = failing.why;
+        let is_reading = self.block.stream == Some(number);
+        let stream = self.remove(number)?;
+        let has_left = self.sender.has_begun(number) && self.sender.has_accepted(stream.headers_end);
+        let error = match (why, stream.response.phase()) {
+            (Why::Unprocessed(code), _) => Error::GoAway(code),
+            (Why::Error(error), _) => error,
+            (Why::Eof, _) if !has_left => Error::ConnectionEnded,
+            (Why::Eof, _) if self.goaway.is_some_and(|(_, code)| code != Code::NO_ERROR) => {
+                self.goaway.map_or(Error::ConnectionEnded, |(_, code)| Error::GoAway(code))
+            }
+            (Why::Eof, _) if is_reading => Error::ClosedInHead,
+            (Why::Eof, Phase::Head) => Error::ClosedBeforeResponse,
+            (Why::Eof, Phase::Body) => Error::ClosedInBody,
+        };
+        let retryable = matches!(why, Why::Unprocessed(_)) || !has_left;
+        Some(Event::Failed { stream: StreamId(number), error, retryable })
+    }
+}

@@ -1,0 +1,60 @@
+//! The last header block, for those who want to read it.
+
+use std::rc::Rc;
+
+use super::list::List;
+use super::memo::Memo;
+use crate::Fields;
+
+/// What the last input completed.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    kind: Kind,
+    /// Its fields, if they are wanted.
+    memo: Option<Rc<Memo>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Kind {
+    #[default]
+    Nothing,
+    /// A head with this status.
+    Head(u16),
+    Trailers,
+}
+
+impl Heard {
+    /// A head.
+    pub(super) fn head(memo: Rc<Memo>) -> Self {
+        Self { kind: Kind::Head(memo.meaning.status), memo: memo.list.is_some().then_some(memo) }
+    }
+
+    /// Trailers.
+    pub(super) fn trailers(memo: Rc<Memo>) -> Self {
+        Self { kind: Kind::Trailers, memo: Some(memo) }
+    }
+
+    /// The fields.
+    pub(super) fn fields(&self) -> Fields<'_> {
+        self.memo.as_ref().and_then(|memo| memo.list.as_ref()).map_or(Fields::of_lines(b""), List::fields)
+    }
+
+    /// Appends a head or trailers as text.
+    pub(super) fn write_text(&self, text: &mut Vec<u8>) {
+        if let Kind::Head(status) = self.kind {
+            text.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
+        }
+        for (name, value) in self.fields() {
+            text.extend_from_slice(&[name, b": ", value, b"\r\n"].concat());
+        }
+        if let Kind::Head(_) = self.kind {
+            text.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// The bytes it has on the heap.
+    #[cfg(test)]
+    pub(super) fn heap(&self) -> usize {
+        self.memo.as_ref().map_or(0, |memo| memo.heap())
+    }
+}

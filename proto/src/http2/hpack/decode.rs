@@ -1,0 +1,223 @@
+//! Decodes header blocks (RFC 7541, 6).
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::table::{Entry, OVERHEAD, SIZE_USUAL, Table};
+use super::{huffman, statics};
+use crate::Breach;
+use crate::http1::HEAD_MAX;
+
+/// The largest integer that is accepted; nothing that it could count is larger.
+const INTEGER_MAX: u64 = 1 << 31;
+
+/// The decoder of one connection.
+#[derive(Debug)]
+pub(in crate::http2) struct Decoder {
+    table: Table,
+    /// How large a table the encoder may ask for.
+    size_limit: u32,
+    /// Whether the next block must begin with an update of the table's size.
+    update_due: bool,
+}
+
+/// What decoding a block did besides naming its fields. Reused for every block.
+#[derive(Debug, Default)]
+pub(in crate::http2) struct Effects {
+    /// The entries that were added to the table, in this order.
+    pub(in crate::http2) inserted: Vec<Rc<Entry>>,
+    /// Whether the block depends on what the table was before, or changes its size.
+    pub(in crate::http2) depends: bool,
+    /// The bytes of all names and values.
+    pub(in crate::http2) decoded: usize,
+    /// The decoded strings of the current field.
+    text: Vec<u8>,
+}
+
+impl Decoder {
+    /// A decoder for a peer that has not seen SETTINGS yet, which will allow this table size.
+    pub(in crate::http2) fn new(size: u32) -> Self {
+        Self { table: Table::new(), size_limit: size.max(SIZE_USUAL), update_due: false }
+    }
+
+    /// The peer has seen the SETTINGS with this table size.
+    pub(in crate::http2) fn acknowledged(&mut self, size: u32) {
+        self.size_limit = size;
+        self.update_due |= self.table.size_max() > size as usize;
+    }
+
+    /// Which table this is: with the same version, the same block means the same.
+    pub(in crate::http2) fn version(&self) -> u32 {
+        self.table.version()
+    }
+
+    /// Whether the next block must begin with an update of the table's size.
+    pub(in crate::http2) fn update_due(&self) -> bool {
+        self.update_due
+    }
+
+    /// Adds what a block inserted when it was decoded before.
+    pub(in crate::http2) fn repeat(&mut self, inserted: &[Rc<Entry>]) {
+        for entry in inserted {
+            self.table.insert_again(entry);
+        }
+    }
+
+    /// Decodes a block and passes on its fields, name and value, in order.
+    pub(in crate::http2) fn decode(
+        &mut self,
+        block: &[u8],
+        effects: &mut Effects,
+        mut field: impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), Breach> {
+        let Effects { inserted, depends, decoded, text } = effects;
+        let mut fields = 0;
+        inserted.clear();
+        *depends = false;
+        *decoded = 0;
+        let mut reader = Reader { rest: block };
+        while let Some(&first) = reader.rest.first() {
+            text.clear();
+            if first & 0xe0 == 0x20 {
+                self.resize(reader.integer(5)?, fields == 0)?;
+                *depends = true;
+                continue;
+            }
+            if self.update_due {
+                return Err(Breach::TableSize);
+            }
+            let is_inserted = first & 0xc0 == 0x40;
+            let (name, value) = if first & 0x80 != 0 {
+                self.at(reader.integer(7)?)?
+            } else {
+                let name = match reader.integer(if is_inserted { 6 } else { 4 })? {
+                    0 => reader.string(text)?,
+                    index => self.at(index)?.0,
+                };
+                (name, reader.string(text)?)
+            };
+            *depends |= matches!(name, Text::Name(_)) || matches!(value, Text::Value(_));
+            let (name, value) = (name.bytes(text), value.bytes(text));
+            *decoded += name.len() + value.len();
+            fields += 1;
+            // As SETTINGS_MAX_HEADER_LIST_SIZE counts.
+            if *decoded + fields * OVERHEAD > HEAD_MAX {
+                return Err(Breach::BlockTooLong);
+            }
+            field(name, value);
+            if is_inserted {
+                let entry = Rc::new(Entry::new(name, value));
+                inserted.push(Rc::clone(&entry));
+                self.table.insert(entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// The entry with an index of both tables.
+    fn at(&self, index: usize) -> Result<(Text<'static>, Text<'static>), Breach> {
+        if let Some((name, value)) = statics::get(index) {
+            return Ok((Text::Plain(name), Text::Plain(value)));
+        }
+        let index = index.checked_sub(statics::COUNT + 1).ok_or(Breach::Index)?;
+        let entry = self.table.get(index).ok_or(Breach::Index)?;
+        Ok((Text::Name(Rc::clone(entry)), Text::Value(Rc::clone(entry))))
+    }
+
+    /// The peer changes the size of the table.
+    fn resize(&mut self, size: usize, is_first: bool) -> Result<(), Breach> {
+        if !is_first || size > self.size_limit as usize {
+            return Err(Breach::TableSize);
+        }
+        self.table.set_size_max(size);
+        self.update_due = false;
+        Ok(())
+    }
+
+    /// The bytes it has on the heap, without entries that others have too.
+    #[cfg(test)]
+    pub(in crate::http2) fn heap(&self) -> usize {
+        self.table.heap()
+    }
+
+    /// The fields in the table as lines, the newest first, and its size.
+    #[cfg(test)]
+    pub(super) fn table(&self) -> (Vec<String>, usize) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let lines = self.table.entries().map(|(name, value)| format!("{}: {}", text(name), text(value)));
+        (lines.collect(), self.table.size())
+    }
+}
+
+/// A name or a value, wherever it is.
+enum Text<'a> {
+    /// In the block, or in the static table.
+    Plain(&'a [u8]),
+    /// The name of an entry, which may be removed while its name is used.
+    Name(Rc<Entry>),
+    /// The value of an entry.
+    Value(Rc<Entry>),
+    /// Decoded, in this range of the strings of the field.
+    Decoded(Range<usize>),
+}
+
+impl Text<'_> {
+    fn bytes<'a>(&'a self, decoded: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Plain(bytes) => bytes,
+            Self::Name(entry) => entry.name(),
+            Self::Value(entry) => entry.value(),
+            Self::Decoded(range) => &decoded[range.clone()],
+        }
+    }
+}
+
+/// Reads integers and strings.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// An integer that begins in the lowest bits of the next byte (5.1).
+    fn integer(&mut self, prefix_bits: u32) -> Result<usize, Breach> {
+        let prefix_max = (1 << prefix_bits) - 1;
+        let mut integer = u64::from(self.byte()? & prefix_max);
+        if integer == u64::from(prefix_max) {
+            let mut shift = 0;
+            loop {
+                let byte = self.byte()?;
+                integer += u64::from(byte & 0x7f) << shift;
+                if integer > INTEGER_MAX || (shift == 28 && byte & 0x80 != 0) {
+                    return Err(Breach::Integer);
+                }
+                if byte & 0x80 == 0 {
+                    break;
+                }
+                shift += 7;
+            }
+        }
+        Ok(integer as usize)
+    }
+
+    /// A string (5.2); appends it to `text` if it has to be decoded.
+    fn string(&mut self, text: &mut Vec<u8>) -> Result<Text<'a>, Breach> {
+        let is_huffman = self.rest.first().is_some_and(|byte| byte & 0x80 != 0);
+        let length = self.integer(7)?;
+        let (string, rest) = self.rest.split_at_checked(length).ok_or(Breach::Truncated)?;
+        self.rest = rest;
+        if !is_huffman {
+            return Ok(Text::Plain(string));
+        }
+        let start = text.len();
+        if !huffman::decode(string, text) {
+            return Err(Breach::Huffman);
+        }
+        Ok(Text::Decoded(start..text.len()))
+    }
+
+    fn byte(&mut self) -> Result<u8, Breach> {
+        let (&byte, rest) = self.rest.split_first().ok_or(Breach::Truncated)?;
+        self.rest = rest;
+        Ok(byte)
+    }
+}

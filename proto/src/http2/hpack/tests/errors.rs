@@ -1,0 +1,84 @@
+//! Blocks that must be refused.
+
+use super::*;
+
+/// Checks what becomes of a block that comes after `before`.
+#[track_caller]
+fn check(before: &str, block: &str, result: Result<(), Breach>) {
+    let mut decoder = Decoder::new(SIZE_USUAL);
+    decoded(&mut decoder, &hex(before)).unwrap();
+    assert_eq!(decoded(&mut decoder, &hex(block)).map(|_| ()), result, "{block}");
+}
+
+#[test]
+fn an_index_is_in_one_of_the_tables() {
+    check("", "80", Err(Breach::Index));
+    check("", "bd", Ok(()));
+    check("", "be", Err(Breach::Index));
+    check("40 01 61 01 62", "be", Ok(()));
+    check("40 01 61 01 62", "bf", Err(Breach::Index));
+    check("", "7e 00", Err(Breach::Index));
+    check("", "0f 2f 00", Err(Breach::Index));
+}
+
+#[test]
+fn an_integer_is_at_most_two_to_the_31() {
+    check("", "ff 80 80 80 80 80 00", Err(Breach::Integer));
+    check("", "ff ff ff ff ff 0f", Err(Breach::Integer));
+    check("", "ff 81 ff ff ff 07", Err(Breach::Index));
+    check("", "ff 82 ff ff ff 07", Err(Breach::Integer));
+    check("", "82 ff 80", Err(Breach::Truncated));
+    check("", "bf 80 80 80 80 00", Err(Breach::Index));
+    check("", "82 ff 80 80 80 80 00", Err(Breach::Index));
+}
+
+#[test]
+fn a_field_is_complete() {
+    for block in ["40", "40 01", "40 01 61", "40 01 61 02 62", "00 85 1f", "ff", "48"] {
+        check("", block, Err(Breach::Truncated));
+    }
+    check("", "40 81 ff 00", Err(Breach::Huffman));
+}
+
+#[test]
+fn the_table_is_resized_before_the_first_field_and_within_its_limit() {
+    check("", "20", Ok(()));
+    check("", "20 3f e1 1f 82", Ok(()));
+    check("", "3f e2 1f", Err(Breach::TableSize));
+    check("", "82 20", Err(Breach::TableSize));
+}
+
+#[test]
+fn a_smaller_table_is_confirmed_by_the_next_block_once_the_peer_knows() {
+    let mut decoder = Decoder::new(100);
+    assert!(decoded(&mut decoder, &hex("40 01 61 01 62")).is_ok());
+    decoder.acknowledged(100);
+    assert!(decoder.update_due());
+    assert_eq!(decoded(&mut decoder, &hex("")), Ok(vec![]));
+    assert_eq!(decoded(&mut decoder, &hex("82")), Err(Breach::TableSize));
+    assert_eq!(decoded(&mut decoder, &hex("3f 46 be")), Err(Breach::TableSize), "101 bytes");
+    assert_eq!(decoded(&mut decoder, &hex("3f 45 be")), Ok(vec!["a: b".to_owned()]));
+    assert!(!decoder.update_due());
+    assert!(decoded(&mut decoder, &hex("be")).is_ok());
+}
+
+#[test]
+fn a_larger_table_needs_no_confirmation() {
+    let mut decoder = Decoder::new(8192);
+    assert!(decoded(&mut decoder, &hex("3f e1 3f")).is_ok());
+    decoder.acknowledged(8192);
+    assert!(!decoder.update_due());
+    assert_eq!(decoded(&mut decoder, &hex("3f e2 3f")), Err(Breach::TableSize));
+}
+
+#[test]
+fn a_small_block_that_means_much_is_refused() {
+    // A field of 4,000 bytes in the table, then references to it.
+    let mut block = hex("40 01 61 7f a1 1e");
+    block.extend([b'x'; 4000]);
+    let mut decoder = Decoder::new(SIZE_USUAL);
+    assert!(decoded(&mut decoder, &block).is_ok());
+    assert!(decoded(&mut decoder, &[0xbe; 20]).is_ok());
+    assert_eq!(decoded(&mut decoder, &[0xbe; 21]), Err(Breach::BlockTooLong));
+    assert_eq!(decoded(&mut decoder, &[0x82; 3000]), Err(Breach::BlockTooLong));
+}

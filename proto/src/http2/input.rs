@@ -1,0 +1,456 @@
+//! What the server's frames do.
+
+use std::rc::Rc;
+
+use super::block::fragment;
+use super::ending::{Life, Why};
+use super::frame::{self, Header, flag, kind};
+use super::heard::Heard;
+use super::reader::Place;
+use super::response::{self, Phase};
+use super::settings::{Consequence, WINDOW_MAX};
+use super::shared::Pool;
+use super::{Http2, PATIENCE};
+use crate::{Breach, Code, Error, Event, StreamId};
+
+impl Http2 {
+    /// Takes bytes at `at` in the input, up to something that has a meaning.
+    #[inline]
+    pub(super) fn step(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
+        let used = match self.reader.place {
+            Place::Header => {
+                let (used, header) = self.reader.unit(bytes);
+                match header {
+                    Some(header) => self.begin(Header::parse(header))?,
+                    None => self.check_first()?,
+                }
+                return Ok(used);
+            }
+            Place::Block => return Ok(self.take_block(bytes)?),
+            Place::Data => {
+                let used = self.reader.take(bytes, self.reader.padding);
+                if self.shared.options.wants_body && used > 0 {
+                    let number = self.reader.frame.stream;
+                    if self.streams.has(number) {
+                        self.event = Some(Event::Data { stream: StreamId(number), range: at..at + used });
+                    }
+                }
+                if self.reader.left == self.reader.padding {
+                    self.reader.place = Place::Rest;
+                }
+                used
+            }
+            Place::PadLength => {
+                let (used, length) = self.reader.payload_unit(bytes);
+                if let Some([length]) = length {
+                    self.begin_padded(length.into())?;
+                }
+                used
+            }
+            Place::Setting => {
+                let (used, setting) = self.reader.payload_unit(bytes);
+                if let Some([i, j, a, b, c, d]) = setting {
+                    self.set(u16::from_be_bytes([i, j]), u32::from_be_bytes([a, b, c, d]))?;
+                }
+                used
+            }
+            Place::Number => {
+                let (used, number) = self.reader.payload_unit(bytes);
+                if let Some(number) = number {
+                    self.take_number(u32::from_be_bytes(number))?;
+                }
+                used
+            }
+            Place::Pair => {
+                let (used, pair) = self.reader.payload_unit(bytes);
+                if let Some(pair) = pair {
+                    self.take_pair(pair)?;
+                }
+                used
+            }
+            Place::Rest => self.reader.take(bytes, 0),
+        };
+        if self.reader.left == 0 {
+            self.end_frame();
+        }
+        Ok(used)
+    }
+
+    /// Checks that what has arrived can be the beginning of the first frame.
+    fn check_first(&self) -> Result<(), Error> {
+        match self.reader.part() {
+            _ if self.has_begun() => Ok(()),
+            // An alert or a handshake message, of any version.
+            [0x15 | 0x16, 3, ..] => Err(Error::SpeaksTls),
+            [b'H', b'T', b'T', b'P', b'/', ..] => Err(Error::AnsweredInHttp1),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the server's first frame has begun.
+    fn has_begun(&self) -> bool {
+        self.reader.frame.kind == kind::SETTINGS || self.settings.have_come
+    }
+
+    /// A frame begins.
+    #[inline]
+    fn begin(&mut self, frame: Header) -> Result<(), Error> {
+        if !self.has_begun() {
+            self.check_first_frame(frame)?;
+        }
+        self.patience = self.patience.checked_sub(1).ok_or(Breach::NoProgress)?;
+        if self.sender.is_flooded() {
+            return Err(Breach::ControlFlood.into());
+        }
+        self.reader.begin(frame);
+        if frame.length > self.shared.options.frame_max {
+            return Err(Breach::FrameTooLong.into());
+        }
+        if let Some(stream) = self.block.stream
+            && (frame.kind != kind::CONTINUATION || frame.stream != stream)
+        {
+            return Err(Breach::Interrupted.into());
+        }
+        match frame.kind {
+            kind::DATA => self.begin_data(frame)?,
+            kind::HEADERS | kind::CONTINUATION => {
+                self.begin_block(frame)?;
+                if frame.length == 0 {
+                    self.take_block(&[])?;
+                }
+                return Ok(());
+            }
+            _ => self.begin_small(frame)?,
+        }
+        if self.reader.left == 0 {
+            self.end_frame();
+        }
+        Ok(())
+    }
+
+    fn check_first_frame(&self, frame: Header) -> Result<(), Error> {
+        match frame.bytes() {
+            [0x15 | 0x16, 3, ..] => Err(Error::SpeaksTls),
+            [b'H', b'T', b'T', b'P', b'/', ..] => Err(Error::AnsweredInHttp1),
+            _ if frame.kind != kind::SETTINGS || frame.has(flag::ACK) => Err(Breach::FirstFrame.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// DATA begins. All of it counts for flow control, padding too, and whatever became of its stream.
+    fn begin_data(&mut self, frame: Header) -> Result<(), Breach> {
+        self.check_number(frame.stream)?;
+        let options = &self.shared.options;
+        let control = self.sender.control();
+        receive(&mut self.received, frame.length, options.connection_window, 0, control)?;
+        let Some(stream) = self.streams.get(frame.stream) else {
+            // A large body was on its way when its stream was reset.
+            self.progress(frame.length / 1024);
+            return self.check_closed(frame.stream);
+        };
+        let may_need_more = !frame.has(flag::END_STREAM);
+        let number = frame.stream;
+        if may_need_more {
+            receive(&mut stream.received, frame.length, options.window, number, control)?;
+        } else if stream.received + frame.length > options.window {
+            return Err(Breach::WindowExceeded);
+        }
+        if stream.response.phase() == Phase::Head {
+            self.reset(number, Breach::DataFirst);
+            return Ok(());
+        }
+        if frame.has(flag::PADDED) {
+            self.reader.place = Place::PadLength;
+            return if frame.length == 0 { Err(Breach::FrameLength) } else { Ok(()) };
+        }
+        let is_good = stream.response.data(frame.length);
+        self.expect_data(number, frame.length, is_good);
+        Ok(())
+    }
+
+    /// The length of the padding of DATA is known.
+    fn begin_padded(&mut self, padding: u32) -> Result<(), Breach> {
+        let data = self.reader.left.checked_sub(padding).ok_or(Breach::Padding)?;
+        self.reader.padding = padding;
+        self.reader.place = Place::Rest;
+        let number = self.reader.frame.stream;
+        if let Some(stream) = self.streams.get(number) {
+            let is_good = stream.response.data(data);
+            self.expect_data(number, data, is_good);
+        }
+        Ok(())
+    }
+
+    /// `length` bytes of a body come next, if the response allows that.
+    #[inline]
+    fn expect_data(&mut self, number: u32, length: u32, is_good: Result<(), Breach>) {
+        match is_good {
+            Ok(()) if length > 0 => {
+                self.reader.place = Place::Data;
+                self.progress(length);
+            }
+            Ok(()) => {}
+            Err(breach) => self.reset(number, breach),
+        }
+    }
+
+    /// Allows this many more frames that bring nothing.
+    fn progress(&mut self, frames: u32) {
+        self.patience = PATIENCE.min(self.patience + frames);
+    }
+
+    /// HEADERS or CONTINUATION begin.
+    fn begin_block(&mut self, frame: Header) -> Result<(), Breach> {
+        if frame.kind == kind::CONTINUATION {
+            if self.block.stream.is_none() {
+                return Err(if frame.stream == 0 { Breach::StreamZero } else { Breach::Stray });
+            }
+        } else {
+            self.check_number(frame.stream)?;
+            if !self.streams.has(frame.stream) {
+                self.check_closed(frame.stream)?;
+            }
+        }
+        self.reader.place = Place::Block;
+        self.block.begin(frame)
+    }
+
+    /// Takes bytes of a header block, and decodes it if it is complete.
+    fn take_block(&mut self, bytes: &[u8]) -> Result<usize, Breach> {
+        let frame = self.reader.frame;
+        let used = self.reader.take(bytes, 0);
+        let bytes = &bytes[..used];
+        let is_complete = self.reader.left == 0 && frame.has(flag::END_HEADERS);
+        if is_complete && self.block.is_empty() {
+            self.block.end();
+            self.reader.place = Place::Header;
+            let block = match frame.kind {
+                kind::HEADERS => &bytes[fragment(frame, bytes)?],
+                _ => bytes,
+            };
+            self.decode(frame.stream, block)?;
+            return Ok(used);
+        }
+        let pool = Rc::clone(&self.shared.pool);
+        self.block.keep(bytes, self.reader.left, &mut pool.borrow_mut().blocks, self.shared.options.blocks_max)?;
+        if self.reader.left > 0 {
+            return Ok(used);
+        }
+        self.reader.place = Place::Header;
+        if frame.kind == kind::HEADERS {
+            self.block.strip(frame)?;
+        }
+        if is_complete {
+            let block = self.block.take(&mut pool.borrow_mut().blocks);
+            self.decode(frame.stream, &block)?;
+        }
+        Ok(used)
+    }
+
+    /// Decodes a complete header block, which belongs to a response unless its stream was reset.
+    fn decode(&mut self, number: u32, block: &[u8]) -> Result<(), Breach> {
+        let ends = self.block.ends;
+        let wants_fields = self.shared.options.wants_fields;
+        let memo = {
+            let Pool { memos, seen, .. } = &mut *self.shared.pool.borrow_mut();
+            let memo = memos.decode(block, &mut self.decoder, &mut self.own_memo, wants_fields)?;
+            seen.header_bytes_received += block.len() as u64;
+            seen.header_bytes_decoded += u64::from(memo.decoded);
+            memo
+        };
+        let Some(response) = self.streams.get(number).map(|stream| &mut stream.response) else { return Ok(()) };
+        let stream = StreamId(number);
+        let status = memo.meaning.status;
+        match response.block(&memo.meaning, ends) {
+            Ok(response::Block::Interim) => {
+                self.event = Some(Event::Interim { stream, status });
+                self.heard = Heard::head(memo);
+            }
+            Ok(response::Block::Head) => {
+                self.patience = PATIENCE;
+                self.event = Some(Event::Head { stream, status });
+                self.heard = Heard::head(memo);
+            }
+            Ok(response::Block::Tunnel) => {
+                self.event = Some(Event::Head { stream, status });
+                self.heard = Heard::head(memo);
+                self.remove(number);
+                self.complete(number, 0, !ends);
+            }
+            Ok(response::Block::Trailers) if wants_fields && memo.list.is_some() => {
+                self.event = Some(Event::Trailer { stream });
+                self.heard = Heard::trailers(memo);
+            }
+            Ok(response::Block::Trailers) => {}
+            Err(breach) => self.reset(number, breach),
+        }
+        if ends {
+            self.finish(number);
+        }
+        Ok(())
+    }
+
+    /// A frame begins that is neither DATA nor part of a header block.
+    fn begin_small(&mut self, frame: Header) -> Result<(), Breach> {
+        let is_connection = frame.stream == 0;
+        let check = |is_good, breach| if is_good { Ok(()) } else { Err(breach) };
+        match frame.kind {
+            kind::PRIORITY => {
+                check(!is_connection, Breach::StreamZero)?;
+                if frame.length != 5 && self.streams.has(frame.stream) && self.sender.has_begun(frame.stream) {
+                    self.reset(frame.stream, Breach::FrameLength);
+                }
+            }
+            kind::RST_STREAM => {
+                self.check_number(frame.stream)?;
+                check(frame.length == 4, Breach::FrameLength)?;
+                self.reader.place = Place::Number;
+            }
+            kind::WINDOW_UPDATE => {
+                if !is_connection {
+                    self.check_number(frame.stream)?;
+                }
+                check(frame.length == 4, Breach::FrameLength)?;
+                self.reader.place = Place::Number;
+            }
+            kind::SETTINGS if frame.has(flag::ACK) => {
+                check(is_connection, Breach::NotStreamZero)?;
+                check(frame.length == 0, Breach::FrameLength)?;
+                self.decoder.acknowledged(self.shared.options.table);
+            }
+            kind::SETTINGS => {
+                check(is_connection, Breach::NotStreamZero)?;
+                check(frame.length.is_multiple_of(6), Breach::FrameLength)?;
+                self.reader.place = Place::Setting;
+            }
+            kind::PING => {
+                check(is_connection, Breach::NotStreamZero)?;
+                check(frame.length == 8, Breach::FrameLength)?;
+                self.reader.place = Place::Pair;
+            }
+            kind::GOAWAY => {
+                check(is_connection, Breach::NotStreamZero)?;
+                check(frame.length >= 8, Breach::FrameLength)?;
+                self.reader.place = Place::Pair;
+            }
+            kind::PUSH_PROMISE => return Err(Breach::Push),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The last byte of a frame other than HEADERS and CONTINUATION has been taken.
+    #[inline]
+    pub(super) fn end_frame(&mut self) {
+        let frame = self.reader.frame;
+        self.reader.place = Place::Header;
+        match frame.kind {
+            kind::DATA if frame.has(flag::END_STREAM) => self.finish(frame.stream),
+            kind::SETTINGS if !frame.has(flag::ACK) => self.end_settings(),
+            _ => {}
+        }
+    }
+
+    /// All settings of a frame have been taken.
+    fn end_settings(&mut self) {
+        let seen = &mut self.shared.pool.borrow_mut().seen;
+        seen.connections += u64::from(!self.settings.have_come);
+        self.settings.end();
+        let allowed = self.settings.streams;
+        if allowed != u32::MAX {
+            seen.streams_allowed_min = Some(seen.streams_allowed_min.map_or(allowed, |min| min.min(allowed)));
+        }
+        self.sender.reply(kind::SETTINGS, &[]);
+    }
+
+    /// Takes a setting.
+    fn set(&mut self, id: u16, value: u32) -> Result<(), Breach> {
+        match self.settings.set(id, value)? {
+            Consequence::None => {}
+            Consequence::Table(size) => self.sender.resize_table(size),
+            Consequence::Windows(0) => {}
+            Consequence::Windows(change) => {
+                for stream in self.streams.iter() {
+                    let window = i64::from(stream.window) + change;
+                    stream.window = window.try_into().map_err(|_| Breach::WindowOverflow)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the payload of a RST_STREAM or a WINDOW_UPDATE.
+    fn take_number(&mut self, payload: u32) -> Result<(), Breach> {
+        let Header { kind, stream: number, .. } = self.reader.frame;
+        if kind == kind::RST_STREAM {
+            let code = Code(payload);
+            if self.remove(number).is_some() {
+                self.shared.pool.borrow_mut().seen.reset_received.note(code);
+                self.end_with(number, Error::Reset(code), code == Code::REFUSED_STREAM);
+            }
+            return Ok(());
+        }
+        let increment = payload & WINDOW_MAX;
+        if number == 0 {
+            return if increment == 0 { Err(Breach::ZeroIncrement) } else { self.sender.grow(increment) };
+        }
+        let Some(stream) = self.streams.get(number) else { return Ok(()) };
+        match i32::try_from(i64::from(stream.window) + i64::from(increment)) {
+            Ok(_) if increment == 0 => self.reset(number, Breach::ZeroIncrement),
+            Ok(window) => stream.window = window,
+            Err(_) => self.reset(number, Breach::WindowOverflow),
+        }
+        Ok(())
+    }
+
+    /// Takes the payload of a PING, or the beginning of that of a GOAWAY.
+    fn take_pair(&mut self, payload: [u8; 8]) -> Result<(), Breach> {
+        let frame = self.reader.frame;
+        if frame.kind == kind::PING {
+            if !frame.has(flag::ACK) {
+                self.sender.reply(kind::PING, &payload);
+            }
+            return Ok(());
+        }
+        // What follows is for people.
+        self.reader.place = Place::Rest;
+        let [a, b, c, d, code @ ..] = payload;
+        let last = u32::from_be_bytes([a & 0x7f, b, c, d]);
+        let code = Code(u32::from_be_bytes(code));
+        if self.goaway.is_some_and(|(before, _)| last > before) {
+            return Err(Breach::GoAwayRises);
+        }
+        self.goaway = Some((last, code));
+        self.life = Life::Closing;
+        self.fail_above(last, Why::Unprocessed(code));
+        self.drain((code != Code::NO_ERROR).then_some(Error::GoAway(code)));
+        self.shared.pool.borrow_mut().seen.goaway_received.note(code);
+        Ok(())
+    }
+
+    /// Checks that a frame is on a stream that the client has opened at some time.
+    fn check_number(&self, number: u32) -> Result<(), Breach> {
+        match number {
+            0 => Err(Breach::StreamZero),
+            _ if number.is_multiple_of(2) || !self.sender.has_begun(number) => Err(Breach::IdleStream),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a frame on a stream that is not open may have been sent before the server knew that.
+    fn check_closed(&self, number: u32) -> Result<(), Breach> {
+        if self.resets.may_have(number) { Ok(()) } else { Err(Breach::ClosedStream) }
+    }
+}
+
+/// Counts bytes of DATA on a stream, or 0 for the connection, and gives it a new window when half of the old is used.
+fn receive(received: &mut u32, length: u32, window: u32, number: u32, control: &mut Vec<u8>) -> Result<(), Breach> {
+    *received += length;
+    if *received > window {
+        return Err(Breach::WindowExceeded);
+    }
+    if *received > window / 2 {
+        frame::write_credit(control, number, std::mem::take(received));
+    }
+    Ok(())
+}

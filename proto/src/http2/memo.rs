@@ -1,0 +1,108 @@
+//! Header blocks that were decoded before.
+//!
+//! Most responses of a server have the same block, byte for byte. One that refers to nothing but the static table means
+//! the same on every connection, and repeats the same insertions into the table. One that refers to the dynamic table
+//! means the same as long as its connection's table has not changed.
+
+use std::rc::Rc;
+
+use super::hpack::{Decoder, Effects, Entry};
+use super::list::List;
+use super::meaning::Meaning;
+use super::written::hash;
+use crate::Breach;
+
+/// How many blocks are remembered for all connections of a thread. It is a power of two.
+const PLACES: usize = 16;
+
+/// A longer block is decoded every time.
+const LENGTH_MAX: usize = 1024;
+
+/// A block and all that it does.
+#[derive(Debug)]
+pub(super) struct Memo {
+    block: Box<[u8]>,
+    pub(super) meaning: Meaning,
+    /// The fields, if they are wanted.
+    pub(super) list: Option<List>,
+    /// The bytes of all names and values.
+    pub(super) decoded: u32,
+    inserted: Box<[Rc<Entry>]>,
+}
+
+impl Memo {
+    /// The bytes it has on the heap, without the entries.
+    #[cfg(test)]
+    pub(super) fn heap(&self) -> usize {
+        let list = self.list.as_ref().map_or(0, List::heap);
+        size_of::<Self>() + self.block.len() + size_of_val(&*self.inserted) + list
+    }
+}
+
+/// The blocks that mean the same on every connection, and what is reused from block to block.
+#[derive(Debug, Default)]
+pub(super) struct Memos {
+    places: [Option<Rc<Memo>>; PLACES],
+    /// The place of the block that came last.
+    last: usize,
+    effects: Effects,
+}
+
+/// The last block of a connection that depends on its table, and the version of that.
+pub(super) type OwnMemo = Option<(Rc<Memo>, u32)>;
+
+impl Memos {
+    /// Decodes a block, or remembers it. `wants_fields`: of all statuses, not only those from 300 on.
+    pub(super) fn decode(
+        &mut self,
+        block: &[u8],
+        decoder: &mut Decoder,
+        own: &mut OwnMemo,
+        wants_fields: bool,
+    ) -> Result<Rc<Memo>, Breach> {
+        let is_same = |memo: &Option<Rc<Memo>>| memo.as_ref().is_some_and(|memo| *memo.block == *block);
+        let mut is_known = is_same(&self.places[self.last]);
+        if !is_known {
+            self.last = hash(block) as usize % PLACES;
+            is_known = is_same(&self.places[self.last]);
+        }
+        let place = &mut self.places[self.last];
+        if !decoder.update_due() {
+            if let Some(memo) = place.as_ref().filter(|_| is_known) {
+                decoder.repeat(&memo.inserted);
+                return Ok(Rc::clone(memo));
+            }
+            if let Some((memo, version)) = own
+                && *memo.block == *block
+                && *version == decoder.version()
+            {
+                return Ok(Rc::clone(memo));
+            }
+        }
+        let before = decoder.version();
+        let mut meaning = Meaning::new();
+        let mut list = None;
+        decoder.decode(block, &mut self.effects, |name, value| {
+            meaning.note(name, value);
+            if (wants_fields || meaning.status >= 300) && name.first() != Some(&b':') {
+                list.get_or_insert_with(List::default).push(name, value);
+            }
+        })?;
+        let Effects { inserted, depends, decoded, .. } = &self.effects;
+        let (depends, decoded) = (*depends, *decoded as u32);
+        if let Some(list) = &mut list {
+            list.shrink();
+        }
+        if block.len() > LENGTH_MAX {
+            return Ok(Rc::new(Memo { block: Box::default(), meaning, list, decoded, inserted: Box::default() }));
+        }
+        let (block, inserted) = (block.into(), inserted[..].into());
+        let memo = Rc::new(Memo { block, meaning, list, decoded, inserted });
+        if !depends {
+            *place = Some(Rc::clone(&memo));
+        } else if decoder.version() == before {
+            *own = Some((Rc::clone(&memo), before));
+        }
+        Ok(memo)
+    }
+}

@@ -1,0 +1,163 @@
+//! A request as HTTP/2 sends it: a header block that means the same on every connection, and a body.
+
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::hpack::{self, Secrecy};
+use super::written::Written;
+use crate::http1::{ResponseKind, Wire, needs_length, unchunked};
+use crate::{Fields, Parts};
+
+/// A request, encoded.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// The header block.
+    pub(super) block: Box<[u8]>,
+    body: Body,
+    pub(super) response: ResponseKind,
+}
+
+/// The bytes of a body, which are shared if they can be.
+#[derive(Debug)]
+enum Body {
+    Parts(Arc<[u8]>),
+    Wire(Rc<[u8]>, Range<usize>),
+    Own(Box<[u8]>),
+}
+
+impl Message {
+    /// Encodes `parts`.
+    pub(super) fn of_parts(parts: &Parts, is_https: bool) -> Self {
+        let length = needs_length(parts).then(|| parts.body.len().to_string());
+        let fields = parts.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let length = length.iter().map(|length| (&b"content-length"[..], length.as_bytes()));
+        let head = Head { method: parts.method.as_bytes(), target: parts.target.as_bytes(), is_https };
+        let mut block = Vec::new();
+        let is_chunked = head.write(fields.chain(length), &mut |name, value| put(name, value, &mut block));
+        let unchunked = is_chunked.then(|| unchunked(&parts.body)).flatten();
+        Self {
+            block: block.into(),
+            body: unchunked.map_or_else(|| Body::Parts(Arc::clone(&parts.body)), |body| Body::Own(body.into())),
+            response: ResponseKind::to(&parts.method),
+        }
+    }
+
+    /// Encodes a request that was written as HTTP/1.
+    pub(super) fn of_wire(wire: &Wire, is_https: bool, written: &mut Written, block: &mut Vec<u8>) -> Self {
+        let (head, body) = wire.head_and_body();
+        let head = &head[head.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()..];
+        let line_end = memchr::memchr(b'\n', head).map_or(head.len(), |lf| lf + 1);
+        let (line, lines) = head.split_at(line_end);
+        let mut words = line.split(|byte| matches!(byte, b' ' | b'\r' | b'\n')).filter(|word| !word.is_empty());
+        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        block.clear();
+        let head = Head { method, target, is_https };
+        let is_chunked = head.write(Fields::of_lines(lines), &mut |name, value| written.put(name, value, block, put));
+        let unchunked = is_chunked.then(|| unchunked(body)).flatten();
+        let (bytes, range) = wire.shared_body();
+        Self {
+            block: block[..].into(),
+            body: unchunked.map_or(Body::Wire(bytes, range), |body| Body::Own(body.into())),
+            response: wire.response(),
+        }
+    }
+
+    pub(super) fn body(&self) -> &[u8] {
+        match &self.body {
+            Body::Parts(bytes) => bytes,
+            Body::Wire(bytes, range) => &bytes[range.clone()],
+            Body::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// What a request line says.
+struct Head<'a> {
+    method: &'a [u8],
+    target: &'a [u8],
+    is_https: bool,
+}
+
+impl<'a> Head<'a> {
+    /// Passes on the pseudo-fields and those fields that are not about the connection. Returns whether the body is
+    /// chunked, which HTTP/2 has no need of.
+    fn write(
+        self,
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+        put: &mut impl FnMut(&[u8], &[u8]),
+    ) -> bool {
+        let mut host = None;
+        let mut is_chunked = false;
+        let mut of_connection: Vec<&[u8]> = Vec::new();
+        for (name, value) in fields.clone() {
+            if name.eq_ignore_ascii_case(b"host") {
+                host.get_or_insert(value);
+            } else if name.eq_ignore_ascii_case(b"connection") {
+                of_connection.extend(value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii));
+            } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+                is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
+            }
+        }
+        let Target { scheme, authority, path } = self.split();
+        put(b":method", self.method);
+        if self.method != b"CONNECT" {
+            put(b":scheme", scheme);
+        }
+        if let Some(authority) = authority.or(host) {
+            put(b":authority", authority);
+        }
+        if self.method != b"CONNECT" {
+            put(b":path", path);
+        }
+        for (name, value) in fields {
+            let is_dropped = DROPPED.iter().chain(&of_connection).any(|dropped| dropped.eq_ignore_ascii_case(name))
+                || (name.eq_ignore_ascii_case(b"te") && !value.eq_ignore_ascii_case(b"trailers"));
+            if !is_dropped {
+                put(name, value);
+            }
+        }
+        is_chunked
+    }
+
+    /// The parts of the target: a path, `*`, a URL or, for a tunnel, host and port.
+    fn split(&self) -> Target<'a> {
+        let scheme: &[u8] = if self.is_https { b"https" } else { b"http" };
+        if self.method == b"CONNECT" {
+            return Target { scheme, authority: Some(self.target), path: b"" };
+        }
+        let path = if self.target.is_empty() { b"/" } else { self.target };
+        if self.target.first().is_none_or(|byte| !byte.is_ascii_alphabetic()) {
+            return Target { scheme, authority: None, path };
+        }
+        let Some(colon) = memchr::memmem::find(self.target, b"://") else {
+            return Target { scheme, authority: None, path };
+        };
+        let (scheme, rest) = (&self.target[..colon], &self.target[colon + 3..]);
+        let path_at = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(path_at);
+        Target { scheme, authority: Some(authority), path: if path.is_empty() { b"/" } else { path } }
+    }
+}
+
+/// Where a request goes.
+struct Target<'a> {
+    scheme: &'a [u8],
+    /// The authority, if the target names one.
+    authority: Option<&'a [u8]>,
+    path: &'a [u8],
+}
+
+/// Fields that HTTP/2 says otherwise or does not have (RFC 9113, 8.2.2).
+const DROPPED: [&[u8]; 7] =
+    [b"host", b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade", b"http2-settings"];
+
+/// Fields whose values are credentials.
+const SECRET: [&[u8]; 3] = [b"authorization", b"proxy-authorization", b"cookie"];
+
+/// Appends a field, its name in lower case.
+fn put(name: &[u8], value: &[u8], block: &mut Vec<u8>) {
+    let name = name.to_ascii_lowercase();
+    let secrecy = if SECRET.contains(&&name[..]) { Secrecy::Secret } else { Secrecy::Open };
+    hpack::encode(&name, value, secrecy, block);
+}

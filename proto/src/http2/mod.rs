@@ -1,0 +1,323 @@
+//! HTTP/2 (RFC 9113), with many requests in flight on one connection.
+//!
+//! ```text
+//!   the request     start ─► HEADERS ─► DATA
+//!
+//!                                ┌ interim (1xx) ┐
+//!                                ▼               │
+//!   the response                head ────────────┴──► body ──► trailers ──► complete
+//! ```
+//!
+//! `sender` writes requests, one header block for all connections. `input` reads frames where they are; `hpack` decodes
+//! their header blocks, unless `memo` remembers them; `streams` finds the request by its number, and `response` knows
+//! what may come next. What is wrong with one stream resets that stream; what is wrong with the connection ends it with
+//! GOAWAY, and the requests in flight fail: that is in `ending`.
+//!
+//! It never buffers a body, never copies one that is received, and allocates nothing for a request and its response
+//! once it has seen their like. It never sends a request again: that is the driver's decision.
+
+mod block;
+mod buffers;
+mod ending;
+mod frame;
+mod heard;
+mod hpack;
+mod input;
+mod list;
+mod meaning;
+mod memo;
+mod message;
+mod options;
+mod reader;
+mod resets;
+mod response;
+mod seen;
+mod sender;
+mod settings;
+mod shared;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod written;
+
+use self::block::Block;
+use self::ending::{Drain, Failing, Life, Why};
+use self::heard::Heard;
+use self::hpack::Decoder;
+use self::memo::OwnMemo;
+use self::reader::{Place, Reader};
+use self::resets::Resets;
+use self::response::Response;
+use self::sender::{Bodies, Sender};
+use self::settings::Settings;
+use self::shared::Pool;
+use self::streams::{Stream, Streams};
+use crate::{Client, Code, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
+
+pub(crate) use self::message::Message;
+pub use self::options::Options;
+pub use self::seen::{Codes, Seen};
+pub use self::shared::Shared;
+
+/// How many frames in a row may bring no response forward.
+const PATIENCE: u32 = 10_000;
+
+/// The highest number of a stream.
+const STREAM_MAX: u32 = i32::MAX as u32;
+
+/// One HTTP/2 connection, seen from the client.
+#[derive(Debug)]
+pub struct Http2 {
+    shared: Shared,
+    streams: Streams,
+    resets: Resets,
+    settings: Settings,
+    reader: Reader,
+    block: Block,
+    decoder: Decoder,
+    own_memo: OwnMemo,
+    sender: Sender,
+    /// How many bytes of DATA have arrived for which the connection has not been given a new window.
+    received: u32,
+    /// How many more frames may come without progress.
+    patience: u32,
+    life: Life,
+    /// The last stream and the code of the server's GOAWAY.
+    goaway: Option<(u32, Code)>,
+    /// Since when the server's limit of streams is reached and more are asked for.
+    limited_since: Option<Nanos>,
+    /// The last header block, until the next input.
+    heard: Heard,
+    /// The next event.
+    event: Option<Event>,
+    /// The one after it, which ends its request. No input causes more than these, requests that fail together, and a
+    /// drain, so that no queue is needed.
+    end: Option<Event>,
+    /// The requests that fail together.
+    failing: Option<Failing>,
+    drain: Drain,
+}
+
+impl Http2 {
+    /// A new connection, which greets the server with its first [`Transmit`].
+    pub fn new(shared: &Shared) -> Self {
+        Self {
+            streams: Streams::new(shared.options.streams),
+            resets: Resets::default(),
+            settings: Settings::new(),
+            reader: Reader::new(),
+            block: Block::default(),
+            decoder: Decoder::new(shared.options.table),
+            own_memo: None,
+            sender: Sender::new(),
+            received: 0,
+            patience: PATIENCE,
+            life: Life::Open,
+            goaway: None,
+            limited_since: None,
+            heard: Heard::default(),
+            event: None,
+            end: None,
+            failing: None,
+            drain: Drain::No,
+            shared: shared.clone(),
+        }
+    }
+
+    /// How many streams the server allows, if it has said so; [`u32::MAX`] if it sets no limit.
+    pub fn streams_allowed(&self) -> Option<u32> {
+        self.settings.have_come.then_some(self.settings.streams)
+    }
+
+    /// What the connection waits for, if it waits for something that a server usually gives at once: its SETTINGS, a
+    /// stream, or a window for the body of a request.
+    pub fn waits_for(&self) -> Option<Error> {
+        match self.life {
+            Life::Over => None,
+            _ if !self.settings.have_come => Some(Error::NoSettings),
+            _ if self.settings.streams == 0 => Some(Error::NoStreams),
+            _ if self.sender.is_blocked() => Some(Error::NoWindow),
+            _ => None,
+        }
+    }
+
+    /// Counts waits that have not ended: the last thing before the connection is dropped.
+    pub fn note_waits(&mut self, now: Nanos) {
+        let seen = &mut self.shared.pool.borrow_mut().seen;
+        self.sender.note_wait(Bodies::None, now, seen);
+        if let Some(since) = self.limited_since.take() {
+            seen.streams_blocked_ns += now.since(since);
+        }
+    }
+
+    /// Whether there is an event to take.
+    #[inline]
+    fn has_event(&self) -> bool {
+        self.event.is_some() || self.end.is_some() || self.failing.is_some() || matches!(self.drain, Drain::Due(_))
+    }
+
+    /// Notes for how long the server's limit of streams has kept requests back.
+    fn note_limit(&mut self, now: Nanos) {
+        let Settings { streams, .. } = self.settings;
+        let is_limited =
+            self.life == Life::Open && streams < self.shared.options.streams && self.streams.open() >= streams;
+        match self.limited_since {
+            None if is_limited => self.limited_since = Some(now),
+            Some(since) if !is_limited => {
+                self.limited_since = None;
+                self.shared.pool.borrow_mut().seen.streams_blocked_ns += now.since(since);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Client for Http2 {
+    fn capacity(&self) -> usize {
+        let allowed = self.shared.options.streams.min(self.settings.streams);
+        if self.life == Life::Open { allowed.saturating_sub(self.streams.open()) as usize } else { 0 }
+    }
+
+    fn start(&mut self, request: &Request, is_last: bool) -> Result<StreamId, StartError> {
+        if self.capacity() == 0 {
+            return Err(StartError::Busy);
+        }
+        let message = self.shared.message(request);
+        let response = Response::new(message.response);
+        let window = self.settings.window as i32;
+        let stream = Stream { message: Some(message), body_written: 0, headers_end: 0, window, received: 0, response };
+        let number = self.streams.push(stream);
+        let seen = &mut self.shared.pool.borrow_mut().seen;
+        seen.streams_peak = seen.streams_peak.max(self.streams.open());
+        if is_last || number == STREAM_MAX {
+            self.life = Life::Closing;
+        }
+        Ok(StreamId(number))
+    }
+
+    fn cancel(&mut self, stream: StreamId) {
+        self.event.take_if(|event| event.stream() == Some(stream));
+        self.end.take_if(|event| event.stream() == Some(stream));
+        if self.remove(stream.0).is_some() && self.life != Life::Over {
+            if self.sender.has_begun(stream.0) {
+                self.send_reset(stream.0, Code::CANCEL);
+            }
+            self.note_end();
+        }
+    }
+
+    fn handle_bytes(&mut self, bytes: &[u8], _: Nanos) -> usize {
+        debug_assert!(!self.has_event(), "the events of the last input come first");
+        self.heard = Heard::default();
+        if self.life == Life::Over {
+            return bytes.len();
+        }
+        let mut at = 0;
+        while at < bytes.len() && !self.has_event() {
+            match self.step(&bytes[at..], at) {
+                Ok(used) => at += used,
+                Err(error) => {
+                    self.fail(error);
+                    return bytes.len();
+                }
+            }
+        }
+        at
+    }
+
+    fn handle_skipped(&mut self, n: u64) {
+        assert!(n <= self.may_skip(), "no more may be skipped");
+        self.heard = Heard::default();
+        self.reader.left -= n as u32;
+        if n > 0 && self.reader.left == self.reader.padding {
+            self.reader.place = Place::Rest;
+            if self.reader.left == 0 {
+                self.end_frame();
+            }
+        }
+    }
+
+    fn handle_eof(&mut self) {
+        self.heard = Heard::default();
+        if self.life == Life::Over {
+            return;
+        }
+        let is_surprise = self.streams.open() == 0 && self.life == Life::Open;
+        self.sender.control().clear();
+        self.stop(Why::Eof, is_surprise.then_some(Error::ClosedBeforeResponse));
+    }
+
+    fn handle_sent(&mut self, n: usize) {
+        self.sender.accept(n);
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        self.sender.tire(now);
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        self.note_limit(now);
+        let Self { sender, streams, shared, .. } = self;
+        let Pool { buffers, seen, .. } = &mut *shared.pool.borrow_mut();
+        if self.life == Life::Over {
+            let length = sender.has_control().then(|| sender.room_for_control(&shared.greeting))?;
+            return Some(buffers.fill(length, |buffer| sender.write_last(&shared.greeting, buffer)));
+        }
+        if !sender.has_output(streams) {
+            sender.note_wait(Bodies::None, now, seen);
+            return None;
+        }
+        let length = sender.room_wanted(streams, &shared.greeting);
+        let mut bodies = Bodies::None;
+        let transmit = buffers.fill(length, |buffer| {
+            let length;
+            (length, bodies) = sender.write(streams, &shared.greeting, self.settings.window, buffer);
+            length
+        });
+        sender.note_wait(bodies, now, seen);
+        if bodies == Bodies::Sent {
+            self.patience = PATIENCE;
+        }
+        (!transmit.bytes().is_empty()).then_some(transmit)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        let event = self.event.take().or_else(|| self.end.take()).or_else(|| self.fail_next());
+        if event.is_some() {
+            return event;
+        }
+        let Drain::Due(error) = self.drain else { return None };
+        self.drain = Drain::Told;
+        Some(Event::Draining { error })
+    }
+
+    fn poll_timeout(&self) -> Option<Nanos> {
+        self.sender.patient_until().filter(|_| self.life != Life::Over)
+    }
+
+    fn reading(&self) -> Option<StreamId> {
+        let number = self.reader.frame.stream;
+        let is_response = matches!(self.reader.place, Place::Block | Place::PadLength | Place::Data);
+        (is_response && self.life != Life::Over && self.streams.has(number)).then_some(StreamId(number))
+    }
+
+    fn may_skip(&self) -> u64 {
+        let is_data = self.reader.place == Place::Data && self.life != Life::Over;
+        if is_data { (self.reader.left - self.reader.padding).into() } else { 0 }
+    }
+
+    fn fields<'a>(&'a self, _: &'a [u8]) -> Fields<'a> {
+        self.heard.fields()
+    }
+
+    fn write_text(&self, _: &[u8], text: &mut Vec<u8>) {
+        self.heard.write_text(text);
+    }
+}
+
+/// What a connection kept of an unfinished header block is no longer kept.
+impl Drop for Http2 {
+    fn drop(&mut self) {
+        self.block.free(&mut self.shared.pool.borrow_mut().blocks);
+    }
+}

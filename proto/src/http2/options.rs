@@ -1,0 +1,87 @@
+//! What connections are told to do.
+
+use super::frame::{self, PAYLOAD_USUAL, kind};
+use super::hpack::SIZE_USUAL;
+use super::settings::{self, WINDOW_MAX, WINDOW_USUAL};
+use crate::http1::HEAD_MAX;
+
+/// How every connection begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Choices for the connections of a thread.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The most requests in flight on a connection; the server may allow fewer.
+    pub streams: u32,
+    /// Whether requests say `https`, not `http`.
+    pub is_https: bool,
+    /// Whether [`crate::Event::Data`] is wanted. Without it the bytes of bodies are counted for flow control and not
+    /// looked at.
+    pub wants_body: bool,
+    /// Whether the fields of every head and [`crate::Event::Trailer`] are wanted. Fields of heads with a status of 300
+    /// or more are there in any case.
+    pub wants_fields: bool,
+    /// How many bytes of a body the server may send before it must wait (SETTINGS_INITIAL_WINDOW_SIZE).
+    pub window: u32,
+    /// The same for all bodies of a connection together; at least 65,535.
+    pub connection_window: u32,
+    /// The largest payload of a frame, in bytes, from 16 KiB to 16 MiB - 1 (SETTINGS_MAX_FRAME_SIZE).
+    pub frame_max: u32,
+    /// The size of the server's table of fields, in bytes (SETTINGS_HEADER_TABLE_SIZE).
+    pub table: u32,
+    /// How many bytes of unfinished header blocks the connections of a thread may keep together. Beyond that the large
+    /// ones fail.
+    pub blocks_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            streams: 1,
+            is_https: false,
+            wants_body: false,
+            wants_fields: false,
+            window: (1 << 30) - 1,
+            connection_window: (1 << 30) - 1,
+            frame_max: PAYLOAD_USUAL as u32,
+            table: SIZE_USUAL,
+            blocks_max: 64 * 1024 * 1024,
+        }
+    }
+}
+
+impl Options {
+    /// The same with every value in its range.
+    pub(super) fn clamped(self) -> Self {
+        Self {
+            window: self.window.min(WINDOW_MAX),
+            connection_window: self.connection_window.clamp(WINDOW_USUAL, WINDOW_MAX),
+            frame_max: self.frame_max.clamp(PAYLOAD_USUAL as u32, (1 << 24) - 1),
+            ..self
+        }
+    }
+
+    /// The first bytes of a connection: its preface, our SETTINGS and the window of the connection.
+    pub(super) fn greeting(&self) -> Vec<u8> {
+        let ours = [
+            (settings::TABLE, self.table, SIZE_USUAL),
+            (settings::PUSH, 0, 1),
+            (settings::WINDOW, self.window, WINDOW_USUAL),
+            (settings::FRAME, self.frame_max, PAYLOAD_USUAL as u32),
+            (settings::HEADERS, HEAD_MAX as u32, u32::MAX),
+        ];
+        let mut payload = Vec::new();
+        for (id, value, usual) in ours {
+            if value != usual {
+                payload.extend_from_slice(&id.to_be_bytes());
+                payload.extend_from_slice(&value.to_be_bytes());
+            }
+        }
+        let mut greeting = PREFACE.to_vec();
+        frame::write(&mut greeting, kind::SETTINGS, 0, 0, &payload);
+        if self.connection_window > WINDOW_USUAL {
+            frame::write_credit(&mut greeting, 0, self.connection_window - WINDOW_USUAL);
+        }
+        greeting
+    }
+}

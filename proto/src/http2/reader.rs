@@ -1,0 +1,95 @@
+//! Where in the server's frames the next byte is.
+//!
+//! Frames are read where they are. Only what must be seen whole and arrives in pieces is kept: a header, or a few bytes
+//! of a small frame.
+
+use super::frame::{HEADER, Header};
+
+/// The position in the frame that is being read.
+#[derive(Debug)]
+pub(super) struct Reader {
+    /// Its header.
+    pub(super) frame: Header,
+    /// How many bytes of its payload are to come.
+    pub(super) left: u32,
+    /// How many of them are padding.
+    pub(super) padding: u32,
+    pub(super) place: Place,
+    /// A unit that has begun, and how much of it is there.
+    part: [u8; HEADER],
+    part_length: u8,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The header of the next frame.
+    Header,
+    /// The length of the padding of DATA.
+    PadLength,
+    /// Data of a body.
+    Data,
+    /// A header block, or its padding.
+    Block,
+    /// A setting.
+    Setting,
+    /// The reason of a RST_STREAM, or the increment of a WINDOW_UPDATE.
+    Number,
+    /// A PING, or the beginning of a GOAWAY.
+    Pair,
+    /// Something that does not matter, up to the end of the frame.
+    Rest,
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Self { frame: Header::default(), left: 0, padding: 0, place: Place::Header, part: [0; HEADER], part_length: 0 }
+    }
+
+    /// A frame begins.
+    pub(super) fn begin(&mut self, frame: Header) {
+        self.frame = frame;
+        self.left = frame.length;
+        self.padding = 0;
+        self.place = Place::Rest;
+    }
+
+    /// Takes up to `N` bytes; returns how many it took, and all `N` once they are there.
+    #[inline]
+    pub(super) fn unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
+        if self.part_length == 0
+            && let Some(unit) = bytes.first_chunk()
+        {
+            return (N, Some(*unit));
+        }
+        let have = usize::from(self.part_length);
+        let taken = bytes.len().min(N - have);
+        self.part[have..have + taken].copy_from_slice(&bytes[..taken]);
+        self.part_length += taken as u8;
+        let unit = if have + taken == N { self.part.first_chunk().copied() } else { None };
+        if unit.is_some() {
+            self.part_length = 0;
+        }
+        (taken, unit)
+    }
+
+    /// The beginning of a header or another unit that has not arrived whole.
+    pub(super) fn part(&self) -> &[u8] {
+        &self.part[..self.part_length.into()]
+    }
+
+    /// The same for a unit of the payload.
+    pub(super) fn payload_unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
+        let (taken, unit) = self.unit(bytes);
+        self.left -= taken as u32;
+        (taken, unit)
+    }
+
+    /// Takes what there is of the payload, without its last `kept` bytes; returns how many bytes that is.
+    #[inline]
+    pub(super) fn take(&mut self, bytes: &[u8], kept: u32) -> usize {
+        let taken = bytes.len().min((self.left - kept) as usize);
+        self.left -= taken as u32;
+        taken
+    }
+}

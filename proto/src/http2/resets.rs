@@ -1,0 +1,52 @@
+//! The streams that the client has reset: frames that the server sent before it knew of that are no mistakes.
+
+use std::collections::VecDeque;
+
+/// How many are remembered one by one.
+const KEPT_MAX: usize = 64;
+
+/// Streams that were reset.
+#[derive(Debug, Default)]
+pub(super) struct Resets {
+    recent: VecDeque<u32>,
+    /// The highest number that was forgotten; nothing is certain about lower ones.
+    forgotten: u32,
+}
+
+impl Resets {
+    /// Remembers a stream.
+    pub(super) fn push(&mut self, number: u32) {
+        if self.recent.len() == KEPT_MAX
+            && let Some(oldest) = self.recent.pop_front()
+        {
+            self.forgotten = self.forgotten.max(oldest);
+        }
+        self.recent.push_back(number);
+    }
+
+    /// The bytes it has on the heap.
+    #[cfg(test)]
+    pub(super) fn heap(&self) -> usize {
+        self.recent.capacity() * size_of::<u32>()
+    }
+
+    /// Whether a stream was reset, or may have been.
+    pub(super) fn may_have(&self, number: u32) -> bool {
+        number <= self.forgotten || self.recent.contains(&number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_stream_may_have_been_reset_once_one_was_forgotten() {
+        let mut resets = Resets::default();
+        let numbers = |from: u32| (from..).step_by(4).take(KEPT_MAX);
+        numbers(9).for_each(|number| resets.push(number));
+        assert!(numbers(9).all(|number| resets.may_have(number) && !resets.may_have(number - 2)));
+        resets.push(1001);
+        assert!(resets.may_have(7) && resets.may_have(9) && !resets.may_have(11) && resets.may_have(1001));
+    }
+}

@@ -1,0 +1,91 @@
+//! One response: what may come in which order, and when it is complete (RFC 9113, 8.1).
+
+use super::meaning::Meaning;
+use crate::Breach;
+use crate::http1::ResponseKind;
+
+/// The state of a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Response {
+    kind: ResponseKind,
+    phase: Phase,
+    /// The `grpc-status` at its end.
+    grpc_status: u32,
+    /// How many bytes of the body are to come; [`ANY`] if it does not say.
+    left: u64,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The head, or an interim one.
+    Head,
+    /// The body, or trailers.
+    Body,
+}
+
+/// What a header block was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    /// An interim response.
+    Interim,
+    /// The final head.
+    Head,
+    /// The head of a tunnel, which is not used: nothing after it is wanted.
+    Tunnel,
+    /// The trailers.
+    Trailers,
+}
+
+/// A length that is not known.
+const ANY: u64 = u64::MAX;
+
+impl Response {
+    pub(super) fn new(kind: ResponseKind) -> Self {
+        Self { kind, phase: Phase::Head, grpc_status: 0, left: ANY }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Takes a header block; `ends`: nothing follows it.
+    pub(super) fn block(&mut self, meaning: &Meaning, ends: bool) -> Result<Block, Breach> {
+        if let Some(breach) = meaning.breach {
+            return Err(breach);
+        }
+        if ends {
+            self.grpc_status = meaning.grpc_status;
+        }
+        match (self.phase, meaning.status) {
+            (Phase::Head, 0) => Err(Breach::Status),
+            (Phase::Head, 100..=199) if ends => Err(Breach::InterimEnds),
+            (Phase::Head, 100..=199) => Ok(Block::Interim),
+            (Phase::Head, status) => {
+                self.phase = Phase::Body;
+                if self.kind == ResponseKind::Tunnel && (200..=299).contains(&status) {
+                    return Ok(Block::Tunnel);
+                }
+                let is_bodiless = self.kind == ResponseKind::Bodiless || status == 204 || status == 304;
+                self.left = if is_bodiless { 0 } else { meaning.length.unwrap_or(ANY) };
+                Ok(Block::Head)
+            }
+            (Phase::Body, 0) if ends => Ok(Block::Trailers),
+            (Phase::Body, 0) => Err(Breach::TrailersDoNotEnd),
+            (Phase::Body, _) => Err(Breach::PseudoField),
+        }
+    }
+
+    /// Takes `n` bytes of the body.
+    pub(super) fn data(&mut self, n: u32) -> Result<(), Breach> {
+        if self.left != ANY {
+            self.left = self.left.checked_sub(n.into()).ok_or(Breach::BodyLength)?;
+        }
+        Ok(())
+    }
+
+    /// The server says that it is complete. Returns the `grpc-status`.
+    pub(super) fn end(&self) -> Result<u32, Breach> {
+        if self.left == 0 || self.left == ANY { Ok(self.grpc_status) } else { Err(Breach::BodyLength) }
+    }
+}

@@ -1,0 +1,74 @@
+//! What the connections of a thread have seen, as plain numbers.
+
+use crate::Code;
+
+/// Counts of one thread; those of several add up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Seen {
+    /// Connections whose server has sent its SETTINGS.
+    pub connections: u64,
+    /// The fewest streams that a server has allowed; `None` if all allowed any number.
+    pub streams_allowed_min: Option<u32>,
+    /// The most streams that were open at the same time on one connection.
+    pub streams_peak: u32,
+    /// GOAWAY frames from servers.
+    pub goaway_received: Codes,
+    /// GOAWAY frames to servers.
+    pub goaway_sent: Codes,
+    /// RST_STREAM frames from servers, on streams that were open.
+    pub reset_received: Codes,
+    /// RST_STREAM frames to servers.
+    pub reset_sent: Codes,
+    /// The bytes of header blocks from servers.
+    pub header_bytes_received: u64,
+    /// The bytes of the names and values in them.
+    pub header_bytes_decoded: u64,
+    /// For how long connections had as many streams as their servers allow, where more were asked for, in nanoseconds.
+    pub streams_blocked_ns: u64,
+    /// For how long connections had bodies to send and no window for any of them, in nanoseconds.
+    pub window_blocked_ns: u64,
+}
+
+/// How often each error code was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Codes {
+    /// By code.
+    pub named: [u64; Code::NAMED],
+    /// Codes without a name.
+    pub other: u64,
+}
+
+impl Codes {
+    /// Counts a code.
+    pub(super) fn note(&mut self, code: Code) {
+        *self.named.get_mut(code.0 as usize).unwrap_or(&mut self.other) += 1;
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.other += more.other;
+        for (count, more) in self.named.iter_mut().zip(more.named) {
+            *count += more;
+        }
+    }
+}
+
+impl Seen {
+    /// Adds what another thread has seen.
+    pub fn add(&mut self, more: &Self) {
+        self.connections += more.connections;
+        self.streams_allowed_min = match (self.streams_allowed_min, more.streams_allowed_min) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        self.streams_peak = self.streams_peak.max(more.streams_peak);
+        self.goaway_received.add(&more.goaway_received);
+        self.goaway_sent.add(&more.goaway_sent);
+        self.reset_received.add(&more.reset_received);
+        self.reset_sent.add(&more.reset_sent);
+        self.header_bytes_received += more.header_bytes_received;
+        self.header_bytes_decoded += more.header_bytes_decoded;
+        self.streams_blocked_ns += more.streams_blocked_ns;
+        self.window_blocked_ns += more.window_blocked_ns;
+    }
+}

@@ -1,0 +1,375 @@
+//! What a connection sends: its greeting, small frames, the HEADERS of requests and their bodies, in this order.
+//!
+//! Bodies take turns, a frame each, as far as the windows of the server allow.
+
+use std::collections::VecDeque;
+
+use super::buffers::LARGE;
+use super::frame::{self, HEADER, Header, PAYLOAD_USUAL, flag, kind};
+use super::hpack::{EMPTY_TABLE, SIZE_USUAL};
+use super::message::Message;
+use super::seen::Seen;
+use super::settings::{WINDOW_MAX, WINDOW_USUAL};
+use super::streams::Streams;
+use crate::{Breach, Nanos};
+
+/// How many replies to SETTINGS and PING wait for the transport at most. A server that asks for more does not read them.
+const REPLIES_MAX: u32 = 1000;
+
+/// The smallest piece of a body to send, unless it is the last. A window that is smaller may still grow.
+const PIECE_MIN: usize = 1024;
+
+/// How long to wait for a smaller window to grow, in nanoseconds.
+const PATIENCE_NS: u64 = 10_000_000;
+
+/// The output of one connection.
+#[derive(Debug)]
+pub(super) struct Sender {
+    is_greeted: bool,
+    /// Small frames that wait for the transport.
+    control: Vec<u8>,
+    /// How many replies are among them.
+    replies: u32,
+    /// The number of the first stream whose HEADERS have not been written.
+    next: u32,
+    /// The streams that have more of a body to send; the first one's turn is next.
+    uploads: VecDeque<u32>,
+    /// How many bytes of DATA may be sent on the connection.
+    window: i64,
+    /// How many bytes have been written, and how many of them the transport has accepted.
+    written: u64,
+    accepted: u64,
+    table_update: TableUpdate,
+    /// Since when bodies wait for windows.
+    blocked_since: Option<Nanos>,
+    /// When to stop waiting for a larger window.
+    patient_until: Option<Nanos>,
+    is_impatient: bool,
+}
+
+/// What became of the bodies that are to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bodies {
+    /// There is none.
+    None,
+    /// Some DATA was written.
+    Sent,
+    /// There is no window for any of them.
+    Blocked,
+    /// There are only small windows, which may grow.
+    Patient,
+    /// There was no room.
+    Full,
+}
+
+/// Whether the server has to be told that its table of our fields is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableUpdate {
+    /// No: the table is as large as at the beginning.
+    None,
+    /// With the next header block.
+    Due,
+    /// It has been told; no later size is smaller.
+    Done,
+}
+
+impl Sender {
+    pub(super) fn new() -> Self {
+        Self {
+            is_greeted: false,
+            control: Vec::new(),
+            replies: 0,
+            next: 1,
+            uploads: VecDeque::new(),
+            window: WINDOW_USUAL.into(),
+            written: 0,
+            accepted: 0,
+            table_update: TableUpdate::None,
+            blocked_since: None,
+            patient_until: None,
+            is_impatient: false,
+        }
+    }
+
+    /// Where small frames are added.
+    pub(super) fn control(&mut self) -> &mut Vec<u8> {
+        &mut self.control
+    }
+
+    /// Acknowledges a frame of this kind.
+    pub(super) fn reply(&mut self, kind: u8, payload: &[u8]) {
+        frame::write(&mut self.control, kind, flag::ACK, 0, payload);
+        self.replies += 1;
+    }
+
+    /// Whether more replies wait than a server that reads them asks for.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.replies > REPLIES_MAX
+    }
+
+    /// The bytes it has on the heap.
+    #[cfg(test)]
+    pub(super) fn heap(&self) -> usize {
+        self.control.capacity() + self.uploads.capacity() * size_of::<u32>()
+    }
+
+    /// Goes on with this stream.
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, number: u32) {
+        self.next = number;
+    }
+
+    /// Whether a stream's HEADERS have been written.
+    pub(super) fn has_begun(&self, number: u32) -> bool {
+        number < self.next
+    }
+
+    /// Whether the transport has accepted all bytes up to the one that ends the HEADERS of a stream.
+    pub(super) fn has_accepted(&self, headers_end: u64) -> bool {
+        headers_end <= self.accepted
+    }
+
+    /// The transport accepted `n` more bytes.
+    pub(super) fn accept(&mut self, n: usize) {
+        self.accepted += n as u64;
+        debug_assert!(self.accepted <= self.written, "no more was written");
+    }
+
+    /// The server gives the connection a larger window.
+    pub(super) fn grow(&mut self, increment: u32) -> Result<(), Breach> {
+        self.window += i64::from(increment);
+        if self.window > WINDOW_MAX.into() { Err(Breach::WindowOverflow) } else { Ok(()) }
+    }
+
+    /// The server chose the size of its table.
+    pub(super) fn resize_table(&mut self, size: u32) {
+        if size < SIZE_USUAL && self.table_update == TableUpdate::None {
+            self.table_update = TableUpdate::Due;
+        }
+    }
+
+    /// A stream with an unfinished body is over.
+    pub(super) fn drop_upload(&mut self, number: u32) {
+        self.uploads.retain(|upload| *upload != number);
+    }
+
+    /// Whether bodies wait for windows.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked_since.is_some()
+    }
+
+    /// When to call [`Self::tire`].
+    pub(super) fn patient_until(&self) -> Option<Nanos> {
+        self.patient_until
+    }
+
+    /// Sends even small pieces of bodies, if the time for that has come.
+    pub(super) fn tire(&mut self, now: Nanos) {
+        if self.patient_until.take_if(|until| *until <= now).is_some() {
+            self.is_impatient = true;
+        }
+    }
+
+    /// Whether there may be something to write.
+    pub(super) fn has_output(&self, streams: &Streams) -> bool {
+        !self.is_greeted || !self.control.is_empty() || self.next < streams.next() || !self.uploads.is_empty()
+    }
+
+    /// How long a buffer should be for what is to be sent. It has room for what cannot be divided.
+    pub(super) fn room_wanted(&mut self, streams: &mut Streams, greeting: &[u8]) -> usize {
+        while self.next < streams.next() && !streams.has(self.next) {
+            self.next += 2;
+        }
+        let control = self.room_for_control(greeting);
+        let message = streams.get(self.next).and_then(|stream| stream.message.as_deref());
+        let head = message.map_or(0, room_for);
+        if !self.uploads.is_empty() || message.is_some_and(|message| !message.body().is_empty()) {
+            return LARGE.max(control + head);
+        }
+        let heads = (streams.next() - self.next) as usize / 2;
+        (control + head * heads).min(LARGE).max(control + head)
+    }
+
+    /// Whether small frames wait for the transport.
+    pub(super) fn has_control(&self) -> bool {
+        !self.control.is_empty()
+    }
+
+    /// How long a buffer must be for [`Self::write_last`].
+    pub(super) fn room_for_control(&self, greeting: &[u8]) -> usize {
+        greeting.len() + self.control.len()
+    }
+
+    /// Writes small frames only: the connection is over.
+    pub(super) fn write_last(&mut self, greeting: &[u8], buffer: &mut [u8]) -> usize {
+        let mut writer = Writer { buffer, length: 0 };
+        self.write_control(greeting, &mut writer);
+        self.written += writer.length as u64;
+        writer.length
+    }
+
+    /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is. `window`: that of
+    /// a new stream.
+    pub(super) fn write(
+        &mut self,
+        streams: &mut Streams,
+        greeting: &[u8],
+        window: u32,
+        buffer: &mut [u8],
+    ) -> (usize, Bodies) {
+        let mut writer = Writer { buffer, length: 0 };
+        self.write_control(greeting, &mut writer);
+        let bodies = match self.write_headers(streams, &mut writer) {
+            true => self.write_bodies(streams, window, &mut writer),
+            false => Bodies::Full,
+        };
+        self.written += writer.length as u64;
+        (writer.length, bodies)
+    }
+
+    /// Notes for how long bodies have waited for windows.
+    pub(super) fn note_wait(&mut self, bodies: Bodies, now: Nanos, seen: &mut Seen) {
+        match bodies {
+            Bodies::None | Bodies::Sent => {
+                self.patient_until = None;
+                self.is_impatient = false;
+                if let Some(since) = self.blocked_since.take() {
+                    seen.window_blocked_ns += now.since(since);
+                }
+            }
+            Bodies::Blocked | Bodies::Patient => {
+                self.blocked_since.get_or_insert(now);
+                if bodies == Bodies::Patient && !self.is_impatient {
+                    self.patient_until.get_or_insert(now + PATIENCE_NS);
+                }
+            }
+            Bodies::Full => {}
+        }
+    }
+
+    fn write_control(&mut self, greeting: &[u8], writer: &mut Writer) {
+        if !self.is_greeted {
+            self.is_greeted = true;
+            writer.put(greeting);
+        }
+        writer.put(&self.control);
+        self.control.clear();
+        self.replies = 0;
+    }
+
+    /// Writes the HEADERS of new streams; returns whether all of them had room.
+    fn write_headers(&mut self, streams: &mut Streams, writer: &mut Writer) -> bool {
+        while self.next < streams.next() {
+            let number = self.next;
+            if let Some(stream) = streams.get(number)
+                && let Some(message) = &stream.message
+            {
+                if writer.room() < room_for(message) {
+                    return false;
+                }
+                let has_body = !message.body().is_empty();
+                let update: &[u8] = if self.table_update == TableUpdate::Due { &[EMPTY_TABLE] } else { &[] };
+                write_block(number, has_body, update, &message.block, writer);
+                stream.headers_end = self.written + writer.length as u64;
+                if self.table_update == TableUpdate::Due {
+                    self.table_update = TableUpdate::Done;
+                }
+                if has_body {
+                    self.uploads.push_back(number);
+                } else {
+                    stream.message = None;
+                }
+            }
+            self.next += 2;
+        }
+        true
+    }
+
+    /// Writes frames of bodies in turn.
+    fn write_bodies(&mut self, streams: &mut Streams, window: u32, writer: &mut Writer) -> Bodies {
+        // A server that gives new windows when half of the old is used must not be waited for.
+        let piece_min = if self.is_impatient { 1 } else { PIECE_MIN.min(window as usize / 2).max(1) };
+        let mut bodies = if self.uploads.is_empty() { Bodies::None } else { Bodies::Blocked };
+        let mut passed = 0;
+        while passed < self.uploads.len() && self.window > 0 {
+            let number = self.uploads[0];
+            let Some(stream) = streams.get(number) else { break };
+            let Some(message) = &stream.message else { break };
+            let rest = &message.body()[stream.body_written..];
+            let window = self.window.min(stream.window.into()).max(0) as usize;
+            let size = rest.len().min(PAYLOAD_USUAL).min(window);
+            if size < rest.len().min(piece_min) {
+                if size > 0 && bodies == Bodies::Blocked {
+                    bodies = Bodies::Patient;
+                }
+                passed += 1;
+                self.uploads.rotate_left(1);
+                continue;
+            }
+            if writer.room() < HEADER + size {
+                return if bodies == Bodies::Sent { bodies } else { Bodies::Full };
+            }
+            let ends = size == rest.len();
+            let flags = if ends { flag::END_STREAM } else { 0 };
+            writer.frame(kind::DATA, flags, number, &[], &rest[..size]);
+            bodies = Bodies::Sent;
+            passed = 0;
+            self.window -= size as i64;
+            stream.window -= size as i32;
+            stream.body_written += size;
+            if ends {
+                stream.message = None;
+                self.uploads.pop_front();
+            } else {
+                self.uploads.rotate_left(1);
+            }
+        }
+        bodies
+    }
+}
+
+/// The most bytes that the HEADERS of a request need.
+fn room_for(message: &Message) -> usize {
+    let length = message.block.len() + 1;
+    length + HEADER * length.div_ceil(PAYLOAD_USUAL)
+}
+
+/// Writes HEADERS, and CONTINUATION for what does not fit.
+fn write_block(number: u32, has_body: bool, update: &[u8], block: &[u8], writer: &mut Writer) {
+    let (first, mut rest) = block.split_at(block.len().min(PAYLOAD_USUAL - update.len()));
+    let end_stream = if has_body { 0 } else { flag::END_STREAM };
+    let end_headers = |rest: &[u8]| if rest.is_empty() { flag::END_HEADERS } else { 0 };
+    writer.frame(kind::HEADERS, end_stream | end_headers(rest), number, update, first);
+    while !rest.is_empty() {
+        let next;
+        (next, rest) = rest.split_at(rest.len().min(PAYLOAD_USUAL));
+        writer.frame(kind::CONTINUATION, end_headers(rest), number, &[], next);
+    }
+}
+
+/// Fills a buffer.
+struct Writer<'a> {
+    buffer: &'a mut [u8],
+    length: usize,
+}
+
+impl Writer<'_> {
+    fn room(&self) -> usize {
+        self.buffer.len() - self.length
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.buffer[self.length..][..bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    /// A frame whose payload is in two parts.
+    fn frame(&mut self, kind: u8, flags: u8, stream: u32, first: &[u8], second: &[u8]) {
+        let length = (first.len() + second.len()) as u32;
+        self.put(&Header { length, kind, flags, stream }.bytes());
+        if !first.is_empty() {
+            self.put(first);
+        }
+        self.put(second);
+    }
+}

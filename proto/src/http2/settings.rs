@@ -1,0 +1,85 @@
+//! The server's SETTINGS (RFC 9113, 6.5.2), as far as they concern a client.
+
+use super::frame::PAYLOAD_USUAL;
+use crate::Breach;
+
+/// SETTINGS_HEADER_TABLE_SIZE.
+pub(super) const TABLE: u16 = 1;
+/// SETTINGS_ENABLE_PUSH.
+pub(super) const PUSH: u16 = 2;
+/// SETTINGS_MAX_CONCURRENT_STREAMS.
+pub(super) const STREAMS: u16 = 3;
+/// SETTINGS_INITIAL_WINDOW_SIZE.
+pub(super) const WINDOW: u16 = 4;
+/// SETTINGS_MAX_FRAME_SIZE.
+pub(super) const FRAME: u16 = 5;
+/// SETTINGS_MAX_HEADER_LIST_SIZE.
+pub(super) const HEADERS: u16 = 6;
+
+/// The window of streams until SETTINGS change it, and of a connection until the first WINDOW_UPDATE.
+pub(super) const WINDOW_USUAL: u32 = 65_535;
+
+/// The largest window.
+pub(super) const WINDOW_MAX: u32 = i32::MAX as u32;
+
+/// How many streams a client may assume before the server has said anything (RFC 9113, 6.5.2: no fewer than 100 are
+/// recommended).
+const STREAMS_ASSUMED: u32 = 100;
+
+/// What the server has set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    /// How many streams it allows, as far as is known; [`u32::MAX`] if it sets no limit.
+    pub(super) streams: u32,
+    /// The window of a new stream.
+    pub(super) window: u32,
+    /// Whether the first SETTINGS have arrived, whole.
+    pub(super) have_come: bool,
+    /// Whether they named a limit of streams.
+    names_streams: bool,
+}
+
+/// What follows from a setting, besides being remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consequence {
+    /// Nothing.
+    None,
+    /// The windows of all streams change by this.
+    Windows(i64),
+    /// The server's table of our fields is of this size.
+    Table(u32),
+}
+
+impl Settings {
+    pub(super) fn new() -> Self {
+        Self { streams: STREAMS_ASSUMED, window: WINDOW_USUAL, have_come: false, names_streams: false }
+    }
+
+    /// Takes one setting.
+    pub(super) fn set(&mut self, id: u16, value: u32) -> Result<Consequence, Breach> {
+        match id {
+            TABLE => return Ok(Consequence::Table(value)),
+            PUSH if value != 0 => return Err(Breach::Push),
+            STREAMS => {
+                self.streams = value;
+                self.names_streams = true;
+            }
+            WINDOW if value > WINDOW_MAX => return Err(Breach::InitialWindow),
+            WINDOW => {
+                let before = std::mem::replace(&mut self.window, value);
+                return Ok(Consequence::Windows(i64::from(value) - i64::from(before)));
+            }
+            FRAME if !(PAYLOAD_USUAL as u32..1 << 24).contains(&value) => return Err(Breach::MaxFrameSize),
+            _ => {}
+        }
+        Ok(Consequence::None)
+    }
+
+    /// A SETTINGS frame is complete.
+    pub(super) fn end(&mut self) {
+        if !self.names_streams {
+            self.streams = u32::MAX;
+        }
+        self.have_come = true;
+    }
+}

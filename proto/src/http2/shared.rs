@@ -1,0 +1,61 @@
+//! What the connections of a thread share: their options, buffers, remembered blocks and counts.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::buffers::Buffers;
+use super::memo::Memos;
+use super::message::Message;
+use super::options::Options;
+use super::seen::Seen;
+use super::written::Written;
+use crate::Request;
+
+/// Shared by connections of one thread. Cloning it copies nothing.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    pub(super) options: Rc<Options>,
+    /// How every connection begins.
+    pub(super) greeting: Rc<[u8]>,
+    pub(super) pool: Rc<RefCell<Pool>>,
+}
+
+/// What changes.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    pub(super) buffers: Buffers,
+    pub(super) memos: Memos,
+    pub(super) seen: Seen,
+    /// How many bytes of unfinished header blocks are kept.
+    pub(super) blocks: usize,
+    written: Written,
+    /// For the header block of a request.
+    block: Vec<u8>,
+}
+
+impl Shared {
+    /// For connections with these options. Values out of their range are moved to its nearest end.
+    pub fn new(options: Options) -> Self {
+        let options = options.clamped();
+        Self { greeting: options.greeting().into(), options: Rc::new(options), pool: Rc::default() }
+    }
+
+    /// What the connections have seen so far.
+    pub fn seen(&self) -> Seen {
+        self.pool.borrow().seen.clone()
+    }
+
+    /// A request as HTTP/2 sends it.
+    pub(super) fn message(&self, request: &Request) -> Rc<Message> {
+        let is_https = self.options.is_https;
+        match request {
+            Request::Parts(said) => {
+                Rc::clone(said.http2.get_or_init(|| Rc::new(Message::of_parts(&said.parts, is_https))))
+            }
+            Request::Http1(wire) => {
+                let Pool { written, block, .. } = &mut *self.pool.borrow_mut();
+                Rc::new(Message::of_wire(wire, is_https, written, block))
+            }
+        }
+    }
+}

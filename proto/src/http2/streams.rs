@@ -1,0 +1,210 @@
+//! The requests of a connection, by the numbers of their streams.
+//!
+//! A client's streams have odd numbers, one after another. So they are in a ring, in which a number says where. A stream
+//! that outlasts many later ones moves to a list, so that one slow response does not make the ring grow.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::message::Message;
+use super::response::Response;
+
+/// The most places of the ring, if only a few streams are asked for.
+const RING_USUAL: usize = 1024;
+
+/// A request without a complete response.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// The request, until all of it has been written.
+    pub(super) message: Option<Rc<Message>>,
+    /// How many bytes of its body have been written.
+    pub(super) body_written: usize,
+    /// How many bytes have been written on the connection when its HEADERS have.
+    pub(super) headers_end: u64,
+    /// How many bytes of its body may be sent; a change of settings can make it negative.
+    pub(super) window: i32,
+    /// How many bytes of DATA have arrived for which no new window has been given.
+    pub(super) received: u32,
+    pub(super) response: Response,
+}
+
+/// The streams that are open, and the number of the next one.
+#[derive(Debug)]
+pub(super) struct Streams {
+    /// The number of the first stream in the ring.
+    first: u32,
+    /// The streams in the order of their numbers; those that are over are `None`, the first one never.
+    ring: VecDeque<Option<Stream>>,
+    /// Open streams with lower numbers, in order.
+    slow: Vec<(u32, Stream)>,
+    open: u32,
+    /// The most places of the ring.
+    ring_max: usize,
+}
+
+impl Streams {
+    /// For at most `open_max` streams at the same time.
+    pub(super) fn new(open_max: u32) -> Self {
+        let ring_max = RING_USUAL.max(4 * open_max as usize);
+        Self { first: 1, ring: VecDeque::new(), slow: Vec::new(), open: 0, ring_max }
+    }
+
+    /// How many are open.
+    pub(super) fn open(&self) -> u32 {
+        self.open
+    }
+
+    /// The number of the next one.
+    pub(super) fn next(&self) -> u32 {
+        self.first + 2 * self.ring.len() as u32
+    }
+
+    /// Opens the next one.
+    pub(super) fn push(&mut self, stream: Stream) -> u32 {
+        if self.ring.len() == self.ring_max
+            && let Some(Some(slow)) = self.ring.pop_front()
+        {
+            self.slow.push((self.first, slow));
+            self.first += 2;
+            self.pass_gaps();
+        }
+        let number = self.next();
+        self.ring.push_back(Some(stream));
+        self.open += 1;
+        number
+    }
+
+    /// An open stream.
+    #[inline]
+    pub(super) fn get(&mut self, number: u32) -> Option<&mut Stream> {
+        match self.place(number)? {
+            Place::Ring(index) => self.ring.get_mut(index)?.as_mut(),
+            Place::Slow(index) => Some(&mut self.slow.get_mut(index)?.1),
+        }
+    }
+
+    /// Whether a stream is open.
+    #[inline]
+    pub(super) fn has(&self, number: u32) -> bool {
+        match self.place(number) {
+            Some(Place::Ring(index)) => matches!(self.ring.get(index), Some(Some(_))),
+            Some(Place::Slow(_)) => true,
+            None => false,
+        }
+    }
+
+    /// Closes a stream, if it is open.
+    #[inline]
+    pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
+        let stream = match self.place(number)? {
+            Place::Ring(index) => self.ring.get_mut(index)?.take()?,
+            Place::Slow(index) => self.slow.remove(index).1,
+        };
+        self.pass_gaps();
+        self.open -= 1;
+        Some(stream)
+    }
+
+    /// The open stream with the lowest number above `number`.
+    pub(super) fn above(&self, number: u32) -> Option<u32> {
+        let slow = self.slow.iter().map(|(slow, _)| *slow).find(|slow| *slow > number);
+        slow.or_else(|| {
+            let start = (number + 1).saturating_sub(self.first).div_ceil(2) as usize;
+            let index = self.ring.iter().skip(start).position(Option::is_some)? + start;
+            Some(self.first + 2 * index as u32)
+        })
+    }
+
+    /// All open ones.
+    pub(super) fn iter(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.slow.iter_mut().map(|(_, stream)| stream).chain(self.ring.iter_mut().flatten())
+    }
+
+    /// The bytes it has on the heap.
+    #[cfg(test)]
+    pub(super) fn heap(&self) -> usize {
+        self.ring.capacity() * size_of::<Option<Stream>>() + self.slow.capacity() * size_of::<(u32, Stream)>()
+    }
+
+    /// Goes on with this number.
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, number: u32) {
+        assert!(self.ring.is_empty());
+        self.first = number;
+    }
+
+    #[inline]
+    fn place(&self, number: u32) -> Option<Place> {
+        match number.checked_sub(self.first) {
+            Some(distance) if distance % 2 == 0 => Some(Place::Ring(distance as usize / 2)),
+            Some(_) => None,
+            None => self.slow.binary_search_by_key(&number, |(slow, _)| *slow).ok().map(Place::Slow),
+        }
+    }
+
+    /// Makes the first place one that is open.
+    #[inline]
+    fn pass_gaps(&mut self) {
+        while let Some(None) = self.ring.front() {
+            self.ring.pop_front();
+            self.first += 2;
+        }
+    }
+}
+
+/// Where a stream is.
+enum Place {
+    Ring(usize),
+    Slow(usize),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http1::ResponseKind;
+
+    fn stream() -> Stream {
+        let response = Response::new(ResponseKind::Usual);
+        Stream { message: None, body_written: 0, headers_end: 0, window: 0, received: 0, response }
+    }
+
+    #[test]
+    fn a_stream_is_found_by_its_number_until_it_is_removed() {
+        let mut streams = Streams::new(2);
+        assert_eq!([(); 4].map(|()| streams.push(stream())), [1, 3, 5, 7]);
+        assert!(streams.get(5).is_some());
+        assert!(streams.remove(5).is_some());
+        assert!(streams.remove(5).is_none());
+        for absent in [0, 2, 4, 5, 9, u32::MAX] {
+            assert!(streams.get(absent).is_none(), "{absent}");
+        }
+        assert_eq!((streams.above(0), streams.above(3), streams.above(7)), (Some(1), Some(7), None));
+        assert!(streams.remove(1).is_some());
+        assert!(streams.remove(3).is_some());
+        assert_eq!((streams.open(), streams.ring.len(), streams.next()), (1, 1, 9));
+    }
+
+    #[test]
+    fn slow_streams_do_not_make_the_ring_grow() {
+        let mut streams = Streams::new(2);
+        let slow = [streams.push(stream()), streams.push(stream())];
+        for _ in 0..10_000 {
+            let number = streams.push(stream());
+            assert!(streams.remove(number).is_some());
+        }
+        assert!(streams.ring.len() <= RING_USUAL);
+        assert_eq!((streams.open(), streams.above(0), streams.above(1)), (2, Some(1), Some(3)));
+        assert_eq!(streams.iter().count(), 2);
+        for number in slow {
+            assert!(streams.get(number).is_some());
+            assert!(streams.remove(number).is_some());
+            assert!(streams.remove(number).is_none());
+        }
+        assert_eq!((streams.open(), streams.above(0), streams.next()), (0, None, 20_005));
+    }
+
+    #[test]
+    fn a_stream_is_small() {
+        assert!(size_of::<Option<Stream>>() <= 48, "{}", size_of::<Option<Stream>>());
+    }
+}

@@ -1,0 +1,179 @@
+//! What the driver does, and what it is told.
+
+use super::*;
+
+const OK: &[(&str, &str)] = &[(":status", "200")];
+
+#[test]
+fn capacity_is_the_smaller_limit_less_what_is_in_flight() {
+    let mut client = Http2::new(&Shared::new(Options { streams: 200, ..Options::default() }));
+    assert_eq!((client.capacity(), client.streams_allowed()), (100, None), "assumed until the server has spoken");
+    client.start(&request("GET"), false).unwrap();
+    assert_eq!(client.capacity(), 99);
+    sent(&mut client);
+    let limit = settings(&[(3, 5)]);
+    feed(&mut client, &limit[..14]);
+    assert_eq!(client.capacity(), 99);
+    feed(&mut client, &limit[14..]);
+    assert_eq!((client.capacity(), client.streams_allowed()), (4, Some(5)));
+    feed(&mut client, &settings(&[(4, 70_000)]));
+    assert_eq!(client.capacity(), 4);
+    feed(&mut client, &settings(&[(3, 0)]));
+    assert_eq!((client.capacity(), client.waits_for()), (0, Some(Error::NoStreams)));
+    feed(&mut client, &settings(&[(3, u32::MAX)]));
+    assert_eq!((client.capacity(), client.waits_for()), (199, None));
+
+    let mut client = Http2::new(&Shared::new(Options { streams: 200, ..Options::default() }));
+    assert_eq!(client.waits_for(), Some(Error::NoSettings));
+    feed(&mut client, &settings(&[]));
+    assert_eq!((client.capacity(), client.streams_allowed()), (200, Some(u32::MAX)));
+}
+
+#[test]
+fn all_that_is_ready_is_sent_at_once() {
+    let mut client = Scene::of("").connected();
+    feed(&mut client, &[settings(&[]), frame(0, "", "PING", b"12345678")].concat());
+    client.start(&request("GET"), false).unwrap();
+    client.start(&request("HEAD"), false).unwrap();
+    let transmit = client.poll_transmit(Nanos(0)).unwrap();
+    assert_eq!(
+        described(transmit.bytes()),
+        [
+            "SETTINGS ACK",
+            "PING ACK 12345678",
+            "HEADERS 1 :method: GET|:scheme: http|:path: / END_STREAM",
+            "HEADERS 3 :method: HEAD|:scheme: http|:path: / END_STREAM"
+        ]
+    );
+    assert!(client.poll_transmit(Nanos(0)).is_none());
+}
+
+#[test]
+fn a_buffer_is_used_again_by_whoever_needs_it_next() {
+    let shared = Shared::new(Options::default());
+    let mut places = Vec::new();
+    for _ in 0..3 {
+        let mut client = Http2::new(&shared);
+        client.start(&request("GET"), false).unwrap();
+        let transmit = client.poll_transmit(Nanos(0)).unwrap();
+        places.push(transmit.bytes().as_ptr());
+    }
+    assert_eq!([places[1], places[2]], [places[0]; 2]);
+}
+
+#[test]
+fn the_response_being_read_is_known_once_its_frame_has_begun() {
+    let mut client = Scene::of("GET GET").connected();
+    let (head, body) = (headers(3, "", OK), data(3, "", b"hello"));
+    feed(&mut client, &head[..8]);
+    assert_eq!(client.reading(), None);
+    feed(&mut client, &head[8..9]);
+    assert_eq!(client.reading(), Some(StreamId(3)));
+    heard(&mut client, &head[9..]);
+    assert_eq!(client.reading(), None);
+    heard(&mut client, &body[..10]);
+    assert_eq!(client.reading(), Some(StreamId(3)));
+    client.cancel(StreamId(3));
+    assert_eq!(client.reading(), None);
+}
+
+#[test]
+fn the_data_of_a_frame_may_be_skipped_and_nothing_else() {
+    let mut client = Scene::of("GET").connected();
+    heard(&mut client, &headers(1, "", OK));
+    let body = padded_data(1, "END_STREAM", 2, b"hello");
+    for (bytes, skip) in [(&body[..9], 0), (&body[9..10], 5), (&body[10..11], 4)] {
+        heard(&mut client, bytes);
+        assert_eq!(client.may_skip(), skip);
+    }
+    client.handle_skipped(3);
+    assert_eq!((client.poll_event(), client.may_skip()), (None, 1));
+    client.handle_skipped(1);
+    assert_eq!((client.poll_event(), client.may_skip()), (None, 0));
+    assert_eq!(heard(&mut client, &body[15..]), ["1 complete"]);
+
+    let mut client = Scene::of("GET").connected();
+    heard(&mut client, &headers(1, "", OK));
+    heard(&mut client, &data(1, "END_STREAM", b"hello")[..9]);
+    client.handle_skipped(5);
+    let mut events = Vec::new();
+    take_events(&mut client, b"", &mut events);
+    assert_eq!(events, ["1 complete"]);
+}
+
+#[test]
+fn fields_are_there_until_the_next_input() {
+    let mut client = Scene::of("GET").connected();
+    let head = headers(1, "", &[(":status", "200"), ("a", "b"), ("c", "")]);
+    client.handle_bytes(&head, Nanos(0));
+    let fields: Vec<(&[u8], &[u8])> = vec![(b"a", b"b"), (b"c", b"")];
+    assert_eq!(client.fields(&head).collect::<Vec<_>>(), fields);
+    assert_eq!(client.poll_event(), Some(Event::Head { stream: StreamId(1), status: 200 }));
+    assert_eq!(client.fields(&head).count(), 2);
+    client.handle_bytes(b"\0", Nanos(0));
+    let mut text = Vec::new();
+    client.write_text(b"\0", &mut text);
+    assert_eq!((client.fields(b"\0").count(), text), (0, vec![]));
+}
+
+#[test]
+fn windows_are_renewed_when_half_of_them_is_used() {
+    let mut scene = Scene::of("GET GET");
+    scene.options.connection_window = 100_000;
+    scene.options.window = 40_000;
+    let piece = data(1, "", &[b'x'; 10_000]);
+    let mut client = scene.connected();
+    heard(&mut client, &headers(1, "", OK));
+    for sent_expected in
+        [&[][..], &[], &["WINDOW_UPDATE 1 30000"], &[], &[], &["WINDOW_UPDATE 0 60000", "WINDOW_UPDATE 1 30000"]]
+    {
+        assert_eq!(heard(&mut client, &piece).len(), 1);
+        assert_eq!(sent(&mut client), sent_expected);
+    }
+    // The stream needs no window any more, but the connection does, even for what nobody wants.
+    client.cancel(StreamId(1));
+    assert_eq!(sent(&mut client), ["RST_STREAM 1 CANCEL"]);
+    for _ in 0..5 {
+        feed(&mut client, &piece);
+        assert_eq!(sent(&mut client), [""; 0]);
+    }
+    feed(&mut client, &piece);
+    assert_eq!(sent(&mut client), ["WINDOW_UPDATE 0 60000"]);
+}
+
+#[test]
+fn what_was_seen_is_counted_for_all_connections() {
+    let shared = Shared::new(Options { streams: 4, ..Options::default() });
+    let mut one = Http2::new(&shared);
+    let mut other = Http2::new(&shared);
+    for client in [&mut one, &mut other] {
+        client.start(&request("GET"), false).unwrap();
+        client.start(&request("GET"), false).unwrap();
+        sent_at(client, Nanos(100));
+    }
+    feed(&mut one, &settings(&[(3, 2)]));
+    sent_at(&mut one, Nanos(150));
+    heard(&mut one, &[headers(1, "END_STREAM", &[(":status", "200"), ("a", "b")]), rst(3, Code::CANCEL)].concat());
+    sent_at(&mut one, Nanos(250));
+    feed(&mut other, &settings(&[]));
+    heard(&mut other, &data(1, "", b"x"));
+    heard(&mut other, &goaway(3, Code(77)));
+    heard(&mut other, &frame(0, "", "DATA", b""));
+    let seen = shared.seen();
+    assert_eq!((seen.connections, seen.streams_allowed_min, seen.streams_peak), (2, Some(2), 2));
+    let only = |code: Code| {
+        let mut codes = Codes::default();
+        codes.note(code);
+        codes
+    };
+    assert_eq!(seen.reset_received, only(Code::CANCEL));
+    assert_eq!(seen.reset_sent, only(Code::PROTOCOL_ERROR));
+    assert_eq!(seen.goaway_received, only(Code(77)));
+    assert_eq!(seen.goaway_sent, only(Code::PROTOCOL_ERROR));
+    assert_eq!((seen.header_bytes_received, seen.header_bytes_decoded), (6, 7 + 3 + 2));
+    assert_eq!((seen.streams_blocked_ns, seen.window_blocked_ns), (100, 0));
+    let mut twice = seen.clone();
+    twice.add(&seen);
+    assert_eq!((twice.connections, twice.streams_allowed_min, twice.streams_peak), (4, Some(2), 2));
+    assert_eq!((twice.goaway_received.other, twice.streams_blocked_ns), (2, 200));
+}

@@ -1,0 +1,250 @@
+//! How connections and requests end.
+
+use super::*;
+
+const OK: &[(&str, &str)] = &[(":status", "200")];
+
+#[test]
+fn what_a_reset_says_decides_whether_the_request_may_be_sent_again() {
+    for code in (0..20).map(Code) {
+        let kind = if code == Code::REFUSED_STREAM { "failed, retryable" } else { "failed" };
+        let failed = format!("1 {kind}: reset by the server ({code})");
+        let input = [rst(1, code), headers(3, "END_STREAM", OK)].concat();
+        check("GET GET", input, &[&failed, "3 head HTTP/2 200||", "3 complete"]);
+    }
+}
+
+#[test]
+fn a_reset_after_the_whole_response_changes_nothing() {
+    let input = [headers(1, "END_STREAM", OK), rst(1, Code::NO_ERROR), rst(1, Code::CANCEL)].concat();
+    check("GET", input, &["1 head HTTP/2 200||", "1 complete"]);
+}
+
+#[test]
+fn a_response_before_the_end_of_the_upload_is_complete() {
+    let input = [headers(1, "END_STREAM", &[(":status", "413")]), rst(1, Code::NO_ERROR), window(1, 9)].concat();
+    let events = ["1 head HTTP/2 413||", "1 complete", "> RST_STREAM 1 CANCEL"];
+    check("POST", input, &events);
+}
+
+#[test]
+fn goaway_returns_what_was_not_processed_and_the_rest_goes_on() {
+    let input =
+        [goaway(3, Code::NO_ERROR), headers(1, "END_STREAM", OK), headers(3, "END_STREAM", OK), b"<eof>".to_vec()];
+    check(
+        "GET GET GET GET",
+        input.concat(),
+        &[
+            "5 failed, retryable: ended by the server (NO_ERROR)",
+            "7 failed, retryable: ended by the server (NO_ERROR)",
+            "draining",
+            "1 head HTTP/2 200||",
+            "1 complete",
+            "3 head HTTP/2 200||",
+            "3 complete",
+        ],
+    );
+}
+
+#[test]
+fn a_goaway_that_announces_another_drains_first() {
+    // The highest bit is reserved.
+    let input =
+        [goaway(0xffff_ffff, Code::NO_ERROR), headers(1, "END_STREAM", OK), goaway(0x8000_0001, Code::NO_ERROR)];
+    check(
+        "GET GET",
+        input.concat(),
+        &["draining", "1 head HTTP/2 200||", "1 complete", "3 failed, retryable: ended by the server (NO_ERROR)"],
+    );
+}
+
+#[test]
+fn a_goaway_with_an_error_is_one_of_the_connection() {
+    check(
+        "GET GET",
+        [goaway(1, Code::ENHANCE_YOUR_CALM), b"<eof>".to_vec()].concat(),
+        &[
+            "3 failed, retryable: ended by the server (ENHANCE_YOUR_CALM)",
+            "draining: ended by the server (ENHANCE_YOUR_CALM)",
+            "1 failed: ended by the server (ENHANCE_YOUR_CALM)",
+        ],
+    );
+}
+
+#[test]
+fn frames_of_returned_requests_are_an_error() {
+    check(
+        "GET GET",
+        [goaway(1, Code::NO_ERROR), headers(3, "", OK)].concat(),
+        &[
+            "3 failed, retryable: ended by the server (NO_ERROR)",
+            "draining",
+            "1 failed: a frame on a closed stream (STREAM_CLOSED)",
+            "> GOAWAY 0 STREAM_CLOSED",
+        ],
+    );
+}
+
+#[test]
+fn the_end_of_the_stream_fails_what_is_in_flight() {
+    let begun = [headers(1, "", OK), data(1, "", b"x"), frame(3, "", "HEADERS", b"\x88")].concat();
+    check(
+        "GET GET GET",
+        [&begun[..], b"<eof>"].concat(),
+        &[
+            "1 head HTTP/2 200||",
+            "1 data x",
+            "1 failed: closed by the server inside a response body",
+            "3 failed: closed by the server inside a response head",
+            "5 failed: closed by the server before a response began",
+            "draining",
+        ],
+    );
+    check("", "<eof>", &["draining: closed by the server before a response began"]);
+}
+
+#[test]
+fn what_the_transport_has_not_accepted_may_be_sent_again() {
+    let mut client = Http2::new(&Shared::new(Options { streams: 3, ..Options::default() }));
+    client.start(&request("GET"), false).unwrap();
+    client.start(&request("GET"), false).unwrap();
+    let transmit = client.poll_transmit(Nanos(0)).unwrap();
+    // All but the last byte of the second HEADERS.
+    client.handle_sent(transmit.bytes().len() - 1);
+    client.start(&request("GET"), false).unwrap();
+    let mut events = Vec::new();
+    client.handle_eof();
+    take_events(&mut client, b"", &mut events);
+    let unsent =
+        |stream| format!("{stream} failed, retryable: the connection was closed before the request was answered");
+    assert_eq!(events, ["1 failed: closed by the server before a response began", &unsent(3), &unsent(5), "draining"]);
+    assert!(client.poll_transmit(Nanos(0)).is_none());
+}
+
+#[test]
+fn the_last_request_is_followed_by_goaway_once_it_is_answered() {
+    let mut client = Http2::new(&Shared::new(Options { streams: 3, ..Options::default() }));
+    client.start(&request("GET"), false).unwrap();
+    client.start(&request("GET"), true).unwrap();
+    assert_eq!(client.capacity(), 0);
+    assert_eq!(client.start(&request("GET"), false), Err(StartError::Busy));
+    sent(&mut client);
+    feed(&mut client, &settings(&[]));
+    assert_eq!(heard(&mut client, &headers(3, "END_STREAM", OK)), ["3 head HTTP/2 200||", "3 complete"]);
+    assert_eq!(sent(&mut client), ["SETTINGS ACK"]);
+    assert_eq!(heard(&mut client, &headers(1, "END_STREAM", OK)), ["1 head HTTP/2 200||", "1 complete", "draining"]);
+    assert_eq!(sent(&mut client), ["GOAWAY 0 NO_ERROR"]);
+    client.handle_eof();
+    assert_eq!(client.poll_event(), None);
+}
+
+#[test]
+fn the_end_before_the_last_answer_fails_it() {
+    let mut client = Http2::new(&Shared::new(Options::default()));
+    client.start(&request("GET"), true).unwrap();
+    sent(&mut client);
+    client.handle_eof();
+    let mut events = Vec::new();
+    take_events(&mut client, b"", &mut events);
+    assert_eq!(events, ["1 failed: closed by the server before a response began", "draining"]);
+}
+
+#[test]
+fn a_cancelled_request_is_reset_and_named_no_more() {
+    let mut client = Scene::of("GET GET POST").connected();
+    client.cancel(StreamId(1));
+    client.cancel(StreamId(5));
+    assert_eq!(client.capacity(), 99);
+    assert_eq!(sent(&mut client), ["RST_STREAM 1 CANCEL", "RST_STREAM 5 CANCEL"]);
+    let late = [headers(1, "", OK), data(1, "END_STREAM", b"late"), window(5, 1), headers(5, "END_STREAM", OK)];
+    feed(&mut client, &late.concat());
+    assert_eq!(heard(&mut client, &headers(3, "END_STREAM", OK)), ["3 head HTTP/2 200||", "3 complete"]);
+    client.cancel(StreamId(3));
+    client.cancel(StreamId(8));
+    assert_eq!(sent(&mut client), [""; 0]);
+}
+
+#[test]
+fn a_request_that_was_not_sent_is_cancelled_without_a_word() {
+    let mut client = Scene::of("").connected();
+    client.start(&request("GET"), false).unwrap();
+    client.start(&request("GET"), false).unwrap();
+    client.cancel(StreamId(1));
+    assert_eq!(sent(&mut client), ["HEADERS 3 :method: GET|:scheme: http|:path: / END_STREAM"]);
+}
+
+#[test]
+fn a_cancelled_request_does_not_keep_a_large_one_behind_it_from_being_sent() {
+    let mut client = Scene::of("").connected();
+    client.start(&request("GET"), false).unwrap();
+    let headers = vec![("a".to_owned(), "\u{7}".repeat(100_000))];
+    client.start(&Request::new(Parts { method: "GET".into(), headers, ..Parts::default() }), false).unwrap();
+    client.cancel(StreamId(1));
+    let transmit = client.poll_transmit(Nanos(0)).unwrap();
+    assert!(transmit.bytes().len() > 100_000);
+}
+
+#[test]
+fn an_event_of_a_cancelled_request_is_not_delivered() {
+    let mut client = Scene::of("GET").connected();
+    client.handle_bytes(&headers(1, "END_STREAM", OK), Nanos(0));
+    client.cancel(StreamId(1));
+    assert_eq!(client.poll_event(), None);
+    assert_eq!(client.capacity(), 100);
+    assert_eq!(sent(&mut client), [""; 0]);
+}
+
+#[test]
+fn a_body_is_not_reported_after_its_request_was_cancelled() {
+    let mut client = Scene::of("GET GET").connected();
+    let body = data(1, "END_STREAM", b"0123456789");
+    assert_eq!(heard(&mut client, &headers(1, "", OK)), ["1 head HTTP/2 200||"]);
+    assert_eq!(heard(&mut client, &body[..12]), ["1 data 012"]);
+    client.cancel(StreamId(1));
+    feed(&mut client, &body[12..]);
+    assert_eq!(heard(&mut client, &headers(3, "END_STREAM", OK)), ["3 head HTTP/2 200||", "3 complete"]);
+}
+
+#[test]
+fn many_cancelled_requests_are_not_held_against_the_server() {
+    let mut client = Scene::of("").connected();
+    for _ in 0..100 {
+        client.start(&request("GET"), false).unwrap();
+    }
+    sent(&mut client);
+    (1..200).step_by(2).for_each(|number| client.cancel(StreamId(number)));
+    assert_eq!(sent(&mut client).len(), 100);
+    for number in (1..200).step_by(2) {
+        feed(&mut client, &headers(number, "END_STREAM", OK));
+    }
+}
+
+#[test]
+fn nothing_matters_after_the_connection_has_failed() {
+    let mut client = Scene::of("GET").connected();
+    let events = heard(&mut client, &frame(1, "", "SETTINGS", b""));
+    assert_eq!(events, ["1 failed: a frame of the connection on the stream of a request (PROTOCOL_ERROR)", "draining"]);
+    assert_eq!(client.capacity(), 0);
+    assert_eq!(client.start(&request("GET"), false), Err(StartError::Busy));
+    client.cancel(StreamId(1));
+    assert_eq!(sent(&mut client), ["GOAWAY 0 PROTOCOL_ERROR"]);
+    feed(&mut client, &headers(1, "", OK));
+    client.handle_eof();
+    assert_eq!((client.poll_event(), client.may_skip(), client.reading()), (None, 0, None));
+    assert!(client.poll_transmit(Nanos(0)).is_none());
+}
+
+#[test]
+fn numbers_of_streams_run_out() {
+    let mut client = Scene::of("").connected();
+    client.streams.skip_to(STREAM_MAX - 2);
+    client.sender.skip_to(STREAM_MAX - 2);
+    assert_eq!(client.start(&request("GET"), false), Ok(StreamId(STREAM_MAX - 2)));
+    assert_eq!(client.start(&request("GET"), false), Ok(StreamId(STREAM_MAX)));
+    assert_eq!(client.capacity(), 0);
+    assert_eq!(sent(&mut client).len(), 2);
+    for number in [STREAM_MAX - 2, STREAM_MAX] {
+        heard(&mut client, &headers(number, "END_STREAM", OK));
+    }
+    assert_eq!(sent(&mut client), ["GOAWAY 0 NO_ERROR"]);
+}

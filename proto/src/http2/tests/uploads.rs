@@ -1,0 +1,186 @@
+//! Bodies of requests, and the windows that they need.
+
+use super::*;
+
+/// A connection that has sent the HEADERS of requests with bodies of these lengths, whose server has these settings.
+fn uploading(lengths: &[usize], set: &[(u16, u32)]) -> Http2 {
+    let mut client = Scene { methods: "", is_greeted: false, ..Scene::of("") }.connected();
+    feed(&mut client, &settings(set));
+    sent(&mut client);
+    for &length in lengths {
+        client.start(&upload(length), false).unwrap();
+    }
+    client
+}
+
+fn upload(length: usize) -> Request {
+    let body = (0..length).map(|index| index as u8).collect::<Vec<u8>>();
+    Request::new(Parts { method: "PUT".into(), target: "/".into(), body: body.into(), ..Parts::default() })
+}
+
+/// The frames that are sent, without the fields of HEADERS.
+fn sent_data(client: &mut Http2) -> Vec<String> {
+    sent(client).into_iter().map(|frame| frame.split(" :method").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_body_follows_its_head_in_frames_of_16_kib() {
+    let mut client = uploading(&[40_000], &[]);
+    assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 16384", "DATA 1 16384", "DATA 1 7232 END_STREAM"]);
+    assert!(client.streams.get(1).unwrap().message.is_none());
+}
+
+#[test]
+fn the_bytes_are_those_of_the_body() {
+    let mut client = uploading(&[20_000], &[]);
+    let mut bytes = Vec::new();
+    while let Some(transmit) = client.poll_transmit(Nanos(0)) {
+        bytes.extend_from_slice(transmit.bytes());
+    }
+    let length = bytes.len();
+    let last = &bytes[length - 3616..];
+    let first = &bytes[length - 3616 - 9 - 16384..length - 3616 - 9];
+    assert_eq!([first, last].concat(), upload(20_000).body());
+}
+
+#[test]
+fn bodies_take_turns_after_all_heads() {
+    let mut client = uploading(&[20_000, 100, 20_000], &[]);
+    assert_eq!(
+        sent_data(&mut client),
+        [
+            "HEADERS 1",
+            "HEADERS 3",
+            "HEADERS 5",
+            "DATA 1 16384",
+            "DATA 3 100 END_STREAM",
+            "DATA 5 16384",
+            "DATA 1 3616 END_STREAM",
+            "DATA 5 3616 END_STREAM"
+        ]
+    );
+}
+
+#[test]
+fn the_window_of_the_connection_limits_all_bodies_together() {
+    let mut client = uploading(&[50_000, 50_000], &[]);
+    let first: Vec<String> = sent_data(&mut client);
+    let sent_bytes = |frames: &[String]| {
+        let data = frames.iter().filter(|frame| frame.starts_with("DATA"));
+        data.map(|frame| frame.split(' ').nth(2).unwrap().parse::<usize>().unwrap()).sum::<usize>()
+    };
+    assert_eq!(sent_bytes(&first), 65_535);
+    assert_eq!(client.waits_for(), Some(Error::NoWindow));
+    feed(&mut client, &window(0, 10_000));
+    assert_eq!(sent_bytes(&sent_data(&mut client)), 10_000);
+    feed(&mut client, &window(0, 1 << 20));
+    assert_eq!(sent_bytes(&sent_data(&mut client)), 100_000 - 75_535);
+    assert_eq!(client.waits_for(), None);
+}
+
+#[test]
+fn the_window_of_a_stream_limits_its_body_only() {
+    let mut client = uploading(&[5000, 5000], &[(4, 3000)]);
+    assert_eq!(sent_data(&mut client), ["HEADERS 1", "HEADERS 3", "DATA 1 3000", "DATA 3 3000"]);
+    feed(&mut client, &window(3, 5000));
+    assert_eq!(sent_data(&mut client), ["DATA 3 2000 END_STREAM"]);
+    feed(&mut client, &window(1, 2000));
+    assert_eq!(sent_data(&mut client), ["DATA 1 2000 END_STREAM"]);
+}
+
+#[test]
+fn a_change_of_the_initial_window_changes_open_streams_even_below_zero() {
+    let mut client = uploading(&[5000], &[(4, 3000)]);
+    assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 3000"]);
+    feed(&mut client, &settings(&[(4, 1000)]));
+    assert_eq!(client.streams.get(1).unwrap().window, -2000);
+    assert_eq!(sent_data(&mut client), ["SETTINGS ACK"]);
+    feed(&mut client, &window(1, 2500));
+    assert_eq!(sent_data(&mut client), ["DATA 1 500"]);
+    feed(&mut client, &settings(&[(4, 10_000)]));
+    assert_eq!(sent_data(&mut client), ["SETTINGS ACK", "DATA 1 1500 END_STREAM"]);
+}
+
+#[test]
+fn a_small_window_is_not_used_until_it_grows_or_some_time_has_passed() {
+    let mut client = uploading(&[5000], &[(4, 3000)]);
+    assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 3000"]);
+    feed(&mut client, &window(1, 100));
+    assert_eq!((sent_at(&mut client, Nanos(7)), client.poll_timeout()), (vec![], Some(Nanos(10_000_007))));
+    feed(&mut client, &window(1, 1000));
+    assert_eq!((sent_data(&mut client), client.poll_timeout()), (vec!["DATA 1 1100".to_owned()], None));
+    feed(&mut client, &window(1, 1));
+    assert_eq!((sent_at(&mut client, Nanos(9)), client.poll_timeout()), (vec![], Some(Nanos(10_000_009))));
+    client.handle_timeout(Nanos(10_000_008));
+    assert_eq!(sent_at(&mut client, Nanos(10_000_008)), [""; 0]);
+    client.handle_timeout(Nanos(10_000_009));
+    assert_eq!(sent_at(&mut client, Nanos(10_000_009)), ["DATA 1 1"]);
+    assert_eq!(client.poll_timeout(), None);
+    feed(&mut client, &window(1, 900));
+    assert_eq!(sent_data(&mut client), ["DATA 1 899 END_STREAM"]);
+}
+
+#[test]
+fn a_server_with_tiny_windows_is_not_waited_for() {
+    let mut client = uploading(&[100], &[(4, 20)]);
+    assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 20"]);
+    feed(&mut client, &window(1, 9));
+    assert_eq!(sent_data(&mut client), [""; 0]);
+    feed(&mut client, &window(1, 1));
+    assert_eq!(sent_data(&mut client), ["DATA 1 10"]);
+    let mut client = uploading(&[3], &[(4, 1)]);
+    assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 1"]);
+    feed(&mut client, &window(1, 1));
+    assert_eq!(sent_data(&mut client), ["DATA 1 1"]);
+}
+
+#[test]
+fn waiting_for_windows_is_counted() {
+    let shared = Shared::new(Options { streams: 5, ..Options::default() });
+    let mut client = Http2::new(&shared);
+    client.start(&upload(70_000), false).unwrap();
+    sent_at(&mut client, Nanos(100));
+    assert_eq!(client.waits_for(), Some(Error::NoSettings));
+    feed(&mut client, &settings(&[]));
+    sent_at(&mut client, Nanos(150));
+    assert_eq!(shared.seen().window_blocked_ns, 0);
+    feed(&mut client, &[window(0, 4000), window(1, 4000)].concat());
+    sent_at(&mut client, Nanos(300));
+    assert_eq!(shared.seen().window_blocked_ns, 200);
+    sent_at(&mut client, Nanos(400));
+    client.note_waits(Nanos(450));
+    assert_eq!(shared.seen().window_blocked_ns, 350);
+}
+
+#[test]
+fn a_head_that_is_too_long_for_a_frame_is_continued_at_once() {
+    let mut client = uploading(&[], &[]);
+    // No letter of it has a short code.
+    let long = "\u{7}".repeat(100_000);
+    let parts =
+        Parts { method: "PUT".into(), target: "/".into(), headers: vec![("a".into(), long)], body: [0; 10].into() };
+    client.start(&request("GET"), false).unwrap();
+    client.start(&Request::new(parts), false).unwrap();
+    let first = client.poll_transmit(Nanos(0)).unwrap();
+    client.handle_sent(first.bytes().len());
+    assert_eq!(described(first.bytes()).len(), 1);
+    let second = client.poll_transmit(Nanos(0)).unwrap();
+    let mut frames = described(second.bytes());
+    client.handle_sent(second.bytes().len());
+    frames.extend(sent(&mut client));
+    assert_eq!(frames[..2], ["HEADERS 3 16384", "CONTINUATION 3 16384"]);
+    assert_eq!(frames.last().unwrap(), "DATA 3 10 END_STREAM");
+    assert_eq!(frames.len(), 8);
+    assert_eq!(sent(&mut client), [""; 0]);
+}
+
+#[test]
+fn an_upload_that_is_reset_is_forgotten() {
+    let mut client = uploading(&[70_000, 70_000], &[]);
+    sent(&mut client);
+    assert_eq!(heard(&mut client, &rst(1, Code::CANCEL)), ["1 failed: reset by the server (CANCEL)"]);
+    feed(&mut client, &window(0, 100_000));
+    assert!(sent(&mut client).iter().all(|frame| frame.starts_with("DATA 3 ")));
+    client.cancel(StreamId(3));
+    assert_eq!(sent(&mut client), ["RST_STREAM 3 CANCEL"]);
+}

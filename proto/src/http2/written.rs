@@ -1,0 +1,94 @@
+//! Fields that were encoded before: a script sends mostly the same ones with every request.
+
+/// How many places there are. It is a power of two.
+const PLACES: usize = 256;
+
+/// A longer field is encoded every time.
+const LENGTH_MAX: usize = 512;
+
+/// Fields and their encodings, each in the place that its bytes choose.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// Empty until the first field.
+    places: Vec<Place>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Place {
+    /// The name, the value and the encoding.
+    bytes: Box<[u8]>,
+    name_length: u32,
+    /// The length of name and value.
+    length: u32,
+}
+
+impl Written {
+    /// Appends a field to a block; `encode` does so if it is new.
+    pub(super) fn put(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        block: &mut Vec<u8>,
+        encode: impl Fn(&[u8], &[u8], &mut Vec<u8>),
+    ) {
+        let length = name.len() + value.len();
+        if length > LENGTH_MAX {
+            return encode(name, value, block);
+        }
+        if self.places.is_empty() {
+            self.places = vec![Place::default(); PLACES];
+        }
+        let place = &mut self.places[hash(name).wrapping_add(hash(value)) as usize % PLACES];
+        let (field, encoded) = place.bytes.split_at(place.length as usize);
+        if place.name_length as usize == name.len()
+            && field.len() == length
+            && field.starts_with(name)
+            && field.ends_with(value)
+        {
+            return block.extend_from_slice(encoded);
+        }
+        let start = block.len();
+        encode(name, value, block);
+        *place = Place {
+            bytes: [name, value, &block[start..]].concat().into(),
+            name_length: name.len() as u32,
+            length: length as u32,
+        };
+    }
+}
+
+/// A number that depends on all bytes.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let fold = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    let hash = words.iter().fold(bytes.len() as u64, |hash, word| fold(hash, u64::from_le_bytes(*word)));
+    let rest = rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let hash = fold(hash, rest);
+    hash ^ hash >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_field_is_encoded_once_unless_it_is_long() {
+        let encoded = Cell::new(0);
+        let mut written = Written::default();
+        let mut block = Vec::new();
+        let mut put = |name: &str, value: &str| {
+            written.put(name.as_bytes(), value.as_bytes(), &mut block, |name, value, block| {
+                encoded.set(encoded.get() + 1);
+                block.extend([&name[..1], b"=", &value[..1], b";"].concat());
+            });
+            encoded.get()
+        };
+        assert_eq!([put("a", "b"), put("a", "b"), put("a", "bc"), put("ab", "c"), put("a", "bc")], [1, 1, 2, 3, 3]);
+        let long = "x".repeat(LENGTH_MAX);
+        assert_eq!([put("a", &long), put("a", &long)], [4, 5]);
+        assert_eq!(block, b"a=b;a=b;a=b;a=c;a=b;a=x;a=x;");
+    }
+}
