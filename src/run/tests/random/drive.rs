@@ -265,7 +265,9 @@ impl Running {
         let seen = std::mem::take(&mut self.engine.backend().seen);
         let held_up = self.engine.held_up(now).filter(|_| !self.is_stalled);
         let waits = self.engine.waits_for_another(now);
-        let is_forgotten = waits.is_some() && waits == std::mem::replace(&mut self.waits, waits);
+        // At the last inspection, and not at an earlier one after which a connection was opened or missing.
+        let before = std::mem::replace(&mut self.waits, waits);
+        let is_forgotten = waits.is_some() && waits == before;
         let forgotten = || is_forgotten.then(|| format!("no connection is opened for a request that waits: {waits:?}"));
         let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up).or_else(forgotten);
         let watched = self.engine.backend();
