@@ -14,6 +14,7 @@ pub fn http1(depth: usize) -> MakeProtocol {
 }
 
 /// The protocols a connection can speak.
+#[cfg_attr(test, expect(clippy::large_enum_variant, reason = "the other one is for tests only"))]
 pub enum Protocol {
     /// HTTP/1.x.
     Http1(Http1),

@@ -177,10 +177,10 @@ impl Tally {
     pub fn returned(&mut self, request: OpenRequest, at: Nanos) {
         self.left_flight(&request, at);
         self.interval.counters.returned += 1;
-        self.to_be_sent_again(request, at);
+        self.send_again(request, at);
     }
 
-    fn to_be_sent_again(&mut self, request: OpenRequest, at: Nanos) {
+    fn send_again(&mut self, request: OpenRequest, at: Nanos) {
         let OpenRequest { due, sent_at, returns, content, number, is_last, is_gathered, .. } = request;
         // If it had not left, it does so now, as far as anybody can tell.
         let sent_at = if is_gathered && returns == 0 { at } else { sent_at };
@@ -456,7 +456,7 @@ impl Tally {
         if request.is_gathered {
             self.open -= 1;
             if request.is_again() {
-                self.to_be_sent_again(request, at);
+                self.send_again(request, at);
                 return;
             }
             self.gathered -= 1;

@@ -218,7 +218,9 @@ fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
     for status in [404, 600] {
         let output = short(context, &url(&server, &format!("/status/{status}")));
         output.assert_all_counted_as_errors();
-        assert!(output.stderr.contains(&format!("responses were {status}")), "{output:?}");
+        // The note, or the verdict where that is printed.
+        let said = format!("{}{}", output.stderr, output.verdict);
+        assert!(said.contains(&format!("responses were {status}")), "{output:?}");
     }
     let output = short(context, &url(&server, "/status/302"));
     output.assert_standard();

@@ -49,11 +49,15 @@ fn a_port_that_is_taken_is_stepped_over() {
         let address = listener.local_addr().unwrap();
         let taken: Vec<_> = (0..3).map(|_| TcpListener::bind((ip, 0)).unwrap()).collect();
         let mut ports: Vec<u16> = taken.iter().map(|taken| taken.local_addr().unwrap().port()).collect();
-        ports.push(free(ip));
+        // Another test may take one of them meanwhile.
+        let free: Vec<_> = (0..4).map(|_| TcpListener::bind((ip, 0)).unwrap()).collect();
+        ports.extend(free.iter().map(|free| free.local_addr().unwrap().port()));
+        drop(free);
         on_both(&ports, source, |connect| {
             assert_eq!(connect(ConnId(0), address), What::Connected(Ok(())));
             let (accepted, peer) = listener.accept().unwrap();
-            assert_eq!((peer.ip(), peer.port()), (ip.parse::<IpAddr>().unwrap(), ports[3]), "{source:?}");
+            assert_eq!(peer.ip(), ip.parse::<IpAddr>().unwrap(), "{source:?}");
+            assert!(ports[3..].contains(&peer.port()), "{source:?} {peer} {ports:?}");
             // The server closes first, so that the port is free again.
             drop(accepted);
         });
