@@ -69,11 +69,12 @@ pub struct Judged {
     notes: Vec<Note>,
 }
 
-/// Whether the verdict is printed: not that of a short run, unless somebody asks for it.
+/// Whether the verdict is printed, so that no note need say it: not that of a short run, unless somebody asks for it. With
+/// `-v` everything is printed.
 fn is_printed(document: &Document, show: &Show) -> bool {
     let was_probed = document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).any(|it| it.requests > 0);
     let is_asked = show.is_strict || show.gates.iter().any(Condition::asks_for_verdict);
-    document.elapsed() >= VERDICT_MIN || show.verbose || was_probed || is_asked
+    document.elapsed() >= VERDICT_MIN || was_probed || is_asked
 }
 
 impl Judged {
@@ -98,7 +99,7 @@ impl Judged {
         }
         let Document { evidence, verdict, ledger, latency, .. } = &self.document;
         let probe = evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).find(|probe| probe.requests > 0);
-        let verdict = verdict.as_ref().filter(|_| is_printed(&self.document, show));
+        let verdict = verdict.as_ref().filter(|_| show.verbose || is_printed(&self.document, show));
         let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
         let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);
         let usage =
