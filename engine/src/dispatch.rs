@@ -402,21 +402,16 @@ impl Dispatch {
                 debug_assert!(false, "it was started before, and there is capacity");
                 return false;
             };
+            // Of its last time only what it is and when it was due and sent remains.
             let request = OpenRequest {
                 stream,
-                due: returned.due,
-                sent_at: returned.sent_at,
                 first_at: None,
-                returns: returned.returns,
-                content: returned.content,
-                number: returned.number,
                 is_gathered: gathers,
                 is_calm: false,
-                late: false,
                 status: None,
-                is_last: returned.is_last,
                 lives: false,
                 kept: None,
+                ..returned
             };
             books.tally.started(&request, now);
             live.begin(request, now);

@@ -43,20 +43,3 @@ impl OpenRequest {
         self.returns > 0
     }
 }
-
-/// A request that a server did not process, to be sent again.
-#[derive(Debug)]
-pub struct Returned {
-    /// When it was due.
-    pub due: Nanos,
-    /// When it was handed to the kernel for the first time.
-    pub sent_at: Nanos,
-    /// How often it was returned.
-    pub returns: u8,
-    /// What it consists of, if that is not the batch's request with this number.
-    pub content: Option<Request>,
-    /// Its number in its batch.
-    pub number: u32,
-    /// Whether it is the last of its batch.
-    pub is_last: bool,
-}

@@ -11,7 +11,7 @@ pub struct OpenRequests {
     /// As many places as a power of two. With more than one request, half of them are free, so that a search ends soon.
     places: Vec<Option<OpenRequest>>,
     count: usize,
-    /// The streams of those that leave with the next wait.
+    /// The streams of those that leave with the next wait, if there is more than one place.
     gathered: Vec<StreamId>,
 }
 
@@ -35,12 +35,19 @@ impl OpenRequests {
 
     /// Whether all of them leave only with the next wait.
     pub fn are_gathered(&self) -> bool {
-        self.gathered.len() == self.count
+        match &self.places[..] {
+            [place] => place.as_ref().is_none_or(|request| request.is_gathered),
+            _ => self.gathered.len() == self.count,
+        }
     }
 
     /// Adds a request.
     pub fn insert(&mut self, request: OpenRequest) {
-        if self.count > 0 && 2 * self.count >= self.places.len() {
+        if let [place @ None] = &mut self.places[..] {
+            (*place, self.count) = (Some(request), 1);
+            return;
+        }
+        if 2 * self.count >= self.places.len() {
             self.grow();
         }
         if request.is_gathered {
@@ -94,6 +101,13 @@ impl OpenRequests {
 
     /// Passes those to `stamp` that leave now.
     pub fn leave(&mut self, mut stamp: impl FnMut(&mut OpenRequest)) {
+        if let [place] = &mut self.places[..] {
+            if let Some(request) = place.as_mut().filter(|request| request.is_gathered) {
+                request.is_gathered = false;
+                stamp(request);
+            }
+            return;
+        }
         let mut gathered = std::mem::take(&mut self.gathered);
         for stream in gathered.drain(..) {
             if let Some(request) = self.get_mut(stream) {
@@ -126,6 +140,9 @@ impl OpenRequests {
     }
 
     fn find(&self, stream: StreamId) -> Option<usize> {
+        if let [place] = &self.places[..] {
+            return place.as_ref().filter(|request| request.stream == stream).map(|_| 0);
+        }
         let mut place = self.home(stream);
         let mut distance = 0;
         // Those with earlier homes come first.
@@ -142,6 +159,11 @@ impl OpenRequests {
     fn grow(&mut self) {
         let places = 2 * self.places.len().max(2);
         let before = std::mem::replace(&mut self.places, (0..places).map(|_| None).collect());
+        if let [Some(only)] = &before[..]
+            && only.is_gathered
+        {
+            self.gathered.push(only.stream);
+        }
         before.into_iter().flatten().for_each(|request| self.place(request));
     }
 
@@ -226,5 +248,14 @@ mod tests {
         assert_eq!(open.older_than(2, Nanos(4)), [StreamId(1)]);
         assert_eq!(open.drain().count(), 2);
         assert!(open.is_empty());
+        // One that was gathered while there was a single place, too.
+        let mut open = OpenRequests::default();
+        open.insert(request(1, true));
+        assert!(open.are_gathered());
+        open.insert(request(2, true));
+        assert!(open.are_gathered());
+        let mut left = 0;
+        open.leave(|_| left += 1);
+        assert_eq!((left, open.are_gathered()), (2, false));
     }
 }

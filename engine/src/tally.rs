@@ -8,7 +8,7 @@ use onrush_proto::Nanos;
 use onrush_stats::{Cause, Interval, Phase, Silences, Transcript};
 
 use super::gone::Gone;
-use super::open_request::{OpenRequest, Returned};
+use super::open_request::OpenRequest;
 use super::rules::{Rules, Scale};
 
 /// What one worker counts.
@@ -38,7 +38,7 @@ pub struct Tally {
     /// Whether a response with status 400 has come, whose words are looked at.
     has_seen_400: bool,
     /// The requests that are to be sent again.
-    returned: VecDeque<Returned>,
+    returned: VecDeque<OpenRequest>,
     /// Whether there is nothing more to send, not even again.
     is_exhausted: bool,
     /// What is due from then on counts: since measuring was to begin, even if it began later.
@@ -181,10 +181,9 @@ impl Tally {
     }
 
     fn send_again(&mut self, request: OpenRequest, at: Nanos) {
-        let OpenRequest { due, sent_at, returns, content, number, is_last, is_gathered, .. } = request;
         // If it had not left, it does so now, as far as anybody can tell.
-        let sent_at = if is_gathered && returns == 0 { at } else { sent_at };
-        self.returned.push_back(Returned { due, sent_at, returns: returns + 1, content, number, is_last });
+        let sent_at = if request.is_gathered && !request.is_again() { at } else { request.sent_at };
+        self.returned.push_back(OpenRequest { sent_at, returns: request.returns + 1, ..request });
     }
 
     /// Whether a request waits to be sent again.
@@ -193,13 +192,13 @@ impl Tally {
     }
 
     /// Takes the request that has waited longest to be sent again.
-    pub fn take_returned(&mut self) -> Option<Returned> {
+    pub fn take_returned(&mut self) -> Option<OpenRequest> {
         self.returned.pop_front()
     }
 
     /// The worker has ended: requests that were to be sent again got no response.
     pub fn end_returned(&mut self, at: Nanos) {
-        for Returned { due, .. } in std::mem::take(&mut self.returned) {
+        for OpenRequest { due, .. } in std::mem::take(&mut self.returned) {
             self.interval.counters.open_at_end += 1;
             self.interval.censored.get_or_insert_default().record(at.since(due));
             self.unanswered(due, at);

@@ -38,6 +38,8 @@ pub mod http1;
 pub mod http2;
 mod request;
 mod time;
+#[cfg(test)]
+mod told;
 
 pub use breach::Breach;
 pub use code::Code;

@@ -11,6 +11,7 @@ mod tunnel;
 use proptest::prelude::*;
 
 use super::*;
+use crate::told::{join, told};
 use crate::{Parts, Request};
 
 /// HTTP/1 does not ask for the time.
@@ -97,24 +98,11 @@ fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bo
                 continue;
             }
             Event::Lives { .. } | Event::Message { .. } => unreachable!("HTTP/1 is never switched to another protocol"),
-            Event::Complete { stream } => format!("{} complete", stream.0),
-            Event::Failed { stream, error, retryable: true } => format!("{} failed, retryable: {error}", stream.0),
-            Event::Failed { stream, error, retryable: false } => format!("{} failed: {error}", stream.0),
-            Event::Draining { error: None } => "draining".to_owned(),
-            Event::Draining { error: Some(error) } => format!("draining: {error}"),
+            event => told(&event),
         };
         events.push(line);
     }
     any
-}
-
-/// Appends bytes to the last event if it has this prefix, or else adds an event for them.
-fn join(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
-    match events.last_mut().filter(|last| last.starts_with(&prefix)) {
-        Some(last) => last.push_str(&text),
-        None => events.push(prefix + &text),
-    }
 }
 
 /// Checks that the response to a `GET` fails with `error` before its head is reported.

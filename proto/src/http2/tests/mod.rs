@@ -17,6 +17,7 @@ use proptest::prelude::*;
 use self::server::*;
 use super::frame::{flag, kind};
 use super::*;
+use crate::told::{join, told};
 use crate::{Breach, Parts};
 
 /// What a connection is asked to do before the server sends anything.
@@ -157,21 +158,12 @@ fn take_events(client: &mut Http2, input: &[u8], events: &mut Vec<String>) -> bo
                 format!("{} head {lines}", stream.0)
             }
             Event::Data { stream, range } => {
-                let prefix = format!("{} data ", stream.0);
-                let text = String::from_utf8_lossy(&input[range]);
-                match events.last_mut().filter(|last| last.starts_with(&prefix)) {
-                    Some(last) => last.push_str(&text),
-                    None => events.push(prefix + &text),
-                }
+                join(events, format!("{} data ", stream.0), &input[range]);
                 continue;
             }
             Event::Trailer { stream } => format!("{} trailer {lines}", stream.0),
             Event::Lives { .. } | Event::Message { .. } => unreachable!("no request opens a lasting stream"),
-            Event::Complete { stream } => format!("{} complete", stream.0),
-            Event::Failed { stream, error, retryable: true } => format!("{} failed, retryable: {error}", stream.0),
-            Event::Failed { stream, error, retryable: false } => format!("{} failed: {error}", stream.0),
-            Event::Draining { error: None } => "draining".to_owned(),
-            Event::Draining { error: Some(error) } => format!("draining: {error}"),
+            event => told(&event),
         };
         events.push(text);
     }

@@ -1,0 +1,24 @@
+//! Events as text, for tests of protocols.
+
+use crate::Event;
+
+/// An event that has no part of the input: `0 complete`.
+pub fn told(event: &Event) -> String {
+    match event {
+        Event::Complete { stream } => format!("{} complete", stream.0),
+        Event::Failed { stream, error, retryable: true } => format!("{} failed, retryable: {error}", stream.0),
+        Event::Failed { stream, error, retryable: false } => format!("{} failed: {error}", stream.0),
+        Event::Draining { error: None } => "draining".to_owned(),
+        Event::Draining { error: Some(error) } => format!("draining: {error}"),
+        event => unreachable!("{event:?} has a part of the input"),
+    }
+}
+
+/// Appends bytes to the last event if it has this prefix, or else adds an event for them.
+pub fn join(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match events.last_mut().filter(|last| last.starts_with(&prefix)) {
+        Some(last) => last.push_str(&text),
+        None => events.push(prefix + &text),
+    }
+}
