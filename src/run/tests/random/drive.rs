@@ -111,7 +111,7 @@ struct Running {
     turns: u64,
     /// The current time, and how many turns have been taken at it.
     moment: (Nanos, u64),
-    /// A request that waited for another connection at the last inspection: see [`Engine::waits_for_another`].
+    /// A request that waited for another connection after the last turn: see [`Engine::waits_for_another`].
     waits: Option<(u32, Nanos)>,
 }
 
@@ -190,7 +190,7 @@ impl Run {
             let thread = &mut running[place];
             thread.engine.backend().begin_turn();
             let over = thread.engine.step();
-            thread.look().map_err(|flaw| format!("thread {}: {flaw}", thread.index + 1))?;
+            thread.look(over.is_some()).map_err(|flaw| format!("thread {}: {flaw}", thread.index + 1))?;
             if let Some(over) = over {
                 let thread = running.swap_remove(place);
                 parts.push((thread.index, self.end(thread, over)));
@@ -244,8 +244,8 @@ impl Run {
 }
 
 impl Running {
-    /// Checks the engine between two turns.
-    fn look(&mut self) -> Result<(), String> {
+    /// Checks the engine between two turns, or after the last one.
+    fn look(&mut self, is_over: bool) -> Result<(), String> {
         let now = self.engine.backend().now();
         let (moment, turns) = self.moment;
         self.moment = if now == moment { (moment, turns + 1) } else { (now, 0) };
@@ -258,18 +258,18 @@ impl Running {
             let (all, now_and_here) = (self.turns, self.moment.1);
             return Err(format!("{all} turns, {now_and_here} of them at {} ns, and {completions} completions", now.0));
         }
+        let waits = self.engine.waits_for_another(now);
+        let before = std::mem::replace(&mut self.waits, waits);
+        if !is_over && waits.is_some() && waits == before {
+            return Err(format!("at {} ns: no connection is opened for a request that waits: {waits:?}", now.0));
+        }
         // With many connections, check less often: an endless loop is still found soon enough.
         if !self.turns.is_multiple_of(1 + self.connections / 16) {
             return Ok(());
         }
         let seen = std::mem::take(&mut self.engine.backend().seen);
         let held_up = self.engine.held_up(now).filter(|_| !self.is_stalled);
-        let waits = self.engine.waits_for_another(now);
-        // At the last inspection, and not at an earlier one after which a connection was opened or missing.
-        let before = std::mem::replace(&mut self.waits, waits);
-        let is_forgotten = waits.is_some() && waits == before;
-        let forgotten = || is_forgotten.then(|| format!("no connection is opened for a request that waits: {waits:?}"));
-        let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up).or_else(forgotten);
+        let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up);
         let watched = self.engine.backend();
         watched.seen = seen;
         let flaw = watched.flaw.take().or(flaw);
