@@ -25,7 +25,7 @@ pub enum Request {
     /// Given in parts, which each protocol encodes in its own form, once.
     Parts(Rc<Said>),
     /// HTTP/1 encoded elsewhere. Other protocols read its head, and send its fields in their own form.
-    Http1(http1::Wire),
+    Http1(Rc<http1::Wire>),
 }
 
 /// Parts, and their encodings so far, one per protocol.
@@ -37,6 +37,12 @@ pub struct Said {
     pub(crate) http1: OnceCell<http1::Wire>,
     /// Its HTTP/2 encoding.
     pub(crate) http2: OnceCell<Rc<http2::Message>>,
+}
+
+impl From<http1::Wire> for Request {
+    fn from(wire: http1::Wire) -> Self {
+        Self::Http1(Rc::new(wire))
+    }
 }
 
 impl Request {

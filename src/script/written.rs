@@ -34,7 +34,7 @@ impl Source for Written {
             let outlines = outline(text).map_err(refused)?;
             let bytes: Rc<[u8]> = text.into();
             self.requests.clear();
-            self.requests.extend(outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))));
+            self.requests.extend(outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))));
             self.last = text.as_ptr();
         }
         batch.extend_from_slice(&self.requests);
