@@ -16,12 +16,15 @@ pub struct Config {
     pub max_inflight: u32,
     /// How many of them it keeps open.
     pub demand: Demand,
-    /// How many of them may have a request in flight, over time, the next ones at each step; `None`: all.
+    /// How many requests may be in flight over time, on the next connections at each step; `None`: one on each, or as many
+    /// as `streams` says.
     pub active: Option<Levels>,
     /// How many connections the workers before it may have: connections use the addresses in turn.
     pub first_connection: usize,
     /// The most requests in flight on one connection.
     pub depth: usize,
+    /// The same on one that speaks HTTP/2.
+    pub streams: usize,
     /// The most requests on one connection, before it is replaced.
     pub requests_per_connection: Option<PerConnection>,
     /// The addresses of the target, or of the proxy, in the resolver's order, at least one.

@@ -34,6 +34,8 @@ pub struct Live {
     pub send_error: Option<Errno>,
     /// How many more requests it may have.
     pub left: u64,
+    /// How many may be in flight when a batch begins.
+    pub depth: usize,
     /// It takes no more requests.
     pub draining: bool,
     /// Since when it has only waited for the server to close it.
@@ -54,17 +56,18 @@ pub struct Live {
 }
 
 impl Live {
-    /// A new connection that speaks `protocol` and may have this many requests; `shelf`: where parts of responses are
-    /// kept, if a script reads them.
-    pub fn new(protocol: Protocol, requests: u64, shelf: Option<Shelf>) -> Self {
+    /// A new connection that speaks `protocol` and may have this many requests, `depth` in flight when another begins;
+    /// `shelf`: where parts of responses are kept, if a script reads them.
+    pub fn new(protocol: Protocol, requests: u64, depth: usize, now: Nanos, shelf: Option<Shelf>) -> Self {
         Self {
             protocol,
             open: OpenRequests::default(),
             busy_since: Nanos::default(),
-            idle_since: Nanos::default(),
+            idle_since: now,
             unsent: 0,
             send_error: None,
             left: requests,
+            depth,
             draining: false,
             leaving_since: None,
             leaves_at_once: false,
@@ -114,7 +117,8 @@ impl Live {
     pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let length = bytes.len();
         while !bytes.is_empty() {
-            if let Some(transcript) = &mut tally.transcript {
+            // What a server of HTTP/2 sends first is no response.
+            if let Some(transcript) = tally.transcript.as_mut().filter(|_| !self.protocol.is_http2()) {
                 transcript.first_received.get_or_insert(at);
             }
             if tally.wants_phases()
@@ -175,6 +179,9 @@ impl Live {
 
     /// The transport failed: all requests in flight fail with it, or the connection alone if it had none.
     pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
+        for (stream, error) in self.protocol.take_unsent() {
+            self.failed(stream, error, true, &[], at, tally);
+        }
         self.troubled = true;
         let (cause, is_send) = self.send_error.map_or((cause, false), |errno| (cause_of(errno), true));
         if self.open.is_empty() {
@@ -208,8 +215,16 @@ impl Live {
             // It ended with one before it.
             return;
         }
+        let want = self.protocol.waits_for(Some(stream));
         self.protocol.cancel(stream);
-        self.abandon(stream, now, tally);
+        match want.and_then(|error| Some((error, self.end(stream, now, tally)?))) {
+            Some((error, request)) => {
+                tally.failed(&request, phase_of(error.part()), Cause::Protocol(error), now, Vec::new);
+                // The next connection may fare better.
+                (self.draining, self.troubled) = (true, true);
+            }
+            None => self.abandon(stream, now, tally),
+        }
         while let Some(event) = self.protocol.poll_event() {
             match event {
                 Event::Failed { stream, retryable: false, .. } => self.abandon(stream, now, tally),
@@ -218,12 +233,23 @@ impl Live {
                 _ => debug_assert!(false, "nothing else follows from giving up: {event:?}"),
             }
         }
-        if self.draining {
+        if self.draining && want.is_none() {
             // It has waited long enough: the next connection need not back off as well.
             self.answered = true;
             self.troubled = false;
             self.leaves_at_once = true;
         }
+    }
+
+    /// Whether it has waited too long for something without which no request can start; counts that.
+    pub fn is_stuck(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) -> bool {
+        let is_over = limit_ns.is_some_and(|limit_ns| now.since(self.idle_since) >= limit_ns);
+        let Some(error) = self.protocol.waits_for(None).filter(|_| is_over && self.open.is_empty()) else {
+            return false;
+        };
+        self.troubled = true;
+        tally.error(phase_of(error.part()), Cause::Protocol(error), now, Vec::new);
+        true
     }
 
     fn abandon(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
@@ -258,6 +284,9 @@ impl Live {
     }
 
     fn head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
+        if let Some(transcript) = &mut tally.transcript {
+            transcript.first_received.get_or_insert(at);
+        }
         if let Some(request) = self.open.get_mut(stream) {
             request.status = Some(status);
             if tally.wants_phases() {
@@ -302,8 +331,10 @@ impl Live {
 
     fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {
         let Some(request) = self.end(stream, at, tally) else { return };
-        // A server that processes nothing is not asked again and again.
-        let retryable = retryable && self.answered && request.returns < RETURNS_MAX;
+        // A server that processes nothing is not asked again and again. One that has answered nothing may just have had
+        // more requests than it allows, before it could say how many those are.
+        let returns_max = if self.answered { RETURNS_MAX } else { 1 };
+        let retryable = retryable && request.returns < returns_max;
         self.troubled |= !retryable;
         if retryable {
             tally.returned(request, at);
@@ -334,6 +365,8 @@ impl Live {
 fn example(error: Error, input: &[u8]) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
+        // Frames are nothing to read.
+        Error::Reset(_) | Error::GoAway(_) | Error::Breach(_) | Error::GrpcStatus(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
     }
 }

@@ -28,31 +28,36 @@ pub(super) struct Dispatch {
     config: Rc<Config>,
     /// The source and the callbacks.
     pub script: Caller,
+    /// How many requests may be in flight on a connection, as far as is known.
+    pub depth: usize,
     /// The source's current batch.
     batch: Vec<Request>,
     /// How many of its requests have been started; the others wait for a connection with room.
     started: usize,
     /// Slots whose connections have room, in order; some may have lost their connection since.
     ready: VecDeque<ConnId>,
-    /// Which connections may begin a request; `None`: all.
+    /// On which connections requests may be in flight; `None`: all.
     pub active: Option<Active>,
     pub pacer: Pacer,
     pub crowding: Crowding,
 }
 
-/// The connections that may begin a request, where only some of them may: in turn, because they may not be alike.
+/// The lanes in which a request may be in flight, where that is not all of them: in turn, because connections may not be
+/// alike. Every connection has as many lanes as requests may be in flight on it.
 #[derive(Clone, Copy)]
 pub(super) struct Active {
     first: u32,
     count: u32,
-    /// The number of all connections, at least one.
+    /// The number of all lanes, at least one.
     of: u32,
+    /// How many a connection has.
+    lanes: u32,
 }
 
 impl Active {
-    /// The first `count` of all connections.
-    pub fn new(count: u32, of: u32) -> Self {
-        Self { first: 0, count, of }
+    /// The first `count` lanes of these connections.
+    pub fn new(count: u32, connections: u32, lanes: u32) -> Self {
+        Self { first: 0, count, of: connections.saturating_mul(lanes), lanes }
     }
 
     /// The next `count` of them: if some are left out, others than before.
@@ -61,9 +66,14 @@ impl Active {
         Self { first: (after % u64::from(self.of)) as u32, count, ..self }
     }
 
-    /// Whether a connection is among them.
-    pub fn has(self, conn: ConnId) -> bool {
-        (conn.0 + self.of - self.first) % self.of < self.count
+    /// How many lanes of a connection are among them.
+    pub fn of(self, conn: ConnId) -> u32 {
+        let [first, count, of, lanes] = [self.first, self.count.min(self.of), self.of, self.lanes].map(u64::from);
+        // How far its first lane is behind the first of them; the last ones may come before all others.
+        let distance = (u64::from(conn.0) * lanes + of - first) % of;
+        let behind = count.saturating_sub(distance).min(lanes);
+        let before = (distance + lanes).saturating_sub(of).min(count);
+        (behind + before) as u32
     }
 }
 
@@ -91,6 +101,7 @@ impl Dispatch {
     /// Nothing is ready yet; `pacer` decides when requests are due.
     pub fn new(config: Rc<Config>, script: Caller, pacer: Pacer) -> Self {
         Self {
+            depth: config.depth.max(config.streams),
             config,
             script,
             batch: Vec::new(),
@@ -276,18 +287,22 @@ impl Dispatch {
     pub fn has_room(&self, conn: ConnId, slot: &mut Slot, tally: &Tally) -> bool {
         tally.may_start()
             && !self.script.has_ended
-            && self.active.is_none_or(|active| active.has(conn))
+            && self.may_carry(conn, slot)
             && slot.live().is_some_and(|live| {
-                !live.draining
-                    && live.unsent == 0
-                    && live.open.len() < self.config.depth
-                    && live.protocol.capacity() > 0
+                !live.draining && live.unsent == 0 && live.open.len() < live.depth && live.protocol.capacity() > 0
             })
     }
 
+    /// Whether another request may be in flight on a connection, as far as the slots of a probe go.
+    #[inline]
+    fn may_carry(&self, conn: ConnId, slot: &mut Slot) -> bool {
+        let Some(active) = self.active else { return true };
+        slot.live().is_some_and(|live| live.open.len() < active.of(conn) as usize)
+    }
+
     /// How many batches may be in flight on one connection.
-    fn lanes(&self) -> u32 {
-        (self.config.depth / self.batch.len().max(1)).clamp(1, u32::MAX as usize) as u32
+    pub fn lanes(&self) -> u32 {
+        (self.depth / self.batch.len().max(1)).clamp(1, u32::MAX as usize) as u32
     }
 
     /// Whether the script lets a connection begin a batch now. If it wants pauses first, sets timers for their ends.
@@ -391,7 +406,7 @@ impl Dispatch {
         let mut any = false;
         while let Some(live) = slot.live()
             && live.left > 0
-            && live.open.len() < self.config.depth
+            && live.open.len() < live.depth
             && live.protocol.capacity() > 0
             && let Some(returned) = books.tally.take_returned()
         {

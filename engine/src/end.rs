@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use onrush_proto::Nanos;
+use onrush_proto::http2::{Seen, Shared};
 use onrush_stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
 
 use super::roster::Roster;
@@ -45,6 +46,8 @@ pub struct WorkerEnd {
     pub pauses: bool,
     /// Whether that ever returned something that is not a time.
     pub pauses_unread: bool,
+    /// What its connections of HTTP/2 have seen, if there might be any.
+    pub http2: Option<Seen>,
     /// Connections that another session can use.
     pub spares: Vec<Spare>,
     /// What went wrong in its script.
@@ -85,7 +88,7 @@ impl<B: Backend> Engine<B> {
         }
         self.books.note_script_time(self.dispatch.script.spent_ns());
         self.books.settle_account();
-        let Self { mut books, roster, dispatch, .. } = self;
+        let Self { mut books, roster, dispatch, http2, .. } = self;
         let wants = dispatch.script.wants;
         let asks_at_once = !wants.delay && roster.config.rules.open_loop.is_none();
         let (silences, awaited) = books.tally.silences.end(now.since(books.start));
@@ -106,6 +109,7 @@ impl<B: Backend> Engine<B> {
             buffers: roster.backend.buffers(),
             pauses: wants.delay,
             pauses_unread: dispatch.script.pauses_unread,
+            http2: http2.as_ref().map(Shared::seen),
             spares,
             failure: dispatch.script.failure,
         }
@@ -126,7 +130,10 @@ impl<B: Backend> Roster<B> {
         for slot in &mut self.slots {
             let is_shaking_hands = slot.is_shaking_hands();
             match &mut slot.state {
-                State::Open(live) => live.leave_open(now, tally),
+                State::Open(live) => {
+                    live.leave_open(now, tally);
+                    live.protocol.note_waits(now);
+                }
                 State::Connecting(since) if now.since(*since) >= UNANSWERED_NS => {
                     let address = self.connecting.routes.address(slot.route);
                     let phase = if is_shaking_hands { Phase::Tls } else { Phase::Connect };

@@ -144,7 +144,7 @@ impl<B: Backend> Engine<B> {
             State::Parked | State::Waiting if agenda.turns > 0 => Some("it will be opened unnoticed".to_owned()),
             State::Parked if is_wanted && is_needed => Some("it is never opened".to_owned()),
             State::Waiting if !agenda.reopens => Some("it is never opened again".to_owned()),
-            State::Open(_) if self.dispatch.active.is_some_and(|active| !active.has(ConnId(number))) => None,
+            State::Open(_) if self.dispatch.active.is_some_and(|active| active.of(ConnId(number)) == 0) => None,
             State::Open(live) => self.flaw_of_live(live, slot.pauses, seen, agenda, most),
             _ => None,
         }

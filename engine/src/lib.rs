@@ -81,7 +81,7 @@ pub use inspect::{ConnectionState, Over, Seen};
 pub use kept::Budget;
 pub use mailbox::Mailbox;
 pub use pacer::Pacer;
-pub use protocol::{MakeProtocol, Protocol, http1};
+pub use protocol::{MakeProtocol, Protocol, http, http1};
 pub use roster::Spare;
 pub use rules::{OpenLoop, Rules, Scale};
 pub use scheduled::Scheduled;
@@ -95,6 +95,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use onrush_proto::Nanos;
+use onrush_proto::http2::Shared;
 
 use account::Account;
 use backend::{Backend, ConnId};
@@ -122,6 +123,8 @@ pub struct Job {
     pub pacer: Pacer,
     /// In which protocol.
     pub make_protocol: MakeProtocol,
+    /// What its connections of HTTP/2 share, if there may be any.
+    pub http2: Option<Shared>,
     /// The script's callbacks.
     pub callbacks: Callbacks,
 }
@@ -135,6 +138,8 @@ pub struct Engine<B: Backend> {
     turn: Turn,
     control: Arc<Control>,
     worker_link: Arc<WorkerLink>,
+    /// What the connections of HTTP/2 share, if there may be any.
+    http2: Option<Shared>,
 }
 
 impl<B: Backend> Engine<B> {
@@ -143,7 +148,7 @@ impl<B: Backend> Engine<B> {
         if let Some(tls) = &config.tls {
             tls.warm_up();
         }
-        let Job { source, pacer, make_protocol, callbacks } = job;
+        let Job { source, pacer, make_protocol, http2, callbacks } = job;
         let config = Rc::new(config);
         let script = Caller::new(source, callbacks, Arc::clone(&worker_link), Arc::clone(&control.bodies));
         let transcript = config.transcribe.then(Box::default);
@@ -155,6 +160,7 @@ impl<B: Backend> Engine<B> {
             turn: Turn::default(),
             control,
             worker_link,
+            http2,
         }
     }
 

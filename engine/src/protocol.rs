@@ -1,8 +1,12 @@
 //! The protocol of one connection, chosen when the connection is established: a value, not a type parameter of the
 //! engine.
 
-use onrush_proto::{Client, Event, Fields, Http1, Nanos, Request, StartError, StreamId, Transmit};
+use onrush_plan::http::Version;
+use onrush_proto::http2::{Shared, readable};
+use onrush_proto::{Client, Error, Event, Fields, Http1, Http2, Nanos, Request, StartError, StreamId, Transmit};
 use onrush_stats::TlsFailure;
+
+use super::config::Config;
 
 /// Makes the protocol of each new connection; the connections of a run may speak different ones. It is passed the
 /// protocol that the TLS handshake negotiated (ALPN, RFC 7301), if any; none can be made if that is not what the run speaks.
@@ -13,11 +17,31 @@ pub fn http1(depth: usize) -> MakeProtocol {
     Box::new(move |_| Ok(Protocol::Http1(Http1::new(depth))))
 }
 
+/// Whichever of these versions the TLS handshake negotiated, or the first one without TLS. A server that knows nothing of
+/// negotiation speaks HTTP/1.1. `depth`: the most requests in flight on a connection of HTTP/1.1; `http2`: what those of
+/// HTTP/2 share.
+pub fn http(versions: &[Version], is_tls: bool, depth: usize, http2: &Shared) -> MakeProtocol {
+    let (versions, http2) = (versions.to_vec(), http2.clone());
+    Box::new(move |negotiated| {
+        let spoken = match negotiated {
+            Some(name) => versions.iter().find(|version| version.alpn().as_bytes() == name),
+            None if is_tls => versions.iter().find(|version| **version == Version::Http11),
+            None => versions.first(),
+        };
+        match spoken.ok_or(TlsFailure::NoProtocol)? {
+            Version::Http11 => Ok(Protocol::Http1(Http1::new(depth))),
+            Version::Http2 => Ok(Protocol::Http2(Box::new(Http2::new(&http2)))),
+        }
+    })
+}
+
 /// The protocols a connection can speak.
-#[cfg_attr(test, expect(clippy::large_enum_variant, reason = "the other one is for tests only"))]
+#[expect(clippy::large_enum_variant, reason = "the most frequent one is at hand")]
 pub enum Protocol {
     /// HTTP/1.x.
     Http1(Http1),
+    /// HTTP/2.
+    Http2(Box<Http2>),
     /// A protocol that only tests use; it proves that the engine does not depend on HTTP/1.
     #[cfg(test)]
     Other(Box<dyn Client>),
@@ -28,10 +52,57 @@ macro_rules! each {
     ($protocol:expr, $client:ident => $call:expr) => {
         match $protocol {
             Protocol::Http1($client) => $call,
+            Protocol::Http2($client) => $call,
             #[cfg(test)]
             Protocol::Other($client) => $call,
         }
     };
+}
+
+impl Protocol {
+    /// Whether it is HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        matches!(self, Self::Http2(_))
+    }
+
+    /// How many requests may be in flight on it when another begins.
+    pub fn depth(&self, config: &Config) -> usize {
+        if self.is_http2() { config.streams } else { config.depth }
+    }
+
+    /// What it waits for, if it or a request waits for something that a server usually gives at once.
+    pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
+        match self {
+            Self::Http2(client) => client.waits_for(stream),
+            _ => None,
+        }
+    }
+
+    /// Counts waits that have not ended: the last thing before it is dropped.
+    pub fn note_waits(&mut self, now: Nanos) {
+        if let Self::Http2(client) = self {
+            client.note_waits(now);
+        }
+    }
+
+    /// The requests in flight that never left, once the transport has failed: no server has seen them.
+    pub fn take_unsent(&mut self) -> Vec<(StreamId, Error)> {
+        let Self::Http2(client) = self else { return Vec::new() };
+        client.handle_eof();
+        let unsent = |event| match event {
+            Event::Failed { stream, error, retryable: true } => Some((stream, error)),
+            _ => None,
+        };
+        std::iter::from_fn(|| client.poll_event()).filter_map(unsent).collect()
+    }
+
+    /// What it sends, for people to read.
+    pub fn readable(&self, sent: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Http2(_) => readable(sent),
+            _ => sent.to_vec(),
+        }
+    }
 }
 
 impl Client for Protocol {

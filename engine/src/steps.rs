@@ -52,6 +52,10 @@ impl<B: Backend> Engine<B> {
             Step::Connecting => self.turn.awaited_since = at,
             Step::Pump(conn) => self.pump(conn, at),
             Step::Begin(conn, away_since) => {
+                let allowed = self.http2.as_ref().and_then(|http2| http2.seen().streams_allowed_min);
+                if let Some(live) = self.roster.slots[conn.index()].live() {
+                    self.dispatch.depth = live.depth.min(allowed.map_or(usize::MAX, |allowed| allowed.max(1) as usize));
+                }
                 if self.dispatch.script.wants.delay {
                     self.dispatch.ask(away_since, &mut self.books, at);
                 }
@@ -175,7 +179,7 @@ impl<B: Backend> Engine<B> {
             self.timers.set(planned + change_ns, Timer::Slot);
         }
         let all = (0..self.roster.config.max_inflight).map(ConnId);
-        for conn in all.filter(|&conn| active.has(conn) && !before.has(conn)) {
+        for conn in all.filter(|&conn| active.of(conn) > before.of(conn)) {
             if self.roster.slots[conn.index()].live().is_some() {
                 self.pump(conn, now);
             }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use onrush_proto::Nanos;
+use onrush_proto::http2::Shared;
 
 use super::Engine;
 use super::connection::Live;
@@ -32,7 +33,7 @@ impl<B: Backend> Engine<B> {
         self.worker_link.show_idle(first == 0);
         let config = &self.roster.config;
         if let Some(active) = &config.active {
-            self.dispatch.active = Some(Active::new(active.at(0).0, config.max_inflight));
+            self.dispatch.active = Some(Active::new(active.at(0).0, config.max_inflight, self.dispatch.lanes()));
             self.timers.set(start, Timer::Slot);
         }
         self.want(first, now);
@@ -48,6 +49,7 @@ impl<B: Backend> Engine<B> {
         self.settle_spin();
         let planned = self.books.start;
         self.books.begin(now, self.roster.config.duration_ns);
+        self.http2.iter().for_each(Shared::start_over);
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.spent_ns();
         self.worker_link.show_warm_up(self.books.tally.completed);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::schedule::{Arrivals, Rate, Stage};
 use crate::target::Scheme;
-use crate::{Dialect, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
+use crate::{Dialect, Http, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
@@ -21,6 +21,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         target,
         way: Way::default(),
         tls: None,
+        http: Http::default(),
         request: Request::default(),
         body: None,
         load: Load::new(threads, connections),

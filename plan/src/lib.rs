@@ -8,6 +8,7 @@ pub mod experiment;
 pub mod filter;
 #[cfg(any(test, feature = "testing"))]
 pub mod fixtures;
+pub mod http;
 pub mod levels;
 mod limited_by;
 pub mod limits;
@@ -39,6 +40,7 @@ pub mod way;
 pub use condition::{Condition, StopTerm};
 pub use experiment::Experiment;
 pub use filter::Filter;
+pub use http::Http;
 pub use levels::Levels;
 pub use limited_by::LimitedBy;
 pub use load::{Load, PerConnection};
@@ -81,6 +83,8 @@ pub struct Plan {
     pub way: Way,
     /// The TLS settings; `None`: no TLS.
     pub tls: Option<Tls>,
+    /// Which versions of HTTP are spoken, and how.
+    pub http: Http,
     /// The content of every request, except for its body.
     pub request: Request,
     /// The body of every request, if there is one.
@@ -154,6 +158,11 @@ impl Plan {
     /// As for [`Plan::body`].
     pub fn shared_body(&self) -> Result<Arc<[u8]>, Unreadable> {
         self.body.as_ref().map_or_else(|| Ok(Arc::default()), Material::shared)
+    }
+
+    /// The most requests that may be in flight without a schedule, one batch of a script counting as one.
+    pub fn in_flight_max(&self) -> u32 {
+        self.load.connections.saturating_mul(self.http.streams.unwrap_or(1))
     }
 
     /// The proxy login that every request carries.

@@ -66,6 +66,25 @@ pub const OUTPUT_MAX_MIB: u64 = 16;
 /// Largest buffer of a connection in bytes: the kernel doubles the value and keeps it in 31 bits.
 pub const BUFFER_MAX: u64 = i32::MAX as u64 / 2;
 
+/// Most requests in flight on one connection of HTTP/2.
+pub const STREAMS_MAX: u64 = 100_000;
+
+/// The window of a stream or a connection that both sides assume at first, in bytes (RFC 9113, 6.9.2): that of a
+/// connection can only grow.
+pub const H2_WINDOW_USUAL: u32 = 65_535;
+
+/// Largest window, in bytes (RFC 9113, 6.9.1).
+pub const H2_WINDOW_MAX: u32 = (1 << 31) - 1;
+
+/// Smallest limit of a frame's payload, in bytes (RFC 9113, 4.2).
+pub const H2_FRAME_MIN: u32 = 1 << 14;
+
+/// Largest limit of a frame's payload, in bytes (RFC 9113, 4.2).
+pub const H2_FRAME_MAX: u32 = (1 << 24) - 1;
+
+/// Largest table of header fields, in bytes: each connection may need as much.
+pub const H2_TABLE_MAX: u32 = 1 << 20;
+
 /// How many times `--timeout` a request may last before it is abandoned, unless `--give-up` sets a time.
 pub const GIVE_UP_TIMEOUTS: u32 = 5;
 

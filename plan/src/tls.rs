@@ -24,8 +24,8 @@ pub struct Tls {
     pub suites: Vec<u16>,
     /// The key exchange groups that are offered, the preferred first; empty: all of [`GROUPS`].
     pub groups: Vec<u16>,
-    /// Whether HTTP/1.1 is offered as the protocol (ALPN).
-    pub names_protocol: bool,
+    /// The versions of HTTP that are offered (ALPN), the preferred first; empty: the server is not told any.
+    pub alpn: Vec<super::http::Version>,
     /// Whether a connection that replaces another resumes its session.
     pub resume: bool,
 }

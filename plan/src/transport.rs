@@ -66,7 +66,13 @@ impl Plan {
         }
         let levels = plan.levels.as_ref().and_then(Levels::contradiction);
         let of_stages = plan.schedule.as_ref().and_then(Schedule::contradiction).or(levels);
-        match plan.way.contradiction().or(of_stages).or_else(|| plan.contradiction()) {
+        match plan
+            .way
+            .contradiction()
+            .or_else(|| plan.http.contradiction())
+            .or(of_stages)
+            .or_else(|| plan.contradiction())
+        {
             Some(contradiction) => Err(Unfit::Contradiction(contradiction)),
             None => Ok(plan),
         }

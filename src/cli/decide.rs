@@ -61,7 +61,8 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let requests_per_connection = requests_per_connection(&mut typed)?;
     let script = script(&mut typed);
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
-    let tls = std::mem::take(&mut typed.tls).decide(&target, dialect, &typed.io, &mut typed.warnings)?;
+    let http = std::mem::take(&mut typed.http).decide(&target, dialect)?;
+    let tls = std::mem::take(&mut typed.tls).decide(&target, &http, dialect, &typed.io, &mut typed.warnings)?;
     few_requests(&mut typed);
     let stop = stop(&typed);
     let show = show(&mut typed, &way)?;
@@ -98,6 +99,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         body,
         way,
         tls,
+        http,
         target,
         show,
     };

@@ -34,7 +34,7 @@ pub(crate) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
 }
 
 /// The table, in the order of the help and of `docs/command-line.md`: the heading of each section, and its options.
-pub(crate) const SECTIONS: [(&str, &[Flag]); 9] = [
+pub(crate) const SECTIONS: [(&str, &[Flag]); 10] = [
     ("Load", LOAD),
     ("Request rate", PACE),
     ("Finding the highest load", SEARCH),
@@ -42,6 +42,7 @@ pub(crate) const SECTIONS: [(&str, &[Flag]); 9] = [
     ("Timeouts", LIMITS),
     ("Connections", WAY),
     ("TLS", TLS),
+    ("HTTP/2", HTTP),
     ("Output", OUTPUT),
     ("Internals", ENGINE),
 ];
@@ -163,6 +164,25 @@ const TLS: &[Flag] = &[
         .help("whether a connection resumes the TLS session of the\none that it replaces: on or off (on)"),
 ];
 
+/// Versions of HTTP.
+const HTTP: &[Flag] = &[
+    flag(Id::Http2, "--http2")
+        .common()
+        .help("speak HTTP/2 and nothing else: by ALPN to https,\nfrom the first byte (prior knowledge) to http"),
+    flag(Id::Http2PriorKnowledge, "--http2-prior-knowledge").help("the same"),
+    flag(Id::Http11, "--http1.1").help("speak HTTP/1.1 (the default)"),
+    flag(Id::AlpnList, "--alpn-list LIST")
+        .help("versions that an https server may choose from, the\npreferred first: h2,http/1.1"),
+    flag(Id::Streams, "--streams N")
+        .common()
+        .help("most requests in flight on a connection of HTTP/2 (1);\nthe server may allow fewer"),
+    flag(Id::H2Window, "--h2-window SIZE").help("how much of a response the server may send ahead\n(1 GiB)"),
+    flag(Id::H2ConnectionWindow, "--h2-connection-window SIZE")
+        .help("the same for all responses of a connection (1 GiB)"),
+    flag(Id::H2MaxFrame, "--h2-max-frame SIZE").help("longest frame to accept (16 KiB)"),
+    flag(Id::H2Table, "--h2-table SIZE").help("table for the server's header fields (4 KiB)"),
+];
+
 /// What is printed and written.
 const OUTPUT: &[Flag] = &[
     flag(Id::Latency, "-L, --latency").common().from(Wrk).help("print more percentiles of the latency"),
@@ -241,7 +261,7 @@ mod tests {
         for flag in all() {
             assert!(flag.spelling.long.len() > 1, "{}", flag.spelling.long);
             assert!(
-                flag.spelling.long.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_46".contains(&byte)),
+                flag.spelling.long.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_.1246".contains(&byte)),
                 "{}",
                 flag.spelling.long
             );

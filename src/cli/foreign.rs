@@ -30,7 +30,7 @@ fn spelled(typed: &str, ours: &str) -> String {
 
 /// Whether only its value tells which tool's option a letter is.
 pub(super) fn needs_value(letter: char) -> bool {
-    BY_VALUE.iter().any(|(known, ..)| *known == letter)
+    BY_VALUE.iter().any(|(known, ..)| *known == letter) || STREAMS.contains(letter)
 }
 
 /// The hint for another tool's letter whose value tells what is meant.
@@ -43,6 +43,9 @@ pub(super) fn by_value(letter: char, value: &str) -> Option<String> {
             "-e: onrush sets no variables; write values after the URL, where a script's init gets them as args"
                 .to_owned(),
         );
+    }
+    if STREAMS.contains(letter) && !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(spelled(&format!("-{letter}"), &format!("--streams, for instance --http2 --streams {value}")));
     }
     let (.., ours) = BY_VALUE.iter().find(|(known, part, _)| *known == letter && value.contains(part))?;
     Some(spelled(&format!("-{letter}"), ours))
@@ -213,7 +216,19 @@ const FOREIGN: &[(&[&str], Advice)] = &[
         ),
     ),
     (&["--ramp-up"], Advice::Spelled("--stages, for instance --stages 10s:1k..20k")),
-    (&["--http2", "--http3", "--h2", "--h2c", "--http-version"], Advice::NotYet("HTTP/2 or HTTP/3")),
+    (&["--h2", "--h2c", "--http-version"], Advice::Spelled("--http2")),
+    (&["--http3"], Advice::NotYet("HTTP/3")),
+    // h2load.
+    (&["--max-concurrent-streams"], Advice::Spelled("--streams, for instance --streams 100")),
+    (&["--window-bits"], Advice::Spelled("--h2-window, in bytes, for instance --h2-window 64KiB")),
+    (
+        &["--connection-window-bits"],
+        Advice::Spelled("--h2-connection-window, in bytes, for instance --h2-connection-window 1MiB"),
+    ),
+    (&["--max-frame-size"], Advice::Spelled("--h2-max-frame, for instance --h2-max-frame 16KiB")),
+    (&["--header-table-size"], Advice::Spelled("--h2-table, for instance --h2-table 4KiB")),
+    (&["--npn-list"], Advice::Spelled("--alpn-list, for instance --alpn-list h2,http/1.1")),
+    (&["--h1"], Advice::Spelled("--http1.1")),
     (&["-P", "--pipelining", "--pipeline"], Advice::NotYet("pipelining from the command line")),
     (&["-j", "--json"], Advice::Spelled("--format json, or -o FILE.json beside the report")),
     (&["--output-format"], Advice::Spelled("--format json, or -o result.csv beside the report for a row per second")),
@@ -267,6 +282,10 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--disable-compression"], Advice::Needless("onrush requests no compression")),
 ];
 
+/// Letters that name a method or a body to most tools, and with a number the streams of a connection: `-m` of h2load, `-p`
+/// of oha.
+const STREAMS: &str = "mp";
+
 /// Letters whose value tells that ab's option is meant: a part of such a value, and how onrush spells the option.
 const BY_VALUE: [(char, &str, &str); 4] = [
     ('A', ":", "--basic-auth user:password"),
@@ -291,7 +310,7 @@ mod tests {
         let stages = "--stage: onrush spells this --stages c=10s:1..10,1m:10..50; k6's stages ramp from the previous level, onrush's name both levels";
         assert_eq!(said("--stage"), stages);
         assert_eq!(said("--max-vus"), "--max-vus: onrush spells this --max-inflight, for instance --max-inflight 1000");
-        assert_eq!(said("--http2"), "--http2: onrush does not support HTTP/2 or HTTP/3 yet");
+        assert_eq!(said("--http3"), "--http3: onrush does not support HTTP/3 yet");
         assert_eq!(
             said("--location"),
             "--location: redirects are never followed, but count as responses; leave it out"
@@ -315,16 +334,29 @@ mod tests {
             said('e', "out.csv"),
             "-e: onrush spells this -o, for instance -o out.hgrm for the percentiles, or -o out.csv for a row per second"
         );
-        for (letter, value) in
-            [('A', "text/html"), ('C', "10"), ('P', "4"), ('e', "http://h/"), ('z', "a:b"), ('A', "")]
-        {
+        let streams = "onrush spells this --streams, for instance --http2 --streams 32";
+        assert_eq!(
+            ['m', 'p'].map(|letter| said(letter, "32")),
+            ["-m", "-p"].map(|typed| format!("{typed}: {streams}"))
+        );
+        for (letter, value) in [
+            ('A', "text/html"),
+            ('m', "PUT"),
+            ('p', "4x"),
+            ('p', "body.json"),
+            ('C', "10"),
+            ('P', "4"),
+            ('e', "http://h/"),
+            ('z', "a:b"),
+            ('A', ""),
+        ] {
             assert_eq!(by_value(letter, value), None, "-{letter} {value}");
         }
         let variable =
             "-e: onrush sets no variables; write values after the URL, where a script's init gets them as args";
         assert_eq!([said('e', "NAME=value"), said('e', "HOST_1=http://a/?b=c")], [variable; 2]);
         assert_eq!(by_value('e', "http://h/?a=b"), None);
-        assert!("ACPe".chars().all(needs_value) && !needs_value('z'));
+        assert!("ACPemp".chars().all(needs_value) && !needs_value('z'));
     }
 
     #[test]

@@ -198,7 +198,7 @@ mod tests {
                 Misuse::OneDash("duration=5s".to_owned()),
                 "unknown option -duration; did you mean --duration, with two dashes?",
             ),
-            (Misuse::OneDash("h2".to_owned()), "-h2: onrush does not support HTTP/2 or HTTP/3 yet"),
+            (Misuse::OneDash("h2".to_owned()), "-h2: onrush spells this --http2"),
             (Misuse::OneDash("hx".to_owned()), "unknown option -hx; all options: onrush --help all"),
             (Misuse::Letter('C', "10".to_owned()), "unknown option -C; did you mean -c (--connections)?"),
             (Misuse::Letter('C', "a=1".to_owned()), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'"),

@@ -22,6 +22,7 @@ mod framing;
 pub(crate) mod front;
 mod help;
 pub(crate) mod hints;
+mod http;
 pub(crate) mod levels;
 pub(crate) mod pace;
 pub(crate) mod probe;

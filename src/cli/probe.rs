@@ -47,8 +47,8 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
     let usual = (duration / PART).min(TIME_MAX);
     match (typed, Probing::obstacle(plan)) {
         (Some(TypedProbe::Off), _) => Ok(None),
-        (Some(TypedProbe::On { up: false, .. }), None) if plan.load.connections == 1 => {
-            let line = "--probe: with one connection there is nothing less to try; write --probe up";
+        (Some(TypedProbe::On { up: false, .. }), None) if plan.in_flight_max() == 1 => {
+            let line = "--probe: with one request in flight there is nothing less to try; write --probe up";
             Err(Refusal::Misused(line.to_owned()))
         }
         (Some(TypedProbe::On { up, time }), None) => {

@@ -4,6 +4,7 @@ mod connect;
 mod connections;
 mod foreign;
 mod help_and_manual;
+mod http;
 mod pace;
 mod sampling;
 mod schedule;
@@ -378,7 +379,7 @@ fn misused_options_are_answered_as_getopt_does_or_with_a_hint() {
     assert_eq!(refused_by_wrk("wrk -r http://h/"), "");
     assert_eq!(refused_by_wrk("wrk '-?' http://h/"), "");
     assert_eq!(refused("onrush -z 30s h"), "onrush: -z: onrush spells this -d, for instance -d 30s");
-    assert_eq!(refused("onrush --http2 h"), "onrush: --http2: onrush does not support HTTP/2 or HTTP/3 yet");
+    assert_eq!(refused("onrush --http3 h"), "onrush: --http3: onrush does not support HTTP/3 yet");
     assert_eq!(refused("onrush --durtion 5 h"), "onrush: unknown option --durtion; did you mean --duration?");
     assert_eq!(shape(&run("onrush --duration=5s h")).2, Some(5.0));
 }
@@ -560,7 +561,7 @@ fn what_cannot_be_meant_is_refused_with_what_can_be() {
             "-i: onrush spells this --once, which shows one request in full; ab's HEAD is -X HEAD, k6's iterations are -n"
                 .to_owned(),
         ),
-        ("-p 10", "-p: onrush spells this --body, for instance --body @data.json".to_owned()),
+        ("-p 10", "-p: onrush spells this --streams, for instance --http2 --streams 10".to_owned()),
         ("--head", "--head: onrush spells this -X, for instance -X HEAD".to_owned()),
         ("-o a.json -o a.json", "--output \"a.json\": given twice; each result needs its own file".to_owned()),
         ("--percentiles 50,x", "--percentiles \"x\": not a percentage; try 50,90,99.9".to_owned()),

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use onrush_plan::target::Scheme;
 use onrush_plan::tls::{GROUPS, Identity, Named, SUITES, Version};
-use onrush_plan::{Dialect, Io, Material, Target, Tls};
+use onrush_plan::{Dialect, Http, Io, Material, Target, Tls};
 
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
@@ -51,6 +51,7 @@ impl TypedTls {
     pub fn decide(
         self,
         target: &Target,
+        http: &Http,
         dialect: Dialect,
         io: &Io,
         warnings: &mut Vec<String>,
@@ -93,7 +94,7 @@ impl TypedTls {
             newest,
             suites: self.suites,
             groups: self.groups,
-            names_protocol: !dialect.is_compat(),
+            alpn: if dialect.is_compat() { Vec::new() } else { http.versions.clone() },
             resume: self.resume.unwrap_or(true),
         }))
     }

@@ -13,6 +13,7 @@ use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percen
 use super::connect::ConnectOptions;
 use super::flags::{self, Flag, Id, Origin};
 use super::front::{Front, Item, Misuse};
+use super::http::TypedHttp;
 use super::pace::TypedPace;
 use super::probe::{self, TypedProbe};
 use super::refusal::{Length, Refusal, is_url, took_url, wrong};
@@ -72,6 +73,8 @@ pub(crate) struct Typed {
     pub way: ConnectOptions,
     /// Everything about TLS.
     pub tls: TypedTls,
+    /// Everything about versions of HTTP.
+    pub http: TypedHttp,
     /// Everything about sockets that are sampled.
     pub sampling: TypedSampling,
     /// `--io`.
@@ -251,6 +254,15 @@ impl Typed {
             | Id::TlsCiphers
             | Id::TlsGroups
             | Id::TlsResume => self.tls.take(flag, value)?,
+            Id::Http2
+            | Id::Http2PriorKnowledge
+            | Id::Http11
+            | Id::AlpnList
+            | Id::Streams
+            | Id::H2Window
+            | Id::H2ConnectionWindow
+            | Id::H2MaxFrame
+            | Id::H2Table => self.http.take(flag, &value)?,
             Id::Script => self.script = Some(script(flag, value, self.dialect)?),
             Id::Rate | Id::Stages | Id::MaxInflight | Id::Arrivals | Id::CatchUp | Id::MaxLate | Id::SendSlice => {
                 self.pace.take(flag, &value, self.dialect)?

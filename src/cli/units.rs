@@ -40,6 +40,15 @@ pub fn metric(text: &str, dialect: Dialect) -> Result<u64, Unreadable> {
     }
 }
 
+/// A size in bytes, with a decimal unit (`k`, `M`, `G`) or a binary one (`KiB`, `MiB`, `GiB`), of any case.
+pub fn size(text: &str) -> Result<u64, Unreadable> {
+    let (digits, multiplier) = taken_apart(text, Dialect::Native, &SIZE).ok_or(Unreadable::NotNumber)?;
+    match scaled(digits, multiplier)? {
+        (_, true) => Err(Unreadable::NotWhole),
+        (size, false) => u64::try_from(size).map_err(|_| Unreadable::TooLarge),
+    }
+}
+
 /// A time, in seconds unless a unit of any case says otherwise: `s`, `m` (minutes), `h`, natively `ms` and `us` too.
 pub fn time(text: &str, dialect: Dialect) -> Result<Duration, Unreadable> {
     let units: &[_] = if dialect.is_compat() { &TIME_COMPAT } else { &TIME_NATIVE };
@@ -80,6 +89,17 @@ const METRIC: [(&str, u64); 6] = [
     ("g", 1_000_000_000),
     ("t", 1_000_000_000_000),
     ("p", 1_000_000_000_000_000),
+];
+
+/// In bytes.
+const SIZE: [(&str, u64); 7] = [
+    ("", 1),
+    ("k", 1_000),
+    ("m", 1_000_000),
+    ("g", 1_000_000_000),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
 ];
 
 /// In nanoseconds.

@@ -81,7 +81,10 @@ impl Failure {
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => tls::SERVER_LOG,
             Cause::Protocol(Error::SpeaksTls) => SPEAKS_TLS,
+            Cause::Protocol(Error::NotHttp) if begins_with_settings(&self.row.example) => SPEAKS_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
+            Cause::Protocol(Error::AnsweredInHttp1) => "leave out --http2",
+            Cause::Protocol(Error::NoStreams | Error::NoWindow) => tls::SERVER_LOG,
             Cause::Protocol(_) if self.once => return None,
             Cause::Protocol(_) => "--once shows a response in full",
         };
@@ -126,8 +129,15 @@ impl Failure {
     }
 }
 
+/// Whether these bytes are how a server begins HTTP/2: SETTINGS of the connection (RFC 9113, 3.4).
+fn begins_with_settings(bytes: &[u8]) -> bool {
+    matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
+}
+
 /// What to do about a server that responds in TLS.
 const SPEAKS_TLS: &str = "write https://";
+/// What to do about a server that begins with HTTP/2.
+const SPEAKS_HTTP2: &str = "the server speaks HTTP/2: add --http2";
 /// What to check if a server's response is not HTTP.
 const NOT_HTTP: &str = "is it an HTTP port?";
 /// What to do when the local ports ran out, and their number is unknown.

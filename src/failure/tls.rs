@@ -5,10 +5,11 @@ use onrush_stats::{Handshakes, Negotiated, TlsFailure};
 
 /// One line for each combination negotiated: version, suite, group.
 pub fn agreed(handshakes: &Handshakes) -> String {
-    let line = |(Negotiated { version, suite, group }, _): (Negotiated, u64)| {
+    let line = |(Negotiated { version, suite, group, is_http2 }, _): (Negotiated, u64)| {
         let version = Version::name_of(version);
         let group = if group == 0 { String::new() } else { format!(", {}", Named::name_of(GROUPS, group)) };
-        format!("TLS {version}, {}{group}\n", Named::name_of(SUITES, suite))
+        let http2 = if is_http2 { ", HTTP/2" } else { "" };
+        format!("TLS {version}, {}{group}{http2}\n", Named::name_of(SUITES, suite))
     };
     handshakes.in_use().into_iter().map(line).collect()
 }
@@ -50,11 +51,12 @@ pub fn remedy(failure: TlsFailure) -> Option<&'static str> {
         TlsFailure::Alert(42 | 116) => "it may require a client certificate: --cert and --key",
         TlsFailure::Alert(43..=46 | 48 | 49 | 51) => "it does not accept the client certificate: see --cert and --key",
         TlsFailure::Alert(112) => "it does not know that name: --sni sends another",
-        TlsFailure::Alert(120) => "it does not accept HTTP/1.1",
+        TlsFailure::Alert(120) => OTHER_VERSIONS,
+        TlsFailure::NoProtocol => "--http1.1 speaks HTTP/1.1, and --alpn-list h2,http/1.1 what the server chooses",
         TlsFailure::PlainText => "write http://",
         TlsFailure::NotTls => "is it an HTTPS port?",
         TlsFailure::Closed => SERVER_LOG,
-        TlsFailure::Alert(_) | TlsFailure::Misbehaved | TlsFailure::NoProtocol => return None,
+        TlsFailure::Alert(_) | TlsFailure::Misbehaved => return None,
     };
     Some(text)
 }
@@ -78,6 +80,9 @@ pub const IS_IT_TLS: &str = "does that port speak TLS?";
 
 /// What to do about a connection that the server closed.
 pub const SERVER_LOG: &str = "the server's log may say why";
+
+/// What to do where the server accepts no protocol that it was offered.
+const OTHER_VERSIONS: &str = "--http2, --http1.1 and --alpn-list offer other versions of HTTP";
 
 /// What onrush offers, for a server that requires something else.
 const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE: \

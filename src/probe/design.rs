@@ -28,8 +28,10 @@ const OPENING: Duration = Duration::from_micros(500);
 /// What is known of the run before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Base {
-    /// Its connections, each with a request in flight.
-    pub connections: u32,
+    /// The requests in flight.
+    pub in_flight: u32,
+    /// How many of them a connection may have.
+    pub streams: u32,
     /// Its responses per second.
     pub rate_per_s: f64,
     /// Its median latency.
@@ -42,7 +44,9 @@ pub struct Base {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
     /// The requests in flight in the run before, and in every A.
-    pub connections: u32,
+    pub in_flight: u32,
+    /// How many of them a connection may have.
+    pub streams: u32,
     /// The requests in flight in every B.
     pub other: u32,
     /// The number of slots, a multiple of four.
@@ -69,10 +73,10 @@ impl Design {
     pub fn of(base: &Base, other: u32, time: Duration) -> Result<Self, Unaffordable> {
         // In the discarded part everything that was sent before is answered.
         let settles = base.p90 * TICKS / DISCARDED;
-        let responses = RESPONSES.max(f64::from(ROUNDS * base.connections));
+        let responses = RESPONSES.max(f64::from(ROUNDS.saturating_mul(base.in_flight)));
         let answers = Duration::from_secs_f64((responses / base.rate_per_s.max(1e-3)).min(1e6));
         let slot = settles.max(answers * TICKS / (TICKS - DISCARDED)).max(TICK_MIN * TICKS);
-        let opening = OPENING * base.connections.max(other);
+        let opening = OPENING * base.in_flight.max(other).div_ceil(base.streams);
         // The first slot discards its beginning as well.
         let warm_up = (slot * DISCARDED / TICKS).max(opening);
         let needed = warm_up + slot * SLOTS[0];
@@ -83,7 +87,8 @@ impl Design {
         let count = fitting / 4 * 4;
         // Whole microseconds, so that every tick begins at an agreed time.
         let tick = Duration::from_micros((left / count / TICKS).as_micros() as u64);
-        Ok(Self { connections: base.connections, other, count, tick, warm_up })
+        let &Base { in_flight, streams, .. } = base;
+        Ok(Self { in_flight, streams, other, count, tick, warm_up })
     }
 
     /// The length of a slot.
@@ -91,9 +96,14 @@ impl Design {
         self.tick * TICKS
     }
 
+    /// The connections that it needs.
+    pub fn connections(&self) -> u32 {
+        self.in_flight.max(self.other).div_ceil(self.streams)
+    }
+
     /// The requests in flight in each slot.
     pub fn slots(&self) -> Vec<u32> {
-        let (a, b) = (self.connections, self.other);
+        let (a, b) = (self.in_flight, self.other);
         [a, b, b, a].into_iter().cycle().take(self.count as usize).collect()
     }
 }
@@ -106,13 +116,13 @@ mod tests {
 
     #[test]
     fn fast_targets_get_many_short_slots_and_slow_ones_a_few_long_ones() {
-        let fast = Base { connections: 16, rate_per_s: 100_000.0, p50: MS / 8, p90: MS / 4 };
+        let fast = Base { in_flight: 16, streams: 1, rate_per_s: 100_000.0, p50: MS / 8, p90: MS / 4 };
         let design = Design::of(&fast, 12, 2_000 * MS).unwrap();
         assert_eq!((design.count, design.slot() >= 98 * MS), (16, true), "{design:?}");
         let length = design.warm_up + design.slot() * design.count;
         assert!(length <= 2_000 * MS && length > 1_900 * MS, "{design:?}");
         assert_eq!(design.slots()[..6], [16, 12, 12, 16, 16, 12]);
-        let slow = Base { connections: 16, rate_per_s: 5_600.0, p50: 3 * MS, p90: 3 * MS };
+        let slow = Base { in_flight: 16, streams: 1, rate_per_s: 5_600.0, p50: 3 * MS, p90: 3 * MS };
         let design = Design::of(&slow, 12, 2_000 * MS).unwrap();
         assert_eq!(design.count, 8, "{design:?}");
         let counted = (design.tick * (TICKS - DISCARDED)).as_secs_f64() * slow.rate_per_s;
@@ -121,7 +131,7 @@ mod tests {
 
     #[test]
     fn too_little_time_is_told_with_the_time_it_takes() {
-        let slow = Base { connections: 16, rate_per_s: 160.0, p50: 100 * MS, p90: 100 * MS };
+        let slow = Base { in_flight: 16, streams: 1, rate_per_s: 160.0, p50: 100 * MS, p90: 100 * MS };
         let Unaffordable { needed } = Design::of(&slow, 12, 3_000 * MS).unwrap_err();
         assert!(Design::of(&slow, 12, needed).is_ok(), "{needed:?}");
         assert!(Design::of(&slow, 12, needed - MS).is_err());

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use onrush_plan::levels::Level;
 use onrush_plan::{Levels, Load, Part, Plan, Probing, Slots, Stop};
+use onrush_proto::http2::Seen;
 use onrush_stats::Phase;
 use onrush_text::units::counted;
 
@@ -42,21 +43,33 @@ pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Pr
     }
     let latency = &outcome.totals.latency;
     let at = |percent: f64| Duration::from_nanos(latency.percentile(percent));
-    let connections = plan.load.connections;
+    let streams = streams(plan, outcome);
+    let in_flight = plan.load.connections.saturating_mul(streams);
     let rate_per_s = outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64();
-    let base = Base { connections, rate_per_s, p50: at(50.0), p90: at(90.0) };
-    let asked = plan.show.probing.and_then(|probing| Some((probing.other(connections)?, probing.time)));
+    let base = Base { in_flight, streams, rate_per_s, p50: at(50.0), p90: at(90.0) };
+    let asked = plan.show.probing.and_then(|probing| Some((probing.other(in_flight)?, probing.time)));
     // Where a single request was in flight, only more can be tried.
-    let usual = || Probing { up: connections == 1, time: Duration::ZERO }.other(connections);
+    let usual = || Probing { up: in_flight == 1, time: Duration::ZERO }.other(in_flight);
     let (other, time) = asked.or_else(|| Some((usual()?, Duration::ZERO)))?;
     let refused = refused_share(outcome);
     Some(match Design::of(&base, other, time) {
         Ok(design) => as_before(run(plan, &design, refused, interrupt), &base),
         Err(Unaffordable { needed }) => {
             let was_planned = plan.show.probing.is_some();
-            Probe { needed_s: Some(needed.as_secs_f64()), up: other > connections, was_planned, ..Probe::default() }
+            Probe { needed_s: Some(needed.as_secs_f64()), up: other > in_flight, was_planned, ..Probe::default() }
         }
     })
+}
+
+/// How many requests could be in flight on a connection.
+fn streams(plan: &Plan, outcome: &Outcome) -> u32 {
+    let asked = plan.http.streams.unwrap_or(1);
+    let is_http2 = |seen: &&Seen| seen.connections > 0;
+    outcome
+        .http2
+        .as_ref()
+        .filter(is_http2)
+        .map_or(1, |seen| seen.streams_allowed_min.map_or(asked, |most| asked.min(most.max(1))))
 }
 
 /// The probe, which tells nothing if the target was not as it was in the run.
@@ -117,7 +130,8 @@ fn of(plan: &Plan, design: &Design) -> Plan {
         phases: false,
         ..plan.clone()
     };
-    plan.load = Load::new(plan.load.threads, design.connections.max(design.other));
+    plan.http.streams = plan.http.streams.map(|_| design.streams);
+    plan.load = Load::new(plan.load.threads, design.connections());
     plan
 }
 
@@ -176,7 +190,7 @@ fn slots(design: &Design, outcome: &Outcome) -> Result<Vec<Slot>, String> {
     let counters = &outcome.totals.counters;
     let elapsed_ns = nanos(outcome.elapsed).max(1) as f64;
     let open = counters.occupancy.open_ns as f64 / elapsed_ns;
-    let wanted = f64::from(design.connections.max(design.other));
+    let wanted = f64::from(design.connections());
     let ticks: Vec<u64> = outcome.timeline.rows.iter().map(|row| row.completed).collect();
     let per_slot = (design.slot().as_nanos() / design.tick.as_nanos()) as usize;
     if ticks.len() < per_slot * design.count as usize || outcome.timeline.length_ns != nanos(design.tick) {

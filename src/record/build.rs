@@ -12,7 +12,7 @@ use super::distribution::figure;
 use super::evidence::Evidence;
 use super::evidence::measured::unseen;
 use super::{
-    Addresses, Agreed, Connections, Distribution, Document, Ended, Exact, ExampleKind, Host, InFlight, Latency,
+    Addresses, Agreed, Connections, Distribution, Document, Ended, Exact, ExampleKind, Host, Http2, InFlight, Latency,
     LedgerRow, Moment, OpenLoop, Phases, Requests, Row, RowLatency, SCHEMA, Script, Shortage, Shown, StageRow, Thread,
     ThreadRates, Tls, Tool, Wrk2, distribution,
 };
@@ -118,6 +118,7 @@ impl Document {
             pauses: outcome.pauses,
             pauses_unread: outcome.pauses_unread,
             tls: Tls::of(&outcome.totals.handshakes),
+            http2: outcome.http2.as_ref().map(|seen| Http2::of(seen, counters.returned)),
             until: outcome.until.as_ref().map(super::Until::of),
             unseen: evidence.as_ref().map_or_else(Vec::new, |_| unseen(plan, outcome)),
             evidence,
@@ -368,10 +369,11 @@ impl Phases {
 
 impl Tls {
     fn of(handshakes: &Handshakes) -> Option<Self> {
-        let agreed = |(Negotiated { version, suite, group }, connections)| Agreed {
+        let agreed = |(Negotiated { version, suite, group, is_http2 }, connections)| Agreed {
             version: Version::name_of(version).to_owned(),
             suite: Named::name_of(SUITES, suite),
             group: (group != 0).then(|| Named::name_of(GROUPS, group)),
+            protocol: is_http2.then(|| onrush_plan::http::Version::Http2.alpn().to_owned()),
             connections,
         };
         let negotiated: Vec<Agreed> = handshakes.in_use().into_iter().map(agreed).collect();

@@ -103,8 +103,7 @@ impl Endpoints {
 impl Offer {
     /// The TLS options.
     pub fn of(tls: &onrush_plan::Tls) -> Self {
-        let onrush_plan::Tls { name, check, roots, identity, oldest, newest, suites, groups, names_protocol, resume } =
-            tls;
+        let onrush_plan::Tls { name, check, roots, identity, oldest, newest, suites, groups, alpn, resume } = tls;
         let shown = |file: &onrush_plan::Material| file.name.clone();
         let names = |table, numbers: &[u16]| numbers.iter().map(|number| Named::name_of(table, *number)).collect();
         Self {
@@ -117,7 +116,7 @@ impl Offer {
             max: newest.name().to_owned(),
             ciphers: names(SUITES, suites),
             groups: names(GROUPS, groups),
-            alpn: names_protocol.then(|| "http/1.1".to_owned()).into_iter().collect(),
+            alpn: alpn.iter().map(|version| version.alpn().to_owned()).collect(),
             resume: *resume,
         }
     }

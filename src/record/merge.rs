@@ -15,7 +15,7 @@ use super::rate;
 use super::runs;
 use super::sources::{Segment, nanos};
 use super::{
-    Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, Note, OpenLoop, Phases, Requests,
+    Agreed, Connections, Distribution, Document, Http2, InFlight, Latency, LedgerRow, Note, OpenLoop, Phases, Requests,
     Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2, axis,
 };
 
@@ -95,6 +95,7 @@ impl Document {
             errors,
             ledger,
             tls,
+            http2,
             shown: _,
             lost_threads,
             location,
@@ -152,6 +153,7 @@ impl Document {
         self.errors += *errors;
         let later_us = started_at.0 - self.started_at.0;
         ledger.iter().for_each(|row| add_row(&mut self.ledger, row.later(later_us)));
+        self.http2 = self.http2.take().into_iter().chain(http2.clone()).reduce(Http2::with);
         match (&mut self.tls, tls) {
             (Some(mine), Some(theirs)) => mine.add(theirs),
             (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),
@@ -330,8 +332,8 @@ impl Tls {
 
 impl Agreed {
     /// What was negotiated.
-    fn is(&self) -> (&str, &str, Option<&str>) {
-        (&self.version, &self.suite, self.group.as_deref())
+    fn is(&self) -> (&str, &str, Option<&str>, Option<&str>) {
+        (&self.version, &self.suite, self.group.as_deref(), self.protocol.as_deref())
     }
 }
 

@@ -13,6 +13,7 @@ pub mod evidence;
 mod exact;
 pub mod gate;
 mod hdr;
+mod http2;
 mod identities;
 mod imitated;
 mod in_flight;
@@ -60,6 +61,7 @@ pub use distribution::{Distribution, distribution};
 pub use ended::Ended;
 pub use endpoints::{Endpoints, Offer};
 pub use exact::Exact;
+pub use http2::{AskedHttp2, Http2};
 pub use imitated::Wrk2;
 pub use in_flight::InFlight;
 pub use level::Level;
@@ -174,6 +176,9 @@ pub struct Document {
     /// The TLS handshakes and what was negotiated, where TLS was spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
+    /// What the connections of HTTP/2 saw, if there might be any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2>,
     /// Ages of the requests that were abandoned or in flight at the end: each lasted at least that long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Distribution>,
@@ -463,6 +468,9 @@ pub struct Agreed {
     /// The group of the key exchange, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// The protocol (ALPN), if it is `h2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
     /// The number of connections.
     pub connections: u64,
 }

@@ -128,6 +128,14 @@ pub enum NoteId {
     CutBodies,
     /// Many TLS handshakes resumed a session, which costs less than a full handshake.
     Resumed,
+    /// The server allows fewer streams on a connection of HTTP/2 than were asked for.
+    FewStreams,
+    /// The server's windows kept the bodies of requests back.
+    UploadWindow,
+    /// All requests shared one connection.
+    OneConnection,
+    /// Which versions of HTTP the server chose.
+    Spoken,
     /// Of which runs this is the sum.
     Sum,
     /// The runs of the sum have different plans.

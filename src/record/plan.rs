@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Endpoints, Level, Offer, Schedule};
+use super::{AskedHttp2, Endpoints, Level, Offer, Schedule};
 
 /// Maximum length of a body that is shown, in bytes.
 const BODY_SHOWN: usize = 4096;
@@ -38,6 +38,9 @@ pub struct Plan {
     /// How TLS is spoken, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Offer>,
+    /// How HTTP/2 is spoken, if it may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<AskedHttp2>,
     /// The script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
@@ -138,6 +141,7 @@ impl Plan {
             body: text.map(|text| shown(text, secrets::text)),
             way: Endpoints::of(&plan.way, plan.show.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
+            http2: AskedHttp2::of(&plan.http),
             script: plan.script.as_ref().map(|onrush_plan::Script { file, args }| Script {
                 path: file.name.clone(),
                 sha256: file.contents().ok().map(digest_without_secrets),

@@ -315,7 +315,7 @@ fn plans_differ_in_how_tls_is_to_be_spoken() {
         newest: Version::V13,
         suites: Vec::new(),
         groups: Vec::new(),
-        names_protocol: true,
+        alpn: vec![onrush_plan::http::Version::Http11],
         resume: true,
     };
     let identity =
@@ -329,7 +329,7 @@ fn plans_differ_in_how_tls_is_to_be_spoken() {
         (&|tls| tls.newest = Version::V12, r#"tls.max is "1.2" instead of "1.3""#),
         (&|tls| tls.suites = vec![0x1301], r#"tls.ciphers is ["TLS_AES_128_GCM_SHA256"] instead of nothing"#),
         (&|tls| tls.groups = vec![0x17], r#"tls.groups is ["P-256"] instead of nothing"#),
-        (&|tls| tls.names_protocol = false, r#"tls.alpn is nothing instead of ["http/1.1"]"#),
+        (&|tls| tls.alpn.clear(), r#"tls.alpn is nothing instead of ["http/1.1"]"#),
         (&|tls| tls.resume = false, "tls.resume is false instead of true"),
     ];
     for (change, expected) in table {

@@ -109,6 +109,7 @@ mod tests {
     fn the_request_the_answer_and_the_timings_are_shown() {
         let shown = transcript(&Transcript {
             sent: b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
+            has_request: true,
             sent_bytes: 27,
             head: b"HTTP/1.1 200 OK\r\nX-Evil: \x1b[31m\r\n\r\n".to_vec(),
             head_bytes: 36,

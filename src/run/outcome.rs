@@ -61,6 +61,8 @@ pub struct Outcome {
     pub spread: Spread,
     /// How large the kernel made the buffers of connections, if the plan sets their size.
     pub buffers: Buffers,
+    /// What its connections of HTTP/2 have seen, if there might be any.
+    pub http2: Option<onrush_proto::http2::Seen>,
     /// What went over the wire, if the plan asks for it.
     pub transcript: Option<Box<Transcript>>,
     /// The secrets of the plan; none if they may be shown.
@@ -163,6 +165,7 @@ impl Outcome {
             stalls: Vec::new(),
             spread: Spread::default(),
             buffers: Buffers::default(),
+            http2: None,
             transcript: None,
             known: Known::default(),
             batch: 1,
@@ -314,6 +317,9 @@ impl Outcome {
         self.stalls = silences::joined(&self.stalls, &end.stalls);
         self.spread += end.spread;
         self.buffers += end.buffers;
+        if let Some(seen) = &end.http2 {
+            self.http2.get_or_insert_default().add(seen);
+        }
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;
         self.pauses_unread |= end.pauses_unread;

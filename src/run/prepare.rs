@@ -9,6 +9,7 @@ use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
 use onrush_engine::{Config, Control, Demand, OpenLoop, Pacer, Rules, SAMPLE_NS, Scale, Scheduled, Spare, tls};
+use onrush_plan::levels::{Level, Levels};
 use onrush_plan::load::{self, Load};
 use onrush_plan::way::Sources;
 use onrush_plan::{Addresses, Dialect, Io, Plan};
@@ -28,6 +29,10 @@ use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
 use super::worker::{OfScript, Scripted, Worker};
 use super::{host, nanos, spin};
+
+/// How many bytes of unfinished heads the connections of HTTP/2 may keep together. A server that never ends them can
+/// make each keep 80 KiB.
+const BLOCKS_MAX: usize = 128 << 20;
 
 /// This machine does not have one of the source addresses. Worded as in wrk-cmm.
 #[derive(Debug, Error)]
@@ -137,6 +142,8 @@ pub(super) fn workers(
             pacer: pacer(plan, &config, index),
             config,
             parts: parts.clone(),
+            http: plan.http.clone(),
+            blocks_max: BLOCKS_MAX / plan.load.threads as usize,
             script: scripts.next(),
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             control: Arc::clone(control),
@@ -159,6 +166,15 @@ pub(super) fn pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     })
 }
 
+/// How many of the requests in flight belong to worker `index`: in proportion to its connections.
+fn active(slots: &Levels, load: &Load, index: u32) -> Levels {
+    let (before, own) = (u64::from(load.most_before(index)), u64::from(load.most_of(index)));
+    let of = u64::from(load.max_inflight);
+    let share = |count: u32| (u64::from(count) * (before + own) / of - u64::from(count) * before / of) as u32;
+    let level = |level: &Level| Level { from: share(level.from), to: share(level.to), ..*level };
+    Levels { stages: slots.stages.iter().map(level).collect(), ..slots.clone() }
+}
+
 /// The part of the plan that worker `index` carries out.
 pub(super) fn config(
     plan: &Plan,
@@ -177,10 +193,11 @@ pub(super) fn config(
             None if plan.load.grows() => Demand::Growing(at_most(plan.load.connections_of(index))),
             None => Demand::All,
         },
-        active: plan.slots.as_ref().map(|slots| slots.active.share(index, plan.load.threads)),
+        active: plan.slots.as_ref().map(|slots| active(&slots.active, &plan.load, index)),
         sample_ns: plan.slots.as_ref().map_or(SAMPLE_NS, |slots| nanos(slots.sample)),
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
+        streams: plan.http.streams.unwrap_or(1) as usize,
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use onrush_plan::Http;
 use onrush_proto::http1::{Wire, outline};
+use onrush_proto::http2::{Options, Shared};
 use onrush_proto::{Parts, Request};
 
 use onrush_engine::backend::Backend;
@@ -33,6 +35,10 @@ pub(super) struct Worker {
     /// When its requests are due.
     pub pacer: Pacer,
     pub parts: Parts,
+    /// Which versions of HTTP its connections speak.
+    pub http: Http,
+    /// What its part of the memory for unfinished heads is, in bytes.
+    pub blocks_max: usize,
     pub script: Option<OfScript>,
     /// The connections of an earlier session that it may use; `None`: it leaves none to a later one either.
     pub spares: Option<Vec<Spare>>,
@@ -52,8 +58,31 @@ impl Worker {
             None => vec![Request::new(self.parts.clone())],
         };
         let source = source.unwrap_or_else(|| Box::new(Repeated(repeated())));
-        let job = Job { source, pacer: self.pacer, make_protocol: onrush_engine::http1(depth), callbacks };
+        let is_tls = self.config.tls.is_some();
+        let http2 = Shared::new(Options {
+            is_https: is_tls,
+            wants_body: self.config.transcribe || callbacks.response.as_ref().is_some_and(|wanted| wanted.body),
+            wants_fields: self.config.transcribe || callbacks.response.as_ref().is_some_and(|wanted| wanted.headers),
+            blocks_max: self.blocks_max,
+            ..options(&self.http, depth)
+        });
+        let make_protocol = onrush_engine::http(&self.http.versions, is_tls, depth, &http2);
+        let http2 = self.http.may_be_http2().then_some(http2);
+        let job = Job { source, pacer: self.pacer, make_protocol, http2, callbacks };
         Engine::new(self.config, backend, job, self.control, self.link).with_spares(self.spares)
+    }
+}
+
+/// What connections of HTTP/2 are told. `batch`: how many requests a script may send at once.
+fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Options {
+    let usual = Options::default();
+    Options {
+        streams: streams.unwrap_or(u32::try_from(batch).unwrap_or(u32::MAX)),
+        window: settings.window.unwrap_or(usual.window),
+        connection_window: settings.connection_window.unwrap_or(usual.connection_window),
+        frame_max: settings.frame_max.unwrap_or(usual.frame_max),
+        table: settings.table.unwrap_or(usual.table),
+        ..usual
     }
 }
 
@@ -63,5 +92,5 @@ fn requests(bytes: &[u8]) -> Vec<Request> {
     let complete = outline(bytes, &mut outlines);
     debug_assert!(complete.is_ok(), "checked when the script was loaded");
     let bytes = Rc::from(bytes);
-    outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))).collect()
+    outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))).collect()
 }

@@ -11,6 +11,8 @@ pub struct Negotiated {
     pub suite: u16,
     /// The group of the key exchange; zero if a session was resumed without one.
     pub group: u16,
+    /// Whether the protocol is HTTP/2 (ALPN).
+    pub is_http2: bool,
 }
 
 /// Handshakes, and what connections use: a connection may have had its handshake before measuring began.
@@ -68,8 +70,8 @@ mod tests {
 
     #[test]
     fn the_same_agreement_is_counted_and_the_most_frequent_comes_first() {
-        let new = Negotiated { version: 0x0304, suite: 0x1301, group: 0x001d };
-        let old = Negotiated { version: 0x0303, suite: 0xc02f, group: 0 };
+        let new = Negotiated { version: 0x0304, suite: 0x1301, group: 0x001d, is_http2: true };
+        let old = Negotiated { version: 0x0303, suite: 0xc02f, group: 0, is_http2: false };
         let (mut one, mut other) = (Handshakes::default(), Handshakes::default());
         one.record(old, true);
         one.record(new, false);

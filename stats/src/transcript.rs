@@ -16,6 +16,8 @@ pub const HEAD_MAX: usize = 16 * 1024;
 pub struct Transcript {
     /// The beginning of what was sent.
     pub sent: Vec<u8>,
+    /// Whether the request is among them.
+    pub has_request: bool,
     /// The number of bytes that were sent.
     pub sent_bytes: u64,
     /// The beginning of the heads received, interim ones first.
@@ -39,9 +41,9 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Records bytes handed to the kernel.
-    pub fn send(&mut self, bytes: &[u8], at: Nanos) {
-        if self.sent_bytes == 0 {
+    /// Records bytes handed to the kernel; `is_request`: a request is among them, or was before.
+    pub fn send(&mut self, bytes: &[u8], is_request: bool, at: Nanos) {
+        if !std::mem::replace(&mut self.has_request, is_request) {
             self.first_sent = at;
         }
         let room = SENT_MAX - self.sent.len();

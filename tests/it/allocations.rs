@@ -25,6 +25,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         active: None,
         sample_ns: onrush_engine::SAMPLE_NS,
         depth: 1,
+        streams: 1,
         requests_per_connection: None,
         tunnel: None,
         addresses: vec![server.address()],
@@ -57,6 +58,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         source: Box::new(Repeated(vec![Request::new(parts)])),
         pacer: Pacer::Closed,
         make_protocol: onrush_engine::http1(1),
+        http2: None,
         callbacks: Callbacks::default(),
     };
     let engine = Engine::new(config, backend, job, Arc::default(), Arc::<WorkerLink>::default());

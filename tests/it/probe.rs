@@ -221,7 +221,7 @@ fn a_probe_that_could_not_tell_is_refused(context: &Context) {
         (&script, "--probe: the requests of a script "),
         ("--once", "--probe: --once sends a single request"),
         ("--compat wrk", "--probe: the tool that is imitated "),
-        ("-c1", "--probe: with one connection there is nothing less to try; write --probe up"),
+        ("-c1", "--probe: with one request in flight there is nothing less to try; write --probe up"),
         ("--requests-per-connection 9", "--probe: connections that are replaced "),
         ("--find-max p99<1s", "--probe: a search or an experiment varies the load itself"),
     ] {

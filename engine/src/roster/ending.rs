@@ -5,7 +5,7 @@
 //! wait is part of no latency.
 
 use onrush_plan::limits::CLOSE_PATIENCE_NS;
-use onrush_proto::Nanos;
+use onrush_proto::{Client, Nanos};
 use onrush_stats::{Cause, Phase};
 use rustix::io::Errno;
 
@@ -13,6 +13,7 @@ use super::{Context, Roster};
 use crate::backend::{Backend, ConnId};
 use crate::books::Books;
 use crate::cause::cause_of;
+use crate::connection::Live;
 use crate::retry::LONGEST_NS;
 use crate::slot::State;
 use crate::timers::Timer;
@@ -44,7 +45,7 @@ impl<B: Backend> Roster<B> {
     pub(super) fn not_set_up(&mut self, conn: ConnId, failure: NotSetUp, cx: &mut Context<'_>, at: Nanos) {
         let NotSetUp { phase, cause, example } = failure;
         if let Cause::Tls(_) = cause {
-            self.take_leave(conn);
+            self.take_leave(conn, at);
         }
         self.backend.close(conn);
         cx.books.tally.error(phase, cause, at, || example);
@@ -55,7 +56,7 @@ impl<B: Backend> Roster<B> {
     /// Handles a TLS failure after the handshake.
     pub(super) fn link_failed(&mut self, conn: ConnId, failure: LinkFailure, cx: &mut Context<'_>, at: Nanos) {
         let LinkFailure { cause, example } = failure;
-        self.take_leave(conn);
+        self.take_leave(conn, at);
         if let Some(live) = self.slots[conn.index()].live() {
             live.transport_failed(Cause::Tls(cause), &example, at, &mut cx.books.tally);
         }
@@ -78,21 +79,31 @@ impl<B: Backend> Roster<B> {
         self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
     }
 
-    /// Sends a TLS connection's close_notify or alert before it is closed, if that can leave at once.
-    pub(super) fn take_leave(&mut self, conn: ConnId) {
-        if let Some(link) = &mut self.slots[conn.index()].link {
-            self.backend.send_last(conn, &link.last_words());
+    /// Sends the last words of a connection before it is closed, if they can leave at once: HTTP/2's GOAWAY, and the
+    /// close_notify or alert of TLS.
+    pub(super) fn take_leave(&mut self, conn: ConnId, at: Nanos) {
+        let slot = &mut self.slots[conn.index()];
+        let words = slot.live().filter(|live| live.unsent == 0 && live.send_error.is_none());
+        let words = words.and_then(|live| live.protocol.poll_transmit(at));
+        match (&mut slot.link, words) {
+            (Some(link), words) => {
+                words.into_iter().for_each(|words| link.send(words));
+                self.backend.send_last(conn, &link.last_words());
+            }
+            (None, Some(words)) => self.backend.send_last(conn, words.bytes()),
+            (None, None) => {}
         }
     }
 
     /// Leaves a connection that takes no more requests and has none in flight. Where the number of its requests is
     /// limited, the server may close first.
     pub(super) fn leave(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
-        let is_limited = self.config.requests_per_connection.is_some();
-        let Some(live) = self.slots[conn.index()].live().filter(|live| is_limited && !live.troubled) else {
-            self.take_leave(conn);
+        if !self.may_server_close(conn) {
+            self.take_leave(conn, at);
             return self.replace(conn, cx, at);
-        };
+        }
+        self.send(conn, cx, at);
+        let Some(live) = self.slots[conn.index()].live() else { return };
         let begins = live.leaving_since.is_none();
         let since = *live.leaving_since.get_or_insert(at);
         let is_over = live.leaves_at_once || at.since(since) >= CLOSE_PATIENCE_NS;
@@ -102,17 +113,22 @@ impl<B: Backend> Roster<B> {
         }
         if is_over {
             cx.books.tally.interval.counters.closed_first += 1;
-            self.take_leave(conn);
+            self.take_leave(conn, at);
             self.replace(conn, cx, at);
         }
     }
 
     /// Whether a connection only waits for the server to close it.
     pub(super) fn is_leaving(&mut self, conn: ConnId) -> bool {
-        self.config.requests_per_connection.is_some()
-            && self.slots[conn.index()]
-                .live()
-                .is_some_and(|live| live.draining && live.open.is_empty() && !live.troubled)
+        let is_over = |live: &mut Live| live.draining && live.open.is_empty();
+        self.may_server_close(conn) && self.slots[conn.index()].live().is_some_and(is_over)
+    }
+
+    /// Whether the server is to close a connection first: it was told to. One of HTTP/2 is told that we close it.
+    fn may_server_close(&mut self, conn: ConnId) -> bool {
+        let is_limited = self.config.requests_per_connection.is_some();
+        let live = self.slots[conn.index()].live().filter(|_| is_limited);
+        live.is_some_and(|live| !live.troubled && !live.protocol.is_http2())
     }
 
     /// Closes a connection whose requests have all ended, and opens the next: at once if it ended in the regular way,

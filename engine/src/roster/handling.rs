@@ -143,7 +143,7 @@ impl<B: Backend> Roster<B> {
             if !self.is_leaving(conn) {
                 return self.ended(conn, cx, at);
             }
-            self.take_leave(conn);
+            self.take_leave(conn, at);
         }
         Step::Pump(conn)
     }
@@ -262,6 +262,9 @@ impl<B: Backend> Roster<B> {
                 if live.send_error.is_some() {
                     // What arrived before the send failed has been read by now.
                     self.transport_failed(conn, Errno::PIPE, cx, now);
+                } else if live.is_stuck(self.config.give_up_ns, now, &mut cx.books.tally) {
+                    self.take_leave(conn, now);
+                    self.replace(conn, cx, now);
                 } else if live.draining || live.open.is_empty() {
                     // A request was abandoned, or was returned by another connection.
                     return Step::Pump(conn);

@@ -11,7 +11,10 @@ impl<B: Backend> Roster<B> {
     /// Changes what a slot is doing.
     pub(super) fn enter(&mut self, conn: ConnId, state: State, books: &mut Books, now: Nanos) {
         self.occupy(conn, books, now);
-        let before = std::mem::replace(&mut self.slots[conn.index()].state, state);
+        let mut before = std::mem::replace(&mut self.slots[conn.index()].state, state);
+        if let State::Open(live) = &mut before {
+            live.protocol.note_waits(now);
+        }
         let after = &self.slots[conn.index()].state;
         let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));
         let is_missing = |state: &State| match state {

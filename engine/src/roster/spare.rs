@@ -55,8 +55,8 @@ impl Protocol {
     fn is_reusable(&self) -> bool {
         match self {
             Self::Http1(client) => client.capacity() > 0 && client.reading().is_none(),
-            #[cfg(test)]
-            Self::Other(_) => false,
+            // A connection of HTTP/2 has state on both sides.
+            _ => false,
         }
     }
 }

@@ -14,15 +14,13 @@ impl<B: Backend> Roster<B> {
     /// Has a connection send what it has to send, and leaves it if it has ended.
     pub fn settle(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
-        let is_over = slot.live().is_some_and(|live| live.draining && live.open.is_empty());
-        if !B::GATHERS || is_over {
+        if slot.live().is_some_and(|live| live.draining && live.open.is_empty()) {
+            self.leave(conn, cx, at);
+        } else if !B::GATHERS {
             self.send(conn, cx, at);
         } else if !slot.is_gathered {
             slot.is_gathered = true;
             self.gathered.push(conn);
-        }
-        if is_over && self.slots[conn.index()].live().is_some() {
-            self.leave(conn, cx, at);
         }
     }
 
@@ -47,7 +45,7 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Sends what a connection has to send, and sets its protocol's timer.
-    fn send(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
+    pub(super) fn send(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         if let Err(failure) = self.transmit(conn, cx.books, at) {
             return self.link_failed(conn, failure, cx, at);
         }
@@ -74,7 +72,7 @@ impl<B: Backend> Roster<B> {
         {
             live.unsent = transmit.bytes().len();
             if let Some(transcript) = &mut books.tally.transcript {
-                transcript.send(transmit.bytes(), at);
+                transcript.send(&live.protocol.readable(transmit.bytes()), !live.open.is_empty(), at);
             }
             if let Some(link) = &mut self.slots[conn.index()].link {
                 link.send(transmit);

@@ -48,6 +48,7 @@ pub fn config() -> Config {
         max_inflight: 1,
         demand: Demand::All,
         depth: 1,
+        streams: 1,
         active: None,
         sample_ns: SAMPLE_NS,
         requests_per_connection: None,
@@ -93,7 +94,7 @@ pub fn run_on(config: Config, network: Box<dyn Network>, request: Request, make_
 /// A closed loop that sends one request repeatedly.
 pub fn job(request: Request, make_protocol: MakeProtocol) -> Job {
     let source = Box::new(Repeated(vec![request]));
-    Job { source, pacer: Pacer::Closed, make_protocol, callbacks: Callbacks::default() }
+    Job { source, pacer: Pacer::Closed, make_protocol, http2: None, callbacks: Callbacks::default() }
 }
 
 /// Runs any job on any network.

@@ -58,7 +58,7 @@ impl Script {
         let bytes: Rc<[u8]> = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(size).into();
         let mut outlines = Vec::new();
         outline(&bytes, &mut outlines).expect("requests");
-        batch.extend(outlines.into_iter().map(|outline| Request::Http1(Wire::among(&bytes, outline))));
+        batch.extend(outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))));
         Ok(true)
     }
 

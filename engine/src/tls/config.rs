@@ -88,9 +88,7 @@ impl Config {
             }
         };
         client.resumption = Resumption::disabled();
-        if tls.names_protocol {
-            client.alpn_protocols = vec![b"http/1.1".to_vec()];
-        }
+        client.alpn_protocols = tls.alpn.iter().map(|version| version.alpn().as_bytes().to_vec()).collect();
         let name = ServerName::try_from(tls.name.clone()).map_err(|_| Unusable::Name(tls.name.clone()))?;
         Ok(Self { client: Arc::new(client), name, resume: tls.resume })
     }

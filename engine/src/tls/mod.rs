@@ -17,6 +17,7 @@ pub use failure::LinkFailure;
 
 use std::sync::Arc;
 
+use onrush_plan::http::Version;
 use onrush_proto::Transmit;
 use rustls::client::{ClientConfig, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
@@ -191,6 +192,9 @@ impl Link {
         }
         let mut words = std::mem::take(&mut self.outgoing);
         if self.is_established && words.is_empty() {
+            if let Some((plain, before)) = self.plain.take() {
+                let _ = self.encrypt(&plain.bytes()[before..], &mut words);
+            }
             // If it cannot be sent, the peer does without.
             let _ = self.write(&mut words, say_goodbye);
         }
@@ -210,6 +214,7 @@ impl Link {
             version: connection.protocol_version().map_or(0, u16::from),
             suite: connection.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),
             group: connection.negotiated_key_exchange_group().map_or(0, |group| group.name().into()),
+            is_http2: connection.alpn_protocol() == Some(Version::Http2.alpn().as_bytes()),
         };
         (negotiated, connection.handshake_kind() == Some(HandshakeKind::Resumed))
     }

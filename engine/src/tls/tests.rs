@@ -25,7 +25,7 @@ fn tls(newest: Version) -> Tls {
         newest,
         suites: Vec::new(),
         groups: Vec::new(),
-        names_protocol: true,
+        alpn: vec![onrush_plan::http::Version::Http11],
         resume: true,
     }
 }

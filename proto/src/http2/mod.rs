@@ -28,6 +28,7 @@ mod meaning;
 mod memo;
 mod message;
 mod options;
+mod readable;
 mod reader;
 mod resets;
 mod response;
@@ -56,6 +57,7 @@ use crate::{Client, Code, Error, Event, Fields, Nanos, Request, StartError, Stre
 
 pub(crate) use self::message::Message;
 pub use self::options::Options;
+pub use self::readable::readable;
 pub use self::seen::{Codes, Seen};
 pub use self::shared::Shared;
 
@@ -129,14 +131,15 @@ impl Http2 {
         self.settings.have_come.then_some(self.settings.streams)
     }
 
-    /// What the connection waits for, if it waits for something that a server usually gives at once: its SETTINGS, a
-    /// stream, or a window for the body of a request.
-    pub fn waits_for(&self) -> Option<Error> {
+    /// What the connection, or a request on it, waits for, if a server usually gives it at once: its SETTINGS, a stream,
+    /// or a window for the body of the request.
+    pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
+        let has_body_left = |stream: StreamId| self.streams.get(stream.0).is_some_and(|open| open.message.is_some());
         match self.life {
             Life::Over => None,
             _ if !self.settings.have_come => Some(Error::NoSettings),
-            _ if self.settings.streams == 0 => Some(Error::NoStreams),
-            _ if self.sender.is_blocked() => Some(Error::NoWindow),
+            _ if self.settings.streams == 0 && stream.is_none() => Some(Error::NoStreams),
+            _ if self.sender.is_blocked() && stream.is_some_and(has_body_left) => Some(Error::NoWindow),
             _ => None,
         }
     }

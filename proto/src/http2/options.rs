@@ -6,7 +6,7 @@ use super::settings::{self, WINDOW_MAX, WINDOW_USUAL};
 use crate::http1::HEAD_MAX;
 
 /// How every connection begins.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Choices for the connections of a thread.
 #[derive(Clone, Debug)]

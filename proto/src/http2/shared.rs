@@ -45,6 +45,13 @@ impl Shared {
         self.pool.borrow().seen.clone()
     }
 
+    /// Forgets what has been counted, but not what is known of the servers.
+    pub fn start_over(&self) {
+        let seen = &mut self.pool.borrow_mut().seen;
+        let Seen { connections, streams_allowed_min, streams_peak, .. } = *seen;
+        *seen = Seen { connections, streams_allowed_min, streams_peak, ..Seen::default() };
+    }
+
     /// A request as HTTP/2 sends it.
     pub(super) fn message(&self, request: &Request) -> Rc<Message> {
         let is_https = self.options.is_https;

@@ -34,6 +34,8 @@ fn any(random: &mut Random) -> Plan {
         &["--cacert", "ca.pem", "--cert", "c.pem", "--tls-max", "1.2"],
         &["-k", "--tls-groups", "X25519:P-256"],
         &["--cert", "c.pem", "--key", "k.pem", "--sni", "a.example"],
+        &["--http2", "--streams", "7", "--h2-window", "70000", "--h2-table", "0"],
+        &["--http1.1"],
         &["-b", "127.0.0.1/28"],
         &["--unix", "/run/x.sock"],
         &["--connect-to", "other:81"],

@@ -19,12 +19,12 @@ fn capacity_is_the_smaller_limit_less_what_is_in_flight() {
     feed(&mut client, &settings(&[(4, 70_000)]));
     assert_eq!(client.capacity(), 4);
     feed(&mut client, &settings(&[(3, 0)]));
-    assert_eq!((client.capacity(), client.waits_for()), (0, Some(Error::NoStreams)));
+    assert_eq!((client.capacity(), client.waits_for(None)), (0, Some(Error::NoStreams)));
     feed(&mut client, &settings(&[(3, u32::MAX)]));
-    assert_eq!((client.capacity(), client.waits_for()), (199, None));
+    assert_eq!((client.capacity(), client.waits_for(None)), (199, None));
 
     let mut client = Http2::new(&Shared::new(Options { streams: 200, ..Options::default() }));
-    assert_eq!(client.waits_for(), Some(Error::NoSettings));
+    assert_eq!(client.waits_for(None), Some(Error::NoSettings));
     feed(&mut client, &settings(&[]));
     assert_eq!((client.capacity(), client.streams_allowed()), (200, Some(u32::MAX)));
 }

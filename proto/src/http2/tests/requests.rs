@@ -20,7 +20,7 @@ fn parts(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> R
 fn wire(text: &str) -> Request {
     let mut found = Vec::new();
     http1::outline(text.as_bytes(), &mut found).unwrap();
-    Request::Http1(Wire::among(&text.as_bytes().into(), found.remove(0)))
+    Request::from(Wire::among(&text.as_bytes().into(), found.remove(0)))
 }
 
 #[track_caller]
@@ -132,7 +132,7 @@ fn the_second_request_of_a_batch_has_its_own_body() {
     let bytes = text.as_bytes().into();
     let mut client = Http2::new(&Shared::new(Options { streams: 2, ..Options::default() }));
     for outline in found {
-        client.start(&Request::Http1(Wire::among(&bytes, outline)), false).unwrap();
+        client.start(&Request::from(Wire::among(&bytes, outline)), false).unwrap();
     }
     let sent = sent(&mut client);
     assert_eq!(sent[4..], ["DATA 1 2 END_STREAM", "DATA 3 3 END_STREAM"]);

@@ -70,12 +70,12 @@ fn the_window_of_the_connection_limits_all_bodies_together() {
         data.map(|frame| frame.split(' ').nth(2).unwrap().parse::<usize>().unwrap()).sum::<usize>()
     };
     assert_eq!(sent_bytes(&first), 65_535);
-    assert_eq!(client.waits_for(), Some(Error::NoWindow));
+    assert_eq!(client.waits_for(Some(StreamId(1))), Some(Error::NoWindow));
     feed(&mut client, &window(0, 10_000));
     assert_eq!(sent_bytes(&sent_data(&mut client)), 10_000);
     feed(&mut client, &window(0, 1 << 20));
     assert_eq!(sent_bytes(&sent_data(&mut client)), 100_000 - 75_535);
-    assert_eq!(client.waits_for(), None);
+    assert_eq!(client.waits_for(Some(StreamId(1))), None);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn waiting_for_windows_is_counted() {
     let mut client = Http2::new(&shared);
     client.start(&upload(70_000), false).unwrap();
     sent_at(&mut client, Nanos(100));
-    assert_eq!(client.waits_for(), Some(Error::NoSettings));
+    assert_eq!(client.waits_for(None), Some(Error::NoSettings));
     feed(&mut client, &settings(&[]));
     sent_at(&mut client, Nanos(150));
     assert_eq!(shared.seen().window_blocked_ns, 0);

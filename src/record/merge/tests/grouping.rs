@@ -142,7 +142,8 @@ fn interval(random: &mut Random, has_rate: bool, from_ms: u64, until_ms: u64) ->
     interval.counters.bytes_received = random.below(1 << 40);
     interval.counters.occupancy.in_flight_ns = random.below(10_000_000_000);
     interval.counters.occupancy.busy_ns = random.below(1_000_000_000);
-    let negotiated = Negotiated { version: 0x304, suite: 0x1301 + random.below(2) as u16, group: 0x1d };
+    let negotiated =
+        Negotiated { version: 0x304, suite: 0x1301 + random.below(2) as u16, group: 0x1d, is_http2: false };
     interval.handshakes.record(negotiated, random.below(2) == 0);
     interval.rates = Distribution::default();
     (0..9).for_each(|_| interval.rates.record(random.below(1 << 40)));

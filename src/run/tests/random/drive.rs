@@ -151,6 +151,8 @@ impl Run {
                 pacer: pacer(&self.plan, &config, index),
                 config,
                 parts: parts.clone(),
+                http: self.plan.http.clone(),
+                blocks_max: 1 << 20,
                 script: scripts.next(),
                 spares: None,
                 control: Arc::clone(&self.control),

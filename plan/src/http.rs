@@ -1,0 +1,77 @@
+//! The versions of HTTP that connections may speak, and what those of HTTP/2 are told.
+
+use serde::{Deserialize, Serialize};
+
+/// How HTTP is spoken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Http {
+    /// The versions that a connection may speak, the preferred first: the TLS handshake decides. Without TLS there is
+    /// one.
+    pub versions: Vec<Version>,
+    /// The most requests in flight on a connection of HTTP/2; `None`: one, or one batch of a script.
+    pub streams: Option<u32>,
+    /// What connections of HTTP/2 tell the server.
+    pub settings: Settings,
+}
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Version {
+    /// HTTP/1.1.
+    Http11,
+    /// HTTP/2.
+    Http2,
+}
+
+/// What connections of HTTP/2 tell the server; `None`: the usual value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// How many bytes of a response's body the server may send before it must wait.
+    pub window: Option<u32>,
+    /// The same for all responses of a connection together.
+    pub connection_window: Option<u32>,
+    /// The largest payload of a frame, in bytes.
+    pub frame_max: Option<u32>,
+    /// The size of the server's table of header fields, in bytes.
+    pub table: Option<u32>,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self { versions: vec![Version::Http11], streams: None, settings: Settings::default() }
+    }
+}
+
+impl Http {
+    /// What is wrong with it if it was read from a plan.
+    pub(super) fn contradiction(&self) -> Option<&'static str> {
+        let is_void = self.versions.is_empty() || self.streams == Some(0);
+        is_void.then_some("no version of HTTP, or no request, is allowed on a connection")
+    }
+
+    /// Whether connections may speak HTTP/2.
+    pub fn may_be_http2(&self) -> bool {
+        self.versions.contains(&Version::Http2)
+    }
+}
+
+impl Version {
+    /// Both, as [`Self::alpn`] writes them.
+    pub const ALL: [Self; 2] = [Self::Http11, Self::Http2];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http11 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+        }
+    }
+
+    /// Its name in a TLS handshake (ALPN, RFC 7301).
+    pub fn alpn(self) -> &'static str {
+        match self {
+            Self::Http11 => "http/1.1",
+            Self::Http2 => "h2",
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The options about versions of HTTP, as typed, and the [`Http`] that follows from them for a target.
+
+use std::ffi::OsStr;
+
+use onrush_plan::http::{Settings, Version};
+use onrush_plan::limits::{H2_FRAME_MAX, H2_FRAME_MIN, H2_TABLE_MAX, H2_WINDOW_MAX, H2_WINDOW_USUAL, STREAMS_MAX};
+use onrush_plan::target::Scheme;
+use onrush_plan::{Dialect, Http, Target};
+
+use super::flags::{Flag, Id};
+use super::refusal::{Refusal, wrong};
+use super::units;
+use super::values::count;
+
+/// The options about versions of HTTP, as typed.
+#[derive(Debug, Default)]
+pub(crate) struct TypedHttp {
+    /// What each of `--http2`, `--http1.1` and `--alpn-list` asks for, and its name.
+    versions: Vec<(&'static str, Vec<Version>)>,
+    streams: Option<u32>,
+    settings: Settings,
+    /// The names of the options that are for HTTP/2 only.
+    of_http2: Vec<&'static str>,
+}
+
+impl TypedHttp {
+    /// Takes one option in.
+    pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
+        let name = flag.spelling.long;
+        let versions = match flag.id {
+            Id::Http2 | Id::Http2PriorKnowledge => vec![Version::Http2],
+            Id::Http11 => vec![Version::Http11],
+            Id::AlpnList => list(flag, value)?,
+            _ => return self.take_setting(flag, value),
+        };
+        self.versions.retain(|(other, _)| *other != name);
+        self.versions.push((name, versions));
+        Ok(())
+    }
+
+    fn take_setting(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
+        match flag.id {
+            Id::Streams => self.streams = Some(count(flag, value, Dialect::Native, STREAMS_MAX)? as u32),
+            Id::H2Window => self.settings.window = Some(bytes(flag, value, 1, H2_WINDOW_MAX)?),
+            Id::H2ConnectionWindow => {
+                self.settings.connection_window = Some(bytes(flag, value, H2_WINDOW_USUAL, H2_WINDOW_MAX)?);
+            }
+            Id::H2MaxFrame => self.settings.frame_max = Some(bytes(flag, value, H2_FRAME_MIN, H2_FRAME_MAX)?),
+            _ => self.settings.table = Some(bytes(flag, value, 0, H2_TABLE_MAX)?),
+        }
+        self.of_http2.push(flag.spelling.long);
+        Ok(())
+    }
+
+    /// How HTTP is spoken with this target.
+    pub fn decide(self, target: &Target, dialect: Dialect) -> Result<Http, Refusal> {
+        let first = self.versions.first().map(|(name, _)| *name).or_else(|| self.of_http2.first().copied());
+        if let Some(name) = first.filter(|_| dialect.is_compat()) {
+            let line = format!("--{name}: {} speaks HTTP/1.1 only; leave it out", dialect.name());
+            return Err(Refusal::Cannot(line));
+        }
+        let versions = match &self.versions[..] {
+            [] => vec![Version::Http11],
+            [(_, versions)] => versions.clone(),
+            [(_, one), (_, same)] if one == same => one.clone(),
+            [(one, _), .., (other, _)] => {
+                let line = format!("--{one} and --{other} ask for different versions; leave one of the two out");
+                return Err(Refusal::Misused(line));
+            }
+        };
+        if target.scheme != Scheme::Https && versions.len() > 1 {
+            let line = "--alpn-list: without TLS the server cannot choose; write --http2 or --http1.1, or https://";
+            return Err(Refusal::Misused(line.to_owned()));
+        }
+        let http = Http { versions, streams: self.streams, settings: self.settings };
+        match self.of_http2.first() {
+            Some(name) if !http.may_be_http2() => {
+                Err(Refusal::Misused(format!("--{name} is for HTTP/2; add --http2, or leave it out")))
+            }
+            _ => Ok(http),
+        }
+    }
+}
+
+/// The protocols of `--alpn-list`.
+fn list(flag: &Flag, value: &OsStr) -> Result<Vec<Version>, Refusal> {
+    let text = value.to_string_lossy();
+    let mut versions = Vec::new();
+    for name in text.split([',', ' ']).filter(|name| !name.is_empty()) {
+        let version = Version::ALL.into_iter().find(|version| version.alpn() == name);
+        let version = version.ok_or_else(|| wrong(flag, OsStr::new(name), "unknown; write h2,http/1.1"))?;
+        if versions.contains(&version) {
+            return Err(wrong(flag, value, format_args!("{name} is there twice")));
+        }
+        versions.push(version);
+    }
+    if versions.is_empty() {
+        return Err(wrong(flag, value, "an empty list; write h2,http/1.1"));
+    }
+    Ok(versions)
+}
+
+/// A size in bytes, with a decimal or a binary unit.
+fn bytes(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, Refusal> {
+    let size = units::size(&value.to_string_lossy()).ok().and_then(|size| u32::try_from(size).ok());
+    size.filter(|size| (least..=most).contains(size))
+        .ok_or_else(|| wrong(flag, value, format_args!("write {least} to {most} bytes; k, M, KiB and MiB are units")))
+}

@@ -1,0 +1,67 @@
+//! Notes on HTTP/2: what its servers did not allow, and what was spoken where the server could choose.
+
+use onrush_text::units::counted;
+
+use crate::record::{Document, Http2, Note, NoteId};
+
+/// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
+const WINDOW: f64 = 0.01;
+
+/// All of them.
+pub fn notes(document: &Document) -> Vec<Note> {
+    let Some(http2) = &document.http2 else { return Vec::new() };
+    [few_streams(document, http2), closed_windows(document, http2), one_connection(document, http2), spoken(document)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// More streams were asked for than a server allows, and were needed.
+fn few_streams(document: &Document, http2: &Http2) -> Option<Note> {
+    let asked = document.plan.http2?.streams?;
+    let allowed = http2.streams_allowed.filter(|allowed| *allowed < asked && http2.streams_blocked_us > 0)?;
+    let in_flight = u64::from(document.plan.connections) * u64::from(asked);
+    let text = format!(
+        "--streams {asked}: the server allows {allowed} on a connection; for up to {} in flight use more connections \
+         (-c {})",
+        counted(in_flight, "request"),
+        in_flight.div_ceil(u64::from(allowed.max(1)))
+    );
+    Some(Note::doubt(NoteId::FewStreams, text))
+}
+
+/// Bodies of requests waited for windows.
+fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
+    let blocked_s = http2.window_blocked_us as f64 / 1e6;
+    let share = blocked_s / (document.duration_s * document.connections.established as f64);
+    (share >= WINDOW).then(|| {
+        let percent = (100.0 * share).min(100.0);
+        let text = format!(
+            "for {percent:.0} % of the time the server's windows kept the bodies of requests back: that is part of their \
+             latency"
+        );
+        Note::hint(NoteId::UploadWindow, text)
+    })
+}
+
+/// All requests share one connection.
+fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
+    let is_shared = document.plan.connections == 1 && http2.streams_peak > 1;
+    is_shared.then(|| {
+        let text = "all requests shared one connection, which most servers handle in one thread; -c opens more";
+        Note::hint(NoteId::OneConnection, text)
+    })
+}
+
+/// What the server chose on how many connections.
+fn spoken(document: &Document) -> Option<Note> {
+    let tls = document.plan.tls.as_ref().filter(|tls| tls.alpn.len() > 1)?;
+    let agreed = &document.tls.as_ref()?.negotiated;
+    let of = |is_http2: bool| -> u64 {
+        agreed.iter().filter(|agreed| agreed.protocol.is_some() == is_http2).map(|agreed| agreed.connections).sum()
+    };
+    let words = [("HTTP/2", of(true)), ("HTTP/1.1", of(false))].into_iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> = words.map(|(name, count)| format!("{name} on {}", counted(count, "connection"))).collect();
+    let text = format!("of {} the server chose {}", tls.alpn.join(" and "), words.join(", "));
+    (!words.is_empty()).then(|| Note::hint(NoteId::Spoken, text))
+}

@@ -1,0 +1,125 @@
+//! What the connections of HTTP/2 have seen, as a document has it.
+
+use std::collections::BTreeMap;
+
+use onrush_plan::Http;
+use onrush_plan::http::Settings;
+use onrush_proto::Code;
+use onrush_proto::http2::{Codes, Seen};
+use serde::{Deserialize, Serialize};
+
+/// How HTTP/2 was asked for. With https, the protocols offered are in `tls`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AskedHttp2 {
+    /// The most requests in flight on a connection (`--streams`); left out: one, or one batch of the script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
+    /// How many bytes of a response the server may send ahead, if that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// The same for all responses of a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_window: Option<u32>,
+    /// The largest payload of a frame, in bytes, if that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_frame: Option<u32>,
+    /// The size of the server's table of header fields, in bytes, if that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
+}
+
+impl AskedHttp2 {
+    /// What a plan asks for; `None`: HTTP/1.1.
+    pub fn of(http: &Http) -> Option<Self> {
+        let Http { streams, settings: Settings { window, connection_window, frame_max, table }, .. } = *http;
+        http.may_be_http2().then_some(Self { streams, window, connection_window, max_frame: frame_max, table })
+    }
+}
+
+/// The connections of HTTP/2. Frames are counted by their error code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Http2 {
+    /// Connections whose server sent its SETTINGS, warm-up included.
+    pub connections: u64,
+    /// The fewest streams that a server allowed on a connection; left out if all allowed any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams_allowed: Option<u32>,
+    /// The most requests that were in flight on one connection at the same time, warm-up included.
+    pub streams_peak: u32,
+    /// GOAWAY frames from servers: they end a connection in the regular way if the code is `NO_ERROR`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub goaway_received: BTreeMap<String, u64>,
+    /// GOAWAY frames to servers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub goaway_sent: BTreeMap<String, u64>,
+    /// RST_STREAM frames from servers, on streams that were open.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reset_received: BTreeMap<String, u64>,
+    /// RST_STREAM frames to servers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reset_sent: BTreeMap<String, u64>,
+    /// Requests that a server returned without processing them; they were sent again.
+    pub returned: u64,
+    /// The bytes of the header fields of responses, as they came over the wire.
+    pub header_bytes_received: u64,
+    /// The bytes of their names and values.
+    pub header_bytes_decoded: u64,
+    /// For how long connections had as many requests in flight as their server allows and not as many as were asked for,
+    /// in total, in whole microseconds.
+    pub streams_blocked_us: u64,
+    /// For how long connections had bodies to send and no window for any of them, in total, in whole microseconds.
+    pub window_blocked_us: u64,
+}
+
+impl Http2 {
+    /// That of a run; `returned`: the requests that came back.
+    pub fn of(seen: &Seen, returned: u64) -> Self {
+        Self {
+            connections: seen.connections,
+            streams_allowed: seen.streams_allowed_min,
+            streams_peak: seen.streams_peak,
+            goaway_received: by_code(&seen.goaway_received),
+            goaway_sent: by_code(&seen.goaway_sent),
+            reset_received: by_code(&seen.reset_received),
+            reset_sent: by_code(&seen.reset_sent),
+            returned,
+            header_bytes_received: seen.header_bytes_received,
+            header_bytes_decoded: seen.header_bytes_decoded,
+            streams_blocked_us: seen.streams_blocked_ns / 1_000,
+            window_blocked_us: seen.window_blocked_ns / 1_000,
+        }
+    }
+
+    /// That of two runs together.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            connections: self.connections + other.connections,
+            streams_allowed: self.streams_allowed.into_iter().chain(other.streams_allowed).min(),
+            streams_peak: self.streams_peak.max(other.streams_peak),
+            goaway_received: both(self.goaway_received, other.goaway_received),
+            goaway_sent: both(self.goaway_sent, other.goaway_sent),
+            reset_received: both(self.reset_received, other.reset_received),
+            reset_sent: both(self.reset_sent, other.reset_sent),
+            returned: self.returned + other.returned,
+            header_bytes_received: self.header_bytes_received + other.header_bytes_received,
+            header_bytes_decoded: self.header_bytes_decoded + other.header_bytes_decoded,
+            streams_blocked_us: self.streams_blocked_us + other.streams_blocked_us,
+            window_blocked_us: self.window_blocked_us + other.window_blocked_us,
+        }
+    }
+}
+
+/// The codes that were seen, by name.
+fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
+    let named = (0..).zip(codes.named).map(|(code, count)| (Code(code).to_string(), count));
+    named.chain([("other".to_owned(), codes.other)]).filter(|(_, count)| *count > 0).collect()
+}
+
+fn both(mut counts: BTreeMap<String, u64>, more: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    for (code, count) in more {
+        *counts.entry(code).or_default() += count;
+    }
+    counts
+}
