@@ -9,8 +9,8 @@ use onrush_stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, T
 use super::roster::Roster;
 use super::slot::{Slot, State};
 use super::tally::Tally;
-use super::{Engine, ScriptFailure, Spare, UNANSWERED_NS};
-use crate::backend::Backend;
+use super::{Engine, HANDLED_PER_TURN, ScriptFailure, Spare, UNANSWERED_NS};
+use crate::backend::{Backend, ConnId};
 
 /// A worker's results.
 pub struct WorkerEnd {
@@ -63,11 +63,24 @@ pub(super) struct End {
 }
 
 impl<B: Backend> Engine<B> {
+    /// Handles what else has arrived when all requests have ended: a server of HTTP/2 may want a reply.
+    fn hear_rest(&mut self) {
+        if self.http2.is_some() && self.books.tally.is_done() {
+            self.roster.backend.wait(Nanos::default());
+            for _ in 0..HANDLED_PER_TURN {
+                let Some(completion) = self.roster.backend.next() else { break };
+                self.handle(completion);
+            }
+        }
+    }
+
     /// Adds everything up at the end.
     pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> WorkerEnd {
         self.count_all_busy(now.min(self.books.end_at));
+        self.hear_rest();
         self.roster.hear_connects(&mut self.books, now);
         let spares = self.roster.leave_spares();
+        self.roster.say_rest(now);
         self.roster.backend.stop();
         self.take_counts();
         self.settle_spin();
@@ -117,6 +130,16 @@ impl<B: Backend> Engine<B> {
 }
 
 impl<B: Backend> Roster<B> {
+    /// Sends what connections of HTTP/2 without a request in flight still have to say, such as why the last one was reset.
+    fn say_rest(&mut self, now: Nanos) {
+        for number in 0..self.slots.len() as u32 {
+            let live = self.slots[number as usize].live();
+            if live.is_some_and(|live| live.protocol.is_http2() && live.open.is_empty()) {
+                self.take_leave(ConnId(number), now);
+            }
+        }
+    }
+
     /// How requests are spread over the connections, where their number per connection is not limited.
     fn spread(&mut self) -> Spread {
         let mut spread = Spread::default();

@@ -323,6 +323,10 @@ impl Backend for Epoll {
         }
     }
 
+    fn drain(&mut self, conn: ConnId) {
+        self.sockets[conn.index()].fd.iter().for_each(socket::drain);
+    }
+
     fn close(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         self.urgent -= u32::from(socket.is_urgent);

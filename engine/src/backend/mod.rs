@@ -129,6 +129,12 @@ pub trait Backend {
     /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order.
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
 
+    /// Ends our side of a connection that is about to be closed, and discards what has arrived on it: otherwise closing
+    /// it would reset it, and the peer might not read the last words.
+    fn drain(&mut self, conn: ConnId) {
+        let _ = conn;
+    }
+
     /// Closes a connection, with everything in flight on it.
     fn close(&mut self, conn: ConnId);
 

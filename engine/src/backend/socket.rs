@@ -6,7 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, ipproto, recv, send, socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, bind, ipproto, recv, send, shutdown,
+    socket_with, sockopt,
 };
 
 use onrush_plan::SocketOptions;
@@ -185,6 +186,21 @@ pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return Ok(0),
             outcome => return outcome,
+        }
+    }
+}
+
+/// How many pieces are discarded at most before a connection is closed: as much as a usual receive buffer holds.
+const DRAINED_MAX: usize = 64;
+
+/// Ends our side of a connection, and discards what has arrived.
+pub fn drain(fd: &OwnedFd) {
+    let _ = shutdown(fd, Shutdown::Write);
+    let mut buffer = [0; 4096];
+    for _ in 0..DRAINED_MAX {
+        match recv(fd, &mut buffer[..], RecvFlags::DONTWAIT) {
+            Ok((_, 1..)) => {}
+            _ => break,
         }
     }
 }

@@ -81,7 +81,7 @@ impl<B: Backend> Roster<B> {
 
     /// Sends the last words of a connection before it is closed, if they can leave at once: HTTP/2's GOAWAY, and the
     /// close_notify or alert of TLS.
-    pub(super) fn take_leave(&mut self, conn: ConnId, at: Nanos) {
+    pub fn take_leave(&mut self, conn: ConnId, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let words = slot.live().filter(|live| live.unsent == 0 && live.send_error.is_none());
         let words = words.and_then(|live| live.protocol.poll_transmit(at));
@@ -92,6 +92,9 @@ impl<B: Backend> Roster<B> {
             }
             (None, Some(words)) => self.backend.send_last(conn, words.bytes()),
             (None, None) => {}
+        }
+        if self.slots[conn.index()].live().is_some_and(|live| live.protocol.is_http2()) {
+            self.backend.drain(conn);
         }
     }
 

@@ -278,6 +278,10 @@ impl Backend for Uring {
         self.send_now(conn, bytes);
     }
 
+    fn drain(&mut self, conn: ConnId) {
+        self.sockets[conn.index()].fd.iter().for_each(super::socket::drain);
+    }
+
     fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
         let socket = &self.sockets[conn.index()];
         Some((socket.generation, socket.fd.as_ref().and_then(super::socket::tcp_info)?))
