@@ -52,6 +52,11 @@ impl<B: Backend> Engine<B> {
         }
     }
 
+    /// Whether another connection may be opened when a due request waits for one.
+    pub(super) fn may_open_more(&self) -> bool {
+        self.roster.may_open_more(&self.books) && !self.dispatch.is_full(&self.books.tally)
+    }
+
     fn count_waiting(&mut self, now: Nanos) {
         if self.stalled_since(now).is_none() {
             return self.count_until(now);
@@ -63,9 +68,9 @@ impl<B: Backend> Engine<B> {
     fn count_until(&mut self, now: Nanos) {
         let is_crowded = self.roster.connecting.wanted > 0
             && self.roster.connecting.missing == 0
-            && !self.dispatch.has_ready()
+            && !self.dispatch.can_start(&self.books.tally)
             && self.books.tally.may_start()
-            && !self.roster.may_open_more(&self.books)
+            && !self.may_open_more()
             && !self.dispatch.crowding.is_still_catching_up(now);
         let next_at = self.dispatch.pacer.next_at();
         let crowding = &mut self.dispatch.crowding;

@@ -15,6 +15,7 @@ use super::books::Books;
 use super::callbacks::Caller;
 use super::config::Config;
 use super::crowding::Crowding;
+use super::demand::Demand;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
@@ -126,7 +127,7 @@ impl Dispatch {
 
     /// Takes the connection that has been ready longest, if a request may start now.
     pub fn next_ready(&mut self, tally: &Tally, now: Nanos) -> Option<ConnId> {
-        if self.next_start_at(tally) > now {
+        if self.next_start_at(tally) > now || self.is_full(tally) {
             return None;
         }
         self.ready.pop_front()
@@ -160,7 +161,11 @@ impl Dispatch {
         // Dropping very many takes time, which must not make other requests too late.
         let sent_at = if self.drop_late(books, now) { clock.now() } else { now };
         let mut started = None;
-        while self.next_start_at(&books.tally) <= now && !self.is_too_late(books, now) && books.tally.may_start() {
+        while self.next_start_at(&books.tally) <= now
+            && !self.is_too_late(books, now)
+            && books.tally.may_start()
+            && !self.is_full(&books.tally)
+        {
             // What is handed over at once is sent now. The time spent in a script is not the server's.
             let sent_at = if books.tally.has_returned() {
                 sent_at
@@ -217,6 +222,11 @@ impl Dispatch {
     /// Whether a connection waits for a request.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// Whether a request may start as soon as it is due.
+    pub fn can_start(&self, tally: &Tally) -> bool {
+        self.has_ready() && !self.is_full(tally)
     }
 
     /// Adds a connection to the list of ready ones, once.
@@ -281,6 +291,13 @@ impl Dispatch {
         if beyond > 0 {
             books.tally.beyond(beyond);
         }
+    }
+
+    /// Whether no batch can begin because as many requests are in flight as there may be, where their number grows.
+    pub fn is_full(&self, tally: &Tally) -> bool {
+        matches!(self.config.demand, Demand::Growing(_))
+            && tally.open() > 0
+            && tally.open() + self.batch.len().max(1) as u64 > u64::from(self.config.max_inflight)
     }
 
     /// Whether a connection can begin a batch.

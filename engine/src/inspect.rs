@@ -61,9 +61,9 @@ impl<B: Backend> Engine<B> {
     /// when the request may start. The next turn opens one.
     pub fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
         let start_at = self.dispatch.next_start_at(&self.books.tally);
-        let is_waiting = start_at <= now && now < self.books.end_at && !self.dispatch.has_ready();
+        let is_waiting = start_at <= now && now < self.books.end_at && !self.dispatch.can_start(&self.books.tally);
         let catches_up = self.dispatch.crowding.is_catching_up();
-        let may_open = self.roster.may_open_more(&self.books) && !catches_up && self.roster.connecting.missing == 0;
+        let may_open = self.may_open_more() && !catches_up && self.roster.connecting.missing == 0;
         (is_waiting && may_open).then_some((self.roster.connecting.wanted, start_at))
     }
 
@@ -111,8 +111,9 @@ impl<B: Backend> Engine<B> {
     /// What is wrong with it if time moved on although a request was due and a connection was ready for it.
     pub fn held_up(&self, now: Nanos) -> Option<String> {
         let next_at = self.dispatch.next_start_at(&self.books.tally);
-        let is_held_up =
-            self.dispatch.has_ready() && self.books.tally.may_start() && (Nanos(1)..now).contains(&next_at);
+        let is_held_up = self.dispatch.can_start(&self.books.tally)
+            && self.books.tally.may_start()
+            && (Nanos(1)..now).contains(&next_at);
         is_held_up.then(|| format!("a request might have left at {} ns, and a connection was ready", next_at.0))
     }
 

@@ -43,6 +43,9 @@ impl<B: Backend> Engine<B> {
         let (roster, mut cx) = self.parts();
         let step = roster.handle(completion, &mut cx);
         self.follow(step, completion.at);
+        if self.dispatch.has_ready() {
+            self.dispatch(completion.at);
+        }
     }
 
     /// Takes a step.
@@ -69,10 +72,9 @@ impl<B: Backend> Engine<B> {
         let Self { roster, dispatch, books, timers, .. } = self;
         let slot = &mut roster.slots[conn.index()];
         if dispatch.has_room(conn, slot, &books.tally) && dispatch.pause_is_over(conn, slot, books, timers, at) {
-            if dispatch.has_ready() {
-                // Others have waited longer.
+            if dispatch.has_ready() || dispatch.is_full(&books.tally) {
+                // Others have waited longer, or must end first.
                 dispatch.queue(conn, slot);
-                self.dispatch(at);
             } else {
                 self.start_due(conn, at, true);
             }
@@ -131,8 +133,11 @@ impl<B: Backend> Engine<B> {
     /// no more than there are connections, so that the number at most doubles per connect time. What waits because the
     /// worker was stalled is no sign that there are too few.
     pub(super) fn open_more(&mut self, now: Nanos) {
-        let may_open = self.roster.may_open_more(&self.books) && !self.dispatch.crowding.is_still_catching_up(now);
-        if !may_open || self.dispatch.has_ready() || self.dispatch.next_start_at(&self.books.tally) > now {
+        let may_open = self.may_open_more() && !self.dispatch.crowding.is_still_catching_up(now);
+        if !may_open
+            || self.dispatch.can_start(&self.books.tally)
+            || self.dispatch.next_start_at(&self.books.tally) > now
+        {
             return;
         }
         let (wanted, missing) = (self.roster.connecting.wanted, self.roster.connecting.missing);

@@ -23,10 +23,9 @@ impl<B: Backend> Engine<B> {
             return;
         }
         // If all are busy, another connection may be opened for the next request.
-        let may_open = self.roster.may_open_more(&self.books)
-            && !self.dispatch.crowding.is_catching_up()
-            && self.roster.connecting.missing == 0;
-        let is_awaited = self.dispatch.has_ready() || may_open;
+        let may_open =
+            self.may_open_more() && !self.dispatch.crowding.is_catching_up() && self.roster.connecting.missing == 0;
+        let is_awaited = self.dispatch.can_start(&self.books.tally) || may_open;
         let due = if is_awaited { self.dispatch.next_start_at(&self.books.tally) } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
         // What was overdue before is a backlog, not a stall.

@@ -93,6 +93,20 @@ fn no_more_connections_are_opened_than_due_requests_need() {
 }
 
 #[test]
+fn a_batch_counts_as_many_requests_in_flight_as_it_has() {
+    let changes = Changes::default();
+    let network = Box::new(Counting { latency_ns: 20 * MS, connect_ns: 0, changes: Rc::clone(&changes) });
+    let config = Config { max_inflight: 10, demand: Demand::Growing(1), ..open_loop(OpenLoop::default()) };
+    let source = Box::new(Repeated(vec![get(); 4]));
+    let ran = run_job(config, network, Job { source, pacer: every(MS, None), ..job(get(), http1(4)) });
+    assert_conserved(&ran.totals);
+    // Three batches would be twelve.
+    assert_eq!(ran.totals.counters.slots_opened, 2);
+    let in_flight = ran.totals.counters.occupancy.in_flight_ns as f64 / ran.end.elapsed_ns as f64;
+    assert!((7.0..=8.0).contains(&in_flight), "{in_flight}");
+}
+
+#[test]
 fn where_connecting_takes_long_the_number_at_most_doubles_in_that_time() {
     let config = Config { max_inflight: 100, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
     let (Ran { totals, .. }, there) = run(config, every(MS, None), 50 * MS, 50 * MS);

@@ -10,6 +10,7 @@ use onrush_proto::http1::{Wire, outline};
 use onrush_stats::{Cause, Phase, TlsFailure};
 use rustix::io::Errno;
 
+use super::pacing::{every, open_loop};
 use super::second_protocol::{Second, frame, kind, take_frame};
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
@@ -544,4 +545,15 @@ fn what_a_server_returns_that_has_answered_nothing_is_sent_again_once() {
     let (ran, seen) = run_against(streams(1, 5), second(1), &[], behaviour);
     assert_eq!((ran.totals.counters.returned, ran.totals.counters.failed), (5, 5));
     assert_eq!(seen.borrow().requests, 10);
+}
+
+#[test]
+fn more_connections_are_opened_for_as_many_requests_as_may_be_in_flight() {
+    let behaviour: Behaviour = |_, stream, _| vec![(20 * MS, frame(kind::ANSWER, stream, b""))];
+    let rules = Config { depth: 4, max_inflight: 8, demand: Demand::Growing(1), ..open_loop(OpenLoop::default()) };
+    let (ran, seen) = run_against(rules, Job { pacer: every(MS, None), ..second(4) }, &[], behaviour);
+    // Four are in flight on each of two connections, although a request is due every millisecond.
+    assert_eq!(seen.borrow().connections, 2);
+    let in_flight = ran.totals.counters.occupancy.in_flight_ns as f64 / ran.end.elapsed_ns as f64;
+    assert!((7.0..=8.0).contains(&in_flight), "{in_flight}");
 }
