@@ -14,6 +14,8 @@ use super::tls;
 pub struct Config {
     /// The most connections that this worker may have, at least one.
     pub max_inflight: u32,
+    /// How many more there may be in the place of connections that only finish their requests.
+    pub stand_ins: u32,
     /// How many of them it keeps open.
     pub demand: Demand,
     /// How many requests may be in flight over time, on the next connections at each step; `None`: one on each, or as many
@@ -53,4 +55,11 @@ pub struct Config {
     pub seed: u64,
     /// Whether what goes over the wire is recorded.
     pub transcribe: bool,
+}
+
+impl Config {
+    /// The most connections at any moment.
+    pub fn slots(&self) -> u32 {
+        self.max_inflight + self.stand_ins
+    }
 }

@@ -38,6 +38,8 @@ pub struct Live {
     pub depth: usize,
     /// It takes no more requests.
     pub draining: bool,
+    /// The server ends the connection after the requests in flight: another may take its place.
+    pub goes_away: bool,
     /// Since when it has only waited for the server to close it.
     pub leaving_since: Option<Nanos>,
     /// It does not wait for the server to close: the server was not told to, or is still busy with an abandoned
@@ -69,6 +71,7 @@ impl Live {
             left: requests,
             depth,
             draining: false,
+            goes_away: false,
             leaving_since: None,
             leaves_at_once: false,
             answered: false,
@@ -167,6 +170,7 @@ impl Live {
                 Event::Failed { stream, error, retryable } => self.failed(stream, error, retryable, input, at, tally),
                 Event::Draining { error } => {
                     self.draining = true;
+                    self.goes_away = error.is_none();
                     if let Some(error) = error {
                         self.troubled = true;
                         let example = || example(error, input);

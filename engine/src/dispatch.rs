@@ -67,11 +67,11 @@ impl Active {
         Self { first: (after % u64::from(self.of)) as u32, count, ..self }
     }
 
-    /// How many lanes of a connection are among them.
-    pub fn of(self, conn: ConnId) -> u32 {
+    /// How many lanes of the connection with this rank are among them.
+    pub fn of(self, rank: u32) -> u32 {
         let [first, count, of, lanes] = [self.first, self.count.min(self.of), self.of, self.lanes].map(u64::from);
         // How far its first lane is behind the first of them; the last ones may come before all others.
-        let distance = (u64::from(conn.0) * lanes + of - first) % of;
+        let distance = (u64::from(rank) * lanes + of - first) % of;
         let behind = count.saturating_sub(distance).min(lanes);
         let before = (distance + lanes).saturating_sub(of).min(count);
         (behind + before) as u32
@@ -180,7 +180,7 @@ impl Dispatch {
                 return started;
             }
             started = Some(sent_at);
-            if !self.has_room(conn, slot, &books.tally) || !self.may_begin(slot) {
+            if !self.has_room(slot, &books.tally) || !self.may_begin(slot) {
                 return started;
             }
         }
@@ -301,20 +301,24 @@ impl Dispatch {
     }
 
     /// Whether a connection can begin a batch.
-    pub fn has_room(&self, conn: ConnId, slot: &mut Slot, tally: &Tally) -> bool {
+    pub fn has_room(&self, slot: &mut Slot, tally: &Tally) -> bool {
         tally.may_start()
             && !self.script.has_ended
-            && self.may_carry(conn, slot)
-            && slot.live().is_some_and(|live| {
-                !live.draining && live.unsent == 0 && live.open.len() < live.depth && live.protocol.capacity() > 0
+            && self.may_carry(slot)
+            && slot.live_and_inherited().is_some_and(|(live, inherited)| {
+                !live.draining
+                    && live.unsent == 0
+                    && live.open.len() + inherited < live.depth
+                    && live.protocol.capacity() > 0
             })
     }
 
     /// Whether another request may be in flight on a connection, as far as the slots of a probe go.
     #[inline]
-    fn may_carry(&self, conn: ConnId, slot: &mut Slot) -> bool {
+    fn may_carry(&self, slot: &mut Slot) -> bool {
         let Some(active) = self.active else { return true };
-        slot.live().is_some_and(|live| live.open.len() < active.of(conn) as usize)
+        let most = active.of(slot.rank) as usize;
+        slot.live().is_some_and(|live| live.open.len() < most)
     }
 
     /// How many batches may be in flight on one connection.
@@ -421,9 +425,9 @@ impl Dispatch {
     /// Starts the requests that are to be sent again, as far as the connection has room. Returns whether any was started.
     fn start_returned(&mut self, slot: &mut Slot, now: Nanos, gathers: bool, books: &mut Books) -> bool {
         let mut any = false;
-        while let Some(live) = slot.live()
+        while let Some((live, inherited)) = slot.live_and_inherited()
             && live.left > 0
-            && live.open.len() < live.depth
+            && live.open.len() + inherited < live.depth
             && live.protocol.capacity() > 0
             && let Some(returned) = books.tally.take_returned()
         {

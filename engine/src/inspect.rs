@@ -119,7 +119,7 @@ impl<B: Backend> Engine<B> {
 
     /// What is wrong with one connection.
     fn flaw_of(&self, number: u32, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
-        let is_needed = self.roster.connecting.wants(ConnId(number));
+        let is_needed = self.roster.wants(ConnId(number));
         let expected = match &slot.state {
             State::Parked | State::Queued | State::Waiting => ConnectionState::Closed,
             State::Connecting(_) => ConnectionState::Connecting,
@@ -145,7 +145,7 @@ impl<B: Backend> Engine<B> {
             State::Parked | State::Waiting if agenda.turns > 0 => Some("it will be opened unnoticed".to_owned()),
             State::Parked if is_wanted && is_needed => Some("it is never opened".to_owned()),
             State::Waiting if !agenda.reopens => Some("it is never opened again".to_owned()),
-            State::Open(_) if self.dispatch.active.is_some_and(|active| active.of(ConnId(number)) == 0) => None,
+            State::Open(_) if self.dispatch.active.is_some_and(|active| active.of(slot.rank) == 0) => None,
             State::Open(live) => self.flaw_of_live(live, slot.pauses, seen, agenda, most),
             _ => None,
         }

@@ -228,6 +228,7 @@ impl<B: Backend> Engine<B> {
             return Some(End { at: now, stayed_away });
         }
         self.turn.began_at = now;
+        self.pump_relieved(now);
         self.dispatch(now);
         if self.books.tally.is_done() {
             return Some(End { at: now, stayed_away });
@@ -258,7 +259,7 @@ impl<B: Backend> Engine<B> {
             Timer::Begin(conn) => self.resume(conn, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
-                let (all, next) = (self.roster.config.max_inflight, first.saturating_add(SWEPT_PER_TURN));
+                let (all, next) = (self.roster.config.slots(), first.saturating_add(SWEPT_PER_TURN));
                 (first..next.min(all)).for_each(|number| self.sweep(ConnId(number), now));
                 // In the next turn, when time has moved on.
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };

@@ -8,6 +8,7 @@ use super::routes::RouteId;
 use super::tally::Tally;
 use super::tls::{Config, Link};
 use super::tunnel::Tunnel;
+use crate::backend::ConnId;
 
 /// One connection slot.
 #[derive(Default)]
@@ -18,6 +19,12 @@ pub struct Slot {
     pub route: RouteId,
     /// Its failures since the last complete response.
     pub failures: Failures,
+    /// Its place among all slots: the first ones should have a connection.
+    pub rank: u32,
+    /// The slot of the connection that takes the place of its own, which only finishes its requests.
+    pub successor: Option<ConnId>,
+    /// How many requests are in flight on the connections whose place its own takes.
+    pub inherited: u32,
     /// Whether it ever had a connection.
     pub lived: bool,
     /// Whether it had one since measuring began.
@@ -68,8 +75,8 @@ pub struct Pauses {
 
 impl Slot {
     /// A slot without a connection.
-    pub fn new(tls: Option<&Config>) -> Self {
-        Self { link: tls.map(|tls| Box::new(tls.link())), ..Self::default() }
+    pub fn new(rank: u32, tls: Option<&Config>) -> Self {
+        Self { rank, link: tls.map(|tls| Box::new(tls.link())), ..Self::default() }
     }
 
     /// Its connection, if it is established.
@@ -78,6 +85,12 @@ impl Slot {
             State::Open(live) => Some(live),
             State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
         }
+    }
+
+    /// The same, and how many requests are in flight on those whose place it takes.
+    pub fn live_and_inherited(&mut self) -> Option<(&mut Live, usize)> {
+        let inherited = self.inherited as usize;
+        self.live().map(|live| (live, inherited))
     }
 
     /// Resets its back-off if there has been a complete response since there were `completed`.

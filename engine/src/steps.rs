@@ -71,7 +71,7 @@ impl<B: Backend> Engine<B> {
     fn pump(&mut self, conn: ConnId, at: Nanos) {
         let Self { roster, dispatch, books, timers, .. } = self;
         let slot = &mut roster.slots[conn.index()];
-        if dispatch.has_room(conn, slot, &books.tally) && dispatch.pause_is_over(conn, slot, books, timers, at) {
+        if dispatch.has_room(slot, &books.tally) && dispatch.pause_is_over(conn, slot, books, timers, at) {
             if dispatch.has_ready() || dispatch.is_full(&books.tally) {
                 // Others have waited longer, or must end first.
                 dispatch.queue(conn, slot);
@@ -103,7 +103,7 @@ impl<B: Backend> Engine<B> {
             let Some(conn) = self.dispatch.next_ready(&self.books.tally, now) else { break };
             let slot = &mut self.roster.slots[conn.index()];
             slot.is_queued = false;
-            if self.dispatch.has_room(conn, slot, &self.books.tally) {
+            if self.dispatch.has_room(slot, &self.books.tally) {
                 self.start_due(conn, now, false);
             }
             self.settle(conn, now);
@@ -183,8 +183,17 @@ impl<B: Backend> Engine<B> {
         if change_ns < u64::MAX {
             self.timers.set(planned + change_ns, Timer::Slot);
         }
-        let all = (0..self.roster.config.max_inflight).map(ConnId);
-        for conn in all.filter(|&conn| active.of(conn) > before.of(conn)) {
+        for rank in (0..self.roster.config.max_inflight).filter(|&rank| active.of(rank) > before.of(rank)) {
+            let conn = self.roster.order[rank as usize];
+            if self.roster.slots[conn.index()].live().is_some() {
+                self.pump(conn, now);
+            }
+        }
+    }
+
+    /// Starts requests on connections that may have more in flight, because those whose place they took have fewer.
+    pub(super) fn pump_relieved(&mut self, now: Nanos) {
+        while let Some(conn) = self.roster.relieved.pop() {
             if self.roster.slots[conn.index()].live().is_some() {
                 self.pump(conn, now);
             }

@@ -123,7 +123,7 @@ fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &
     let Ok(begin) = ordered.recv() else { return };
     // The runs of a search are not all alike.
     let network = scenario.network(worker.config.seed.wrapping_add(begin.0));
-    let backend = Sim::new(worker.config.max_inflight, network).starting_at(begin);
+    let backend = Sim::new(worker.config.slots(), network).starting_at(begin);
     let mut engine = Box::new(worker.engine(backend).without_account());
     engine.begin(Instant::now());
     hand_back(None);

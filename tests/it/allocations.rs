@@ -21,6 +21,7 @@ cases! {
 fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
     let config = Config {
         max_inflight: 10,
+        stand_ins: 0,
         demand: onrush_engine::Demand::All,
         active: None,
         sample_ns: onrush_engine::SAMPLE_NS,

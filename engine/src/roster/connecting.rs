@@ -62,11 +62,6 @@ impl Connecting {
         }
     }
 
-    /// Whether a slot should have a connection.
-    pub fn wants(&self, conn: ConnId) -> bool {
-        conn.0 < self.wanted
-    }
-
     /// Takes a connection to this address that an earlier session left.
     pub fn take_spare(&mut self, address: SocketAddr) -> Option<Spare> {
         let spares = self.spares.as_mut()?;

@@ -140,7 +140,7 @@ impl<B: Backend> Roster<B> {
         self.backend.close(conn);
         let slot = &mut self.slots[conn.index()];
         let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
-        if !cx.books.tally.may_start() || !self.connecting.wants(conn) {
+        if !cx.books.tally.may_start() || !self.wants(conn) {
             self.enter(conn, State::Parked, cx.books, now);
         } else if is_troubled {
             self.back_off(conn, true, cx, now);

@@ -1,11 +1,13 @@
 //! The connections of one worker: its slots, the backend that carries them, and the state of opening more.
 //!
 //! It starts no request. What happens on a connection ends in a [`Step`], which the loop takes. Its methods, from the
-//! ground up: `occupancy` changes what a slot is doing, `ending` ends connections, `transport` sends on them, `setup` is
+//! ground up: `occupancy` changes what a slot is doing, `handing_over` lets one take the place of another, `ending` ends
+//! connections, `transport` sends on them, `setup` is
 //! what comes before their first request, `opening` opens them, and `handling` is told what happens to them.
 
 mod connecting;
 mod ending;
+mod handing_over;
 mod handling;
 mod occupancy;
 mod opening;
@@ -40,6 +42,10 @@ pub(super) struct Roster<B: Backend> {
     pub config: Rc<Config>,
     pub backend: B,
     pub slots: Vec<Slot>,
+    /// The slots by their ranks.
+    pub order: Vec<ConnId>,
+    /// Connections that may have more requests in flight, because those whose place they took have fewer.
+    pub relieved: Vec<ConnId>,
     pub connecting: Connecting,
     /// Connections whose connect or requests leave with the next wait.
     pub gathered: Vec<ConnId>,
@@ -73,7 +79,9 @@ impl<B: Backend> Roster<B> {
     pub fn new(config: Rc<Config>, backend: B, make_protocol: MakeProtocol, worker_link: Arc<WorkerLink>) -> Self {
         let routes = Routes::new(&config.addresses, config.first_connection);
         Self {
-            slots: (0..config.max_inflight).map(|_| Slot::new(config.tls.as_ref())).collect(),
+            slots: (0..config.slots()).map(|rank| Slot::new(rank, config.tls.as_ref())).collect(),
+            order: (0..config.slots()).map(ConnId).collect(),
+            relieved: Vec::new(),
             connecting: Connecting::new(routes, config.tunnel.as_ref(), make_protocol, config.seed),
             gathered: Vec::new(),
             socket_reader: SocketReader::default(),
@@ -81,6 +89,11 @@ impl<B: Backend> Roster<B> {
             backend,
             worker_link,
         }
+    }
+
+    /// Whether a slot should have a connection.
+    pub fn wants(&self, conn: ConnId) -> bool {
+        self.slots[conn.index()].rank < self.connecting.wanted
     }
 
     /// Whether another connection may be opened when a due request waits for one.

@@ -27,6 +27,9 @@ impl<B: Backend> Roster<B> {
         connecting.under_way += u64::from(is_connecting(after));
         connecting.missing -= u32::from(is_missing(&before));
         connecting.missing += u32::from(is_missing(after));
+        if self.slots[conn.index()].successor.is_some() {
+            self.relieve(conn);
+        }
     }
 
     /// Counts the time since the slot was last counted, under what it has been doing.
@@ -35,13 +38,15 @@ impl<B: Backend> Roster<B> {
         let since = slot.counted_until.max(books.start);
         let spent_ns = now.since(since);
         slot.counted_until = now;
-        let is_needed = books.tally.may_start() && self.connecting.wants(conn);
+        let is_needed = books.tally.may_start() && slot.rank < self.connecting.wanted;
+        let is_stand_in = slot.rank >= self.config.max_inflight;
         let occupancy = &mut books.tally.interval.counters.occupancy;
         match &slot.state {
             State::Open(live) => {
                 occupancy.open_ns += spent_ns;
                 occupancy.leaving_ns += live.leaving_since.map_or(0, |leaving| now.since(leaving.max(since)));
             }
+            State::Parked if is_stand_in => {}
             State::Parked if !is_needed => occupancy.done_ns += spent_ns,
             // Until it has a connection, it may never get one.
             _ if !slot.lived => slot.absent_ns += spent_ns,
@@ -59,7 +64,7 @@ impl<B: Backend> Roster<B> {
 
     /// Counts at the end of the run what the slots have been doing. Those with no more requests to send are done.
     pub fn occupy_to_the_end(&mut self, books: &mut Books, now: Nanos) {
-        (0..self.config.max_inflight).for_each(|number| self.occupy(ConnId(number), books, now));
+        (0..self.config.slots()).for_each(|number| self.occupy(ConnId(number), books, now));
         if !books.tally.may_start() {
             let start = books.start;
             let idle = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.open.is_empty());

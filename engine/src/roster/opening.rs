@@ -33,13 +33,13 @@ impl<B: Backend> Roster<B> {
     pub fn want(&mut self, wanted: u32, cx: &mut Context<'_>, now: Nanos) {
         let before = self.connecting.wanted;
         // Until now they were needed, or were not.
-        (before.min(wanted)..before.max(wanted)).for_each(|number| self.occupy(ConnId(number), cx.books, now));
+        (before.min(wanted)..before.max(wanted)).for_each(|rank| self.occupy(self.order[rank as usize], cx.books, now));
         self.connecting.wanted = wanted;
         if wanted > 0 {
             self.worker_link.show_idle(false);
         }
         self.open_wanted(before, cx.books, now);
-        (wanted..before).for_each(|number| self.retire(ConnId(number), cx, now));
+        (wanted..before).for_each(|rank| self.retire(self.order[rank as usize], cx, now));
     }
 
     /// Opens the idle slots from this one on that should have a connection. The first of all finds the address; the
@@ -47,9 +47,10 @@ impl<B: Backend> Roster<B> {
     fn open_wanted(&mut self, first: u32, books: &mut Books, now: Nanos) {
         let wanted =
             if self.connecting.routes.found() { self.connecting.wanted } else { self.connecting.wanted.min(1) };
-        for number in first..wanted {
-            if let State::Parked = self.slots[number as usize].state {
-                self.open_soon(ConnId(number), books, now);
+        for rank in first..wanted {
+            let conn = self.order[rank as usize];
+            if let State::Parked = self.slots[conn.index()].state {
+                self.open_soon(conn, books, now);
             }
         }
     }
@@ -73,7 +74,7 @@ impl<B: Backend> Roster<B> {
     /// Opens the next of the queued slots, if there is one.
     pub fn open_next(&mut self, cx: &mut Context<'_>, now: Nanos) -> Option<Step> {
         let conn = self.connecting.queue.pop_front()?;
-        if cx.books.tally.may_start() && self.connecting.wants(conn) {
+        if cx.books.tally.may_start() && self.wants(conn) {
             return Some(self.open(conn, cx, now));
         }
         self.enter(conn, State::Parked, cx.books, now);

@@ -14,14 +14,32 @@ impl<B: Backend> Roster<B> {
     /// Has a connection send what it has to send, and leaves it if it has ended.
     pub fn settle(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
-        if slot.live().is_some_and(|live| live.draining && live.open.is_empty()) {
-            self.leave(conn, cx, at);
-        } else if !B::GATHERS {
+        if slot.live().is_some_and(|live| live.draining) && self.wind_up(conn, cx, at) {
+            return;
+        }
+        let slot = &mut self.slots[conn.index()];
+        if !B::GATHERS {
             self.send(conn, cx, at);
         } else if !slot.is_gathered {
             slot.is_gathered = true;
             self.gathered.push(conn);
         }
+    }
+
+    /// Leaves a connection that takes no more requests, once the last one has ended. Until then another may take its
+    /// place. Returns whether it was left.
+    #[cold]
+    fn wind_up(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> bool {
+        let Some(live) = self.slots[conn.index()].live() else { return false };
+        if live.open.is_empty() {
+            self.leave(conn, cx, at);
+            return true;
+        }
+        if std::mem::take(&mut live.goes_away) {
+            self.open_successor(conn, cx.books, at);
+        }
+        self.relieve(conn);
+        false
     }
 
     /// Sends what the gathered connections have to send, and stamps what leaves with the next wait.

@@ -46,6 +46,7 @@ pub fn per_connection(most: u64) -> PerConnection {
 pub fn config() -> Config {
     Config {
         max_inflight: 1,
+        stand_ins: 0,
         demand: Demand::All,
         depth: 1,
         streams: 1,
@@ -99,7 +100,7 @@ pub fn job(request: Request, make_protocol: MakeProtocol) -> Job {
 
 /// Runs any job on any network.
 pub fn run_job(config: Config, network: Box<dyn Network>, job: Job) -> Ran {
-    let backend = Sim::new(config.max_inflight, network);
+    let backend = Sim::new(config.slots(), network);
     run_backend(Control::default(), config, backend, job)
 }
 

@@ -557,3 +557,23 @@ fn more_connections_are_opened_for_as_many_requests_as_may_be_in_flight() {
     let in_flight = ran.totals.counters.occupancy.in_flight_ns as f64 / ran.end.elapsed_ns as f64;
     assert!((7.0..=8.0).contains(&in_flight), "{in_flight}");
 }
+
+#[test]
+fn another_connection_takes_the_place_of_one_that_goes_away_at_once() {
+    // The first response of every four takes 50 ms longer, and GOAWAY comes with the fourth request.
+    let behaviour: Behaviour = |number, stream, _| {
+        let answer = (if number % 4 == 1 { 60 } else { 10 } * MS, frame(kind::ANSWER, stream, b""));
+        if number % 4 == 0 { vec![(0, frame(kind::GOAWAY, 0, b"")), answer] } else { vec![answer] }
+    };
+    for (stand_ins, least, most) in [(0, 600, 620), (4, 150, 320)] {
+        let config = Config { stand_ins, ..streams(4, 40) };
+        let (ran, seen) = run(config, 0, || Second::new(4, 0), &[], behaviour);
+        assert_eq!((ran.totals.counters.completed, ran.totals.counters.slots_opened), (40, 1));
+        assert_eq!(seen.borrow().connections, 10);
+        let elapsed_ms = ran.end.elapsed_ns / MS;
+        assert!((least..=most).contains(&elapsed_ms), "{elapsed_ms} ms with {stand_ins}");
+        // Never more in flight than on one connection.
+        let in_flight = ran.totals.counters.occupancy.in_flight_ns as f64 / ran.end.elapsed_ns as f64;
+        assert!(in_flight <= 4.01, "{in_flight}");
+    }
+}

@@ -135,8 +135,7 @@ impl Run {
         let parts = self.plan.request.with_body(self.plan.body().expect("it has been read").into());
         let set_up = |index: u32| {
             let config = config(&self.plan, addresses, None, pipelines, index);
-            let (journal, Config { max_inflight: connections, seed, .. }) = (Rc::<Journal>::default(), &config);
-            let (connections, seed) = (*connections, *seed);
+            let (journal, connections, seed) = (Rc::<Journal>::default(), config.slots(), config.seed);
             let (dues, requests) = (self.dues(&config, index), config.requests);
             // The requests of a batch are sent before they are due themselves.
             *journal.dues.borrow_mut() = dues.clone().filter(|_| batch == 1);
