@@ -5,6 +5,7 @@ mod crowding;
 mod demand;
 mod hostile;
 mod http1;
+mod http2;
 mod leave;
 mod multiplex;
 mod opening;

@@ -1,0 +1,332 @@
+//! HTTP/2 through the engine, against servers that are drawn at random: they allow few streams, then others, send
+//! GOAWAY, refuse and reset, give windows in crumbs, and all of it in pieces. Accounts balance, and where nothing depends on
+//! the moment, how the bytes are split makes no difference.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use onrush_plan::Random;
+use onrush_plan::http::Version;
+use onrush_proto::Nanos;
+use onrush_proto::http2::{Options, Shared};
+use rustix::io::Errno;
+
+use super::pacing::{every, open_loop};
+use super::*;
+use crate::backend::sim::{Act, Action, Peer};
+
+/// How many servers every test run tries.
+const SEEDS: u64 = 100;
+
+/// The length of the preface that a client begins with.
+const PREFACE: usize = 24;
+
+/// What a server does.
+#[derive(Clone, Debug)]
+struct Nature {
+    /// How many streams it allows; `None`: any number. After some requests, another number.
+    streams: Option<u32>,
+    streams_later: Option<u32>,
+    latency_ns: u64,
+    jitter_ns: u64,
+    /// After so many requests on a connection it sends GOAWAY; zero: never.
+    goaway_after: u32,
+    /// Whether GOAWAY announces the end first, as RFC 9113 (6.8) recommends.
+    is_graceful: bool,
+    /// Which requests it refuses without processing them, and which it resets; zero: none.
+    refuses_every: u32,
+    resets_every: u32,
+    /// The window that it gives for the body of each request, and how much it gives at a time afterwards.
+    window: u32,
+    crumb: u32,
+    /// The bytes of each response's body.
+    body: usize,
+    /// The longest piece in which bytes arrive.
+    piece: usize,
+}
+
+/// What the servers of a run did, over all connections.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Did {
+    connections: u32,
+    answered: u64,
+    refused: u64,
+    reset: u64,
+    goaways: u64,
+    /// The most streams beyond what a client had confirmed to be allowed.
+    excess: u32,
+    body_bytes: u64,
+}
+
+struct Server {
+    nature: Nature,
+    did: Rc<RefCell<Did>>,
+    random: Random,
+}
+
+struct Connection {
+    nature: Nature,
+    did: Rc<RefCell<Did>>,
+    random: Random,
+    input: Vec<u8>,
+    is_greeted: bool,
+    requests: u32,
+    /// The last stream that is processed, once GOAWAY has said so.
+    last: Option<u32>,
+    /// Streams whose requests are not complete or not answered, with when they will be.
+    open: BTreeMap<u32, Nanos>,
+    /// The limits of streams that were sent and are not acknowledged, oldest first.
+    limits: Vec<Option<u32>>,
+    allowed: Option<u32>,
+    sent_until: Nanos,
+}
+
+impl Network for Server {
+    fn connect(&mut self, now: Nanos, _: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+        self.did.borrow_mut().connections += 1;
+        let connection = Connection {
+            nature: self.nature.clone(),
+            did: Rc::clone(&self.did),
+            random: Random::new(self.random.next()),
+            input: Vec::new(),
+            is_greeted: false,
+            requests: 0,
+            last: None,
+            open: BTreeMap::new(),
+            limits: Vec::new(),
+            allowed: None,
+            sent_until: now,
+        };
+        (now + 50_000, Ok(Box::new(connection)))
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, a, b, c] = (payload.len() as u32).to_be_bytes();
+    let mut frame = vec![a, b, c, kind, flags];
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+fn setting(id: u16, value: u32) -> Vec<u8> {
+    [&id.to_be_bytes()[..], &value.to_be_bytes()].concat()
+}
+
+impl Connection {
+    /// Sends frames, in pieces that arrive at the same time; nothing overtakes what was sent before.
+    fn send(&mut self, at: Nanos, frames: &[u8], actions: &mut Vec<Action>) {
+        self.sent_until = self.sent_until.max(at);
+        let at = self.sent_until;
+        actions.extend(frames.chunks(self.nature.piece).map(|piece| Action { at, act: Act::Send(piece.to_vec()) }));
+    }
+
+    fn limit(&mut self, streams: Option<u32>) -> Vec<u8> {
+        self.limits.push(streams);
+        let window = setting(4, self.nature.window);
+        let payload = [streams.map_or_else(Vec::new, |streams| setting(3, streams)), window].concat();
+        frame(4, 0, 0, &payload)
+    }
+
+    fn complete(&mut self, stream: u32, now: Nanos, actions: &mut Vec<Action>) {
+        self.requests += 1;
+        let is_hit = |every: u32, number: u32| every > 0 && number.is_multiple_of(every);
+        let is_left_out = self.last.is_some_and(|last| stream > last);
+        if is_left_out {
+            // Nobody processes it: GOAWAY has said so.
+            self.open.remove(&stream);
+            return;
+        }
+        let at = now + self.nature.latency_ns + self.random.below(self.nature.jitter_ns + 1);
+        let at = at.max(self.sent_until);
+        let mut frames = Vec::new();
+        if is_hit(self.nature.refuses_every, self.requests) {
+            self.did.borrow_mut().refused += 1;
+            frames = frame(3, 0, stream, &7_u32.to_be_bytes());
+        } else if is_hit(self.nature.resets_every, self.requests) {
+            self.did.borrow_mut().reset += 1;
+            frames = frame(3, 0, stream, &2_u32.to_be_bytes());
+        } else {
+            self.did.borrow_mut().answered += 1;
+            let body = vec![b'x'; self.nature.body];
+            frames.extend(frame(1, if body.is_empty() { 5 } else { 4 }, stream, &[0x88]));
+            let chunks = body.chunks(16_000).count();
+            for (number, part) in (1..).zip(body.chunks(16_000)) {
+                frames.extend(frame(0, u8::from(number == chunks), stream, part));
+            }
+        }
+        self.open.insert(stream, at);
+        self.send(at, &frames, actions);
+        if self.requests == 3 && self.nature.streams_later != self.nature.streams {
+            let limit = self.limit(self.nature.streams_later);
+            self.send(now, &limit, actions);
+        }
+        if self.nature.goaway_after > 0 && self.requests == self.nature.goaway_after && self.last.is_none() {
+            self.did.borrow_mut().goaways += 1;
+            let goaway = |last: u32| frame(7, 0, 0, &[last.to_be_bytes(), 0_u32.to_be_bytes()].concat());
+            if self.nature.is_graceful {
+                self.send(now, &goaway(i32::MAX as u32), actions);
+            }
+            self.last = Some(stream);
+            self.send(now, &goaway(stream), actions);
+        }
+    }
+}
+
+impl Peer for Connection {
+    fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
+        self.input.extend_from_slice(bytes);
+        if !self.is_greeted {
+            if self.input.len() < PREFACE {
+                return;
+            }
+            self.input.drain(..PREFACE);
+            self.is_greeted = true;
+            let limit = self.limit(self.nature.streams);
+            self.send(now, &limit, actions);
+        }
+        while let Some((&[a, b, c, kind, flags, s, t, u, v], rest)) = self.input.split_first_chunk::<9>() {
+            let length = u32::from_be_bytes([0, a, b, c]) as usize;
+            if rest.len() < length {
+                break;
+            }
+            let stream = u32::from_be_bytes([s, t, u, v]);
+            self.input.drain(..9 + length);
+            let ends = flags & 1 != 0;
+            match kind {
+                1 => {
+                    self.open.retain(|_, at| *at > now);
+                    self.open.insert(stream, Nanos::MAX);
+                    // A new limit may be used before it is acknowledged.
+                    let any = |limit: &Option<u32>| limit.unwrap_or(u32::MAX);
+                    let allowed = self.limits.iter().chain([&self.allowed]).map(any).max().unwrap_or(u32::MAX);
+                    let excess = (self.open.len() as u32).saturating_sub(allowed);
+                    let mut did = self.did.borrow_mut();
+                    did.excess = did.excess.max(excess);
+                }
+                0 => {
+                    self.did.borrow_mut().body_bytes += length as u64;
+                    if length > 0 {
+                        // Windows grow in crumbs.
+                        let crumb = self.nature.crumb.max(1);
+                        let grant = |stream: u32, by: u32| frame(8, 0, stream, &by.to_be_bytes());
+                        let grants = [grant(0, length as u32), if ends { Vec::new() } else { grant(stream, crumb) }];
+                        self.send(now + 1_000, &grants.concat(), actions);
+                    }
+                }
+                3 => {
+                    self.open.remove(&stream);
+                }
+                4 if ends => self.allowed = self.limits.remove(0),
+                _ => {}
+            }
+            if ends && matches!(kind, 0 | 1) {
+                self.complete(stream, now, actions);
+            }
+        }
+    }
+}
+
+/// A server, the number of requests, and how they are sent.
+fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
+    let one_in = |random: &mut Random, n: u64| random.below(n) == 0;
+    let some = |random: &mut Random, most: u64| 1 + random.below(most) as u32;
+    let allowed = |random: &mut Random| [None, Some(some(random, 12)), Some(100)][random.below(3) as usize];
+    let streams = allowed(random);
+    let nature = Nature {
+        streams,
+        streams_later: if one_in(random, 3) { allowed(random) } else { streams },
+        latency_ns: 10_000 * u64::from(some(random, 500)),
+        jitter_ns: random.below(3) * 2 * MS,
+        goaway_after: if one_in(random, 2) { some(random, 20) } else { 0 },
+        is_graceful: one_in(random, 2),
+        refuses_every: if one_in(random, 3) { 2 + some(random, 9) } else { 0 },
+        resets_every: if one_in(random, 3) { some(random, 9) } else { 0 },
+        window: [0, some(random, 2_000), 65_535][random.below(3) as usize],
+        crumb: some(random, 3_000),
+        body: [0, some(random, 100) as usize, 40_000][random.below(3) as usize],
+        piece: usize::MAX,
+    };
+    let config = Config {
+        max_inflight: some(random, 4),
+        stand_ins: [0, 2, 8][random.below(3) as usize],
+        streams: some(random, 30) as usize,
+        requests: Some(u64::from(some(random, 300))),
+        requests_per_connection: one_in(random, 5).then(|| per_connection(u64::from(some(random, 30)))),
+        give_up_ns: Some(20 * SECOND),
+        ..if one_in(random, 3) { open_loop(OpenLoop::default()) } else { config() }
+    };
+    // A window of zero is opened by nothing here.
+    let body = if nature.window > 0 && one_in(random, 3) { 5_000 } else { 0 };
+    let is_paced = config.rules.open_loop.is_some();
+    (nature, Config { duration_ns: None, ..config }, body, is_paced)
+}
+
+/// Carries a run out; returns what was counted, and what the servers did.
+fn carry_out(seed: u64, piece: usize) -> (Ran, Did) {
+    let mut random = Random::new(seed);
+    let (nature, config, body, is_paced) = draw(&mut random);
+    let shared = Shared::new(Options { streams: config.streams as u32, ..Options::default() });
+    let did = Rc::default();
+    let server =
+        Server { nature: Nature { piece, ..nature }, did: Rc::clone(&did), random: Random::new(random.next()) };
+    let job = Job {
+        pacer: if is_paced { every(MS, None) } else { Pacer::Closed },
+        http2: Some(shared.clone()),
+        ..job(
+            request(if body > 0 { "POST" } else { "GET" }, vec![b'b'; body]),
+            http(&[Version::Http2], false, 1, &shared),
+        )
+    };
+    let ran = run_job(config, Box::new(server), job);
+    (ran, Rc::into_inner(did).expect("the run is over").into_inner())
+}
+
+fn check(seed: u64) {
+    let (whole, did) = carry_out(seed, usize::MAX);
+    let (_, config, ..) = draw(&mut Random::new(seed));
+    let counters = &whole.totals.counters;
+    let about = || {
+        format!(
+            "seed {seed}: {:?}\n{counters:?}\n{did:?}\n{:?}",
+            draw(&mut Random::new(seed)).0,
+            whole.totals.ledger.rows()
+        )
+    };
+    assert_conserved(&whole.totals);
+    assert_eq!(Some(counters.started), config.requests, "{}", about());
+    assert_eq!(counters.completed, did.answered, "{}", about());
+    assert_eq!(counters.completed + counters.failed, counters.started, "{}", about());
+    assert!(did.excess == 0, "{}", about());
+    // Only what the server refused, and what GOAWAY left out, comes back.
+    if did.refused + did.goaways == 0 {
+        assert_eq!(counters.returned, 0, "{}", about());
+    }
+    let in_flight = counters.occupancy.in_flight_ns as f64 / whole.end.elapsed_ns.max(1) as f64;
+    let most = f64::from(config.max_inflight) * config.streams as f64;
+    assert!(in_flight <= most + 0.01, "{in_flight} of {most}: {}", about());
+    if did.body_bytes + did.goaways > 0 {
+        // What is sent between two pieces depends on which windows, and whether GOAWAY, have come by then.
+        return;
+    }
+    // A byte at a time, unless those are many.
+    let piece = 1 + draw(&mut Random::new(seed)).0.body / 50;
+    let (split, same) = carry_out(seed, piece);
+    assert_eq!(format!("{:?}", split.totals.counters), format!("{counters:?}"), "in pieces of {piece}: {}", about());
+    assert_eq!(same, did, "in pieces of {piece}: {}", about());
+}
+
+#[test]
+fn whatever_a_server_of_http2_does_accounts_balance() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (length, first) = (number("SIMULATE_SECONDS"), number("SIMULATE_SEED").unwrap_or(1));
+    let began = Instant::now();
+    let is_over = |seed| match length {
+        Some(length) => began.elapsed() >= Duration::from_secs(length),
+        None => seed > SEEDS,
+    };
+    (first..).take_while(|seed| !is_over(*seed)).for_each(check);
+}
