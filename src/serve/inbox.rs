@@ -11,9 +11,18 @@ use super::token::Token;
 /// The connections of a thread that are to get a turn, because of what happened on others.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    called: Mutex<Vec<Token>>,
+    called: Mutex<Vec<Call>>,
     /// Readable when there are any.
     bell: OwnedFd,
+}
+
+/// A call for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    /// The connection.
+    pub token: Token,
+    /// Which of its exchanges is concerned, if it has several at a time; `None`: all.
+    pub exchange: Option<usize>,
 }
 
 /// How to call a connection.
@@ -21,8 +30,8 @@ pub(super) struct Inbox {
 pub(super) struct Caller {
     /// The inbox of its thread.
     pub inbox: Arc<Inbox>,
-    /// The connection.
-    pub token: Token,
+    /// What it is told.
+    pub call: Call,
 }
 
 impl Inbox {
@@ -41,13 +50,13 @@ impl Inbox {
     }
 
     /// Takes all calls.
-    pub(super) fn take(&self) -> Vec<Token> {
+    pub(super) fn take(&self) -> Vec<Call> {
         // The bell first: it rings again for a call that comes in between. If it is silent, this fails, and nothing is lost.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         std::mem::take(&mut self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Token>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Call>> {
         // A list is always consistent, even if another thread panicked.
         self.called.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,7 +66,7 @@ impl Caller {
     /// Makes the thread of the connection give it a turn.
     pub(super) fn call(&self) {
         let mut called = self.inbox.lock();
-        called.push(self.token);
+        called.push(self.call);
         if called.len() == 1 {
             // A counter that is read before it is written again cannot overflow, so this cannot fail.
             let _ = rustix::io::write(&self.inbox.bell, &1u64.to_ne_bytes());

@@ -16,11 +16,15 @@ mod address;
 mod ask;
 mod body;
 mod capacity;
+mod claim;
 pub(crate) mod command;
 mod connection;
 mod counters;
 mod freeze;
+mod http1;
+mod http2;
 mod inbox;
+mod linger;
 mod listener;
 mod places;
 mod rejection;
@@ -36,6 +40,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod token;
+mod turn;
 mod worker;
 
 use std::io::{self, Read, Write};

@@ -139,7 +139,7 @@ impl Drop for Place {
 mod tests {
     use std::time::Duration;
 
-    use super::super::inbox::Inbox;
+    use super::super::inbox::{Call, Inbox};
     use super::super::token::Token;
     use super::*;
 
@@ -150,14 +150,18 @@ mod tests {
         (Arc::default(), Arc::new(Inbox::new().unwrap()))
     }
 
+    fn call(slot: u32) -> Call {
+        Call { token: Token::of_slot(slot, 0), exchange: None }
+    }
+
     /// Makes these slots ask for a place, in turn.
     fn ask(places: &Arc<Places>, inbox: &Arc<Inbox>, slots: std::ops::Range<u32>, now: Instant) -> Vec<Option<Place>> {
-        let caller = |slot| Caller { inbox: Arc::clone(inbox), token: Token::of_slot(slot, 0) };
+        let caller = |slot| Caller { inbox: Arc::clone(inbox), call: call(slot) };
         slots.map(|slot| Some(places.ask(TWO, now, caller(slot)))).collect()
     }
 
     fn called(inbox: &Inbox) -> Vec<usize> {
-        inbox.take().into_iter().map(Token::index).collect()
+        inbox.take().into_iter().map(|call| call.token.index()).collect()
     }
 
     fn have_places(all: &[Option<Place>]) -> Vec<usize> {
@@ -232,7 +236,7 @@ mod tests {
     fn other_parameters_are_other_places() {
         let (places, inbox) = places();
         let pool = |ms| Limit::Pool { workers: 1, service: Service::Constant(Duration::from_millis(ms)) };
-        let caller = Caller { inbox, token: Token::of_slot(0, 0) };
+        let caller = Caller { inbox, call: call(0) };
         let all = [pool(5), pool(6), pool(5)].map(|limit| places.ask(limit, Instant::now(), caller.clone()));
         assert_eq!(all.each_ref().map(|place| place.given_at().is_some()), [true, true, false]);
     }

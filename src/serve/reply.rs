@@ -6,7 +6,7 @@ use super::response::{Manner, Response};
 #[derive(Debug)]
 pub(super) struct Reply {
     /// Sent before the body is received.
-    pub early: Vec<u8>,
+    pub early: Option<Response>,
     /// What happens after the body was received.
     pub then: Then,
     /// Whether the request counts in `/stats`.
@@ -30,7 +30,7 @@ impl Then {
         match self {
             Self::Response(response) => response,
             Self::Echo(request, manner) => Response::text(200, request, manner),
-            Self::Length(manner) => Response::text(200, body_bytes.to_string(), manner),
+            Self::Length(manner) => Response::text(200, body_bytes.to_string().into_bytes(), manner),
         }
     }
 }

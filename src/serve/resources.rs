@@ -11,9 +11,8 @@ use onrush_plan::Random;
 use super::capacity::Capacity;
 use super::counters::Counters;
 use super::freeze::Freeze;
-use super::inbox::{Caller, Inbox};
+use super::inbox::{Call, Caller, Inbox};
 use super::places::{Limit, Place, Places};
-use super::token::Token;
 
 /// What all threads have in common.
 #[derive(Debug)]
@@ -90,9 +89,9 @@ impl Resources {
         at.saturating_duration_since(self.started).as_nanos() as u64
     }
 
-    /// Asks for a place for this connection, which gets a turn when the place is given.
-    pub(super) fn ask(&self, limit: Limit, token: Token) -> Place {
-        self.common.places.ask(limit, Instant::now(), Caller { inbox: Arc::clone(&self.inbox), token })
+    /// Asks for a place for a connection of this thread, which gets this call when the place is given.
+    pub(super) fn ask(&self, limit: Limit, call: Call) -> Place {
+        self.common.places.ask(limit, Instant::now(), Caller { inbox: Arc::clone(&self.inbox), call })
     }
 
     /// The counts of this thread.

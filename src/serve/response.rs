@@ -1,7 +1,9 @@
 //! A response as plain data: what is sent, when, and whether the connection stays open.
 //!
-//! Nothing is sent here.
+//! It has no form on the wire yet, except for what only HTTP/1.1 can express. Nothing is sent here.
 
+use std::borrow::Cow;
+use std::io::Write;
 use std::time::Duration;
 
 use super::places::Limit;
@@ -15,12 +17,42 @@ pub(super) struct Response {
     pub limit: Option<Limit>,
     /// The time before anything is sent, from when the place was given.
     pub wait: Duration,
-    /// The bytes that are sent first: usually a head and a short body.
-    pub bytes: Vec<u8>,
-    /// The body that is sent after these bytes.
+    /// What is sent first: usually a head and a short body.
+    pub message: Message,
+    /// The body that is sent after it.
     pub stream: Option<Stream>,
     /// What happens to the connection afterwards.
     pub end: End,
+}
+
+/// What is sent first of a response.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// Nothing.
+    Nothing,
+    /// A head, and the body or its beginning.
+    Http(Head, Cow<'static, [u8]>),
+    /// A broken HTTP/1.1 message that HTTP/2, which has no chunks, cannot express: there, the stream is reset.
+    BrokenChunks(Vec<u8>),
+    /// The beginning of a head that never ends.
+    EndlessHead,
+    /// Bytes that belong to no protocol.
+    Garbage(&'static [u8]),
+}
+
+/// The head of a response.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// The status and the fields (whole lines) of an interim response that is sent before it.
+    pub interim: Option<(u16, &'static str)>,
+    /// The version that HTTP/1 says.
+    pub version: &'static str,
+    /// The status.
+    pub status: u16,
+    /// The fields beside `Content-Type` and `Connection`, as whole lines.
+    pub fields: Cow<'static, str>,
+    /// What HTTP/1 says about the connection.
+    pub persistence: Persistence,
 }
 
 /// What happens to the connection after a response.
@@ -28,11 +60,15 @@ pub(super) struct Response {
 pub(super) enum End {
     /// It stays open for the next request.
     Next,
-    /// It is closed.
+    /// It is closed, as the client was told; over HTTP/2 it is told by GOAWAY.
     Close,
-    /// It is reset (RST).
+    /// It is closed, and the client was not told.
+    CloseUntold,
+    /// It is closed, because nobody knows where the next response would begin; over HTTP/2 it stays open.
+    CloseUnframed,
+    /// It is reset (RST); over HTTP/2 only the stream is (`RST_STREAM`).
     Reset,
-    /// It stays open, with nothing sent, until the client closes it.
+    /// It stays open, with nothing sent, until the client closes it; over HTTP/2 only the stream does.
     Hang,
 }
 
@@ -48,35 +84,47 @@ pub(super) struct Manner {
 /// The default body.
 pub(super) const HELLO: &[u8] = b"Hello, World!";
 
+/// The field with its length.
+const HELLO_LENGTH: &str = "Content-Length: 13\r\n";
+
 /// The complete response to `GET /`, ready to be copied.
 pub(super) const PLAIN: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
 
 impl Response {
-    /// These bytes, sent at once.
-    pub(super) fn raw(bytes: impl Into<Vec<u8>>, end: End) -> Self {
-        Self { limit: None, wait: Duration::ZERO, bytes: bytes.into(), stream: None, end }
+    /// A head with these fields (whole lines) and a body.
+    pub(super) fn new(
+        status: u16,
+        fields: impl Into<Cow<'static, str>>,
+        body: impl Into<Cow<'static, [u8]>>,
+        manner: Manner,
+    ) -> Self {
+        let body = if manner.head_only { Cow::default() } else { body.into() };
+        let head =
+            Head { interim: None, version: "HTTP/1.1", status, fields: fields.into(), persistence: manner.persistence };
+        Self { message: Message::Http(head, body), ..Self::nothing(manner.end()) }
+    }
+
+    /// Nothing, sent at once.
+    pub(super) fn nothing(end: End) -> Self {
+        Self { limit: None, wait: Duration::ZERO, message: Message::Nothing, stream: None, end }
     }
 
     /// A text with this status.
-    pub(super) fn text(status: u16, body: impl AsRef<[u8]>, manner: Manner) -> Self {
-        let body = body.as_ref();
-        let mut bytes = head(status, &format!("Content-Length: {}\r\n", body.len()), manner);
-        if !manner.head_only {
-            bytes.extend_from_slice(body);
-        }
-        Self::raw(bytes, manner.end())
+    pub(super) fn text(status: u16, body: impl Into<Cow<'static, [u8]>>, manner: Manner) -> Self {
+        let body = body.into();
+        Self::new(status, format!("Content-Length: {}\r\n", body.len()), body, manner)
     }
 
     /// The greeting of 13 bytes that `/` sends.
     pub(super) fn hello(manner: Manner) -> Self {
-        Self::text(200, HELLO, manner)
+        Self::new(200, HELLO_LENGTH, HELLO, manner)
     }
 
-    /// A head with `framing` (whole lines) and the stream as its body.
-    pub(super) fn streamed(framing: &str, stream: Stream, manner: Manner) -> Self {
+    /// A head with these fields (whole lines) and the stream as its body.
+    pub(super) fn streamed(fields: impl Into<Cow<'static, str>>, stream: Stream, manner: Manner) -> Self {
         let stream = Some(stream).filter(|_| !manner.head_only);
-        Self { stream, ..Self::raw(head(200, framing, manner), manner.end()) }
+        Self { stream, ..Self::new(200, fields, &[][..], manner) }
     }
 
     /// The same response, sent later.
@@ -89,10 +137,50 @@ impl Response {
         Self { limit: Some(limit), ..self }
     }
 
-    /// The same response, preceded by other bytes.
-    pub(super) fn preceded_by(mut self, first: &str) -> Self {
-        self.bytes.splice(..0, first.bytes());
+    /// The same response, preceded by an interim one.
+    pub(super) fn preceded_by(self, status: u16, fields: &'static str) -> Self {
+        self.with_head(|head| head.interim = Some((status, fields)))
+    }
+
+    /// The same response of a server that speaks HTTP/1.0.
+    pub(super) fn http10(self) -> Self {
+        self.with_head(|head| head.version = "HTTP/1.0")
+    }
+
+    fn with_head(mut self, change: impl FnOnce(&mut Head)) -> Self {
+        if let Message::Http(head, _) = &mut self.message {
+            change(head);
+        }
         self
+    }
+}
+
+impl Message {
+    /// Appends the message in the form of HTTP/1.1.
+    pub(super) fn write_http1(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Nothing => {}
+            Self::Http(head, body) => {
+                head.write_http1(out);
+                out.extend_from_slice(body);
+            }
+            Self::BrokenChunks(bytes) => out.extend_from_slice(bytes),
+            Self::EndlessHead => out.extend_from_slice(b"HTTP/1.1 200 OK\r\n"),
+            Self::Garbage(bytes) => out.extend_from_slice(bytes),
+        }
+    }
+}
+
+impl Head {
+    /// Appends the head in the form of HTTP/1.1.
+    fn write_http1(&self, out: &mut Vec<u8>) {
+        let Self { interim, version, status, fields, persistence } = self;
+        // Writing to memory cannot fail.
+        if let Some((status, fields)) = interim {
+            let _ = write!(out, "HTTP/1.1 {status} {}\r\n{fields}\r\n", reason(*status));
+        }
+        let (reason, connection) = (reason(*status), persistence.field());
+        let _ = write!(out, "{version} {status} {reason}\r\nContent-Type: text/plain\r\n{fields}{connection}\r\n");
     }
 }
 
@@ -106,25 +194,21 @@ impl Manner {
     pub(super) fn end(self) -> End {
         if self.persistence == Persistence::Close { End::Close } else { End::Next }
     }
+}
 
-    fn connection_field(self) -> &'static str {
-        match self.persistence {
-            Persistence::KeepAlive => "",
-            Persistence::KeepAliveTold => "Connection: keep-alive\r\n",
-            Persistence::Close => "Connection: close\r\n",
+impl Persistence {
+    /// What the head of a response says about it.
+    fn field(self) -> &'static str {
+        match self {
+            Self::KeepAlive => "",
+            Self::KeepAliveTold => "Connection: keep-alive\r\n",
+            Self::Close => "Connection: close\r\n",
         }
     }
 }
 
-/// An HTTP/1.1 head; `fields` are whole lines.
-pub(super) fn head(status: u16, fields: &str, manner: Manner) -> Vec<u8> {
-    let reason = reason(status);
-    let connection = manner.connection_field();
-    format!("HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\n{fields}{connection}\r\n").into_bytes()
-}
-
 /// The reason phrase of a status; empty, which is valid, for any other status.
-pub(super) fn reason(status: u16) -> &'static str {
+fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",
         101 => "Switching Protocols",
@@ -168,6 +252,8 @@ mod tests {
     #[test]
     fn the_prepared_response_is_what_would_be_built() {
         let manner = Manner { head_only: false, persistence: Persistence::KeepAlive };
-        assert_eq!(Response::hello(manner).bytes, PLAIN);
+        let mut bytes = Vec::new();
+        Response::hello(manner).message.write_http1(&mut bytes);
+        assert_eq!(bytes, PLAIN);
     }
 }

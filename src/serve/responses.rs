@@ -7,7 +7,7 @@ use super::capacity;
 use super::freeze::Rhythm;
 use super::places::Limit;
 use super::request::Persistence;
-use super::response::{End, HELLO, Manner, Response, head, reason};
+use super::response::{End, HELLO, Manner, Message, Response};
 use super::service::{Service, WAIT_MAX};
 use super::stream::{Drip, Stream};
 
@@ -20,7 +20,7 @@ const BODY_BYTES_MAX: u64 = 10 << 30;
 /// A body whose length is the argument.
 pub(super) fn bytes(ask: &Ask) -> Made {
     let left = length(ask.argument)?;
-    Ok(Response::streamed(&format!("Content-Length: {left}\r\n"), Stream::Block { left }, ask.manner))
+    Ok(Response::streamed(format!("Content-Length: {left}\r\n"), Stream::Block { left }, ask.manner))
 }
 
 /// The greeting, after the delay in the argument.
@@ -38,13 +38,10 @@ pub(super) fn status(ask: &Ask) -> Made {
     };
     let manner = ask.manner;
     Ok(match status {
-        100..=199 => Response::hello(manner).preceded_by(&interim(status, "")),
-        204 | 304 => Response::raw(head(status, "", manner), manner.end()),
-        300..=399 => {
-            let head_bytes = head(status, "Location: /\r\nContent-Length: 0\r\n", manner);
-            Response::raw(head_bytes, manner.end())
-        }
-        _ => Response::text(status, format!("{status}\n"), manner),
+        100..=199 => Response::hello(manner).preceded_by(status, ""),
+        204 | 304 => Response::new(status, "", &[][..], manner),
+        300..=399 => Response::new(status, "Location: /\r\nContent-Length: 0\r\n", &[][..], manner),
+        _ => Response::text(status, format!("{status}\n").into_bytes(), manner),
     })
 }
 
@@ -63,7 +60,7 @@ pub(super) fn drip(ask: &Ask) -> Made {
     };
     let delay = wait(ask.value(&["delay"]).unwrap_or("0"), SECOND)?;
     let framing = format!("Content-Length: {total}\r\n");
-    Ok(Response::streamed(&framing, Stream::Drip(Drip::new(total, span)), ask.manner).after(delay))
+    Ok(Response::streamed(framing, Stream::Drip(Drip::new(total, span)), ask.manner).after(delay))
 }
 
 /// The greeting, with `Connection: close`.
@@ -73,12 +70,13 @@ pub(super) fn close(ask: &Ask) -> Made {
 
 /// The greeting; the connection closes without `Connection: close`.
 pub(super) fn close_unsaid(ask: &Ask) -> Made {
-    Ok(Response { end: End::Close, ..Response::hello(ask.manner) })
+    Ok(Response { end: End::CloseUntold, ..Response::hello(ask.manner) })
 }
 
 /// Bytes that are not HTTP, from the first one on.
 pub(super) fn garbage(_: &Ask) -> Made {
-    Ok(Response::raw(b"\x00\xffthis is not HTTP\r\n\r\n", End::Close))
+    let message = Message::Garbage(b"\x00\xffthis is not HTTP\r\n\r\n");
+    Ok(Response { message, ..Response::nothing(End::CloseUntold) })
 }
 
 /// The greeting, late for one request in `every` on each connection.
@@ -178,79 +176,80 @@ fn draw(ask: &Ask, service: Service) -> Duration {
 /// A body that ends when the connection closes.
 pub(super) fn eof(ask: &Ask) -> Made {
     // The body has no length, so the head must say "close".
-    let body = if ask.manner.head_only { &[][..] } else { HELLO };
-    Ok(Response::raw([&head(200, "", ask.manner.closing()), body].concat(), End::Close))
+    Ok(Response::new(200, "", HELLO, ask.manner.closing()))
 }
 
 /// The greeting of an HTTP/1.0 server, which sends `Connection: keep-alive` when it keeps the connection.
 pub(super) fn http10(ask: &Ask) -> Made {
     let keeps_alive = ask.query == "keep-alive" && ask.manner.persistence != Persistence::Close;
     let persistence = if keeps_alive { Persistence::KeepAliveTold } else { Persistence::KeepAlive };
-    let mut response = Response::hello(Manner { persistence, ..ask.manner });
-    response.bytes[..8].copy_from_slice(b"HTTP/1.0");
+    let response = Response::hello(Manner { persistence, ..ask.manner }).http10();
     Ok(Response { end: if keeps_alive { End::Next } else { End::Close }, ..response })
 }
 
 /// An interim response with a field, then the greeting.
 pub(super) fn early_hints(ask: &Ask) -> Made {
-    Ok(Response::hello(ask.manner).preceded_by(&interim(103, "Link: </style.css>; rel=preload; as=style\r\n")))
+    Ok(Response::hello(ask.manner).preceded_by(103, "Link: </style.css>; rel=preload; as=style\r\n"))
 }
 
 /// An unsolicited 100, then the greeting.
 pub(super) fn unasked_continue(ask: &Ask) -> Made {
-    Ok(Response::hello(ask.manner).preceded_by(&interim(100, "")))
+    Ok(Response::hello(ask.manner).preceded_by(100, ""))
 }
 
 /// A 413 that is sent without waiting for the body.
 pub(super) fn early_413(ask: &Ask) -> Response {
-    Response::text(413, "too large\n", ask.manner)
+    Response::text(413, &b"too large\n"[..], ask.manner)
 }
 
-/// The greeting, followed by stray bytes that belong to no request.
+/// The greeting, followed by stray bytes: over HTTP/1.1 they belong to no request, over HTTP/2 the body is too long.
 pub(super) fn extra(ask: &Ask) -> Made {
     let mut response = Response::hello(ask.manner);
-    response.bytes.extend_from_slice(b"stray");
+    if let Message::Http(_, body) = &mut response.message {
+        body.to_mut().extend_from_slice(b"stray");
+    }
     Ok(response)
 }
 
 /// A head that never ends.
 pub(super) fn endless_head(_: &Ask) -> Made {
-    let response = Response::raw("HTTP/1.1 200 OK\r\n", End::Close);
-    Ok(Response { stream: Some(Stream::EndlessHead), ..response })
+    let stream = Some(Stream::EndlessHead);
+    Ok(Response { message: Message::EndlessHead, stream, ..Response::nothing(End::CloseUntold) })
 }
 
 /// An invalid length.
-pub(super) fn bad_length(ask: &Ask) -> Made {
-    Ok(malformed(ask, "Content-Length: -13\r\n", "Hello, World!"))
+pub(super) fn bad_length(_: &Ask) -> Made {
+    Ok(malformed("Content-Length: -13\r\n", HELLO))
 }
 
 /// Two lengths that contradict each other.
-pub(super) fn two_lengths(ask: &Ask) -> Made {
-    Ok(malformed(ask, "Content-Length: 13\r\nContent-Length: 12\r\n", "Hello, World!"))
+pub(super) fn two_lengths(_: &Ask) -> Made {
+    Ok(malformed("Content-Length: 13\r\nContent-Length: 12\r\n", HELLO))
 }
 
 /// Both ways to frame a body, as in request smuggling.
-pub(super) fn length_and_chunked(ask: &Ask) -> Made {
+pub(super) fn length_and_chunked(_: &Ask) -> Made {
     let fields = "Content-Length: 13\r\nTransfer-Encoding: chunked\r\n";
-    Ok(malformed(ask, fields, "d\r\nHello, World!\r\n0\r\n\r\n"))
+    Ok(broken_chunks(malformed(fields, b"d\r\nHello, World!\r\n0\r\n\r\n")))
 }
 
 /// A valid chunk, then one without a size.
-pub(super) fn bad_chunk(ask: &Ask) -> Made {
-    Ok(malformed(ask, "Transfer-Encoding: chunked\r\n", "d\r\nHello, World!\r\nzz\r\n"))
+pub(super) fn bad_chunk(_: &Ask) -> Made {
+    Ok(broken_chunks(malformed("Transfer-Encoding: chunked\r\n", b"d\r\nHello, World!\r\nzz\r\n")))
 }
 
 /// A response that no client should accept. It does not announce that the connection closes, so a client that accepts
 /// it continues.
-fn malformed(ask: &Ask, fields: &str, body: &str) -> Response {
-    let mut bytes = head(200, fields, Manner { persistence: Persistence::KeepAlive, ..ask.manner });
-    bytes.extend_from_slice(body.as_bytes());
-    Response::raw(bytes, End::Close)
+fn malformed(fields: &'static str, body: &'static [u8]) -> Response {
+    let manner = Manner { head_only: false, persistence: Persistence::KeepAlive };
+    Response { end: End::CloseUnframed, ..Response::new(200, fields, body, manner) }
 }
 
-/// An interim response; `fields` are whole lines.
-fn interim(status: u16, fields: &str) -> String {
-    format!("HTTP/1.1 {status} {}\r\n{fields}\r\n", reason(status))
+/// The same response, which HTTP/2 cannot express.
+fn broken_chunks(response: Response) -> Response {
+    let mut bytes = Vec::new();
+    response.message.write_http1(&mut bytes);
+    Response { message: Message::BrokenChunks(bytes), ..response }
 }
 
 /// The lowest and the highest rate of a queue, in requests per second: serving one takes from a nanosecond to 100

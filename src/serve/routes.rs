@@ -2,7 +2,6 @@
 
 use super::ask::{Ask, Numbers};
 use super::reply::{Reply, Then};
-use super::request::Head;
 use super::resources::Resources;
 use super::response::{End, Manner, Response};
 use super::responses;
@@ -64,9 +63,9 @@ pub(super) const ROUTES: &[Route] = &[
         .takes(&["bytes", "ms", "delay", "numbytes", "duration"]),
     route("/close", "", "sends Connection: close, then closes", Action::Make(responses::close)),
     route("/closenohdr", "", "closes after the response without announcing it", Action::Make(responses::close_unsaid)),
-    route("/reset", "", "RST instead of a response", Action::Make(|_| Ok(Response::raw("", End::Reset)))),
+    route("/reset", "", "RST instead of a response", Action::Make(|_| Ok(Response::nothing(End::Reset)))),
     route("/garbage", "", "bytes that are not HTTP, then closes", Action::Make(responses::garbage)),
-    route("/hang", "", "never responds", Action::Make(|_| Ok(Response::raw("", End::Hang)))),
+    route("/hang", "", "never responds", Action::Make(|_| Ok(Response::nothing(End::Hang)))),
     route("/stall", "?every=K&ms=M", "on a connection every K-th waits M ms", Action::Make(responses::stall))
         .takes(&["every", "ms"]),
     route(
@@ -144,34 +143,42 @@ pub fn help() -> String {
     text
 }
 
-/// The reply to a request with this head, whose bytes are `raw`.
-pub(super) fn reply(head: &Head, raw: &[u8], numbers: Numbers, resources: &Resources) -> Reply {
-    let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
-    let later = |response| Reply { early: Vec::new(), then: Then::Response(response), counts: true };
-    let Ok(target) = str::from_utf8(head.target) else {
-        return later(Response::text(400, "the target is not valid UTF-8\n", manner));
+/// The reply to a request for this target (path and query). For `/echo`, `echoed` returns the request without its body.
+pub(super) fn reply(
+    target: &[u8],
+    manner: Manner,
+    numbers: Numbers,
+    resources: &Resources,
+    echoed: impl FnOnce() -> Vec<u8>,
+) -> Reply {
+    let later = |response| Reply { early: None, then: Then::Response(response), counts: true };
+    let Ok(target) = str::from_utf8(target) else {
+        return later(Response::text(400, &b"the target is not valid UTF-8\n"[..], manner));
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let Some((route, argument)) = find(path) else {
-        return later(Response::text(404, "no such path; onrush serve --help lists them\n", manner));
+        return later(Response::text(404, &b"no such path; onrush serve --help lists them\n"[..], manner));
     };
     if let Some(key) = route.unknown(query) {
         let key: String = key.chars().take(KEY_MAX).collect();
         let why = format!("{path} does not know {key:?}; it takes {}\n", route.keys.join(", "));
-        return later(Response::text(400, why, manner));
+        return later(Response::text(400, why.into_bytes(), manner));
     }
     let ask = Ask { argument, query, manner, numbers, resources };
     match route.action {
-        Action::Make(make) => later(make(&ask).unwrap_or_else(|why| Response::text(400, why + "\n", manner))),
+        Action::Make(make) => {
+            later(make(&ask).unwrap_or_else(|why| Response::text(400, (why + "\n").into_bytes(), manner)))
+        }
         Action::Early(make) => {
             let response = make(&ask);
-            Reply { early: response.bytes, then: Then::Response(Response::raw("", response.end)), counts: true }
+            let then = Then::Response(Response::nothing(response.end));
+            Reply { early: Some(response), then, counts: true }
         }
-        Action::Echo => Reply { early: Vec::new(), then: Then::Echo(raw.to_vec(), manner), counts: true },
-        Action::Sink => Reply { early: Vec::new(), then: Then::Length(manner), counts: true },
+        Action::Echo => Reply { early: None, then: Then::Echo(echoed(), manner), counts: true },
+        Action::Sink => Reply { early: None, then: Then::Length(manner), counts: true },
         Action::Stats => {
             let json = super::counters::to_json(resources.all_counters());
-            Reply { counts: false, ..later(Response::text(200, json, manner)) }
+            Reply { counts: false, ..later(Response::text(200, json.into_bytes(), manner)) }
         }
     }
 }

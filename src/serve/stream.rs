@@ -57,7 +57,50 @@ impl Stream {
             }
         }
     }
+
+    /// The number of bytes of content that may be sent now, for a protocol that frames them itself.
+    pub(super) fn ready(&mut self, now_ns: u64) -> u64 {
+        match self {
+            Self::Block { left } | Self::Chunks { left, .. } => *left,
+            Self::Drip(drip) => drip.ready(now_ns),
+            Self::EndlessHead => 0,
+        }
+    }
+
+    /// Records that so many bytes were sent of those that were ready.
+    pub(super) fn advance(&mut self, bytes: u64) {
+        match self {
+            Self::Block { left } | Self::Chunks { left, .. } => *left -= bytes,
+            Self::Drip(drip) => drip.sent += bytes,
+            Self::EndlessHead => {}
+        }
+    }
+
+    /// When there is more to send, if nothing is ready now; `None` if everything was sent.
+    pub(super) fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        match self {
+            Self::Drip(drip) if drip.sent < drip.total => Some(drip.next_ns(now_ns)),
+            _ => None,
+        }
+    }
+
+    /// Whether all content was sent.
+    pub(super) fn is_finished(&self) -> bool {
+        match self {
+            Self::Block { left } | Self::Chunks { left, .. } => *left == 0,
+            Self::Drip(drip) => drip.sent == drip.total,
+            Self::EndlessHead => false,
+        }
+    }
+
+    /// The trailer field that follows the content.
+    pub(super) fn trailer(&self) -> Option<(&'static str, &'static str)> {
+        matches!(self, Self::Chunks { .. }).then_some(TRAILER)
+    }
 }
+
+/// The trailer of a chunked body.
+const TRAILER: (&str, &str) = ("X-Trail", "t");
 
 /// The largest chunk of a chunked body.
 const CHUNK_BYTES: u64 = 4096;
@@ -65,7 +108,8 @@ const CHUNK_BYTES: u64 = 4096;
 fn fill_chunks(left: &mut u64, first: &mut bool, out: &mut Vec<u8>) -> Fill {
     for _ in 0..8 {
         if *left == 0 {
-            out.extend_from_slice(b"0\r\nX-Trail: t\r\n\r\n");
+            let (name, value) = TRAILER;
+            out.extend_from_slice(format!("0\r\n{name}: {value}\r\n\r\n").as_bytes());
             return Fill::Done;
         }
         let size = (*left).min(CHUNK_BYTES);
@@ -99,18 +143,28 @@ impl Drip {
     }
 
     fn fill(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
-        let start_ns = *self.start_ns.get_or_insert(now_ns);
-        let due = self.due(now_ns.saturating_sub(start_ns));
-        let here = (due - self.sent).min(BLOCK.len() as u64);
+        let ready = self.ready(now_ns);
+        let here = ready.min(BLOCK.len() as u64);
         out.extend_from_slice(&BLOCK[..here as usize]);
         self.sent += here;
         if self.sent == self.total {
             Fill::Done
-        } else if self.sent < due {
+        } else if here < ready {
             Fill::More
         } else {
-            Fill::Until((start_ns + self.due_at_ns(self.sent)).max(now_ns + DRIP_PAUSE_NS))
+            Fill::Until(self.next_ns(now_ns))
         }
+    }
+
+    /// The number of bytes that are due and were not sent.
+    fn ready(&mut self, now_ns: u64) -> u64 {
+        let start_ns = *self.start_ns.get_or_insert(now_ns);
+        self.due(now_ns.saturating_sub(start_ns)) - self.sent
+    }
+
+    /// When the next byte is sent, if none is ready now.
+    fn next_ns(&self, now_ns: u64) -> u64 {
+        (self.start_ns.unwrap_or(now_ns) + self.due_at_ns(self.sent)).max(now_ns + DRIP_PAUSE_NS)
     }
 
     /// The number of bytes that are due this long after the start.

@@ -17,9 +17,11 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use rustix::thread::set_current_timer_slack;
 
-use super::connection::{Connection, Turn};
+use super::connection::Connection;
+use super::inbox::Call;
 use super::resources::Resources;
 use super::token::Token;
+use super::turn::Turn;
 
 /// The state of a thread.
 #[derive(Debug)]
@@ -154,8 +156,8 @@ impl Worker {
     }
 
     fn answer_calls(&mut self) {
-        for token in self.resources.inbox.take() {
-            self.give_turn(token, Connection::turn);
+        for Call { token, exchange } in self.resources.inbox.take() {
+            self.give_turn(token, |connection, resources| connection.answer(exchange, resources));
         }
     }
 
@@ -188,6 +190,14 @@ impl Worker {
                     self.timers.remove(&(other_ns, token));
                 }
                 self.timers.insert((until_ns, token));
+            }
+            Turn::Http2 => {
+                slot.connection = slot.connection.take().and_then(Connection::into_http2);
+                if slot.connection.is_some() {
+                    self.give_turn(token, Connection::turn);
+                } else {
+                    self.close(token);
+                }
             }
             Turn::Close => self.close(token),
         }

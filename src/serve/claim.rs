@@ -1,0 +1,54 @@
+//! The claim of a request to a place: that of a worker, or, for `/prefork`, that of its connection.
+
+use std::time::Instant;
+
+use super::inbox::Call;
+use super::places::{Limit, Place};
+use super::resources::Resources;
+
+/// What a request needs before it is served.
+#[derive(Debug)]
+pub(super) struct Claim {
+    /// What has not been asked for yet.
+    limit: Option<Limit>,
+    /// The worker's place, once it was asked for.
+    worker: Option<Place>,
+}
+
+impl Claim {
+    /// A claim that nothing was done about yet.
+    pub(super) fn new(limit: Limit) -> Self {
+        Self { limit: Some(limit), worker: None }
+    }
+
+    /// When the service begins; `None` if the place has not been given yet. `process` is the place of the connection,
+    /// and `call` what is told when a place is given, depending on whose it is.
+    pub(super) fn begins_at(
+        &mut self,
+        process: &mut Option<Place>,
+        resources: &Resources,
+        call: impl FnOnce(Limit) -> Call,
+    ) -> Option<Instant> {
+        match self.limit.take() {
+            Some(limit @ Limit::Pool { .. }) => self.worker = Some(resources.ask(limit, call(limit))),
+            Some(limit) if process.as_ref().is_none_or(|place| place.limit() != limit) => {
+                *process = Some(resources.ask(limit, call(limit)));
+            }
+            _ => {}
+        }
+        match &self.worker {
+            Some(worker) => worker.given_at(),
+            // A connection may have had its place long before this request.
+            None => process.as_ref().is_none_or(|place| place.given_at().is_some()).then(Instant::now),
+        }
+    }
+
+    /// The worker, which is busy until this time.
+    pub(super) fn worker_until(self, until: Instant) -> Option<Place> {
+        let mut worker = self.worker;
+        if let Some(worker) = &mut worker {
+            worker.free_at(until);
+        }
+        worker
+    }
+}

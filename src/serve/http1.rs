@@ -1,0 +1,359 @@
+//! One HTTP/1.1 connection: receives requests, sends responses, never waits.
+//!
+//! The worker gives a connection a turn when its socket had an event, when the time it asked for has come, or when it
+//! asked to continue. Between turns it holds a bounded amount: one buffer of pending requests, one unsent response, and
+//! for `/echo` the request. Until a response has been sent, no further request is read.
+//!
+//! ```text
+//!          ┌──────────────────────── next request ─────────────────────────┐
+//!          ▼                                                               │
+//!       Reading ──► Receiving ──► Queued ───► Waiting ──► Streaming ───────┤
+//!       (heads)     (a body)      (a place)   (a time)    (a body)         ▼
+//!                                             closed ◄── Dropping ◄──── Ending ──► closed, reset
+//! ```
+
+use std::os::fd::OwnedFd;
+
+use rustix::net::SendFlags;
+
+use super::ask::Numbers;
+use super::body::Body;
+use super::claim::Claim;
+use super::inbox::Call;
+use super::linger::Linger;
+use super::places::Place;
+use super::rejection::Rejection;
+use super::reply::Then;
+use super::request::{Head, Persistence, scan};
+use super::resources::{OUTPUT_BYTES, Resources};
+use super::response::{End, Manner, PLAIN, Response};
+use super::routes;
+use super::socket::Socket;
+use super::stream::{BLOCK, Fill, Stream};
+use super::token::Token;
+use super::turn::{STEPS_PER_TURN, Turn};
+
+/// An HTTP/1.1 connection and its state.
+#[derive(Debug)]
+pub(super) struct Http1 {
+    /// The client's socket.
+    pub socket: Socket,
+    stage: Stage,
+    /// Requests, possibly incomplete, that arrived before an earlier one had its response, or what an HTTP/2 client sent.
+    pub input: Vec<u8>,
+    /// The number of the connection and of its last request.
+    pub numbers: Numbers,
+    /// Where it is called.
+    pub token: Token,
+    /// Its place among the connections that are served, once it asked for one.
+    process: Option<Place>,
+}
+
+/// The state of a connection.
+#[derive(Debug)]
+enum Stage {
+    /// Reads request heads.
+    Reading,
+    /// Receives the body of a request.
+    Receiving { body: Body, then: Then },
+    /// Sends nothing before a place is given: that of a worker, or without one that of the connection.
+    Queued { claim: Claim, response: Response },
+    /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
+    Waiting { until_ns: u64, response: Response, worker: Option<Place> },
+    /// Sends a body that is generated meanwhile.
+    Streaming { stream: Stream, end: End },
+    /// The response has been handed over; only its end remains.
+    Ending(End),
+    /// Sends nothing more and discards input.
+    Dropping(Linger),
+    /// The client speaks HTTP/2.
+    Leaving,
+}
+
+/// The first bytes of an HTTP/2 client (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The longest request that `/echo` keeps.
+const ECHO_BYTES_MAX: usize = 1 << 20;
+
+/// The most bytes of a body that are copied after its head, so that both are sent in one call.
+const COPIED_BYTES_MAX: u64 = BLOCK.len() as u64;
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// The result of a step.
+enum Step {
+    /// There is more to do.
+    More,
+    /// The turn ends with this result.
+    Stop(Turn),
+}
+
+impl Http1 {
+    /// A connection over an accepted socket; `number` counts the connections of its thread, from 1, and `token` is where
+    /// the thread finds it.
+    pub(super) fn new(socket: OwnedFd, number: u64, token: Token) -> Self {
+        Self {
+            socket: Socket::new(socket),
+            stage: Stage::Reading,
+            input: Vec::new(),
+            numbers: Numbers { connection: number, request: 0 },
+            token,
+            process: None,
+        }
+    }
+
+    /// Does everything that can be done now.
+    pub(super) fn turn(&mut self, resources: &mut Resources) -> Turn {
+        if let Some(stop) = Turn::after(self.socket.send_rest()) {
+            return stop;
+        }
+        for _ in 0..STEPS_PER_TURN {
+            resources.output.clear();
+            let step = self.step(resources);
+            if !resources.output.is_empty() {
+                let flags = if self.sends_blocks() { SendFlags::MORE } else { SendFlags::empty() };
+                if let Some(stop) = Turn::after(self.socket.send(&resources.output, flags)) {
+                    return stop;
+                }
+            }
+            if let Step::Stop(turn) = step {
+                return turn;
+            }
+        }
+        Turn::Again
+    }
+
+    fn step(&mut self, resources: &mut Resources) -> Step {
+        match &mut self.stage {
+            Stage::Reading | Stage::Receiving { .. } => self.take_input(resources),
+            Stage::Queued { .. } => self.await_place(resources),
+            Stage::Waiting { until_ns, .. } if resources.now_ns() < *until_ns => Step::Stop(Turn::Sleep(*until_ns)),
+            Stage::Waiting { .. } => {
+                if let Stage::Waiting { response, worker, .. } = std::mem::replace(&mut self.stage, Stage::Reading) {
+                    // It begins with the next request.
+                    drop(worker);
+                    self.begin(response, resources);
+                }
+                Step::More
+            }
+            Stage::Streaming { stream: Stream::Block { left }, .. } if *left > COPIED_BYTES_MAX => {
+                Turn::after(self.socket.send_blocks(left)).map_or(Step::More, Step::Stop)
+            }
+            Stage::Streaming { .. } => self.stream(resources),
+            Stage::Ending(end) => {
+                let end = *end;
+                self.end(end, resources)
+            }
+            Stage::Dropping(linger) => linger.discard(&mut self.socket, resources).map_or(Step::More, Step::Stop),
+            Stage::Leaving => Step::Stop(Turn::Http2),
+        }
+    }
+
+    /// Receives input and responds to all requests in it.
+    fn take_input(&mut self, resources: &mut Resources) -> Step {
+        resources.input.clear();
+        resources.input.append(&mut std::mem::take(&mut self.input));
+        if self.socket.readable && !self.socket.receive(&mut resources.input) {
+            return Step::Stop(Turn::Close);
+        }
+        // Taken out while requests borrow from it.
+        let input = std::mem::take(&mut resources.input);
+        let used = self.take_requests(&input, resources);
+        if used < input.len() {
+            self.input = input[used..].to_vec();
+        }
+        let more_to_parse = resources.output.len() >= OUTPUT_BYTES;
+        resources.input = input;
+        match self.stage {
+            Stage::Reading | Stage::Receiving { .. } if !self.socket.readable && !more_to_parse => {
+                Step::Stop(if self.socket.ended { Turn::Close } else { Turn::Wait })
+            }
+            _ => Step::More,
+        }
+    }
+
+    /// Consumes input until it is used up, a response takes longer, or there is enough to send. Returns the number of
+    /// bytes used.
+    fn take_requests(&mut self, input: &[u8], resources: &mut Resources) -> usize {
+        let mut used = 0;
+        while used < input.len() && resources.output.len() < OUTPUT_BYTES {
+            let rest = &input[used..];
+            let taken = match &mut self.stage {
+                Stage::Reading => self.take_head(rest, resources),
+                Stage::Receiving { .. } => self.take_body(rest, resources),
+                _ => break,
+            };
+            match taken {
+                Ok(0) => break,
+                Ok(bytes) => used += bytes,
+                Err(_) if self.begins_http2(rest) => break,
+                Err(refusal) => {
+                    self.refuse(refusal, resources);
+                    return input.len();
+                }
+            }
+        }
+        used
+    }
+
+    /// Whether the refused `input` is the preface of HTTP/2 or its beginning. Once it is complete, no request is read any
+    /// more.
+    fn begins_http2(&mut self, input: &[u8]) -> bool {
+        let seen = input.len().min(PREFACE.len());
+        let begins = self.numbers.request == 0 && input[..seen] == PREFACE[..seen];
+        if begins && seen == PREFACE.len() {
+            self.stage = Stage::Leaving;
+        }
+        begins
+    }
+
+    /// Reads a head and responds, unless a body comes first. Returns the number of bytes used, 0 if the head is
+    /// incomplete.
+    fn take_head(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
+        let Some(head) = scan(input)? else { return Ok(0) };
+        self.numbers.request += 1;
+        if is_plain(&head) {
+            // The request of nearly every benchmark: no routing, no allocation.
+            resources.counters().add_request();
+            resources.output.extend_from_slice(PLAIN);
+            return Ok(head.size);
+        }
+        let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
+        let reply = routes::reply(head.target, manner, self.numbers, resources, || input[..head.size].to_vec());
+        if reply.counts {
+            resources.counters().add_request();
+        }
+        if let Some(early) = &reply.early {
+            early.message.write_http1(&mut resources.output);
+        }
+        match head.body {
+            None => self.begin(reply.then.response(0), resources),
+            Some(body) => {
+                if head.expects_continue && reply.early.is_none() {
+                    resources.output.extend_from_slice(CONTINUE);
+                }
+                self.stage = Stage::Receiving { body, then: reply.then };
+            }
+        }
+        Ok(head.size)
+    }
+
+    /// Receives a body and responds when it is complete. Returns the number of bytes used.
+    fn take_body(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
+        let Stage::Receiving { body, then } = &mut self.stage else { return Ok(0) };
+        let taken = body.take(input)?;
+        if let Then::Echo(request, _) = then {
+            request.extend_from_slice(&input[..taken.used]);
+            if request.len() > ECHO_BYTES_MAX {
+                return Err(TOO_LONG_TO_ECHO);
+            }
+        }
+        if taken.finished
+            && let Stage::Receiving { body, then } = std::mem::replace(&mut self.stage, Stage::Reading)
+        {
+            self.begin(then.response(body.received()), resources);
+        }
+        Ok(taken.used)
+    }
+
+    /// Starts a response.
+    fn begin(&mut self, mut response: Response, resources: &mut Resources) {
+        if let Some(limit) = response.limit.take() {
+            self.stage = Stage::Queued { claim: Claim::new(limit), response };
+            return;
+        }
+        if !response.wait.is_zero() {
+            let until_ns = resources.now_ns() + std::mem::take(&mut response.wait).as_nanos() as u64;
+            self.stage = Stage::Waiting { until_ns, response, worker: None };
+            return;
+        }
+        response.message.write_http1(&mut resources.output);
+        self.stage = match response.stream {
+            Some(stream) => Stage::Streaming { stream, end: response.end },
+            None => Stage::after(response.end),
+        };
+        if !self.sends_blocks() {
+            // The first part of a body is sent together with its head. The next step repeats what this one asks for.
+            self.stream(resources);
+        }
+    }
+
+    /// Asks for a place, and goes on when it has been given. All earlier output has been sent: a client that does not
+    /// read occupies no worker.
+    fn await_place(&mut self, resources: &Resources) -> Step {
+        let Stage::Queued { claim, .. } = &mut self.stage else { return Step::More };
+        let call = |_| Call { token: self.token, exchange: None };
+        let Some(begins_at) = claim.begins_at(&mut self.process, resources, call) else {
+            // A client that has closed its socket and one that only has no more to send look the same. If the former
+            // stayed in the queue, it would hold up those of the next run.
+            return Step::Stop(if self.socket.half_closed { Turn::Close } else { Turn::Wait });
+        };
+        if let Stage::Queued { claim, mut response } = std::mem::replace(&mut self.stage, Stage::Reading) {
+            let until = begins_at + std::mem::take(&mut response.wait);
+            let worker = claim.worker_until(until);
+            self.stage = Stage::Waiting { until_ns: resources.ns_of(until), response, worker };
+        }
+        Step::More
+    }
+
+    /// Whether the next bytes are handed to the kernel without a copy.
+    fn sends_blocks(&self) -> bool {
+        matches!(self.stage, Stage::Streaming { stream: Stream::Block { left }, .. } if left > COPIED_BYTES_MAX)
+    }
+
+    fn stream(&mut self, resources: &mut Resources) -> Step {
+        let Stage::Streaming { stream, end } = &mut self.stage else { return Step::More };
+        let now_ns = resources.now_ns();
+        match stream.fill(&mut resources.output, now_ns) {
+            Fill::More => Step::More,
+            Fill::Until(until_ns) => Step::Stop(Turn::Sleep(until_ns)),
+            Fill::Done => {
+                self.stage = Stage::after(*end);
+                Step::More
+            }
+        }
+    }
+
+    fn end(&mut self, end: End, resources: &Resources) -> Step {
+        match end {
+            End::Next => self.stage = Stage::Reading,
+            End::Hang => self.stage = Stage::Dropping(Linger::FOREVER),
+            End::Close | End::CloseUntold | End::CloseUnframed => {
+                match Linger::after_last_byte(&self.socket, resources) {
+                    Some(linger) => self.stage = Stage::Dropping(linger),
+                    None => return Step::Stop(Turn::Close),
+                }
+            }
+            End::Reset => {
+                self.socket.reset();
+                return Step::Stop(Turn::Close);
+            }
+        }
+        Step::More
+    }
+
+    /// Responds to a request that cannot be read, and closes, because the start of the next one is unknown.
+    fn refuse(&mut self, Rejection { status, why }: Rejection, resources: &mut Resources) {
+        let manner = Manner { head_only: false, persistence: Persistence::Close };
+        let response = Response::text(status, format!("{why}\n").into_bytes(), manner);
+        response.message.write_http1(&mut resources.output);
+        // More of the request may follow.
+        self.socket.readable = true;
+        self.stage = Stage::Ending(End::Close);
+    }
+}
+
+impl Stage {
+    /// The state after a response has been sent.
+    fn after(end: End) -> Self {
+        if end == End::Next { Self::Reading } else { Self::Ending(end) }
+    }
+}
+
+const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1 MiB" };
+
+/// Whether the prepared response fits.
+fn is_plain(head: &Head) -> bool {
+    head.target == b"/" && head.persistence == Persistence::KeepAlive && head.body.is_none() && head.method != b"HEAD"
+}

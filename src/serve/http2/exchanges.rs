@@ -1,0 +1,120 @@
+//! The exchanges of a connection: which there are, which of them can go on, and their timers.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+
+use super::exchange::Exchange;
+
+/// The exchanges of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    slots: Vec<Slot>,
+    /// Slots without an exchange.
+    free: Vec<usize>,
+    /// In nanoseconds of the thread's clock.
+    timers: BTreeSet<(u64, usize)>,
+    woken: Arc<Woken>,
+    /// The bytes of requests that all of them keep.
+    kept: usize,
+}
+
+/// A place for an exchange.
+#[derive(Debug)]
+struct Slot {
+    exchange: Option<Exchange>,
+    timer_ns: Option<u64>,
+    /// What wakes the exchange. That of an earlier exchange does no harm: one that is woken without need goes on waiting.
+    waker: Waker,
+}
+
+/// The exchanges that can go on.
+#[derive(Debug, Default)]
+struct Woken(Mutex<Vec<usize>>);
+
+/// What the library calls when an exchange can go on.
+struct Call {
+    woken: Arc<Woken>,
+    slot: usize,
+}
+
+impl Exchanges {
+    /// Adds an exchange, which can go on at once.
+    pub(super) fn add(&mut self, exchange: Exchange) {
+        let index = self.free.pop().unwrap_or_else(|| {
+            let slot = self.slots.len();
+            let waker = Waker::from(Arc::new(Call { woken: Arc::clone(&self.woken), slot }));
+            self.slots.push(Slot { exchange: None, timer_ns: None, waker });
+            slot
+        });
+        self.kept += exchange.kept();
+        self.slots[index].exchange = Some(exchange);
+        self.wake(Some(index));
+    }
+
+    /// Makes one of them go on, or all.
+    pub(super) fn wake(&self, index: Option<usize>) {
+        match index {
+            Some(index) => self.woken.lock().push(index),
+            None => self.woken.lock().extend(0..self.slots.len()),
+        }
+    }
+
+    /// Takes one that can go on at this time out of its slot, with the number of the slot and what wakes it.
+    pub(super) fn next(&mut self, now_ns: u64) -> Option<(usize, Exchange, Waker)> {
+        loop {
+            let index = self.due(now_ns).or_else(|| self.woken.lock().pop())?;
+            let slot = &mut self.slots[index];
+            if let Some(due_ns) = slot.timer_ns.take() {
+                self.timers.remove(&(due_ns, index));
+            }
+            if let Some(exchange) = slot.exchange.take() {
+                self.kept -= exchange.kept();
+                return Some((index, exchange, slot.waker.clone()));
+            }
+        }
+    }
+
+    fn due(&self, now_ns: u64) -> Option<usize> {
+        self.timers.first().filter(|(due_ns, _)| *due_ns <= now_ns).map(|(_, index)| *index)
+    }
+
+    /// Puts one back that waits until it is woken or this time has come.
+    pub(super) fn put_back(&mut self, index: usize, exchange: Exchange, timer_ns: Option<u64>) {
+        self.kept += exchange.kept();
+        let slot = &mut self.slots[index];
+        slot.exchange = Some(exchange);
+        slot.timer_ns = timer_ns;
+        if let Some(due_ns) = timer_ns {
+            self.timers.insert((due_ns, index));
+        }
+    }
+
+    /// Frees the slot of one that is over.
+    pub(super) fn remove(&mut self, index: usize) {
+        self.free.push(index);
+    }
+
+    /// When the next timer is due, in nanoseconds of the thread's clock.
+    pub(super) fn next_timer_ns(&self) -> Option<u64> {
+        self.timers.first().map(|(due_ns, _)| *due_ns)
+    }
+
+    /// The bytes of requests that all of them keep, but for one that was taken out.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
+    }
+}
+
+impl Woken {
+    fn lock(&self) -> MutexGuard<'_, Vec<usize>> {
+        // A list is always consistent, even if another thread panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake for Call {
+    fn wake(self: Arc<Self>) {
+        self.woken.lock().push(self.slot);
+    }
+}

@@ -1,0 +1,68 @@
+//! Heads between their HTTP/1.1 form, in which paths describe them, and that of the library.
+
+use std::fmt::Write;
+
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use http::request;
+use http::{Response, StatusCode};
+
+use super::super::response::Head;
+
+/// A final head for the library; `None` if it cannot be expressed.
+pub(super) fn head(head: &Head) -> Option<Response<()>> {
+    let mut response = with_fields(head.status, &head.fields)?;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    Some(response)
+}
+
+/// A head with these fields (whole lines of HTTP/1.1), but for the framing that HTTP/2 has of its own.
+pub(super) fn with_fields(status: u16, fields: &str) -> Option<Response<()>> {
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::from_u16(status).ok()?;
+    for line in fields.split_terminator("\r\n") {
+        let (name, value) = line.split_once(": ")?;
+        let (name, value) = field(name, value)?;
+        if name != TRANSFER_ENCODING {
+            response.headers_mut().append(name, value);
+        }
+    }
+    Some(response)
+}
+
+/// A trailer section with this field.
+pub(super) fn trailers((name, value): (&str, &str)) -> HeaderMap {
+    field(name, value).into_iter().collect()
+}
+
+fn field(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
+}
+
+/// The path and query of a request, or the target of one without a path.
+pub(super) fn target(request: &request::Parts) -> &str {
+    match (request.uri.path_and_query(), request.uri.authority()) {
+        (Some(path_and_query), _) => path_and_query.as_str(),
+        (None, Some(authority)) => authority.as_str(),
+        (None, None) => "",
+    }
+}
+
+/// A request's head as text, as `/echo` returns it: the form is that of HTTP/1.1, the names and values are those that were
+/// received.
+pub(super) fn echoed(request: &request::Parts) -> Vec<u8> {
+    let mut text = String::new();
+    // Writing to memory cannot fail.
+    let _ = write!(text, "{} {} HTTP/2\r\n", request.method, target(request));
+    if let Some(authority) = request.uri.authority() {
+        let _ = write!(text, "host: {authority}\r\n");
+    }
+    let mut bytes = text.into_bytes();
+    for (name, value) in &request.headers {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes
+}

@@ -1,0 +1,294 @@
+//! One HTTP/2 connection: its frames, header compression and windows are the library's (`h2`), everything else is as over
+//! HTTP/1.1.
+//!
+//! There is no runtime: the library reads and writes bytes in memory (`wire`), and gets a turn whenever the connection has
+//! one. What it then calls is an `exchange`, of which a connection has several (`exchanges`). `message` translates heads,
+//! `flood` is a head without end.
+//!
+//! While the kernel takes no more output, nothing is received, so that a client that does not read cannot make the target
+//! keep more. The other bounds are the library's, set in [`Http2::new`].
+
+mod exchange;
+mod exchanges;
+mod flood;
+mod message;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use h2::server::{Builder, SendResponse};
+use h2::{RecvStream, server};
+use http::header::EXPECT;
+use http::{HeaderMap, Method, Request, Response, request};
+use rustix::net::SendFlags;
+
+use super::ask::Numbers;
+use super::linger::Linger;
+use super::places::Place;
+use super::request::{HEAD_BYTES_MAX, Persistence};
+use super::resources::Resources;
+use super::response::{HELLO, Manner};
+use super::routes;
+use super::socket::Socket;
+use super::token::Token;
+use super::turn::{STEPS_PER_TURN, Turn};
+use exchange::{Ending, Environment, Exchange, Progress};
+use exchanges::Exchanges;
+use wire::Wire;
+
+/// An HTTP/2 connection and its state.
+#[derive(Debug)]
+pub(super) struct Http2 {
+    /// The client's socket.
+    pub socket: Socket,
+    wire: Wire,
+    library: server::Connection<Wire, Bytes>,
+    exchanges: Exchanges,
+    stage: Stage,
+    /// The number of the connection and of its last request.
+    numbers: Numbers,
+    /// Where it is called.
+    token: Token,
+    /// Its place among the connections that are served, once it asked for one.
+    process: Option<Place>,
+    /// The head of the response to `GET /`.
+    plain: Response<()>,
+}
+
+/// The state of a connection.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Serves requests.
+    Serving,
+    /// Serves requests until everything has been handed over that precedes the end.
+    Ending(Ending),
+    /// Sends header fields without end on this stream.
+    Flooding(u32),
+    /// Everything has been handed over.
+    Closing,
+    /// Sends nothing more and discards input.
+    Lingering(Linger),
+}
+
+/// The most requests of a client that are open at a time. More are refused (`REFUSED_STREAM`).
+const STREAMS_MAX: u32 = 256;
+
+/// The windows for uploads: large, because what arrives is consumed at once.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// The most bytes of a response that the library keeps.
+const SEND_BUFFER: usize = 128 * 1024;
+
+/// The number of requests that a client may reset before they were read, and of streams that broke the protocol, before
+/// the connection is closed (`ENHANCE_YOUR_CALM`).
+const RESETS_MAX: usize = 256;
+
+impl Http2 {
+    /// A connection that begins with this input, the preface; `number` counts the connections of its thread, from 1, and
+    /// `token` is where the thread finds it. `None` if the library does not accept the preface.
+    pub(super) fn new(socket: Socket, input: Vec<u8>, number: u64, token: Token) -> Option<Self> {
+        let wire = Wire::default();
+        wire.lock().input = input;
+        let handshake = Builder::new()
+            .max_concurrent_streams(STREAMS_MAX)
+            .max_header_list_size(HEAD_BYTES_MAX as u32)
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buffer_size(SEND_BUFFER)
+            .max_pending_accept_reset_streams(RESETS_MAX)
+            .max_local_error_reset_streams(Some(RESETS_MAX))
+            .handshake(wire.clone());
+        // The preface is already there, and the settings fit into the output.
+        let Poll::Ready(Ok(library)) = pin!(handshake).poll(&mut Context::from_waker(Waker::noop())) else {
+            return None;
+        };
+        let plain = message::with_fields(200, "Content-Type: text/plain\r\nContent-Length: 13\r\n")?;
+        Some(Self {
+            socket,
+            wire,
+            library,
+            exchanges: Exchanges::default(),
+            stage: Stage::Serving,
+            numbers: Numbers { connection: number, request: 0 },
+            token,
+            process: None,
+            plain,
+        })
+    }
+
+    /// Makes an exchange go on with the next turn, or all of them.
+    pub(super) fn call(&mut self, exchange: Option<usize>) {
+        self.exchanges.wake(exchange);
+    }
+
+    /// Does everything that can be done now.
+    pub(super) fn turn(&mut self, resources: &mut Resources) -> Turn {
+        if let Some(stop) = Turn::after(self.socket.send_rest()) {
+            return stop;
+        }
+        for _ in 0..STEPS_PER_TURN {
+            resources.output.clear();
+            let stop = self.step(resources);
+            if !resources.output.is_empty()
+                && let Some(stop) = Turn::after(self.socket.send(&resources.output, SendFlags::empty()))
+            {
+                return stop;
+            }
+            if let Some(turn) = stop {
+                return turn;
+            }
+        }
+        Turn::Again
+    }
+
+    /// Does a part; `None` if there is more to do.
+    fn step(&mut self, resources: &mut Resources) -> Option<Turn> {
+        match self.stage {
+            Stage::Serving | Stage::Ending(_) => self.exchange_bytes(resources),
+            Stage::Flooding(stream) => {
+                flood::fill(stream, &mut resources.output);
+                None
+            }
+            Stage::Closing => match Linger::after_last_byte(&self.socket, resources) {
+                Some(linger) => {
+                    self.stage = Stage::Lingering(linger);
+                    None
+                }
+                None => Some(Turn::Close),
+            },
+            Stage::Lingering(linger) => linger.discard(&mut self.socket, resources),
+        }
+    }
+
+    /// Gives the library what was received, serves requests, and takes from the library what is to be sent.
+    fn exchange_bytes(&mut self, resources: &mut Resources) -> Option<Turn> {
+        let receives = !self.wire.lock().has_input() && self.socket.readable;
+        if receives {
+            resources.input.clear();
+            if !self.socket.receive(&mut resources.input) {
+                return Some(Turn::Close);
+            }
+        }
+        // The buffers of the thread are lent, so that an idle connection has none.
+        let mut bytes = self.wire.lock();
+        if receives {
+            std::mem::swap(&mut bytes.input, &mut resources.input);
+            bytes.taken = 0;
+            bytes.ended = self.socket.ended;
+        }
+        std::mem::swap(&mut bytes.output, &mut resources.output);
+        // The settings were written before there was a buffer.
+        bytes.output.append(&mut resources.output);
+        bytes.blocked = false;
+        drop(bytes);
+
+        let is_open = self.serve(resources);
+
+        let mut bytes = self.wire.lock();
+        std::mem::swap(&mut bytes.output, &mut resources.output);
+        let rest = bytes.input[bytes.taken..].to_vec();
+        let used = std::mem::replace(&mut bytes.input, rest);
+        if receives {
+            resources.input = used;
+        }
+        bytes.taken = 0;
+        let has_more = bytes.blocked || bytes.has_input() || self.socket.readable;
+        let is_blocked = bytes.blocked;
+        drop(bytes);
+        match self.stage {
+            _ if !is_open => self.stage = Stage::Closing,
+            Stage::Ending(ending) if !is_blocked => self.end(ending, resources),
+            _ if has_more => {}
+            _ => return Some(self.exchanges.next_timer_ns().map_or(Turn::Wait, Turn::Sleep)),
+        }
+        None
+    }
+
+    /// Takes requests from the library and lets exchanges go on until nothing more can be done now. Returns whether the
+    /// connection is still open.
+    fn serve(&mut self, resources: &Resources) -> bool {
+        loop {
+            // It is polled after everything that could wake it.
+            match self.library.poll_accept(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Some(Ok((request, respond)))) => self.accept(request, respond, resources),
+                Poll::Ready(Some(Err(_)) | None) => return false,
+                Poll::Pending if self.advance_exchanges(resources) => {}
+                Poll::Pending => return true,
+            }
+        }
+    }
+
+    /// Responds to a request, or begins an exchange.
+    fn accept(&mut self, request: Request<RecvStream>, mut respond: SendResponse<Bytes>, resources: &Resources) {
+        self.numbers.request += 1;
+        let (head, body) = request.into_parts();
+        if is_plain(&head, &body) {
+            // The request of nearly every benchmark.
+            resources.counters().add_request();
+            if let Ok(mut stream) = respond.send_response(self.plain.clone(), false) {
+                // Either fails if the client has reset the stream.
+                let _ = stream.send_data(Bytes::from_static(HELLO), true);
+            }
+            return;
+        }
+        let manner = Manner { head_only: head.method == Method::HEAD, persistence: Persistence::KeepAlive };
+        let target = message::target(&head);
+        let reply = routes::reply(target.as_bytes(), manner, self.numbers, resources, || message::echoed(&head));
+        if reply.counts {
+            resources.counters().add_request();
+        }
+        self.exchanges.add(Exchange::new(respond, body, reply, expects_continue(&head.headers)));
+    }
+
+    /// Lets all exchanges go on that can. Returns whether there were any.
+    fn advance_exchanges(&mut self, resources: &Resources) -> bool {
+        let mut any = false;
+        while let Some((index, mut exchange, waker)) = self.exchanges.next(resources.now_ns()) {
+            any = true;
+            let kept = self.exchanges.kept();
+            let (process, token) = (&mut self.process, self.token);
+            let mut environment = Environment { resources, process, token, index, kept };
+            match exchange.advance(&mut Context::from_waker(&waker), &mut environment) {
+                Progress::Waits(until_ns) => {
+                    self.exchanges.put_back(index, exchange, until_ns);
+                    continue;
+                }
+                Progress::Over => {}
+                Progress::GoAway => self.library.graceful_shutdown(),
+                Progress::Ends(ending) => self.stage = Stage::Ending(ending),
+            }
+            self.exchanges.remove(index);
+        }
+        any
+    }
+
+    /// Ends the connection: everything that precedes the end is in the output.
+    fn end(&mut self, ending: Ending, resources: &mut Resources) {
+        self.stage = match ending {
+            Ending::Closed => Stage::Closing,
+            Ending::Garbage(bytes) => {
+                resources.output.extend_from_slice(bytes);
+                Stage::Closing
+            }
+            Ending::EndlessHead(stream) => {
+                flood::begin(stream, &mut resources.output);
+                Stage::Flooding(stream)
+            }
+        };
+    }
+}
+
+/// Whether the prepared response fits.
+fn is_plain(head: &request::Parts, body: &RecvStream) -> bool {
+    body.is_end_stream() && head.uri.path_and_query().is_some_and(|it| it == "/") && head.method != Method::HEAD
+}
+
+/// Whether the client waits for `100 Continue` before it sends the body.
+fn expects_continue(fields: &HeaderMap) -> bool {
+    fields.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+}

@@ -1,0 +1,91 @@
+//! The two ends of a connection's bytes in memory: the library reads and writes here, and never touches a socket.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::super::resources::OUTPUT_BYTES;
+
+/// The bytes between a socket and the library. A clone is another handle on the same ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wire(Arc<Mutex<Bytes>>);
+
+#[derive(Debug, Default)]
+pub(super) struct Bytes {
+    /// What was received.
+    pub input: Vec<u8>,
+    /// The number of bytes of it that the library has read.
+    pub taken: usize,
+    /// Whether nothing more will be received.
+    pub ended: bool,
+    /// What is to be sent.
+    pub output: Vec<u8>,
+    /// Whether the library wanted to write more than fits.
+    pub blocked: bool,
+}
+
+impl Wire {
+    /// The bytes.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Bytes> {
+        // Only one thread has handles, so nobody can have panicked with it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bytes {
+    /// Whether the library has not read everything yet.
+    pub(super) fn has_input(&self) -> bool {
+        self.taken < self.input.len()
+    }
+}
+
+// Nobody is woken when bytes come or go: the library gets a turn whenever the connection has one.
+impl AsyncRead for Wire {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut bytes = self.lock();
+        let rest = &bytes.input[bytes.taken..];
+        if rest.is_empty() && !bytes.ended {
+            return Poll::Pending;
+        }
+        let here = rest.len().min(buffer.remaining());
+        buffer.put_slice(&rest[..here]);
+        bytes.taken += here;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, piece: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[io::IoSlice::new(piece)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut bytes = self.lock();
+        if bytes.output.len() >= OUTPUT_BYTES {
+            bytes.blocked = true;
+            return Poll::Pending;
+        }
+        let before = bytes.output.len();
+        pieces.iter().for_each(|piece| bytes.output.extend_from_slice(piece));
+        Poll::Ready(Ok(bytes.output.len() - before))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

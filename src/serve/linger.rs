@@ -1,0 +1,47 @@
+//! The end of a connection that still receives: nothing more is sent, and input is discarded.
+
+use std::time::Duration;
+
+use super::resources::Resources;
+use super::socket::Socket;
+use super::turn::Turn;
+
+/// A connection on which nothing more is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Linger {
+    /// When it is closed, in nanoseconds of the thread's clock; `None`: when the client closes it.
+    until_ns: Option<u64>,
+}
+
+/// How long a connection with unread input stays half open before it is closed, so that the client can read the
+/// response.
+const LINGER: Duration = Duration::from_secs(1);
+
+impl Linger {
+    /// Until the client closes.
+    pub(super) const FOREVER: Self = Self { until_ns: None };
+
+    /// Ends the sending side once everything was handed over; `None` if the connection can be closed at once.
+    pub(super) fn after_last_byte(socket: &Socket, resources: &Resources) -> Option<Self> {
+        if !socket.readable {
+            return None;
+        }
+        // Closing with unread input makes the kernel send a RST, which may overtake the response.
+        socket.end();
+        Some(Self { until_ns: Some(resources.now_ns() + LINGER.as_nanos() as u64) })
+    }
+
+    /// Discards input; `None` if there may be more of it.
+    pub(super) fn discard(self, socket: &mut Socket, resources: &mut Resources) -> Option<Turn> {
+        resources.input.clear();
+        let is_good = !socket.readable || socket.receive(&mut resources.input);
+        if !is_good || socket.ended || self.until_ns.is_some_and(|until_ns| resources.now_ns() >= until_ns) {
+            return Some(Turn::Close);
+        }
+        match self.until_ns {
+            _ if socket.readable => None,
+            Some(until_ns) => Some(Turn::Sleep(until_ns)),
+            None => Some(Turn::Wait),
+        }
+    }
+}

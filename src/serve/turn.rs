@@ -1,0 +1,32 @@
+//! The result of a connection's turn: what its thread does next for it.
+
+use super::socket::Sent;
+
+/// What the worker does after a turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Wait for the next event.
+    Wait,
+    /// Give another turn at this time, in nanoseconds of the thread's clock, or at an event.
+    Sleep(u64),
+    /// Give another turn soon: there is more to do, but other connections come first.
+    Again,
+    /// Continue as HTTP/2, which the client speaks, and give another turn at once.
+    Http2,
+    /// Close the connection.
+    Close,
+}
+
+/// The number of steps (1 MiB received or up to 16 MiB sent) after which other connections come first.
+pub(super) const STEPS_PER_TURN: usize = 16;
+
+impl Turn {
+    /// The result of a step that handed bytes to the kernel, if it ends the turn.
+    pub(super) fn after(sent: Sent) -> Option<Self> {
+        match sent {
+            Sent::All => None,
+            Sent::Full => Some(Self::Wait),
+            Sent::Gone => Some(Self::Close),
+        }
+    }
+}
