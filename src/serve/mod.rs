@@ -1,15 +1,15 @@
-//! The embedded target: a small HTTP/1.1 server whose responses are known to the byte, for demos, tests and benchmarks.
+//! The embedded target: a small HTTP server whose responses are known to the byte, for demos, tests and benchmarks.
 //!
-//! It responds well, badly, slowly or not at all, as the path asks ([`help`] lists the paths). Its cost per request is
-//! close to that of a bare epoll loop, so that a run against it measures the generator. It never serves files, never
-//! logs a request, never keeps anything about a client after its connection ended, and is not meant for the public
+//! It responds well, badly, slowly or not at all, as the path asks ([`help`] lists the paths). Its cost per request over
+//! HTTP/1.1 is close to that of a bare epoll loop, so that a run against it measures the generator. It never serves files,
+//! never logs a request, never keeps anything about a client after its connection ended, and is not meant for the public
 //! internet.
 //!
 //! Reading order: `command` what was asked for → `address` where to listen → `listener` the sockets → `worker` one epoll loop per thread →
-//! `connection` one client, on a `socket` and with the `resources` of its thread → `request` and `body` the request, or
-//! a `rejection` → `routes` the table of paths → `ask` what a response can depend on → `responses` the response of each
+//! `connection` one client, on a `socket` and with the `resources` of its thread, in either protocol: `http1` or `http2`; what it does in a `turn`, and how it ends (`linger`) →
+//! `request` and `body` the HTTP/1.1 request, or a `rejection` → `routes` the table of paths → `ask` what a response can depend on → `responses` the response of each
 //! path → `reply`, `response` and `stream` the form of a response → `freeze` times when the whole target stops →
-//! `capacity` a queue of known capacity → `service` how long requests take, `places` how many at a time, `inbox` the calls
+//! `capacity` a queue of known capacity → `service` how long requests take, `places` how many at a time, `claim` who wants one, `inbox` the calls
 //! when it is the next one's turn → `counters` the counts behind `/stats`.
 
 mod address;

@@ -109,7 +109,8 @@ pub fn help() -> String {
     let mut text = String::from(
         "Usage: onrush serve [--addr A] [--threads N]\n\
          \n\
-         A small HTTP/1.1 server to aim at: fast, and as badly behaved as you ask.\n\
+         A small HTTP server to aim at: fast, and as badly behaved as you ask.\n\
+         It speaks HTTP/1.1, and HTTP/2 with clients that begin with that.\n\
          It ends on Ctrl-C (SIGINT) and SIGTERM.\n\
          \n\
          Options:\n  \
@@ -139,7 +140,17 @@ pub fn help() -> String {
              /prefork reads nothing more from connections beyond K, from their first\n\
              request for it on, until one of the K is closed. K is 4096 at most.\n\
              /drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
-             /stats counts the requests whose head was read, except those for /stats.\n";
+             /stats counts the requests whose head was read, except those for /stats.\n\
+             \n\
+             Over HTTP/2 (h2c with prior knowledge, 256 streams) paths do the same, except:\n\
+             /reset resets the stream, and so do /bad-chunk and /length-and-chunked, as\n\
+             there are no chunks; /chunked has only the trailer. /hang leaves the stream\n\
+             open. After a malformed response the connection stays open. /extra has five\n\
+             bytes more than its length says, and /endless-head CONTINUATION frames.\n\
+             /close, /eof and /http10 send GOAWAY, and what was requested before is served;\n\
+             /closenohdr and /garbage end the connection with all its streams. /prefork\n\
+             holds up its own requests only. /echo shows the head in the form of HTTP/1.1.\n\
+             /status/101 is malformed: HTTP/2 has no such status.\n";
     text
 }
 

@@ -1,16 +1,18 @@
-//! Runs against paths of the embedded target whose limit is known.
+//! Runs against paths of the embedded target whose limit is known, and other clients of it.
 
+use std::process::Command;
 use std::time::Duration;
 
 use onrush::serve::{Config, Server};
 
-use crate::harness::{Context, Scratch, cases, target, url};
+use crate::harness::{Context, Scratch, cases, counts, target, url};
 use crate::results::{document, number};
 
 cases! {
     a_pool_is_no_faster_than_its_workers;
     few_processes_leave_the_other_connections_hanging;
     connections_that_close_take_turns_with_few_processes;
+    curl_is_served_over_http2_beside_a_run needs "curl --http2-prior-knowledge --version";
 }
 
 /// Four workers, 5 ms each, so at most 800 requests a second in whatever order they come.
@@ -41,4 +43,25 @@ fn connections_that_close_take_turns_with_few_processes(context: &Context) {
     let output = onrush.word(url(&server, "/prefork?serves=2&ms=1")).run();
     assert_eq!((output.code, output.requests()), (0, 80), "{output:?}");
     assert!(output.took >= Duration::from_millis(40), "80 requests, two at a time: {output:?}");
+}
+
+/// Both are counted by the same counters.
+fn curl_is_served_over_http2_beside_a_run(context: &Context) {
+    let server = target();
+    let output = context.onrush().words("-t1 -c2 -n100").word(url(&server, "/")).run();
+    assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
+    for (path, expected) in [
+        ("/", "Hello, World! 2 200"),
+        ("/bytes/3", "xxx 2 200"),
+        ("/status/404", "404\n 2 404"),
+        ("/chunked/5", "xxxxx 2 200"),
+        ("/delay/5", "Hello, World! 2 200"),
+    ] {
+        // A connection each: curl 7.88 cannot use one twice (https://github.com/curl/curl/issues/10634).
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "--max-time", "20", "--http2-prior-knowledge", "-w", " %{http_version} %{response_code}"]);
+        let said = curl.arg(url(&server, path)).output().expect("curl runs");
+        assert_eq!(String::from_utf8_lossy(&said.stdout), expected, "{path}: {said:?}");
+    }
+    assert_eq!(counts(server.address()).requests, 105);
 }
