@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::{Address, Asked, Config, address, help};
-use crate::cli::arguments::{Subcommand, text};
+use crate::cli::arguments::{Subcommand, switch, text};
 use crate::cli::{Command, Work};
 use crate::program::print;
 
@@ -25,14 +25,15 @@ pub(crate) const SERVE: Subcommand<Asked> = Subcommand {
     options: &[
         text("--addr A", |asked, text| address(text).map(|address| asked.address = address)),
         text("--threads N", |asked, text| threads(text).map(|threads| asked.threads = threads)),
+        switch("--tls", |asked| asked.tls = true),
     ],
     word: |_, word| Err(format!("unexpected argument {word:?}; an address is given with --addr")),
 };
 
 /// Parses the arguments of `serve`; `None` if the help was asked for. The error says what is wrong.
 fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
-    let Config { address, threads } = Config::default();
-    SERVE.read(args, Asked { address: Address::Numeric(address), threads })
+    let Config { address, threads, tls } = Config::default();
+    SERVE.read(args, Asked { address: Address::Numeric(address), threads, tls })
 }
 
 fn threads(text: &str) -> Result<usize, String> {
@@ -52,13 +53,14 @@ mod tests {
     }
 
     fn at(address: &str, threads: usize) -> Result<Option<Asked>, String> {
-        Ok(Some(Asked { address: Address::Numeric(address.parse().unwrap()), threads }))
+        Ok(Some(Asked { address: Address::Numeric(address.parse().unwrap()), threads, tls: false }))
     }
 
     #[test]
     fn without_options_it_is_one_thread_on_loopback_port_8080() {
         assert_eq!(parsed(""), at("127.0.0.1:8080", 1));
         assert_eq!(parsed("--threads 4 --addr=:9000"), at("127.0.0.1:9000", 4));
+        assert_eq!(parsed("--tls").unwrap().map(|asked| asked.tls), Some(true));
         assert_eq!(parsed("--threads 2 --help --port"), Ok(None));
     }
 

@@ -3,13 +3,14 @@
 //! Every connection begins as HTTP/1.1. The preface of HTTP/2 is no request of that, so it is only looked for where a
 //! request is refused, and costs other clients nothing.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
 use rustix::event::epoll::EventFlags;
 
 use super::http1::Http1;
 use super::http2::Http2;
 use super::resources::Resources;
+use super::socket::Socket;
 use super::token::Token;
 use super::turn::Turn;
 
@@ -24,9 +25,9 @@ pub(super) enum Connection {
 }
 
 impl Connection {
-    /// A connection over an accepted socket; `number` counts the connections of its thread, from 1, and `token` is where
+    /// A connection over a socket; `number` counts the connections of its thread, from 1, and `token` is where
     /// the thread finds it.
-    pub(super) fn new(socket: OwnedFd, number: u64, token: Token) -> Self {
+    pub(super) fn new(socket: Socket, number: u64, token: Token) -> Self {
         Self::Http1(Http1::new(socket, number, token))
     }
 

@@ -12,8 +12,6 @@
 //!                                             closed ◄── Dropping ◄──── Ending ──► closed, reset
 //! ```
 
-use std::os::fd::OwnedFd;
-
 use rustix::net::SendFlags;
 
 use super::ask::Numbers;
@@ -57,9 +55,9 @@ enum Stage {
     /// Receives the body of a request.
     Receiving { body: Body, then: Then },
     /// Sends nothing before a place is given: that of a worker, or without one that of the connection.
-    Queued { claim: Claim, response: Response },
+    Queued { claim: Claim, response: Box<Response> },
     /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
-    Waiting { until_ns: u64, response: Response, worker: Option<Place> },
+    Waiting { until_ns: u64, response: Box<Response>, worker: Option<Place> },
     /// Sends a body that is generated meanwhile.
     Streaming { stream: Stream, end: End },
     /// The response has been handed over; only its end remains.
@@ -90,11 +88,11 @@ enum Step {
 }
 
 impl Http1 {
-    /// A connection over an accepted socket; `number` counts the connections of its thread, from 1, and `token` is where
+    /// A connection over a socket; `number` counts the connections of its thread, from 1, and `token` is where
     /// the thread finds it.
-    pub(super) fn new(socket: OwnedFd, number: u64, token: Token) -> Self {
+    pub(super) fn new(socket: Socket, number: u64, token: Token) -> Self {
         Self {
-            socket: Socket::new(socket),
+            socket,
             stage: Stage::Reading,
             input: Vec::new(),
             numbers: Numbers { connection: number, request: 0 },
@@ -258,7 +256,7 @@ impl Http1 {
     }
 
     /// Starts a response.
-    fn begin(&mut self, mut response: Response, resources: &mut Resources) {
+    fn begin(&mut self, mut response: Box<Response>, resources: &mut Resources) {
         if let Some(limit) = response.limit.take() {
             self.stage = Stage::Queued { claim: Claim::new(limit), response };
             return;
@@ -320,7 +318,7 @@ impl Http1 {
             End::Next => self.stage = Stage::Reading,
             End::Hang => self.stage = Stage::Dropping(Linger::FOREVER),
             End::Close | End::CloseUntold | End::CloseUnframed => {
-                match Linger::after_last_byte(&self.socket, resources) {
+                match Linger::after_last_byte(&mut self.socket, resources) {
                     Some(linger) => self.stage = Stage::Dropping(linger),
                     None => return Step::Stop(Turn::Close),
                 }

@@ -22,8 +22,9 @@ impl Linger {
     pub(super) const FOREVER: Self = Self { until_ns: None };
 
     /// Ends the sending side once everything was handed over; `None` if the connection can be closed at once.
-    pub(super) fn after_last_byte(socket: &Socket, resources: &Resources) -> Option<Self> {
+    pub(super) fn after_last_byte(socket: &mut Socket, resources: &Resources) -> Option<Self> {
         if !socket.readable {
+            socket.announce_end();
             return None;
         }
         // Closing with unread input makes the kernel send a RST, which may overtake the response.

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn config(address: &str, threads: usize) -> Config {
-        Config { address: address.parse().unwrap(), threads }
+        Config { address: address.parse().unwrap(), threads, tls: false }
     }
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
         for first_threads in [1, 2] {
             let (_listeners, address) = bind(&config("127.0.0.1:0", first_threads)).unwrap();
             for second_threads in [1, 2] {
-                let error = bind(&Config { address, threads: second_threads }).unwrap_err();
+                let error = bind(&Config { address, threads: second_threads, tls: false }).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
                 let text = format!("{address} is already in use; choose another address or port with --addr");
                 assert_eq!(error.to_string(), text);

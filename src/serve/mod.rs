@@ -5,7 +5,7 @@
 //! never logs a request, never keeps anything about a client after its connection ended, and is not meant for the public
 //! internet.
 //!
-//! Reading order: `command` what was asked for → `address` where to listen → `listener` the sockets → `worker` one epoll loop per thread →
+//! Reading order: `command` what was asked for → `address` where to listen → `listener` the sockets, `tls` what encrypts → `worker` one epoll loop per thread →
 //! `connection` one client, on a `socket` and with the `resources` of its thread, in either protocol: `http1` or `http2`; what it does in a `turn`, and how it ends (`linger`) →
 //! `request` and `body` the HTTP/1.1 request, or a `rejection` → `routes` the table of paths → `ask` what a response can depend on → `responses` the response of each
 //! path → `reply`, `response` and `stream` the form of a response → `freeze` times when the whole target stops →
@@ -34,11 +34,13 @@ mod resources;
 mod response;
 mod responses;
 mod routes;
+mod sent;
 mod service;
 mod socket;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod token;
 mod turn;
 mod worker;
@@ -62,6 +64,7 @@ use onrush_text::reason;
 pub use routes::help;
 
 use resources::{Common, Resources};
+use tls::Settings;
 use worker::Worker;
 
 /// What was asked for: a [`Config`] before its address is resolved.
@@ -71,20 +74,24 @@ pub struct Asked {
     pub address: Address,
     /// The number of threads.
     pub threads: usize,
+    /// Whether connections use TLS.
+    pub tls: bool,
 }
 
-/// The address to listen on, and the number of threads.
+/// The address to listen on, the number of threads, and whether connections use TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The address to listen on; port 0 takes a free one.
     pub address: SocketAddr,
     /// The number of threads, at least 1. Each has its own connections.
     pub threads: usize,
+    /// Whether connections use TLS, with a certificate that is made at the start.
+    pub tls: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { address: SocketAddr::from(([127, 0, 0, 1], 8080)), threads: 1 }
+        Self { address: SocketAddr::from(([127, 0, 0, 1], 8080)), threads: 1, tls: false }
     }
 }
 
@@ -92,6 +99,7 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
+    tls: bool,
     threads: Vec<Thread>,
 }
 
@@ -105,12 +113,14 @@ impl Server {
     /// Binds the address and starts the threads. Once this returns, connections are accepted.
     ///
     /// # Errors
-    /// The address cannot be used (the message names it and gives the reason), or a thread cannot be started.
+    /// The address cannot be used (the message names it and gives the reason), a certificate cannot be made, or a thread
+    /// cannot be started.
     pub fn start(config: &Config) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
-        let common = Arc::new(Common::new(listeners.len()));
+        let tls = config.tls.then(|| Settings::new(address)).transpose()?;
+        let common = Arc::new(Common::new(listeners.len(), tls));
         // If a later thread cannot be started, dropping `server` stops those that already run.
-        let mut server = Self { address, threads: Vec::with_capacity(listeners.len()) };
+        let mut server = Self { address, tls: config.tls, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
             let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
             let stop = Arc::new(stop.map_err(|errno| not_set_up(errno.into()))?);
@@ -168,7 +178,7 @@ impl Drop for Server {
 /// # Errors
 /// The address cannot be resolved, the server cannot start, or standard output cannot be written.
 pub fn run(asked: &Asked) -> anyhow::Result<()> {
-    let config = Config { address: asked.address.resolve()?, threads: asked.threads };
+    let config = Config { address: asked.address.resolve()?, threads: asked.threads, tls: asked.tls };
     let (mut signalled, signal) = UnixStream::pair().context("cannot make a socket pair for signals")?;
     for number in [SIGINT, SIGTERM] {
         let signal = signal.try_clone().context("cannot copy the socket for signals")?;
@@ -187,9 +197,10 @@ pub fn run(asked: &Asked) -> anyhow::Result<()> {
 fn announce(server: &Server) -> io::Result<()> {
     let address = server.address();
     let threads = server.threads.len();
+    let scheme = if server.tls { "https" } else { "http" };
     let plural = if threads == 1 { "" } else { "s" };
     let mut out = io::stdout().lock();
-    writeln!(out, "onrush serve: listening on http://{address}/ ({threads} thread{plural})")?;
+    writeln!(out, "onrush serve: listening on {scheme}://{address}/ ({threads} thread{plural})")?;
     out.flush()
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Reply {
 #[derive(Debug)]
 pub(super) enum Then {
     /// This response is sent.
-    Response(Response),
+    Response(Box<Response>),
     /// The request is echoed: its bytes so far.
     Echo(Vec<u8>, Manner),
     /// The response is the length of the body.
@@ -26,11 +26,11 @@ pub(super) enum Then {
 
 impl Then {
     /// The response, once the body was received.
-    pub(super) fn response(self, body_bytes: u64) -> Response {
+    pub(super) fn response(self, body_bytes: u64) -> Box<Response> {
         match self {
             Self::Response(response) => response,
-            Self::Echo(request, manner) => Response::text(200, request, manner),
-            Self::Length(manner) => Response::text(200, body_bytes.to_string().into_bytes(), manner),
+            Self::Echo(request, manner) => Box::new(Response::text(200, request, manner)),
+            Self::Length(manner) => Box::new(Response::text(200, body_bytes.to_string().into_bytes(), manner)),
         }
     }
 }

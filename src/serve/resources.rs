@@ -13,6 +13,7 @@ use super::counters::Counters;
 use super::freeze::Freeze;
 use super::inbox::{Call, Caller, Inbox};
 use super::places::{Limit, Place, Places};
+use super::tls::Settings;
 
 /// What all threads have in common.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Common {
     pub freeze: Freeze,
     /// The queue of the whole target.
     pub capacity: Capacity,
+    /// The settings of TLS, if connections use it.
+    pub tls: Option<Settings>,
     places: Arc<Places>,
     counters: Arc<[Counters]>,
 }
@@ -51,9 +54,9 @@ pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
 impl Common {
     /// What so many threads have in common.
-    pub(super) fn new(threads: usize) -> Self {
+    pub(super) fn new(threads: usize, tls: Option<Settings>) -> Self {
         let counters = (0..threads).map(|_| Counters::default()).collect();
-        Self { freeze: Freeze::default(), capacity: Capacity::default(), places: Arc::default(), counters }
+        Self { freeze: Freeze::default(), capacity: Capacity::default(), tls, places: Arc::default(), counters }
     }
 }
 

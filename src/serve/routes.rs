@@ -107,7 +107,7 @@ const fn route(path: &'static str, usage: &'static str, about: &'static str, act
 /// The text of `onrush serve --help`.
 pub fn help() -> String {
     let mut text = String::from(
-        "Usage: onrush serve [--addr A] [--threads N]\n\
+        "Usage: onrush serve [--addr A] [--threads N] [--tls]\n\
          \n\
          A small HTTP server to aim at: fast, and as badly behaved as you ask.\n\
          It speaks HTTP/1.1, and HTTP/2 with clients that begin with that.\n\
@@ -116,6 +116,7 @@ pub fn help() -> String {
          Options:\n  \
            --addr A      PORT, HOST:PORT, [IPv6]:PORT or an IP (default 127.0.0.1:8080)\n  \
            --threads N   threads, 1 to 1024 (default 1)\n  \
+           --tls         TLS, with a certificate made at the start (clients need -k)\n  \
            --help        this text\n\
          \n\
          Paths, for any method:\n",
@@ -142,7 +143,7 @@ pub fn help() -> String {
              /drip also takes httpbin's numbytes, duration (seconds) and delay (seconds).\n\
              /stats counts the requests whose head was read, except those for /stats.\n\
              \n\
-             Over HTTP/2 (h2c with prior knowledge, 256 streams) paths do the same, except:\n\
+             Over HTTP/2 (prior knowledge, or ALPN with --tls) paths do the same, except:\n\
              /reset resets the stream, and so do /bad-chunk and /length-and-chunked, as\n\
              there are no chunks; /chunked has only the trailer. /hang leaves the stream\n\
              open. After a malformed response the connection stays open. /extra has five\n\
@@ -162,7 +163,7 @@ pub(super) fn reply(
     resources: &Resources,
     echoed: impl FnOnce() -> Vec<u8>,
 ) -> Reply {
-    let later = |response| Reply { early: None, then: Then::Response(response), counts: true };
+    let later = |response| Reply { early: None, then: Then::Response(Box::new(response)), counts: true };
     let Ok(target) = str::from_utf8(target) else {
         return later(Response::text(400, &b"the target is not valid UTF-8\n"[..], manner));
     };
@@ -182,7 +183,7 @@ pub(super) fn reply(
         }
         Action::Early(make) => {
             let response = make(&ask);
-            let then = Then::Response(Response::nothing(response.end));
+            let then = Then::Response(Box::new(Response::nothing(response.end)));
             Reply { early: Some(response), then, counts: true }
         }
         Action::Echo => Reply { early: None, then: Then::Echo(echoed(), manner), counts: true },

@@ -1,4 +1,4 @@
-//! A client's socket: receives without waiting, and keeps output that the kernel did not take yet.
+//! A client's socket, perhaps with TLS: receives without waiting, and keeps output that the kernel did not take yet.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,12 +9,16 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt};
 
+use super::sent::Sent;
 use super::stream::BLOCK;
+use super::tls::{Received, Tls};
 
 /// A client's socket.
 #[derive(Debug)]
 pub(super) struct Socket {
     fd: OwnedFd,
+    /// What encrypts; `None`: nothing does.
+    tls: Option<Tls>,
     /// The output that the kernel did not take yet.
     rest: Vec<u8>,
     /// Whether there may be something to receive.
@@ -25,24 +29,13 @@ pub(super) struct Socket {
     pub ended: bool,
 }
 
-/// The result of handing bytes to the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
-    /// The kernel took all of them.
-    All,
-    /// The kernel has no room for the rest; an event follows when it has.
-    Full,
-    /// The client has gone.
-    Gone,
-}
-
 /// The number of blocks that one call hands to the kernel: 1 MiB.
 const BLOCKS_PER_CALL: usize = 16;
 
 impl Socket {
     /// An accepted socket.
-    pub(super) fn new(fd: OwnedFd) -> Self {
-        Self { fd, rest: Vec::new(), readable: false, half_closed: false, ended: false }
+    pub(super) fn new(fd: OwnedFd, tls: Option<Tls>) -> Self {
+        Self { fd, tls, rest: Vec::new(), readable: false, half_closed: false, ended: false }
     }
 
     /// The socket, to be polled.
@@ -62,6 +55,21 @@ impl Socket {
         if room == 0 {
             return true;
         }
+        if let Some(tls) = &mut self.tls {
+            return match tls.receive(&self.fd, input, room) {
+                Received::Full => true,
+                Received::All => {
+                    self.readable = false;
+                    true
+                }
+                Received::End => {
+                    self.ended = true;
+                    self.readable = false;
+                    true
+                }
+                Received::Broken => false,
+            };
+        }
         match recv(&self.fd, spare_capacity(input), RecvFlags::empty()) {
             Ok((_, 0)) => {
                 self.ended = true;
@@ -79,6 +87,10 @@ impl Socket {
 
     /// Hands bytes to the kernel and keeps those that it does not take.
     pub(super) fn send(&mut self, bytes: &[u8], flags: SendFlags) -> Sent {
+        if let Some(tls) = &mut self.tls {
+            tls.write(bytes);
+            return tls.flush(&self.fd);
+        }
         let sent = match send(&self.fd, bytes, flags | SendFlags::NOSIGNAL) {
             Ok(sent) if sent == bytes.len() => return Sent::All,
             Ok(sent) => sent,
@@ -91,6 +103,9 @@ impl Socket {
 
     /// Hands over the bytes that the kernel did not take before, if there are any.
     pub(super) fn send_rest(&mut self) -> Sent {
+        if let Some(tls) = &mut self.tls {
+            return tls.flush(&self.fd);
+        }
         if self.rest.is_empty() {
             return Sent::All;
         }
@@ -98,8 +113,14 @@ impl Socket {
         self.send(&rest, SendFlags::empty())
     }
 
-    /// Hands up to 1 MiB of [`BLOCK`]s to the kernel and subtracts what it took from `left`.
-    pub(super) fn send_blocks(&self, left: &mut u64) -> Sent {
+    /// Hands up to 1 MiB of [`BLOCK`]s to the kernel, or one if it is encrypted, and subtracts what it took from `left`.
+    pub(super) fn send_blocks(&mut self, left: &mut u64) -> Sent {
+        if let Some(tls) = &mut self.tls {
+            let here = (*left).min(BLOCK.len() as u64);
+            tls.write(&BLOCK[..here as usize]);
+            *left -= here;
+            return tls.flush(&self.fd);
+        }
         let mut blocks = [IoSlice::new(&BLOCK); BLOCKS_PER_CALL];
         let mut bytes = (BLOCKS_PER_CALL * BLOCK.len()) as u64;
         let mut count = BLOCKS_PER_CALL;
@@ -121,8 +142,16 @@ impl Socket {
         }
     }
 
+    /// Announces the end of the sending side, if there is a way to.
+    pub(super) fn announce_end(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.end(&self.fd);
+        }
+    }
+
     /// Shuts down the sending side.
-    pub(super) fn end(&self) {
+    pub(super) fn end(&mut self) {
+        self.announce_end();
         // This fails if the client has gone, which the next receive notices.
         let _ = shutdown(&self.fd, Shutdown::Write);
     }

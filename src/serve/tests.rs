@@ -19,7 +19,7 @@ fn server() -> Server {
 }
 
 fn server_with(threads: usize) -> Server {
-    Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads }).unwrap()
+    Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads, tls: false }).unwrap()
 }
 
 fn connect(server: &Server) -> TcpStream {
@@ -721,7 +721,8 @@ fn every_path_of_the_table_answers() {
 #[test]
 fn a_stopped_server_closes_its_connections_and_frees_its_port() {
     // An address that no other test uses, so that no other test takes the port in between.
-    let server = Server::start(&Config { address: SocketAddr::from(([127, 9, 8, 7], 0)), threads: 1 }).unwrap();
+    let server =
+        Server::start(&Config { address: SocketAddr::from(([127, 9, 8, 7], 0)), threads: 1, tls: false }).unwrap();
     let address = server.address();
     let (mut idle, mut waiting) = (connect(&server), connect(&server));
     expect_alive(&mut idle);
@@ -730,6 +731,6 @@ fn a_stopped_server_closes_its_connections_and_frees_its_port() {
     server.stop();
     expect_closed(&mut idle);
     assert!(TcpStream::connect(address).is_err());
-    let again = Server::start(&Config { address, threads: 1 }).unwrap();
+    let again = Server::start(&Config { address, threads: 1, tls: false }).unwrap();
     assert_eq!(again.address(), address);
 }

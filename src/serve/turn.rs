@@ -1,6 +1,6 @@
 //! The result of a connection's turn: what its thread does next for it.
 
-use super::socket::Sent;
+use super::sent::Sent;
 
 /// What the worker does after a turn.
 #[derive(Debug, PartialEq, Eq)]

@@ -20,6 +20,8 @@ use rustix::thread::set_current_timer_slack;
 use super::connection::Connection;
 use super::inbox::Call;
 use super::resources::Resources;
+use super::socket::Socket;
+use super::tls::Tls;
 use super::token::Token;
 use super::turn::Turn;
 
@@ -236,6 +238,14 @@ impl Worker {
         });
         let slot = &mut self.slots[index as usize];
         let token = Token::of_slot(index, slot.generation);
+        let tls = match &self.resources.common.tls {
+            Some(settings) => {
+                let Some(tls) = Tls::new(settings) else { return self.close(token) };
+                Some(tls)
+            }
+            None => None,
+        };
+        let socket = Socket::new(socket, tls);
         let connection = slot.connection.insert(Connection::new(socket, number, token));
         // Writability is watched from the start: edge-triggered, it costs nothing until a send was incomplete.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
@@ -277,7 +287,7 @@ mod tests {
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::empty()).unwrap());
-        let resources = Resources::new(Arc::new(Common::new(1)), 0).unwrap();
+        let resources = Resources::new(Arc::new(Common::new(1, None)), 0).unwrap();
         (Worker::new(listener, stop, resources).unwrap(), address)
     }
 

@@ -118,7 +118,7 @@ fn sources_that_cannot_be_used_are_named(context: &Context) {
 }
 
 fn ipv6_has_ranges_too(context: &Context) {
-    let served = onrush::serve::Config { address: "[::1]:0".parse().expect("an address"), threads: 1 };
+    let served = onrush::serve::Config { address: "[::1]:0".parse().expect("an address"), threads: 1, tls: false };
     let served = onrush::serve::Server::start(&served).expect("it starts");
     for (sources, code) in [("::1", 0), ("::1/128", 0), ("::2", 1), ("::1/126", 1)] {
         let onrush = context.onrush().words("-c2 -n20 -b").word(sources);

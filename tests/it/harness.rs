@@ -119,7 +119,8 @@ fn look_for(program: &str) -> bool {
 
 /// Starts the embedded target on a free port.
 pub fn target() -> Server {
-    Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 1 }).expect("the target starts")
+    Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 1, tls: false })
+        .expect("the target starts")
 }
 
 /// The URL of a path of a server.

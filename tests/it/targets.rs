@@ -13,11 +13,12 @@ cases! {
     few_processes_leave_the_other_connections_hanging;
     connections_that_close_take_turns_with_few_processes;
     curl_is_served_over_http2_beside_a_run needs "curl --http2-prior-knowledge --version";
+    a_target_with_tls_speaks_both_protocols needs "curl --http2-prior-knowledge --version";
 }
 
 /// Four workers, 5 ms each, so at most 800 requests a second in whatever order they come.
 fn a_pool_is_no_faster_than_its_workers(context: &Context) {
-    let server = Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 2 }).unwrap();
+    let server = Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 2, tls: false }).unwrap();
     let onrush = context.onrush().words("-t2 -c16 -d500ms").word(url(&server, "/pool?workers=4&ms=5"));
     let (output, document) = document(onrush, &Scratch::new("pool"));
     let requests = output.requests();
@@ -58,10 +59,27 @@ fn curl_is_served_over_http2_beside_a_run(context: &Context) {
         ("/delay/5", "Hello, World! 2 200"),
     ] {
         // A connection each: curl 7.88 cannot use one twice (https://github.com/curl/curl/issues/10634).
-        let mut curl = Command::new("curl");
-        curl.args(["-sS", "--max-time", "20", "--http2-prior-knowledge", "-w", " %{http_version} %{response_code}"]);
-        let said = curl.arg(url(&server, path)).output().expect("curl runs");
-        assert_eq!(String::from_utf8_lossy(&said.stdout), expected, "{path}: {said:?}");
+        assert_eq!(curl("--http2-prior-knowledge", url(&server, path)), expected, "{path}");
     }
     assert_eq!(counts(server.address()).requests, 105);
+}
+
+/// By ALPN: onrush chooses HTTP/1.1, curl chooses HTTP/2.
+fn a_target_with_tls_speaks_both_protocols(context: &Context) {
+    let server = Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 1, tls: true }).unwrap();
+    let url = |path| format!("https://{}{path}", server.address());
+    let output = context.onrush().words("-t1 -c2 -n100 -k").word(url("/bytes/100000")).run();
+    assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
+    assert_eq!(curl("--http2", url("/bytes/3")), "xxx 2 200");
+    assert_eq!(curl("--http1.1", url("/bytes/3")), "xxx 1.1 200");
+    assert_eq!(curl("--http2", url("/stats")), "{\"connections\": 5, \"requests\": 102}\n 2 200");
+}
+
+/// What curl prints of a response, the version and the status.
+fn curl(version: &str, url: String) -> String {
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "-k", "--max-time", "20", version, "-w", " %{http_version} %{response_code}"]);
+    let output = curl.arg(url).output().expect("curl runs");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -38,9 +38,9 @@ enum Stage {
     /// Receives the body of the request.
     Receiving { body: RecvStream, received: u64, then: Then },
     /// Sends nothing before a place is given.
-    Queued { claim: Claim, response: Response },
+    Queued { claim: Claim, response: Box<Response> },
     /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
-    Waiting { until_ns: u64, response: Response, worker: Option<Place> },
+    Waiting { until_ns: u64, response: Box<Response>, worker: Option<Place> },
     /// Sends a body as the client's windows allow.
     Sending { stream: SendStream<Bytes>, content: Content, end: End },
     /// Sends nothing until the client resets the stream.
@@ -162,14 +162,14 @@ impl Exchange {
             };
             // The rest of the body is discarded: a client may read the response only afterwards.
             let refusal = Response::text(413, too_much, *manner);
-            *then = Then::Response(Response::nothing(End::Next));
+            *then = Then::Response(Box::new(Response::nothing(End::Next)));
             send_early(&mut self.respond, &refusal);
         }
         None
     }
 
     /// Starts a response.
-    fn begin(&mut self, mut response: Response, resources: &Resources) -> Option<Progress> {
+    fn begin(&mut self, mut response: Box<Response>, resources: &Resources) -> Option<Progress> {
         if let Some(limit) = response.limit.take() {
             self.stage = Stage::Queued { claim: Claim::new(limit), response };
             return None;
@@ -179,7 +179,7 @@ impl Exchange {
             self.stage = Stage::Waiting { until_ns, response, worker: None };
             return None;
         }
-        self.respond(response)
+        self.respond(*response)
     }
 
     fn await_place(&mut self, context: &mut Context<'_>, environment: &mut Environment<'_>) -> Option<Progress> {
@@ -209,7 +209,7 @@ impl Exchange {
         };
         // It begins with the next request.
         drop(worker);
-        self.respond(response)
+        self.respond(*response)
     }
 
     /// Waits, unless the client has reset the stream.

@@ -154,7 +154,7 @@ impl Http2 {
                 flood::fill(stream, &mut resources.output);
                 None
             }
-            Stage::Closing => match Linger::after_last_byte(&self.socket, resources) {
+            Stage::Closing => match Linger::after_last_byte(&mut self.socket, resources) {
                 Some(linger) => {
                     self.stage = Stage::Lingering(linger);
                     None

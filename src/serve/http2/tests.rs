@@ -42,7 +42,7 @@ fn server() -> Server {
 }
 
 fn server_with(threads: usize) -> Server {
-    Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads }).unwrap()
+    Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads, tls: false }).unwrap()
 }
 
 fn connect(server: &Server) -> Client {

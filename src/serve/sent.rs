@@ -1,0 +1,12 @@
+//! The result of handing bytes to the kernel.
+
+/// The result of handing bytes to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// The kernel took all of them.
+    All,
+    /// The kernel has no room for the rest; an event follows when it has.
+    Full,
+    /// The client has gone.
+    Gone,
+}

@@ -1,0 +1,261 @@
+//! The target's side of TLS: a certificate that is made when the target starts, and the state of one connection.
+//!
+//! Both protocols are offered (ALPN). Whatever is agreed on, the client's first bytes decide, as without TLS.
+
+use std::io::{self, BufRead, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection};
+
+use super::sent::Sent;
+
+/// The settings of all connections, with the certificate.
+#[derive(Debug)]
+pub(super) struct Settings(Arc<ServerConfig>);
+
+/// The TLS state of a connection.
+#[derive(Debug)]
+pub(super) struct Tls(Box<ServerConnection>);
+
+/// The result of receiving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    /// There may be more.
+    Full,
+    /// Everything that has arrived.
+    All,
+    /// The client sends nothing more.
+    End,
+    /// The connection cannot be used any more.
+    Broken,
+}
+
+impl Settings {
+    /// Settings with a new certificate for this address.
+    ///
+    /// # Errors
+    /// No key can be made.
+    pub(super) fn new(address: SocketAddr) -> io::Result<Self> {
+        let names = vec!["localhost".to_owned(), address.ip().to_string()];
+        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).map_err(io::Error::other)?;
+        let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
+        let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key))
+            .map_err(io::Error::other)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self(Arc::new(config)))
+    }
+}
+
+impl Tls {
+    /// The state of a new connection; `None` if there cannot be one.
+    pub(super) fn new(settings: &Settings) -> Option<Self> {
+        let mut connection = ServerConnection::new(Arc::clone(&settings.0)).ok()?;
+        // Callers write a bounded amount, and nothing more before the kernel took it.
+        connection.set_buffer_limit(None);
+        Some(Self(Box::new(connection)))
+    }
+
+    /// Appends what has arrived, decrypted, as far as there is this much room.
+    pub(super) fn receive(&mut self, socket: &OwnedFd, input: &mut Vec<u8>, mut room: usize) -> Received {
+        loop {
+            match self.0.reader().fill_buf() {
+                Ok([]) => return Received::End,
+                Ok(_) if room == 0 => return Received::Full,
+                Ok(bytes) => {
+                    let here = bytes.len().min(room);
+                    input.extend_from_slice(&bytes[..here]);
+                    self.0.reader().consume(here);
+                    room -= here;
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The client closed its socket without having announced it.
+                Err(_) => return Received::End,
+            }
+            match self.0.read_tls(&mut Bare(socket)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Received::All,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return Received::Broken,
+            }
+            let is_good = self.0.process_new_packets().is_ok();
+            // The handshake, or an alert that says what is wrong. What the kernel does not take is sent later.
+            if self.flush(socket) == Sent::Gone || !is_good {
+                return Received::Broken;
+            }
+        }
+    }
+
+    /// Encrypts bytes, to be flushed.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        // There is no limit that they could exceed.
+        let _ = self.0.writer().write_all(bytes);
+    }
+
+    /// Hands what was encrypted to the kernel.
+    pub(super) fn flush(&mut self, socket: &OwnedFd) -> Sent {
+        while self.0.wants_write() {
+            match self.0.write_tls(&mut Bare(socket)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Full,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Sent::Gone,
+            }
+        }
+        Sent::All
+    }
+
+    /// Announces that nothing more is sent.
+    pub(super) fn end(&mut self, socket: &OwnedFd) {
+        self.0.send_close_notify();
+        // If the client has gone, the next receive notices.
+        let _ = self.flush(socket);
+    }
+}
+
+/// The bytes of a socket as they are on the wire.
+struct Bare<'a>(&'a OwnedFd);
+
+impl Read for Bare<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (bytes, _) = recv(self.0, buffer, RecvFlags::empty())?;
+        Ok(bytes)
+    }
+}
+
+impl Write for Bare<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+    use std::time::Duration;
+
+    use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+    use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+    use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+
+    use super::super::{Config, Server};
+    use super::*;
+
+    /// Accepts any certificate.
+    #[derive(Debug)]
+    struct Trusting(CryptoProvider);
+
+    impl ServerCertVerifier for Trusting {
+        fn verify_server_cert(
+            &self,
+            _: &CertificateDer<'_>,
+            _: &[CertificateDer<'_>],
+            _: &ServerName<'_>,
+            _: &[u8],
+            _: UnixTime,
+        ) -> Result<ServerCertVerified, rustls::Error> {
+            Ok(ServerCertVerified::assertion())
+        }
+
+        fn verify_tls12_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.0.signature_verification_algorithms.supported_schemes()
+        }
+    }
+
+    fn server() -> Server {
+        Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads: 1, tls: true }).unwrap()
+    }
+
+    fn socket(server: &Server) -> TcpStream {
+        let socket = TcpStream::connect(server.address()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket
+    }
+
+    /// A client that offers these protocols.
+    fn client(server: &Server, protocols: &[&str]) -> StreamOwned<ClientConnection, TcpStream> {
+        let provider = aws_lc_rs::default_provider();
+        let mut config = ClientConfig::builder_with_provider(Arc::new(provider.clone()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Trusting(provider)))
+            .with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let connection = ClientConnection::new(Arc::new(config), ServerName::try_from("localhost").unwrap()).unwrap();
+        StreamOwned::new(connection, socket(server))
+    }
+
+    /// Everything that follows, up to an orderly end.
+    fn rest(client: &mut impl Read) -> String {
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn bodies_of_any_size_are_sent_and_received() {
+        let server = server();
+        let mut client = client(&server, &["http/1.1"]);
+        client.write_all(b"POST /sink HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n").unwrap();
+        client.write_all(&vec![b'u'; 3_000_000]).unwrap();
+        client.write_all(b"GET /bytes/3000000 HTTP/1.1\r\n\r\nGET /close HTTP/1.1\r\n\r\n").unwrap();
+        let text = rest(&mut client);
+        assert!(text.contains("\r\n\r\n3000000HTTP/1.1 200 OK\r\n") && text.len() > 3_000_000, "{}", text.len());
+        assert!(text.ends_with("xxHTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: close\r\n\r\nHello, World!"));
+        assert_eq!(client.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+    }
+
+    #[test]
+    fn a_client_may_choose_http2() {
+        let server = server();
+        let mut client = client(&server, &["http/1.1", "h2"]);
+        client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+        let mut start = [0; 9];
+        client.read_exact(&mut start).unwrap();
+        assert_eq!(client.conn.alpn_protocol(), Some(&b"h2"[..]));
+        // A frame of settings: its length has three bytes, its type is 4.
+        assert_eq!(start[3..], [4, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_no_tls_gets_an_alert() {
+        let server = server();
+        let mut client = socket(&server);
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut alert = [0; 7];
+        client.read_exact(&mut alert).unwrap();
+        assert_eq!((alert[0], alert[5]), (21, 2), "a fatal alert");
+    }
+}
