@@ -6,7 +6,7 @@
 //! `flood` is a head without end.
 //!
 //! While the kernel takes no more output, nothing is received, so that a client that does not read cannot make the target
-//! keep more. The other bounds are the library's, set in [`Http2::new`].
+//! keep more than the responses to its open requests. The other bounds are the library's, set in [`Http2::new`].
 
 mod exchange;
 mod exchanges;
@@ -33,6 +33,7 @@ use super::request::{HEAD_BYTES_MAX, Persistence};
 use super::resources::Resources;
 use super::response::{HELLO, Manner};
 use super::routes;
+use super::sent::Sent;
 use super::socket::Socket;
 use super::token::Token;
 use super::turn::{STEPS_PER_TURN, Turn};
@@ -128,22 +129,35 @@ impl Http2 {
 
     /// Does everything that can be done now.
     pub(super) fn turn(&mut self, resources: &mut Resources) -> Turn {
-        if let Some(stop) = Turn::after(self.socket.send_rest()) {
-            return stop;
+        match self.socket.send_rest() {
+            Sent::All => {}
+            Sent::Full => {
+                // A client that does not read occupies no worker.
+                self.advance_exchanges(resources);
+                return self.wait();
+            }
+            Sent::Gone => return Turn::Close,
         }
         for _ in 0..STEPS_PER_TURN {
             resources.output.clear();
             let stop = self.step(resources);
-            if !resources.output.is_empty()
-                && let Some(stop) = Turn::after(self.socket.send(&resources.output, SendFlags::empty()))
-            {
-                return stop;
+            if !resources.output.is_empty() {
+                match self.socket.send(&resources.output, SendFlags::empty()) {
+                    Sent::All => {}
+                    Sent::Full => return self.wait(),
+                    Sent::Gone => return Turn::Close,
+                }
             }
             if let Some(turn) = stop {
                 return turn;
             }
         }
         Turn::Again
+    }
+
+    /// Waits for an event, a call or the next timer.
+    fn wait(&self) -> Turn {
+        self.exchanges.next_timer_ns().map_or(Turn::Wait, Turn::Sleep)
     }
 
     /// Does a part; `None` if there is more to do.
@@ -201,10 +215,10 @@ impl Http2 {
         let is_blocked = bytes.blocked;
         drop(bytes);
         match self.stage {
-            _ if !is_open => self.stage = Stage::Closing,
+            _ if !is_open => self.leave(Stage::Closing),
             Stage::Ending(ending) if !is_blocked => self.end(ending, resources),
             _ if has_more => {}
-            _ => return Some(self.exchanges.next_timer_ns().map_or(Turn::Wait, Turn::Sleep)),
+            _ => return Some(self.wait()),
         }
         None
     }
@@ -269,7 +283,7 @@ impl Http2 {
 
     /// Ends the connection: everything that precedes the end is in the output.
     fn end(&mut self, ending: Ending, resources: &mut Resources) {
-        self.stage = match ending {
+        let stage = match ending {
             Ending::Closed => Stage::Closing,
             Ending::Garbage(bytes) => {
                 resources.output.extend_from_slice(bytes);
@@ -280,6 +294,13 @@ impl Http2 {
                 Stage::Flooding(stream)
             }
         };
+        self.leave(stage);
+    }
+
+    /// Goes on without the library, and so without the exchanges that are still open.
+    fn leave(&mut self, stage: Stage) {
+        self.stage = stage;
+        self.exchanges = Exchanges::default();
     }
 }
 

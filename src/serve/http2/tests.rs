@@ -493,6 +493,25 @@ fn a_slow_reader_gets_every_byte_and_holds_up_nobody() {
 }
 
 #[test]
+fn a_client_that_does_not_read_occupies_no_worker() {
+    let server = server();
+    let mut slow = connect_with(
+        &server,
+        client::Builder::new().initial_window_size(1 << 30).initial_connection_window_size(1 << 30),
+    );
+    let path = "/pool?workers=1&ms=5";
+    let responses = ["/bytes/50000000", path, path, path].map(|path| slow.get(path));
+    slow.linger(ms(1));
+    let mut client = connect(&server);
+    for _ in 0..20 {
+        assert_eq!(client.ask(path), plain());
+    }
+    for (response, length) in responses.into_iter().zip([50_000_000, 13, 13, 13]) {
+        assert_eq!(slow.answer(response).unwrap().body.len(), length);
+    }
+}
+
+#[test]
 fn small_windows_are_respected() {
     let server = server();
     let mut client =
