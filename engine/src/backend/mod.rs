@@ -126,6 +126,13 @@ pub trait Backend {
         let _ = (conn, n);
     }
 
+    /// Waits as [`Backend::wait`] does, but not for the first completion alone: for a few microseconds the backend may wait
+    /// until there are `several`, so that one wakeup does for all of them.
+    fn wait_for(&mut self, several: u32, until: Nanos) -> bool {
+        let _ = several;
+        self.wait(until)
+    }
+
     /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order.
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
 

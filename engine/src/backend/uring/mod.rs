@@ -347,6 +347,10 @@ impl Backend for Uring {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
+        self.wait_for(1, until)
+    }
+
+    fn wait_for(&mut self, several: u32, until: Nanos) -> bool {
         let has_seen_all = !self.ring.has_completion();
         self.dialer.begin_turn();
         self.give_back();
@@ -365,7 +369,8 @@ impl Backend for Uring {
             self.ring.enter(queued)
         } else {
             let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
-            self.ring.sleep(if may_sleep { until.since(self.clock.now()) } else { 0 })
+            let (several, ns) = if may_sleep { (several, until.since(self.clock.now())) } else { (1, 0) };
+            self.ring.sleep(ns, several)
         };
         if !self.ring.has_backlog() && self.ring.queued() == 0 {
             self.taken.handed_over(self.turn, has_seen_all);

@@ -11,6 +11,9 @@ use io_uring::{IoUring, Submitter, cqueue, squeue};
 const ENTRIES: u32 = 4096;
 /// How many completions the kernel can have ready.
 const COMPLETIONS: u32 = 16384;
+/// How long a wait for several completions lasts before the first of them ends it, in microseconds: about as long as
+/// waking up takes.
+const LINGER_US: u32 = 10;
 /// `IORING_ENTER_GETEVENTS`: completions are wanted.
 const ENTER_GETEVENTS: u32 = 1;
 
@@ -19,6 +22,8 @@ pub struct Ring {
     uring: IoUring,
     /// Operations beyond [`ENTRIES`]: they follow within the same wait.
     backlog: VecDeque<squeue::Entry>,
+    /// Whether a wait can be for several completions during its first moments only.
+    can_linger: bool,
 }
 
 impl Ring {
@@ -30,7 +35,8 @@ impl Ring {
     pub fn new() -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(COMPLETIONS);
-        Ok(Self { uring: builder.build(ENTRIES)?, backlog: VecDeque::new() })
+        let uring = builder.build(ENTRIES)?;
+        Ok(Self { can_linger: uring.params().is_feature_min_timeout(), uring, backlog: VecDeque::new() })
     }
 
     /// For registering things with the kernel.
@@ -96,10 +102,15 @@ impl Ring {
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over what is in the queue and blocks until there is a completion, but no longer than `ns`.
-    pub fn sleep(&mut self, ns: u64) -> io::Result<usize> {
+    /// Hands over what is in the queue and blocks until there is a completion, but no longer than `ns`; for the first few
+    /// microseconds until there are `several`, from Linux 6.12 on.
+    pub fn sleep(&mut self, ns: u64, several: u32) -> io::Result<usize> {
         let timeout = Timespec::from(Duration::from_nanos(ns));
-        self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+        let arguments = SubmitArgs::new().timespec(&timeout);
+        if several > 1 && self.can_linger {
+            return self.uring.submitter().submit_with_args(several as usize, &arguments.min_wait_usec(LINGER_US));
+        }
+        self.uring.submitter().submit_with_args(1, &arguments)
     }
 
     /// Whether there is a completion.
