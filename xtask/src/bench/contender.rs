@@ -112,18 +112,21 @@ impl Program {
 
     /// The arguments that make it do `work` to the target at `origin`: scheme, host and port.
     pub fn arguments(self, work: &Work, origin: &str) -> Vec<String> {
-        let &Work { path, threads, connections, rate, seconds, requests, .. } = work;
+        let &Work { path, threads, connections, streams, rate, seconds, requests, .. } = work;
         let line = match self {
             Self::Onrush(io) => {
                 let end = if requests > 0 { format!("-n{requests}") } else { format!("-d{seconds}s") };
                 let rate = if rate > 0 { format!(" -R{rate}") } else { String::new() };
                 // The certificate is self-signed; the peers never check it.
                 let unchecked = if origin.starts_with("https") { " -k" } else { "" };
-                format!("-t{threads} -c{connections} {end} --io {io}{rate}{unchecked}")
+                let http2 = if streams > 0 { format!(" --http2 --streams {streams}") } else { String::new() };
+                format!("-t{threads} -c{connections} {end} --io {io}{rate}{unchecked}{http2}")
             }
             Self::Wrk => format!("-t{threads} -c{connections} -d{seconds}s"),
             Self::Wrk2 => format!("-t{threads} -c{connections} -d{seconds}s -R{rate}"),
+            Self::H2load if streams > 0 => format!("-m{streams} -t{threads} -c{connections} -D{seconds}"),
             Self::H2load => format!("--h1 -t{threads} -c{connections} -D{seconds}"),
+            Self::Shb if streams > 0 => format!("--http2 -p {streams} -t {threads} -c {connections} -z {seconds}s"),
             Self::Shb => format!("-t {threads} -c {connections} -z {seconds}s"),
             // It starts a thread for every processor that it is pinned to.
             Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
@@ -132,7 +135,7 @@ impl Program {
                 format!("{address} {connections} {seconds}")
             }
         };
-        let takes_options = matches!(self, Self::Onrush(_) | Self::Wrk | Self::Bare(_));
+        let takes_options = matches!(self, Self::Onrush(_) | Self::Wrk | Self::Shb | Self::Bare(_));
         let options = if takes_options { work.options } else { &[] };
         let url = (!matches!(self, Self::Bare(_))).then(|| format!("{origin}{path}"));
         line.split(' ').chain(options.iter().copied()).map(str::to_owned).chain(url).collect()
@@ -153,11 +156,19 @@ mod tests {
             (Program::Wrk, "-t1|-c100|-d2s|-s|a b.lua|http://h:1/a"),
             (Program::Wrk2, "-t1|-c100|-d2s|-R1000|http://h:1/a"),
             (Program::H2load, "--h1|-t1|-c100|-D2|http://h:1/a"),
-            (Program::Shb, "-t|1|-c|100|-z|2s|http://h:1/a"),
+            (Program::Shb, "-t|1|-c|100|-z|2s|-s|a b.lua|http://h:1/a"),
             (Program::Oha, "--no-tui|--output-format|json|-c|100|-z|2s|http://h:1/a"),
             (Program::Bare("bare-epoll"), "h:1|100|2|-s|a b.lua"),
         ] {
             assert_eq!(program.arguments(&work, "http://h:1").join("|"), expected);
+        }
+        let many = Work { streams: 32, rate: 0, options: &[], ..work };
+        for (program, expected) in [
+            (Program::Onrush("uring"), "-t1|-c100|-d2s|--io|uring|--http2|--streams|32|http://h:1/a"),
+            (Program::H2load, "-m32|-t1|-c100|-D2|http://h:1/a"),
+            (Program::Shb, "--http2|-p|32|-t|1|-c|100|-z|2s|http://h:1/a"),
+        ] {
+            assert_eq!(program.arguments(&many, "http://h:1").join("|"), expected);
         }
         let work = Work { requests: 9, rate: 0, options: &[], ..work };
         let uring = Program::Onrush("uring");

@@ -1,5 +1,5 @@
-//! nginx as the target of the TLS rows: a single process with its own certificate, and one version, suite and group, so
-//! that all generators do the same work.
+//! nginx as the target of the rows with TLS and HTTP/2: a single process with its own certificate, and one version, suite
+//! and group, so that all generators do the same work.
 
 use std::fs;
 use std::io;
@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use super::work::Target;
 
 /// The programs that it needs.
 pub const PROGRAMS: [&str; 2] = ["nginx", "openssl"];
@@ -35,8 +37,11 @@ http {
     default_type text/plain;
     keepalive_requests 1000000000;
     keepalive_timeout 1h;
+    http2_max_concurrent_streams 256;
+    client_max_body_size 8m;
+    client_body_buffer_size 2m;
     server {
-        listen 127.0.0.1:PORT ssl backlog=4096;
+        listen 127.0.0.1:PORT backlog=4096;
         ssl_certificate certificate.pem;
         ssl_certificate_key key.pem;
         ssl_protocols TLSv1.3;
@@ -53,16 +58,22 @@ http {
 ///
 /// # Errors
 /// A file that cannot be written, or no port that is free.
-pub fn prepare(command: &mut Command, directory: &Path) -> io::Result<String> {
+pub fn prepare(command: &mut Command, directory: &Path, target: Target) -> io::Result<String> {
     let directory = directory.join("nginx");
     fs::create_dir_all(&directory)?;
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let configuration = CONFIGURATION.replace("PORT", &address.port().to_string());
+    let (scheme, options) = match target {
+        Target::Http1 => ("http", ""),
+        Target::Http2 => ("http", " http2"),
+        Target::TlsHttp2 => ("https", " ssl http2"),
+        _ => ("https", " ssl"),
+    };
+    let configuration = CONFIGURATION.replace("PORT", &format!("{}{options}", address.port()));
     fs::write(directory.join("nginx.conf"), configuration)?;
     fs::write(directory.join("large"), vec![b'x'; BODY_BYTES])?;
     certify(&directory)?;
     command.arg("nginx").arg("-p").arg(&directory).args(["-c", "nginx.conf"]);
-    Ok(format!("https://{address}"))
+    Ok(format!("{scheme}://{address}"))
 }
 
 /// Waits until a server accepts connections at `origin`.
@@ -70,7 +81,7 @@ pub fn prepare(command: &mut Command, directory: &Path) -> io::Result<String> {
 /// # Errors
 /// When none does in time.
 pub fn wait(origin: &str) -> io::Result<()> {
-    let address = origin.trim_start_matches("https://");
+    let address = origin.rsplit('/').next().unwrap_or(origin);
     let began = Instant::now();
     while let Err(error) = TcpStream::connect(address) {
         if began.elapsed() > PATIENCE {

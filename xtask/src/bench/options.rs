@@ -6,7 +6,6 @@ use super::contender::{Contender, PEERS, Program};
 use super::measure::{Comparison, How};
 use super::nginx;
 use super::rows::{ROWS, Row};
-use super::work::Target;
 
 /// How many paired rounds a figure needs.
 const ROUNDS: usize = 21;
@@ -77,7 +76,7 @@ impl Options {
     pub fn needed(&self) -> Vec<&'static str> {
         let mut needed: Vec<&str> = self.peers().into_iter().map(Program::name).collect();
         for (row, comparison) in self.all() {
-            if row.work.target == Target::Tls {
+            if row.work.target.is_nginx() {
                 needed.extend(nginx::PROGRAMS);
             }
             if let How::Counted(counter) = comparison.measure.how {

@@ -35,7 +35,7 @@ impl Stage<'_> {
     /// Why a contender cannot do this work here, if so.
     pub fn missing(&self, contender: &Contender, work: &Work) -> Option<String> {
         let target = (contender.change)(*work).target;
-        let needed = if target == Target::Tls { &nginx::PROGRAMS[..] } else { &[] };
+        let needed = if target.is_nginx() { &nginx::PROGRAMS[..] } else { &[] };
         let missing = needed.iter().find_map(|program| programs::lacking(program));
         missing.or_else(|| self.programs.missing(contender.program).map(str::to_owned))
     }
@@ -61,8 +61,8 @@ impl Stage<'_> {
             Target::Bare => command.arg(self.programs.own("bare-server")),
             Target::Gate(connections) => command.arg(self.programs.own("bare-gate")).arg(connections.to_string()),
             Target::Serve | Target::Subject => command.arg(onrush).args(["serve", "--addr", "127.0.0.1:0"]),
-            Target::Tls => {
-                let origin = nginx::prepare(&mut command, self.directory)?;
+            target @ (Target::Tls | Target::Http1 | Target::Http2 | Target::TlsHttp2) => {
+                let origin = nginx::prepare(&mut command, self.directory, target)?;
                 let server = Server { process: command.spawn()?, origin };
                 nginx::wait(&server.origin)?;
                 return Ok(server);

@@ -81,6 +81,7 @@ const SMALL: Work = Work {
     body_bytes: 13,
     threads: 1,
     connections: 100,
+    streams: 0,
     rate: 0,
     seconds: 1,
     requests: 0,
@@ -113,6 +114,13 @@ const TLS: Work = Work { target: Target::Tls, scenario: None, connections: 50, c
 
 /// A new connection for every request, over TLS.
 const TLS_CLOSE: Work = Work { path: "/close", counted: 500, ..TLS };
+
+/// Many requests in flight on few connections of HTTP/2.
+const HTTP2: Work =
+    Work { target: Target::Http2, scenario: None, connections: 4, streams: 32, counted: 20_000, ..SMALL };
+
+/// Without a table of header fields, as shb does without one.
+const TABLELESS: &[&str] = &["--h2-table", "0"];
 
 /// Ten connections on which requests are sent at a rate.
 const PACED: Work = Work { connections: 10, options: &["-o", RESULT], ..SMALL };
@@ -147,6 +155,20 @@ const COARSE: Contender = Contender::onrush("onrush -R --send-slice 1ms", |work|
     ..work
 });
 const UNPACED: Contender = Contender::onrush("onrush", |work| Work { rate: 0, ..work });
+
+/// With 10 µs instead of 500 µs in which shb gathers responses.
+const SHB_10: Contender = Contender {
+    change: |work| Work { options: &["--batch-linger", "10"], ..work },
+    ..contender("shb, 10 us", SHB.program)
+};
+/// shb as it is.
+const SHB_500: Contender =
+    Contender { change: |work| Work { options: &[], ..work }, ..contender("shb, 500 us", SHB.program) };
+/// With our usual table of header fields.
+const TABLE: Contender = Contender::onrush("onrush, usual table", |work| Work { options: &[], ..work });
+/// The same number of requests in flight, over HTTP/1.1.
+const HTTP1: Contender =
+    Contender::onrush("onrush, HTTP/1.1", |work| Work { target: Target::Http1, streams: 0, options: &[], ..work });
 
 /// As many connections as the target's backlog holds: no storm.
 const FEWER: Contender = Contender::onrush("onrush with 4,000", |work| work.of_requests(4_000));
@@ -372,6 +394,73 @@ pub const ROWS: &[Row] = &[
         )
     },
     row(
+        "http2",
+        "HTTP/2, 4 connections with 32 streams each",
+        Work { options: TABLELESS, ..HTTP2 },
+        &[
+            at_most(1.05, CPU, ONRUSH, SHB_10),
+            at_most(1.15, CPU, TABLE, SHB_10),
+            at_most(0.65, CPU, ONRUSH, H2LOAD),
+            beside(CPU, ONRUSH, SHB_500),
+            beside(CPU, EPOLL, SHB_10),
+        ],
+    ),
+    row(
+        "http2-one",
+        "HTTP/2, one connection with 100 streams",
+        Work { connections: 1, streams: 100, options: TABLELESS, ..HTTP2 },
+        &[at_most(1.05, CPU, ONRUSH, SHB_10), beside(CPU, ONRUSH, H2LOAD)],
+    ),
+    row(
+        "http2-wide",
+        "HTTP/2, 100 connections with one stream each",
+        Work { connections: 100, streams: 1, options: TABLELESS, ..HTTP2 },
+        &[at_most(1.05, CPU, ONRUSH, SHB_10), at_most(1.15, CPU, ONRUSH, HTTP1)],
+    ),
+    row(
+        "http2-many",
+        "HTTP/2, 100 connections with 100 streams each",
+        Work { connections: 100, streams: 100, options: TABLELESS, ..HTTP2 },
+        &[at_most(1.05, CPU, ONRUSH, SHB_10), beside(CPU, ONRUSH, H2LOAD)],
+    ),
+    row(
+        "http2-tls",
+        "HTTP/2 over TLS, 4 connections with 32 streams each",
+        Work { target: Target::TlsHttp2, options: TABLELESS, counted: 5_000, ..HTTP2 },
+        &[at_most(1.05, CPU, ONRUSH, SHB_10), at_most(0.65, CPU, ONRUSH, H2LOAD), beside(CPU, EPOLL, SHB_10)],
+    ),
+    row(
+        "http2-big",
+        "HTTP/2, 1 MiB bodies, 10 connections",
+        Work {
+            path: "/bytes/1048576",
+            body_bytes: 1 << 20,
+            connections: 10,
+            streams: 1,
+            calls_vary: true,
+            counted: 200,
+            ..HTTP2
+        },
+        &[at_least(1.0, BYTES, ONRUSH, SHB_500), at_least(1.0, BYTES, ONRUSH, H2LOAD)],
+    ),
+    Row {
+        rounds_max: 3,
+        ..row(
+            "http2-rate",
+            "HTTP/2, 1,000 requests/s for ten seconds, 10 connections",
+            Work {
+                streams: 1,
+                connections: 10,
+                rate: 1_000,
+                seconds: 10,
+                options: &["-o", RESULT],
+                counted: 2_000,
+                ..HTTP2
+            },
+            &[below(2.0, LATENESS_50, EXACT), below(50.0, LATENESS_99, EXACT), below(0.1, RATE_ERROR, EXACT)],
+        )
+    },
+    row(
         "phases",
         "phases and a JSON file; without: neither",
         Work { options: &["--breakout=all", "-o", RESULT], ..SMALL },
@@ -496,6 +585,9 @@ mod tests {
                 let options = (contender.change)(row.work).options;
                 let takes = match contender.program {
                     Program::Onrush(_) => true,
+                    // It gets none of them.
+                    Program::H2load => options.is_empty() || row.work.streams > 0,
+                    Program::Shb => options.is_empty() || options == ["--batch-linger", "10"],
                     Program::Wrk => options.iter().all(|option| !option.starts_with("-o")),
                     Program::Bare(_) => options == ["spin"] || options.is_empty(),
                     _ => options.is_empty(),

@@ -22,6 +22,8 @@ pub struct Work {
     pub threads: u32,
     /// Connections, all threads together.
     pub connections: u32,
+    /// Requests in flight on each connection, of HTTP/2; zero: HTTP/1.1.
+    pub streams: u32,
     /// Requests per second, for generators that hold a rate; zero: as many as possible.
     pub rate: u32,
     /// How long a round lasts.
@@ -60,6 +62,13 @@ impl Work {
     }
 }
 
+impl Target {
+    /// Whether it is nginx.
+    pub fn is_nginx(self) -> bool {
+        matches!(self, Self::Tls | Self::Http1 | Self::Http2 | Self::TlsHttp2)
+    }
+}
+
 /// The target of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
@@ -71,6 +80,12 @@ pub enum Target {
     Subject,
     /// nginx, over TLS.
     Tls,
+    /// nginx, without TLS.
+    Http1,
+    /// nginx, which speaks HTTP/2 without TLS.
+    Http2,
+    /// nginx, which speaks HTTP/2 over TLS.
+    TlsHttp2,
     /// A target that responds once that many connections have sent a request.
     Gate(u32),
 }
