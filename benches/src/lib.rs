@@ -4,6 +4,10 @@
 //! parser, no statistics, no errors but fatal ones. `make bench` compares onrush with it; it is no tool for measuring
 //! servers.
 
+mod buffers;
+
+pub use buffers::Buffers;
+
 use std::env;
 use std::io;
 use std::net::SocketAddr;

@@ -2,18 +2,13 @@
 //! completions, one system call for everything that a round of responses has caused. With `spin` it busy-polls, as
 //! onrush does with few connections, and makes a second call to fetch what has arrived.
 
-use std::alloc::{self, Layout};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU16, Ordering};
 
-use io_uring::types::{BufRingEntry, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
-use onrush_benches::{Arguments, Tally, ends_a_head};
+use onrush_benches::{Arguments, Buffers, Tally, ends_a_head};
 
-/// The number of buffers, a power of two, and the size of each.
-const BUFFERS: u16 = 1024;
-const BUFFER_BYTES: usize = 4096;
 /// Marks the completion of a receive; a send completes only when it fails.
 const RECEIVE: u64 = 1 << 32;
 /// The longest wait before it reads the clock.
@@ -119,51 +114,5 @@ impl Client {
             self.ring.submit()?;
         }
         Ok(())
-    }
-}
-
-/// Buffers from which the kernel takes one for everything that arrives.
-struct Buffers {
-    entries: *mut BufRingEntry,
-    memory: Vec<u8>,
-    tail: u16,
-}
-
-impl Buffers {
-    /// Registers them. The ring of entries is never freed: it lives as long as the process.
-    fn register(ring: &IoUring) -> io::Result<Self> {
-        let bytes = usize::from(BUFFERS) * size_of::<BufRingEntry>();
-        let layout = Layout::from_size_align(bytes, 4096).map_err(io::Error::other)?;
-        // SAFETY: the layout is not empty.
-        let entries = unsafe { alloc::alloc_zeroed(layout) }.cast::<BufRingEntry>();
-        // SAFETY: the entries are page-aligned, zeroed, and never freed.
-        unsafe { ring.submitter().register_buf_ring_with_flags(entries as u64, BUFFERS, 0, 0)? };
-        let mut buffers = Self { entries, memory: vec![0; usize::from(BUFFERS) * BUFFER_BYTES], tail: 0 };
-        (0..BUFFERS).for_each(|id| buffers.give_back(id));
-        buffers.publish();
-        Ok(buffers)
-    }
-
-    fn bytes(&self, id: u16, length: usize) -> &[u8] {
-        &self.memory[usize::from(id) * BUFFER_BYTES..][..length]
-    }
-
-    fn give_back(&mut self, id: u16) {
-        let address = self.memory[usize::from(id) * BUFFER_BYTES..].as_ptr() as u64;
-        let index = usize::from(self.tail & (BUFFERS - 1));
-        // SAFETY: the index is below the number of entries, and the kernel reads an entry only once the tail has
-        // passed it.
-        let entry = unsafe { &mut *self.entries.add(index) };
-        entry.set_addr(address);
-        entry.set_len(BUFFER_BYTES as u32);
-        entry.set_bid(id);
-        self.tail = self.tail.wrapping_add(1);
-    }
-
-    /// Publishes the returned buffers to the kernel.
-    fn publish(&self) {
-        // SAFETY: the tail is in the first entry and is only ever written here; the kernel reads it atomically.
-        let tail = unsafe { &*BufRingEntry::tail(self.entries).cast::<AtomicU16>() };
-        tail.store(self.tail, Ordering::Release);
     }
 }

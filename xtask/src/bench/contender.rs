@@ -136,7 +136,8 @@ impl Program {
             }
         };
         let takes_options = matches!(self, Self::Onrush(_) | Self::Wrk | Self::Shb | Self::Bare(_));
-        let options = if takes_options { work.options } else { &[] };
+        let is_spared = matches!(self, Self::Bare(_)) && streams > 0;
+        let options = if takes_options && !is_spared { work.options } else { &[] };
         let url = (!matches!(self, Self::Bare(_))).then(|| format!("{origin}{path}"));
         line.split(' ').chain(options.iter().copied()).map(str::to_owned).chain(url).collect()
     }

@@ -186,6 +186,7 @@ const BARE_EPOLL: Contender = contender("bare epoll", Program::Bare("bare-epoll"
 const BARE_RECEIVE: Contender = contender("bare receive", Program::Bare("bare-poll"));
 const BARE_DISCARD: Contender = contender("bare discard", Program::Bare("bare-discard"));
 const BARE_CONNECTS: Contender = contender("bare connects", Program::Bare("bare-storm"));
+const BARE_HTTP2: Contender = contender("bare HTTP/2", Program::Bare("bare-http2"));
 const SERVE: Contender = Contender::onrush("onrush serve", |work| Work { target: Target::Subject, ..work });
 const BARE_SERVER: Contender = contender("bare server", ONRUSH.program);
 
@@ -401,6 +402,7 @@ pub const ROWS: &[Row] = &[
             at_most(1.05, CPU, ONRUSH, SHB_10),
             at_most(1.15, CPU, TABLE, SHB_10),
             at_most(0.65, CPU, ONRUSH, H2LOAD),
+            at_most(1.25, CPU, ONRUSH, BARE_HTTP2),
             beside(CPU, ONRUSH, SHB_500),
             beside(CPU, EPOLL, SHB_10),
         ],
@@ -589,7 +591,7 @@ mod tests {
                     Program::H2load => options.is_empty() || row.work.streams > 0,
                     Program::Shb => options.is_empty() || options == ["--batch-linger", "10"],
                     Program::Wrk => options.iter().all(|option| !option.starts_with("-o")),
-                    Program::Bare(_) => options == ["spin"] || options.is_empty(),
+                    Program::Bare(_) => options == ["spin"] || options.is_empty() || row.work.streams > 0,
                     _ => options.is_empty(),
                 };
                 assert!(takes, "{}: {} with {options:?}", row.name, contender.name);
