@@ -105,7 +105,10 @@ fn line(header: Header, payload: &[u8]) -> String {
             let fields = fields(payload);
             format!("HEADERS {stream} {}{end}", fields.join("|"))
         }
-        kind::CONTINUATION => format!("CONTINUATION {stream} {}", payload.len()),
+        kind::CONTINUATION => {
+            let end = if header.has(flag::END_HEADERS) { " END_HEADERS" } else { "" };
+            format!("CONTINUATION {stream} {}{end}", payload.len())
+        }
         kind::RST_STREAM => format!("RST_STREAM {stream} {}", code(0)),
         kind::SETTINGS if header.has(flag::ACK) => "SETTINGS ACK".to_owned(),
         kind::SETTINGS => {
@@ -115,7 +118,10 @@ fn line(header: Header, payload: &[u8]) -> String {
             });
             format!("SETTINGS{}", settings.collect::<String>())
         }
-        kind::PING => format!("PING ACK {}", String::from_utf8_lossy(payload)),
+        kind::PING => {
+            let ack = if header.has(flag::ACK) { " ACK" } else { "" };
+            format!("PING{ack} {}", String::from_utf8_lossy(payload))
+        }
         kind::GOAWAY => format!("GOAWAY {} {}", number(0), code(4)),
         kind::WINDOW_UPDATE => format!("WINDOW_UPDATE {stream} {}", number(0)),
         other => unreachable!("a client does not send frames of kind {other}"),

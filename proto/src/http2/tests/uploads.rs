@@ -169,6 +169,8 @@ fn a_head_that_is_too_long_for_a_frame_is_continued_at_once() {
     client.handle_sent(second.bytes().len());
     frames.extend(sent(&mut client));
     assert_eq!(frames[..2], ["HEADERS 3 16384", "CONTINUATION 3 16384"]);
+    let is_end = |frame: &&String| frame.ends_with(" END_HEADERS");
+    assert_eq!(frames.iter().filter(is_end).collect::<Vec<_>>(), [&frames[6]], "{frames:?}");
     assert_eq!(frames.last().unwrap(), "DATA 3 10 END_STREAM");
     assert_eq!(frames.len(), 8);
     assert_eq!(sent(&mut client), [""; 0]);
