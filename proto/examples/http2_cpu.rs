@@ -33,7 +33,7 @@ fn main() {
     measure_uploads();
 }
 
-/// A request as a script writes it, which is read again every time.
+/// A request as a script writes it, which is read once.
 fn scripted() -> Request {
     let text = b"GET /path?query HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: a script\r\nX-Counter: 1234\r\n\r\n";
     let mut found = Vec::new();

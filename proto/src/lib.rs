@@ -48,7 +48,7 @@ pub use fields::Fields;
 pub use http1::Http1;
 pub use http2::Http2;
 
-pub use request::{Parts, Request, Said};
+pub use request::{Encoded, Parts, Request, Said};
 pub use time::Nanos;
 
 use std::ops::Range;

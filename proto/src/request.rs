@@ -25,7 +25,7 @@ pub enum Request {
     /// Given in parts, which each protocol encodes in its own form, once.
     Parts(Rc<Said>),
     /// HTTP/1 encoded elsewhere. Other protocols read its head, and send its fields in their own form.
-    Http1(Rc<http1::Wire>),
+    Http1(Rc<Encoded>),
 }
 
 /// Parts, and their encodings so far, one per protocol.
@@ -39,9 +39,24 @@ pub struct Said {
     pub(crate) http2: OnceCell<Rc<http2::Message>>,
 }
 
+/// A request in HTTP/1, and its encodings in other protocols so far.
+#[derive(Debug)]
+pub struct Encoded {
+    pub(crate) wire: http1::Wire,
+    /// Its HTTP/2 encoding.
+    pub(crate) http2: OnceCell<Rc<http2::Message>>,
+}
+
+impl Encoded {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.wire.bytes()
+    }
+}
+
 impl From<http1::Wire> for Request {
     fn from(wire: http1::Wire) -> Self {
-        Self::Http1(Rc::new(wire))
+        Self::Http1(Rc::new(Encoded { wire, http2: OnceCell::new() }))
     }
 }
 
@@ -55,7 +70,7 @@ impl Request {
     pub fn body(&self) -> &[u8] {
         match self {
             Self::Parts(said) => &said.parts.body,
-            Self::Http1(wire) => wire.body(),
+            Self::Http1(encoded) => encoded.wire.body(),
         }
     }
 }

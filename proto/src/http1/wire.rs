@@ -83,7 +83,7 @@ impl Request {
     pub(super) fn wire(&self, is_last: bool) -> &Wire {
         let wire = match self {
             Self::Parts(said) => said.http1.get_or_init(|| Wire::of(&said.parts)),
-            Self::Http1(wire) => wire,
+            Self::Http1(encoded) => &encoded.wire,
         };
         if is_last { wire.closing() } else { wire }
     }

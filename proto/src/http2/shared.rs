@@ -59,9 +59,11 @@ impl Shared {
             Request::Parts(said) => {
                 Rc::clone(said.http2.get_or_init(|| Rc::new(Message::of_parts(&said.parts, is_https))))
             }
-            Request::Http1(wire) => {
+            Request::Http1(encoded) => {
                 let Pool { written, block, .. } = &mut *self.pool.borrow_mut();
-                Rc::new(Message::of_wire(wire, is_https, written, block))
+                Rc::clone(
+                    encoded.http2.get_or_init(|| Rc::new(Message::of_wire(&encoded.wire, is_https, written, block))),
+                )
             }
         }
     }
