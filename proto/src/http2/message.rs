@@ -1,5 +1,6 @@
 //! A request as HTTP/2 sends it: a header block that means the same on every connection, and a body.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ impl Message {
     /// Encodes `parts`.
     pub(super) fn of_parts(parts: &Parts, is_https: bool) -> Self {
         let length = needs_length(parts).then(|| parts.body.len().to_string());
-        let fields = parts.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let fields = parts.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes().trim_ascii()));
         let length = length.iter().map(|length| (&b"content-length"[..], length.as_bytes()));
         let head = Head { method: parts.method.as_bytes(), target: parts.target.as_bytes(), is_https };
         let mut block = Vec::new();
@@ -104,11 +105,11 @@ impl<'a> Head<'a> {
         if self.method != b"CONNECT" {
             put(b":scheme", scheme);
         }
-        if let Some(authority) = authority.or(host) {
+        if let Some(authority) = authority.or(host).filter(|authority| !authority.is_empty()) {
             put(b":authority", authority);
         }
         if self.method != b"CONNECT" {
-            put(b":path", path);
+            put(b":path", &path);
         }
         for (name, value) in fields {
             let is_dropped = DROPPED.iter().chain(&of_connection).any(|dropped| dropped.eq_ignore_ascii_case(name))
@@ -124,9 +125,9 @@ impl<'a> Head<'a> {
     fn split(&self) -> Target<'a> {
         let scheme: &[u8] = if self.is_https { b"https" } else { b"http" };
         if self.method == b"CONNECT" {
-            return Target { scheme, authority: Some(self.target), path: b"" };
+            return Target { scheme, authority: Some(self.target), path: Cow::default() };
         }
-        let path = if self.target.is_empty() { b"/" } else { self.target };
+        let path = Cow::from(if self.target.is_empty() { b"/" } else { self.target });
         if self.target.first().is_none_or(|byte| !byte.is_ascii_alphabetic()) {
             return Target { scheme, authority: None, path };
         }
@@ -136,7 +137,12 @@ impl<'a> Head<'a> {
         let (scheme, rest) = (&self.target[..colon], &self.target[colon + 3..]);
         let path_at = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(path_at);
-        Target { scheme, authority: Some(authority), path: if path.is_empty() { b"/" } else { path } }
+        let path = match path {
+            [] if self.method == b"OPTIONS" => Cow::from(&b"*"[..]),
+            [b'/', ..] => Cow::from(path),
+            _ => Cow::from([b"/", path].concat()),
+        };
+        Target { scheme, authority: Some(authority), path }
     }
 }
 
@@ -145,7 +151,7 @@ struct Target<'a> {
     scheme: &'a [u8],
     /// The authority, if the target names one.
     authority: Option<&'a [u8]>,
-    path: &'a [u8],
+    path: Cow<'a, [u8]>,
 }
 
 /// Fields that HTTP/2 says otherwise or does not have (RFC 9113, 8.2.2).
