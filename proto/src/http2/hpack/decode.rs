@@ -19,6 +19,8 @@ pub(in crate::http2) struct Decoder {
     size_limit: u32,
     /// Whether the next block must begin with an update of the table's size.
     update_due: bool,
+    /// How long the fields of a block may be, as SETTINGS_MAX_HEADER_LIST_SIZE counts.
+    decoded_max: usize,
 }
 
 /// What decoding a block did besides naming its fields. Reused for every block.
@@ -37,7 +39,12 @@ pub(in crate::http2) struct Effects {
 impl Decoder {
     /// A decoder for a peer that has not seen SETTINGS yet, which will allow this table size.
     pub(in crate::http2) fn new(size: u32) -> Self {
-        Self { table: Table::new(), size_limit: size.max(SIZE_USUAL), update_due: false }
+        Self { table: Table::new(), size_limit: size.max(SIZE_USUAL), update_due: false, decoded_max: HEAD_MAX }
+    }
+
+    /// The same for blocks of any length: our own.
+    pub(in crate::http2) fn unlimited(self) -> Self {
+        Self { decoded_max: usize::MAX, ..self }
     }
 
     /// The peer has seen the SETTINGS with this table size.
@@ -100,8 +107,7 @@ impl Decoder {
             let (name, value) = (name.bytes(text), value.bytes(text));
             *decoded += name.len() + value.len();
             fields += 1;
-            // As SETTINGS_MAX_HEADER_LIST_SIZE counts.
-            if *decoded + fields * OVERHEAD > HEAD_MAX {
+            if *decoded + fields * OVERHEAD > self.decoded_max {
                 return Err(Breach::BlockTooLong);
             }
             field(name, value);
