@@ -103,10 +103,11 @@ pub struct Http2 {
 impl Http2 {
     /// A new connection, which greets the server with its first [`Transmit`].
     pub fn new(shared: &Shared) -> Self {
+        let streams_seen = shared.pool.borrow().seen.streams_allowed_min;
         Self {
             streams: Streams::new(shared.options.streams),
             resets: Resets::default(),
-            settings: Settings::new(),
+            settings: Settings::new(streams_seen),
             reader: Reader::new(),
             block: Block::default(),
             decoder: Decoder::new(shared.options.table),

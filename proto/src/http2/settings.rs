@@ -51,8 +51,14 @@ pub(super) enum Consequence {
 }
 
 impl Settings {
-    pub(super) fn new() -> Self {
-        Self { streams: STREAMS_ASSUMED, window: WINDOW_USUAL, have_come: false, names_streams: false }
+    /// Before the server has said anything. `streams_seen`: the fewest streams that a server has allowed so far.
+    pub(super) fn new(streams_seen: Option<u32>) -> Self {
+        Self {
+            streams: streams_seen.map_or(STREAMS_ASSUMED, |seen| seen.min(STREAMS_ASSUMED)),
+            window: WINDOW_USUAL,
+            have_come: false,
+            names_streams: false,
+        }
     }
 
     /// Takes one setting.

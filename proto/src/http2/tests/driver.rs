@@ -177,3 +177,16 @@ fn what_was_seen_is_counted_for_all_connections() {
     assert_eq!((twice.connections, twice.streams_allowed_min, twice.streams_peak), (4, Some(2), 2));
     assert_eq!((twice.goaway_received.other, twice.streams_blocked_ns), (2, 200));
 }
+
+#[test]
+fn the_next_connection_assumes_no_more_streams_than_a_server_has_allowed() {
+    let shared = Shared::new(Options { streams: 200, ..Options::default() });
+    let mut first = Http2::new(&shared);
+    feed(&mut first, &settings(&[(3, 5)]));
+    let mut next = Http2::new(&shared);
+    assert_eq!((next.capacity(), next.streams_allowed()), (5, None));
+    feed(&mut next, &settings(&[]));
+    assert_eq!(next.capacity(), 200);
+    feed(&mut next, &settings(&[(3, 150)]));
+    assert_eq!(Http2::new(&shared).capacity(), 5);
+}
