@@ -51,6 +51,9 @@ impl Http2 {
                 let (used, setting) = self.reader.payload_unit(bytes);
                 if let Some([i, j, a, b, c, d]) = setting {
                     self.set(u16::from_be_bytes([i, j]), u32::from_be_bytes([a, b, c, d]))?;
+                    if self.reader.left == 0 {
+                        self.change_windows()?;
+                    }
                 }
                 used
             }
@@ -368,12 +371,17 @@ impl Http2 {
         match self.settings.set(id, value)? {
             Consequence::None => {}
             Consequence::Table(size) => self.sender.resize_table(size),
-            Consequence::Windows(0) => {}
-            Consequence::Windows(change) => {
-                for stream in self.streams.iter() {
-                    let window = i64::from(stream.window) + change;
-                    stream.window = window.try_into().map_err(|_| Breach::WindowOverflow)?;
-                }
+        }
+        Ok(())
+    }
+
+    /// Changes the windows of all streams, once for a frame: it may set them any number of times.
+    fn change_windows(&mut self) -> Result<(), Breach> {
+        let change = self.settings.change_window();
+        if change != 0 {
+            for stream in self.streams.iter() {
+                let window = i64::from(stream.window) + change;
+                stream.window = window.try_into().map_err(|_| Breach::WindowOverflow)?;
             }
         }
         Ok(())

@@ -45,6 +45,8 @@ pub(super) struct Sender {
     /// When to stop waiting for a larger window.
     patient_until: Option<Nanos>,
     is_impatient: bool,
+    /// Whether a body waits for a larger window, as far as was seen when all had their turn.
+    has_small: bool,
 }
 
 /// What became of the bodies that are to be sent.
@@ -54,10 +56,8 @@ pub(super) enum Bodies {
     None,
     /// Some DATA was written.
     Sent,
-    /// There is no window for any of them.
+    /// There is no window for any of them, or only small ones that may grow.
     Blocked,
-    /// There are only small windows, which may grow.
-    Patient,
     /// There was no room.
     Full,
 }
@@ -88,6 +88,7 @@ impl Sender {
             blocked_since: None,
             patient_until: None,
             is_impatient: false,
+            has_small: false,
         }
     }
 
@@ -231,19 +232,22 @@ impl Sender {
     pub(super) fn note_wait(&mut self, bodies: Bodies, now: Nanos, seen: &mut Seen) {
         match bodies {
             Bodies::None | Bodies::Sent => {
-                self.patient_until = None;
-                self.is_impatient = false;
                 if let Some(since) = self.blocked_since.take() {
                     seen.window_blocked_ns += now.since(since);
                 }
             }
-            Bodies::Blocked | Bodies::Patient => {
+            Bodies::Blocked => {
                 self.blocked_since.get_or_insert(now);
-                if bodies == Bodies::Patient && !self.is_impatient {
-                    self.patient_until.get_or_insert(now + PATIENCE_NS);
-                }
             }
-            Bodies::Full => {}
+            Bodies::Full => return,
+        }
+        // One body with a small window waits no longer because others move.
+        self.has_small &= bodies != Bodies::None;
+        if !self.has_small {
+            self.patient_until = None;
+            self.is_impatient = false;
+        } else if !self.is_impatient {
+            self.patient_until.get_or_insert(now + PATIENCE_NS);
         }
     }
 
@@ -291,6 +295,7 @@ impl Sender {
         let piece_min = if self.is_impatient { 1 } else { PIECE_MIN.min(window as usize / 2).max(1) };
         let mut bodies = if self.uploads.is_empty() { Bodies::None } else { Bodies::Blocked };
         let mut passed = 0;
+        let mut has_small = false;
         while passed < self.uploads.len() && self.window > 0 {
             let number = self.uploads[0];
             let Some(stream) = streams.get(number) else { break };
@@ -299,14 +304,13 @@ impl Sender {
             let window = self.window.min(stream.window.into()).max(0) as usize;
             let size = rest.len().min(PAYLOAD_USUAL).min(window);
             if size < rest.len().min(piece_min) {
-                if size > 0 && bodies == Bodies::Blocked {
-                    bodies = Bodies::Patient;
-                }
+                has_small |= size > 0;
                 passed += 1;
                 self.uploads.rotate_left(1);
                 continue;
             }
             if writer.room() < HEADER + size {
+                self.has_small |= has_small;
                 return if bodies == Bodies::Sent { bodies } else { Bodies::Full };
             }
             let ends = size == rest.len();
@@ -324,6 +328,8 @@ impl Sender {
                 self.uploads.rotate_left(1);
             }
         }
+        // Whoever had no turn may still wait.
+        self.has_small = has_small || (self.has_small && passed < self.uploads.len());
         bodies
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Settings {
     pub(super) streams: u32,
     /// The window of a new stream.
     pub(super) window: u32,
+    /// The same after the SETTINGS frame that is being read.
+    window_next: u32,
     /// Whether the first SETTINGS have arrived, whole.
     pub(super) have_come: bool,
     /// Whether they named a limit of streams.
@@ -44,8 +46,6 @@ pub(super) struct Settings {
 pub(super) enum Consequence {
     /// Nothing.
     None,
-    /// The windows of all streams change by this.
-    Windows(i64),
     /// The server's table of our fields is of this size.
     Table(u32),
 }
@@ -56,6 +56,7 @@ impl Settings {
         Self {
             streams: streams_seen.map_or(STREAMS_ASSUMED, |seen| seen.min(STREAMS_ASSUMED)),
             window: WINDOW_USUAL,
+            window_next: WINDOW_USUAL,
             have_come: false,
             names_streams: false,
         }
@@ -71,14 +72,17 @@ impl Settings {
                 self.names_streams = true;
             }
             WINDOW if value > WINDOW_MAX => return Err(Breach::InitialWindow),
-            WINDOW => {
-                let before = std::mem::replace(&mut self.window, value);
-                return Ok(Consequence::Windows(i64::from(value) - i64::from(before)));
-            }
+            WINDOW => self.window_next = value,
             FRAME if !(PAYLOAD_USUAL as u32..1 << 24).contains(&value) => return Err(Breach::MaxFrameSize),
             _ => {}
         }
         Ok(Consequence::None)
+    }
+
+    /// All settings of a frame have been taken; returns by how much the windows of all streams change.
+    pub(super) fn change_window(&mut self) -> i64 {
+        let before = std::mem::replace(&mut self.window, self.window_next);
+        i64::from(self.window) - i64::from(before)
     }
 
     /// A SETTINGS frame is complete.

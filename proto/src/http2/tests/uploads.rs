@@ -186,3 +186,40 @@ fn an_upload_that_is_reset_is_forgotten() {
     client.cancel(StreamId(3));
     assert_eq!(sent(&mut client), ["RST_STREAM 3 CANCEL"]);
 }
+
+#[test]
+fn a_small_window_is_used_after_some_time_though_others_move() {
+    let mut client = uploading(&[5000, 50_000], &[(4, 3000)]);
+    assert_eq!(sent_data(&mut client), ["HEADERS 1", "HEADERS 3", "DATA 1 3000", "DATA 3 3000"]);
+    feed(&mut client, &[window(1, 100), window(3, 4000)].concat());
+    assert_eq!(sent_at(&mut client, Nanos(7)), ["DATA 3 4000"]);
+    feed(&mut client, &window(3, 4000));
+    assert_eq!(sent_at(&mut client, Nanos(9)), ["DATA 3 4000"]);
+    assert_eq!(client.poll_timeout(), Some(Nanos(10_000_007)));
+    client.handle_timeout(Nanos(10_000_007));
+    assert_eq!((sent_data(&mut client), client.poll_timeout()), (vec!["DATA 1 100".to_owned()], None));
+    // It is forgotten with its stream.
+    feed(&mut client, &[window(1, 100), window(3, 4000)].concat());
+    assert_eq!(sent_at(&mut client, Nanos(10_000_010)), ["DATA 3 4000"]);
+    client.cancel(StreamId(1));
+    assert_eq!((sent_data(&mut client), client.poll_timeout()), (vec!["RST_STREAM 1 CANCEL".to_owned()], None));
+}
+
+#[test]
+fn the_initial_window_changes_once_at_the_end_of_settings() {
+    let mut client = uploading(&[5000], &[]);
+    sent(&mut client);
+    feed(&mut client, &window(1, 100_000));
+    let left = 165_535 - 5000;
+    client.start(&upload(70_000), false).unwrap();
+    sent(&mut client);
+    let before = client.streams.get(3).unwrap().window;
+    let set = settings(&[(4, i32::MAX as u32), (4, 1000)]);
+    feed(&mut client, &set[..15]);
+    // A stream that is opened in between has the window that it would have had before.
+    client.start(&upload(5000), false).unwrap();
+    feed(&mut client, &set[15..]);
+    assert!(client.streams.get(1).is_some_and(|stream| stream.window == left - 64_535));
+    assert_eq!(client.streams.get(3).unwrap().window, before - 64_535);
+    assert_eq!(client.streams.get(5).unwrap().window, 1000);
+}
