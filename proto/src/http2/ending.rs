@@ -64,10 +64,10 @@ impl Http2 {
         if cancels {
             self.send_reset(number, Code::CANCEL);
         }
-        self.patience = PATIENCE;
         if grpc_status != 0 {
             return self.end_with(number, Error::GrpcStatus(grpc_status), false);
         }
+        self.patience = PATIENCE;
         self.end = Some(Event::Complete { stream: StreamId(number) });
         self.note_end();
     }
@@ -97,6 +97,7 @@ impl Http2 {
 
     /// A request has failed, which is no longer open.
     pub(super) fn end_with(&mut self, number: u32, error: Error, retryable: bool) {
+        self.patience = PATIENCE;
         self.end = Some(Event::Failed { stream: StreamId(number), error, retryable });
         self.note_end();
     }

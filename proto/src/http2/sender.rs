@@ -16,6 +16,13 @@ use crate::{Breach, Nanos};
 /// How many replies to SETTINGS and PING wait for the transport at most. A server that asks for more does not read them.
 const REPLIES_MAX: u32 = 1000;
 
+/// How many bytes of control frames wait at most, if no request is in flight: as many replies as that.
+const CONTROL_MAX: usize = 17 * REPLIES_MAX as usize;
+
+/// How many more may wait for each request: a server that keeps to its windows causes no more than two WINDOW_UPDATEs
+/// before it has to read them, and a RST_STREAM.
+const CONTROL_PER_STREAM: usize = 3 * 13;
+
 /// The smallest piece of a body to send, unless it is the last. A window that is smaller may still grow.
 const PIECE_MIN: usize = 1024;
 
@@ -103,9 +110,11 @@ impl Sender {
         self.replies += 1;
     }
 
-    /// Whether more replies wait than a server that reads them asks for.
-    pub(super) fn is_flooded(&self) -> bool {
-        self.replies > REPLIES_MAX
+    /// Whether more waits than a server causes that reads it and keeps to its windows. `streams`: the most requests in
+    /// flight.
+    pub(super) fn is_flooded(&self, streams: u32) -> bool {
+        let control_max = CONTROL_MAX + CONTROL_PER_STREAM * (streams as usize + 1);
+        self.replies > REPLIES_MAX || self.control.len() > control_max
     }
 
     /// The bytes it has on the heap.

@@ -147,3 +147,26 @@ fn unfinished_header_blocks_share_a_budget() {
     drop(clients);
     assert_eq!(shared.pool.borrow().blocks, 0);
 }
+
+#[test]
+fn a_server_that_resets_everything_loses_its_requests_only() {
+    let mut client = Scene::of("").connected();
+    for _ in 0..PATIENCE + 1 {
+        let StreamId(number) = client.start(&request("GET"), false).unwrap();
+        sent(&mut client);
+        assert_eq!(heard(&mut client, &rst(number, Code::CANCEL)).len(), 1);
+    }
+    assert_eq!(client.life, Life::Open);
+}
+
+#[test]
+fn new_windows_that_are_not_read_end_the_connection() {
+    let mut scene = Scene::of("GET");
+    scene.options.window = 1;
+    scene.options.wants_body = false;
+    let mut client = scene.connected();
+    heard(&mut client, &headers(1, "", &[(":status", "200")]));
+    let (times, events) = flood(&mut client, &data(1, "", b"x"), 10_000, false);
+    assert!((1000..2000).contains(&times), "{times}");
+    assert_eq!(events, ["1 failed: replies requested but not read (ENHANCE_YOUR_CALM)", "draining"]);
+}
