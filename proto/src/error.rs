@@ -105,7 +105,8 @@ impl From<Breach> for Error {
 }
 
 impl Error {
-    /// The part of the response in which it happened.
+    /// The part of the response in which it happened, as far as the error alone says. What ends a request after
+    /// [`crate::Event::Head`] was in the body, whatever it is: a reset, for instance, can come in both.
     pub fn part(self) -> Part {
         match self {
             Self::ClosedInBody

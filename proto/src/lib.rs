@@ -180,8 +180,8 @@ pub enum Event {
         stream: StreamId,
         /// What went wrong.
         error: Error,
-        /// Whether the peer has announced that it did not process the request, so that it may be sent again on another
-        /// connection without being counted twice.
+        /// Whether the peer has announced that it did not process the request, or not all of its head was handed over,
+        /// so that it may be sent again on another connection without being counted twice. Never after [`Event::Head`].
         retryable: bool,
     },
     /// No more requests can be started on this connection. With an error, the connection as a whole has failed (the

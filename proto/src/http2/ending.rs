@@ -116,7 +116,7 @@ impl Http2 {
     pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
         let stream = self.streams.remove(number)?;
         if stream.message.is_some() {
-            self.sender.drop_upload(number);
+            self.sender.drop_message(number);
         }
         Some(stream)
     }
@@ -163,7 +163,8 @@ impl Http2 {
         let why = failing.why;
         let is_reading = self.block.stream == Some(number);
         let stream = self.remove(number)?;
-        let has_left = self.sender.has_begun(number) && self.sender.has_accepted(stream.headers_end);
+        let is_answered = stream.response.phase() == Phase::Body;
+        let has_left = is_answered || (self.sender.has_begun(number) && self.sender.has_accepted(stream.headers_end));
         let error = match (why, stream.response.phase()) {
             (Why::Unprocessed(code), _) => Error::GoAway(code),
             (Why::Error(error), _) => error,
@@ -175,7 +176,8 @@ impl Http2 {
             (Why::Eof, Phase::Head) => Error::ClosedBeforeResponse,
             (Why::Eof, Phase::Body) => Error::ClosedInBody,
         };
-        let retryable = matches!(why, Why::Unprocessed(_)) || !has_left;
+        let is_unprocessed = matches!(why, Why::Unprocessed(_)) && !is_answered;
+        let retryable = is_unprocessed || !has_left;
         Some(Event::Failed { stream: StreamId(number), error, retryable })
     }
 }

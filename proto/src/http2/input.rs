@@ -277,8 +277,8 @@ impl Http2 {
             Ok(response::Block::Tunnel) => {
                 self.event = Some(Event::Head { stream, status });
                 self.heard = Heard::head(memo);
-                self.remove(number);
-                self.complete(number, 0, !ends);
+                let uploads = self.remove(number).is_some_and(|stream| stream.message.is_some());
+                self.complete(number, 0, !ends || uploads);
             }
             Ok(response::Block::Trailers) if wants_fields && memo.list.is_some() => {
                 self.event = Some(Event::Trailer { stream });
@@ -392,9 +392,11 @@ impl Http2 {
         let Header { kind, stream: number, .. } = self.reader.frame;
         if kind == kind::RST_STREAM {
             let code = Code(payload);
-            if self.remove(number).is_some() {
+            if let Some(stream) = self.remove(number) {
                 self.shared.pool.borrow_mut().seen.reset_received.note(code);
-                self.end_with(number, Error::Reset(code), code == Code::REFUSED_STREAM);
+                // A server that has answered has processed the request, whatever it says.
+                let retryable = code == Code::REFUSED_STREAM && stream.response.phase() == Phase::Head;
+                self.end_with(number, Error::Reset(code), retryable);
             }
             return Ok(());
         }
@@ -430,8 +432,12 @@ impl Http2 {
         }
         self.goaway = Some((last, code));
         self.life = Life::Closing;
-        self.fail_above(last, Why::Unprocessed(code));
-        self.drain((code != Code::NO_ERROR).then_some(Error::GoAway(code)));
+        // Nothing may be opened any more, whatever the server would process.
+        let above = last.min(self.sender.last_begun());
+        self.fail_above(above, Why::Unprocessed(code));
+        // Requests that stay open tell of the error when they fail, and it counts once.
+        let stays_open = self.streams.above(0).is_some_and(|first| first <= above);
+        self.drain((code != Code::NO_ERROR && !stays_open).then_some(Error::GoAway(code)));
         self.shared.pool.borrow_mut().seen.goaway_received.note(code);
         Ok(())
     }

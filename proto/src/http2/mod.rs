@@ -139,7 +139,9 @@ impl Http2 {
         match self.life {
             Life::Over => None,
             _ if !self.settings.have_come => Some(Error::NoSettings),
-            _ if self.settings.streams == 0 && stream.is_none() => Some(Error::NoStreams),
+            _ if self.settings.streams == 0 && stream.is_none_or(|stream| !self.sender.has_begun(stream.0)) => {
+                Some(Error::NoStreams)
+            }
             _ if self.sender.is_blocked() && stream.is_some_and(has_body_left) => Some(Error::NoWindow),
             _ => None,
         }
@@ -191,6 +193,7 @@ impl Client for Http2 {
         let window = self.settings.window as i32;
         let stream = Stream { message: Some(message), body_written: 0, headers_end: 0, window, received: 0, response };
         let number = self.streams.push(stream);
+        self.sender.note_start();
         let seen = &mut self.shared.pool.borrow_mut().seen;
         seen.streams_peak = seen.streams_peak.max(self.streams.open());
         if is_last || number == STREAM_MAX {
@@ -267,15 +270,16 @@ impl Client for Http2 {
             let length = sender.has_control().then(|| sender.room_for_control(&shared.greeting))?;
             return Some(buffers.fill(length, |buffer| sender.write_last(&shared.greeting, buffer)));
         }
-        if !sender.has_output(streams) {
+        let allowed = self.settings.streams;
+        if !sender.has_output(streams, allowed) {
             sender.note_wait(Bodies::None, now, seen);
             return None;
         }
-        let length = sender.room_wanted(streams, &shared.greeting);
+        let length = sender.room_wanted(streams, &shared.greeting, allowed);
         let mut bodies = Bodies::None;
         let transmit = buffers.fill(length, |buffer| {
             let length;
-            (length, bodies) = sender.write(streams, &shared.greeting, self.settings.window, buffer);
+            (length, bodies) = sender.write(streams, &shared.greeting, self.settings, buffer);
             length
         });
         sender.note_wait(bodies, now, seen);

@@ -9,7 +9,7 @@ use super::frame::{self, HEADER, Header, PAYLOAD_USUAL, flag, kind};
 use super::hpack::{EMPTY_TABLE, SIZE_USUAL};
 use super::message::Message;
 use super::seen::Seen;
-use super::settings::{WINDOW_MAX, WINDOW_USUAL};
+use super::settings::{Settings, WINDOW_MAX, WINDOW_USUAL};
 use super::streams::Streams;
 use crate::{Breach, Nanos};
 
@@ -39,6 +39,8 @@ pub(super) struct Sender {
     replies: u32,
     /// The number of the first stream whose HEADERS have not been written.
     next: u32,
+    /// How many of the open streams have no HEADERS yet.
+    waiting: u32,
     /// The streams that have more of a body to send; the first one's turn is next.
     uploads: VecDeque<u32>,
     /// How many bytes of DATA may be sent on the connection.
@@ -87,6 +89,7 @@ impl Sender {
             control: Vec::new(),
             replies: 0,
             next: 1,
+            waiting: 0,
             uploads: VecDeque::new(),
             window: WINDOW_USUAL.into(),
             written: 0,
@@ -129,6 +132,23 @@ impl Sender {
         self.next = number;
     }
 
+    /// The number of the last stream whose HEADERS have been written; lower than that of every stream if there is none.
+    pub(super) fn last_begun(&self) -> u32 {
+        self.next - 1
+    }
+
+    /// A stream was opened, whose HEADERS have to be written.
+    pub(super) fn note_start(&mut self) {
+        self.waiting += 1;
+    }
+
+    /// How many HEADERS may be written, if the server allows this many streams. It may have lowered that since they
+    /// were started.
+    fn heads_due(&self, streams: &Streams, allowed: u32) -> u32 {
+        let begun = streams.open() - self.waiting;
+        self.waiting.min(allowed.saturating_sub(begun))
+    }
+
     /// Whether a stream's HEADERS have been written.
     pub(super) fn has_begun(&self, number: u32) -> bool {
         number < self.next
@@ -158,9 +178,13 @@ impl Sender {
         }
     }
 
-    /// A stream with an unfinished body is over.
-    pub(super) fn drop_upload(&mut self, number: u32) {
-        self.uploads.retain(|upload| *upload != number);
+    /// A stream is over whose request has not been written, or not all of its body.
+    pub(super) fn drop_message(&mut self, number: u32) {
+        if self.has_begun(number) {
+            self.uploads.retain(|upload| *upload != number);
+        } else {
+            self.waiting -= 1;
+        }
     }
 
     /// Whether bodies wait for windows.
@@ -181,22 +205,26 @@ impl Sender {
     }
 
     /// Whether there may be something to write.
-    pub(super) fn has_output(&self, streams: &Streams) -> bool {
-        !self.is_greeted || !self.control.is_empty() || self.next < streams.next() || !self.uploads.is_empty()
+    pub(super) fn has_output(&self, streams: &Streams, allowed: u32) -> bool {
+        let has_more = !self.uploads.is_empty() || self.heads_due(streams, allowed) > 0;
+        !self.is_greeted || !self.control.is_empty() || has_more
     }
 
     /// How long a buffer should be for what is to be sent. It has room for what cannot be divided.
-    pub(super) fn room_wanted(&mut self, streams: &mut Streams, greeting: &[u8]) -> usize {
-        while self.next < streams.next() && !streams.has(self.next) {
-            self.next += 2;
-        }
+    pub(super) fn room_wanted(&mut self, streams: &mut Streams, greeting: &[u8], allowed: u32) -> usize {
         let control = self.room_for_control(greeting);
-        let message = streams.get(self.next).and_then(|stream| stream.message.as_deref());
+        let heads = self.heads_due(streams, allowed) as usize;
+        if heads > 0 {
+            while !streams.has(self.next) {
+                self.next += 2;
+            }
+        }
+        let next = streams.get(self.next).filter(|_| heads > 0);
+        let message = next.and_then(|stream| stream.message.as_deref());
         let head = message.map_or(0, room_for);
         if !self.uploads.is_empty() || message.is_some_and(|message| !message.body().is_empty()) {
             return LARGE.max(control + head);
         }
-        let heads = (streams.next() - self.next) as usize / 2;
         (control + head * heads).min(LARGE).max(control + head)
     }
 
@@ -218,19 +246,18 @@ impl Sender {
         writer.length
     }
 
-    /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is. `window`: that of
-    /// a new stream.
+    /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is.
     pub(super) fn write(
         &mut self,
         streams: &mut Streams,
         greeting: &[u8],
-        window: u32,
+        settings: Settings,
         buffer: &mut [u8],
     ) -> (usize, Bodies) {
         let mut writer = Writer { buffer, length: 0 };
         self.write_control(greeting, &mut writer);
-        let bodies = match self.write_headers(streams, &mut writer) {
-            true => self.write_bodies(streams, window, &mut writer),
+        let bodies = match self.write_headers(streams, settings.streams, &mut writer) {
+            true => self.write_bodies(streams, settings.window, &mut writer),
             false => Bodies::Full,
         };
         self.written += writer.length as u64;
@@ -270,9 +297,9 @@ impl Sender {
         self.replies = 0;
     }
 
-    /// Writes the HEADERS of new streams; returns whether all of them had room.
-    fn write_headers(&mut self, streams: &mut Streams, writer: &mut Writer) -> bool {
-        while self.next < streams.next() {
+    /// Writes the HEADERS of new streams, as many as the server allows; returns whether all of these had room.
+    fn write_headers(&mut self, streams: &mut Streams, allowed: u32, writer: &mut Writer) -> bool {
+        while self.heads_due(streams, allowed) > 0 {
             let number = self.next;
             if let Some(stream) = streams.get(number)
                 && let Some(message) = &stream.message
@@ -284,6 +311,7 @@ impl Sender {
                 let update: &[u8] = if self.table_update == TableUpdate::Due { &[EMPTY_TABLE] } else { &[] };
                 write_block(number, has_body, update, &message.block, writer);
                 stream.headers_end = self.written + writer.length as u64;
+                self.waiting -= 1;
                 if self.table_update == TableUpdate::Due {
                     self.table_update = TableUpdate::Done;
                 }

@@ -59,14 +59,22 @@ fn a_goaway_that_announces_another_drains_first() {
 }
 
 #[test]
-fn a_goaway_with_an_error_is_one_of_the_connection() {
+fn an_error_of_goaway_is_that_of_the_requests_or_if_none_stays_of_the_connection() {
     check(
         "GET GET",
         [goaway(1, Code::ENHANCE_YOUR_CALM), b"<eof>".to_vec()].concat(),
         &[
             "3 failed, retryable: ended by the server (ENHANCE_YOUR_CALM)",
-            "draining: ended by the server (ENHANCE_YOUR_CALM)",
+            "draining",
             "1 failed: ended by the server (ENHANCE_YOUR_CALM)",
+        ],
+    );
+    check(
+        "GET",
+        goaway(0, Code::ENHANCE_YOUR_CALM),
+        &[
+            "1 failed, retryable: ended by the server (ENHANCE_YOUR_CALM)",
+            "draining: ended by the server (ENHANCE_YOUR_CALM)",
         ],
     );
 }
@@ -247,4 +255,75 @@ fn numbers_of_streams_run_out() {
         heard(&mut client, &headers(number, "END_STREAM", OK));
     }
     assert_eq!(sent(&mut client), ["GOAWAY 0 NO_ERROR"]);
+}
+
+#[test]
+fn nothing_is_opened_after_goaway() {
+    let mut client = Scene::of("GET").connected();
+    client.start(&request("GET"), false).unwrap();
+    client.start(&request("POST"), false).unwrap();
+    assert_eq!(
+        heard(&mut client, &goaway(i32::MAX as u32, Code::NO_ERROR)),
+        [
+            "3 failed, retryable: ended by the server (NO_ERROR)",
+            "5 failed, retryable: ended by the server (NO_ERROR)",
+            "draining"
+        ]
+    );
+    assert_eq!(sent(&mut client), [""; 0]);
+    assert_eq!(heard(&mut client, &headers(1, "END_STREAM", OK)), ["1 head HTTP/2 200||", "1 complete"]);
+
+    let mut client = Http2::new(&Shared::new(Options::default()));
+    client.start(&request("GET"), false).unwrap();
+    let first = [settings(&[]), goaway(9, Code::NO_ERROR)].concat();
+    assert_eq!(heard(&mut client, &first), ["1 failed, retryable: ended by the server (NO_ERROR)", "draining"]);
+}
+
+#[test]
+fn what_was_answered_is_not_sent_again() {
+    let refused = [headers(1, "", OK), rst(1, Code::REFUSED_STREAM)].concat();
+    check("GET", refused, &["1 head HTTP/2 200||", "1 failed: reset by the server (REFUSED_STREAM)"]);
+    check(
+        "GET GET",
+        [headers(3, "", OK), headers(1, "", &[(":status", "100")]), goaway(0, Code::NO_ERROR)].concat(),
+        &[
+            "3 head HTTP/2 200||",
+            "1 interim HTTP/2 100||",
+            "1 failed, retryable: ended by the server (NO_ERROR)",
+            "3 failed: ended by the server (NO_ERROR)",
+            "draining",
+        ],
+    );
+    // Not even if its last byte has not been reported to be sent.
+    let mut client = Http2::new(&Shared::new(Options::default()));
+    client.start(&request("GET"), false).unwrap();
+    client.poll_transmit(Nanos(0)).unwrap();
+    heard(&mut client, &[settings(&[]), headers(1, "", OK)].concat());
+    client.handle_eof();
+    let mut events = Vec::new();
+    take_events(&mut client, b"", &mut events);
+    assert_eq!(events, ["1 failed: closed by the server inside a response body", "draining"]);
+}
+
+#[test]
+fn heads_wait_while_the_server_allows_no_more_streams() {
+    let get = |number| format!("HEADERS {number} :method: GET|:scheme: http|:path: / END_STREAM");
+    let mut client = Scene::of("GET GET").connected();
+    for _ in 0..4 {
+        client.start(&request("GET"), false).unwrap();
+    }
+    feed(&mut client, &settings(&[(3, 3)]));
+    assert_eq!(sent(&mut client), ["SETTINGS ACK".to_owned(), get(5)]);
+    assert!(client.poll_transmit(Nanos(0)).is_none());
+    client.cancel(StreamId(7));
+    assert_eq!(sent(&mut client), [""; 0]);
+    heard(&mut client, &headers(1, "END_STREAM", OK));
+    assert_eq!(sent(&mut client), [get(9)]);
+    feed(&mut client, &settings(&[(3, 0)]));
+    assert_eq!(client.waits_for(Some(StreamId(11))), Some(Error::NoStreams));
+    assert_eq!(client.waits_for(Some(StreamId(9))), None);
+    heard(&mut client, &[3, 5, 9].map(|number| headers(number, "END_STREAM", OK)).concat());
+    assert_eq!(sent(&mut client), ["SETTINGS ACK"]);
+    feed(&mut client, &settings(&[(3, 1)]));
+    assert_eq!(sent(&mut client), ["SETTINGS ACK".to_owned(), get(11)]);
 }

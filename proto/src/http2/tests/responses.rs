@@ -212,3 +212,15 @@ fn what_is_unknown_is_ignored() {
     ];
     check("GET", input.concat(), &["1 head HTTP/2 200||", "1 complete"]);
 }
+
+#[test]
+fn the_rest_of_the_body_of_a_connect_is_cancelled() {
+    let body = vec![b'x'; 70_000].into();
+    let parts = Parts { method: "CONNECT".into(), target: "a:1".into(), body, ..Parts::default() };
+    let mut client = Scene::of("").connected();
+    client.start(&Request::new(parts), false).unwrap();
+    sent(&mut client);
+    let events = heard(&mut client, &headers(1, "END_STREAM", &[(":status", "200")]));
+    assert_eq!(events, ["1 head HTTP/2 200||", "1 complete"]);
+    assert_eq!(sent(&mut client), ["RST_STREAM 1 CANCEL"]);
+}
