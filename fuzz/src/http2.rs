@@ -8,7 +8,9 @@ use onrush_proto::{Client, Event, Nanos, Parts, Request, StreamId};
 /// A server that sends anything. The first two bytes are settings, the rest is sent: bits 0 and 1 of the first byte are
 /// the most requests in flight less one, bit 2 makes every second request an upload, bit 3 keeps all bytes after the
 /// greeting unsent, bit 4 sends SETTINGS before the rest; bit 5 of the second byte starts a request for each
-/// that ends, its lower bits choose the split. (So digits and letters do for the first two bytes of a seed.)
+/// that ends, its lower bits choose the split. (So digits and letters do for the first two bytes of a seed.) Bit 7 of
+/// the first byte makes the driver cancel some requests, let time pass and stop after some requests; bit 7 of the second
+/// leaves requests unwritten until the next event.
 pub fn http2_response(data: &[u8]) {
     let [scene, split, bytes @ ..] = data else { return };
     let scene = Scene {
@@ -16,6 +18,8 @@ pub fn http2_response(data: &[u8]) {
         uploads: scene & 4 != 0,
         sends_all: scene & 8 == 0,
         refills: split & 32 != 0,
+        acts: scene & 128 != 0,
+        is_late: split & 128 != 0,
     };
     let is_greeted = data[0] & 16 != 0;
     let settings: &[u8] = if is_greeted { b"\0\0\0\x04\0\0\0\0\0" } else { b"" };
@@ -41,7 +45,15 @@ struct Scene {
     uploads: bool,
     sends_all: bool,
     refills: bool,
+    acts: bool,
+    is_late: bool,
 }
+
+/// How many requests are started by a driver that stops.
+const REQUESTS_MAX: usize = 10;
+
+/// How much time passes with every byte, in nanoseconds.
+const BYTE_NS: u64 = 1_000_000;
 
 /// What happened, independent of how the input was split.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -76,11 +88,14 @@ impl Scene {
             ],
             open: BTreeSet::new(),
             started: 0,
+            taken: 0,
+            ends: 0,
             is_greeted: false,
             has_drained: false,
             heard: Heard::default(),
         };
         call.start_requests();
+        call.send();
         let mut left = bytes;
         for &size in sizes.iter().cycle() {
             let (piece, rest) = left.split_at(size.min(left.len()));
@@ -105,6 +120,10 @@ struct Call<'a> {
     /// The requests whose last event has not arrived.
     open: BTreeSet<u32>,
     started: usize,
+    /// How many bytes were taken.
+    taken: u64,
+    /// How many heads and ends of requests there were.
+    ends: usize,
     is_greeted: bool,
     has_drained: bool,
     heard: Heard,
@@ -112,18 +131,27 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn start_requests(&mut self) {
-        for _ in 0..self.client.capacity() {
+        while self.client.capacity() > 0 {
             let request = &self.requests[self.started % 2];
-            let StreamId(stream) = self.client.start(request, false).expect("there is capacity");
+            let is_last = self.scene.acts && self.started + 1 == REQUESTS_MAX;
+            let StreamId(stream) = self.client.start(request, is_last).expect("there is capacity");
             assert!(self.open.insert(stream), "a stream's name is used twice");
             self.started += 1;
         }
         assert!(self.open.len() <= self.scene.streams as usize);
-        self.send();
+    }
+
+    /// Time depends on what was taken, not on how it was split.
+    fn now(&self) -> Nanos {
+        Nanos(if self.scene.acts { self.taken * BYTE_NS } else { 0 })
     }
 
     fn send(&mut self) {
-        while let Some(transmit) = self.client.poll_transmit(Nanos(0)) {
+        let now = self.now();
+        if self.client.poll_timeout().is_some_and(|at| at <= now) {
+            self.client.handle_timeout(now);
+        }
+        while let Some(transmit) = self.client.poll_transmit(now) {
             let bytes = transmit.bytes();
             if self.scene.sends_all {
                 self.client.handle_sent(bytes.len());
@@ -131,7 +159,7 @@ impl Call<'_> {
                 self.client.handle_sent(bytes.len() - 1);
             }
             self.is_greeted = true;
-            if !self.scene.uploads {
+            if !self.scene.uploads && !self.scene.is_late {
                 self.heard.sent.extend_from_slice(bytes);
             }
         }
@@ -141,21 +169,31 @@ impl Call<'_> {
     fn handle_piece(&mut self, mut piece: &[u8], skips: bool) {
         while !piece.is_empty() {
             let skip = self.client.may_skip().min(piece.len() as u64);
+            let ends_before = self.ends;
             let used = if skips && skip > 0 {
                 self.client.handle_skipped(skip);
+                self.taken += skip;
                 self.take_events(b"");
                 skip as usize
             } else {
-                let used = self.client.handle_bytes(piece, Nanos(0));
+                let used = self.client.handle_bytes(piece, self.now());
+                self.taken += used as u64;
                 let has_events = self.take_events(piece);
                 assert!(used == piece.len() || (used < piece.len() && has_events), "{used} of {} taken", piece.len());
                 used
             };
             piece = &piece[used..];
-            if self.scene.refills {
+            // What is sent must not depend on the split: it decides what the server may answer.
+            let is_due = !self.scene.is_late || self.ends > ends_before;
+            if self.scene.is_late && is_due {
+                self.send();
+            }
+            if self.scene.refills && is_due {
                 self.start_requests();
             }
-            self.send();
+            if !self.scene.is_late {
+                self.send();
+            }
         }
     }
 
@@ -165,9 +203,26 @@ impl Call<'_> {
         while let Some(event) = self.client.poll_event() {
             any = true;
             self.check_order(&event);
+            let stream = match event {
+                Event::Head { stream, .. } => Some(stream),
+                Event::Complete { .. } | Event::Failed { .. } => self.open.last().copied().map(StreamId),
+                _ => None,
+            };
             self.note(event, input);
+            if let Some(stream) = stream {
+                self.note_end(stream);
+            }
         }
         any
+    }
+
+    /// Counts a head or an end, and perhaps cancels a request.
+    fn note_end(&mut self, stream: StreamId) {
+        self.ends += 1;
+        if self.scene.acts && self.ends.is_multiple_of(3) {
+            self.client.cancel(stream);
+            self.open.remove(&stream.0);
+        }
     }
 
     /// Requests that are over are named no more, and there is one drain.
