@@ -343,7 +343,8 @@ impl Live {
         if retryable {
             tally.returned(request, at);
         } else {
-            tally.failed(&request, phase_of(error.part()), Cause::Protocol(error), at, || example(error, input));
+            let phase = if request.status.is_some() { Phase::Body } else { phase_of(error.part()) };
+            tally.failed(&request, phase, Cause::Protocol(error), at, || example(error, input));
         }
     }
 

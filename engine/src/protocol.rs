@@ -6,8 +6,6 @@ use onrush_proto::http2::{Shared, readable};
 use onrush_proto::{Client, Error, Event, Fields, Http1, Http2, Nanos, Request, StartError, StreamId, Transmit};
 use onrush_stats::TlsFailure;
 
-use super::config::Config;
-
 /// Makes the protocol of each new connection; the connections of a run may speak different ones. It is passed the
 /// protocol that the TLS handshake negotiated (ALPN, RFC 7301), if any; none can be made if that is not what the run speaks.
 pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Result<Protocol, TlsFailure>>;
@@ -63,11 +61,6 @@ impl Protocol {
     /// Whether it is HTTP/2.
     pub fn is_http2(&self) -> bool {
         matches!(self, Self::Http2(_))
-    }
-
-    /// How many requests may be in flight on it when another begins.
-    pub fn depth(&self, config: &Config) -> usize {
-        if self.is_http2() { config.streams } else { config.depth }
     }
 
     /// What it waits for, if it or a request waits for something that a server usually gives at once.

@@ -75,6 +75,7 @@ impl<B: Backend> Engine<B> {
             if dispatch.has_ready() || dispatch.is_full(&books.tally) {
                 // Others have waited longer, or must end first.
                 dispatch.queue(conn, slot);
+                self.dispatch(at);
             } else {
                 self.start_due(conn, at, true);
             }

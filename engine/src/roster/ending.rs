@@ -105,7 +105,6 @@ impl<B: Backend> Roster<B> {
             self.take_leave(conn, at);
             return self.replace(conn, cx, at);
         }
-        self.send(conn, cx, at);
         let Some(live) = self.slots[conn.index()].live() else { return };
         let begins = live.leaving_since.is_none();
         let since = *live.leaving_since.get_or_insert(at);
@@ -128,7 +127,7 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Whether the server is to close a connection first: it was told to. One of HTTP/2 is told that we close it.
-    fn may_server_close(&mut self, conn: ConnId) -> bool {
+    pub(super) fn may_server_close(&mut self, conn: ConnId) -> bool {
         let is_limited = self.config.requests_per_connection.is_some();
         let live = self.slots[conn.index()].live().filter(|_| is_limited);
         live.is_some_and(|live| !live.troubled && !live.protocol.is_http2())

@@ -29,21 +29,4 @@ impl<B: Backend> Roster<B> {
         self.slots[conn.index()].successor = Some(next);
         self.open_soon(next, books, at);
     }
-
-    /// Tells the successor of a connection, if it has one, how many requests are still in flight.
-    pub(super) fn relieve(&mut self, conn: ConnId) {
-        let slot = &mut self.slots[conn.index()];
-        let Some(next) = slot.successor else { return };
-        let before = slot.inherited;
-        let left = before + slot.live().map_or(0, |live| live.open.len() as u32);
-        if left == 0 {
-            slot.successor = None;
-        }
-        let heir = &mut self.slots[next.index()];
-        if std::mem::replace(&mut heir.inherited, left) != left {
-            self.relieved.push(next);
-            // It may have one itself by now.
-            self.relieve(next);
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! What the slots did while the run was measured.
+//! What the slots did while the run was measured, and how many requests those leave that another takes the place of.
 
 use onrush_proto::Nanos;
 
@@ -54,6 +54,23 @@ impl<B: Backend> Roster<B> {
             State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) => {
                 occupancy.connecting_ns += spent_ns;
             }
+        }
+    }
+
+    /// Tells the successor of a connection, if it has one, how many requests are still in flight.
+    pub(super) fn relieve(&mut self, conn: ConnId) {
+        let slot = &mut self.slots[conn.index()];
+        let Some(next) = slot.successor else { return };
+        let before = slot.inherited;
+        let left = before + slot.live().map_or(0, |live| live.open.len() as u32);
+        if left == 0 {
+            slot.successor = None;
+        }
+        let heir = &mut self.slots[next.index()];
+        if std::mem::replace(&mut heir.inherited, left) != left {
+            self.relieved.push(next);
+            // It may have one itself by now.
+            self.relieve(next);
         }
     }
 

@@ -137,7 +137,7 @@ impl<B: Backend> Roster<B> {
         (slot.lived, slot.is_counted) = (true, true);
         let away_since = self.connecting.away_since();
         let is_first = self.connecting.established(slot.route, &self.worker_link);
-        let depth = protocol.depth(&self.config);
+        let depth = if protocol.is_http2() { self.config.streams } else { self.config.depth };
         let mut live = Live::new(protocol, requests, depth, at, cx.script.shelf());
         live.answered = answered;
         self.enter(conn, State::Open(Box::new(live)), cx.books, at);

@@ -32,7 +32,12 @@ impl<B: Backend> Roster<B> {
     fn wind_up(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> bool {
         let Some(live) = self.slots[conn.index()].live() else { return false };
         if live.open.is_empty() {
-            self.leave(conn, cx, at);
+            if self.may_server_close(conn) {
+                self.send(conn, cx, at);
+            }
+            if self.slots[conn.index()].live().is_some() {
+                self.leave(conn, cx, at);
+            }
             return true;
         }
         if std::mem::take(&mut live.goes_away) {
@@ -63,7 +68,7 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Sends what a connection has to send, and sets its protocol's timer.
-    pub(super) fn send(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
+    fn send(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         if let Err(failure) = self.transmit(conn, cx.books, at) {
             return self.link_failed(conn, failure, cx, at);
         }
