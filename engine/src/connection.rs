@@ -308,7 +308,9 @@ impl Live {
                 self.refusal = Some((stream, Vec::new()));
             }
         }
-        self.transcribe_head(input, tally);
+        if tally.transcript.is_some() {
+            self.transcribe_head(input, tally);
+        }
     }
 
     fn data(&mut self, stream: StreamId, data: &[u8], tally: &mut Tally, script: &Caller) {
@@ -357,6 +359,7 @@ impl Live {
         Some(request)
     }
 
+    #[cold]
     fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {
         if let Some(transcript) = &mut tally.transcript {
             let mut text = Vec::new();

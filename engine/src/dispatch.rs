@@ -159,7 +159,7 @@ impl Dispatch {
             return None;
         }
         // Dropping very many takes time, which must not make other requests too late.
-        let sent_at = if self.drop_late(books, now) { clock.now() } else { now };
+        let sent_at = if !is_closed && self.drop_late(books, now) { clock.now() } else { now };
         let mut started = None;
         while self.next_start_at(&books.tally) <= now
             && !self.is_too_late(books, now)
@@ -327,6 +327,7 @@ impl Dispatch {
     }
 
     /// Whether the script lets a connection begin a batch now. If it wants pauses first, sets timers for their ends.
+    #[inline]
     pub fn pause_is_over(
         &mut self,
         conn: ConnId,
@@ -335,9 +336,12 @@ impl Dispatch {
         timers: &mut Timers,
         at: Nanos,
     ) -> bool {
-        if self.may_begin(slot) {
-            return true;
-        }
+        self.may_begin(slot) || self.pause(conn, slot, books, timers, at)
+    }
+
+    /// Has a connection pause for as many batches as it might begin; returns whether one may begin now.
+    #[cold]
+    fn pause(&mut self, conn: ConnId, slot: &mut Slot, books: &mut Books, timers: &mut Timers, at: Nanos) -> bool {
         let in_flight = slot.live().map_or(0, |live| live.open.len().div_ceil(self.batch.len().max(1))) as u32;
         while slot.pauses.lasting + slot.pauses.over + in_flight < self.lanes() {
             match self.script.think_ns() {

@@ -89,6 +89,12 @@ impl Protocol {
         std::iter::from_fn(|| client.poll_event()).filter_map(unsent).collect()
     }
 
+    /// Whether it may have something to send.
+    #[inline]
+    pub fn may_have_output(&self) -> bool {
+        if let Self::Http1(client) = self { client.has_output() } else { true }
+    }
+
     /// What it sends, for people to read.
     pub fn readable(&self, sent: &[u8]) -> Vec<u8> {
         match self {

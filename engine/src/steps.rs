@@ -27,18 +27,25 @@ impl<B: Backend> Engine<B> {
         match completion.what {
             // A connection that is reset was accepted before.
             What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
-                self.take(Completion { what: What::Connected(Ok(())), ..completion });
-                self.take(Completion { what: What::Received(Err(errno)), ..completion });
+                self.take_one(Completion { what: What::Connected(Ok(())), ..completion });
+                self.take_one(Completion { what: What::Received(Err(errno)), ..completion });
             }
             What::Received(Ok(0)) => {
                 let completed = self.books.tally.completed;
-                self.take(completion);
+                self.take_one(completion);
                 self.turn.has_seen_unknown_end |= self.books.tally.completed > completed;
             }
             _ => self.take(completion),
         }
     }
 
+    /// The same as [`Self::take`] where that is rare.
+    #[inline(never)]
+    fn take_one(&mut self, completion: Completion) {
+        self.take(completion);
+    }
+
+    #[inline(always)]
     fn take(&mut self, completion: Completion) {
         let (roster, mut cx) = self.parts();
         let step = roster.handle(completion, &mut cx);
@@ -48,7 +55,14 @@ impl<B: Backend> Engine<B> {
         }
     }
 
+    /// The same as [`Self::follow`] where that is rare.
+    #[inline(never)]
+    fn follow_one(&mut self, step: Step, at: Nanos) {
+        self.follow(step, at);
+    }
+
     /// Takes a step.
+    #[inline(always)]
     fn follow(&mut self, step: Step, at: Nanos) {
         match step {
             Step::None => {}
@@ -62,12 +76,19 @@ impl<B: Backend> Engine<B> {
                 if self.dispatch.script.wants.delay {
                     self.dispatch.ask(away_since, &mut self.books, at);
                 }
-                self.pump(conn, at);
+                self.pump_one(conn, at);
             }
         }
     }
 
+    /// The same as [`Self::pump`] where that is rare: once is enough in what the processor keeps at hand.
+    #[inline(never)]
+    fn pump_one(&mut self, conn: ConnId, at: Nanos) {
+        self.pump(conn, at);
+    }
+
     /// Starts requests that are due while a connection has room, and has it send what it has to send.
+    #[inline(always)]
     fn pump(&mut self, conn: ConnId, at: Nanos) {
         let Self { roster, dispatch, books, timers, .. } = self;
         let slot = &mut roster.slots[conn.index()];
@@ -126,7 +147,7 @@ impl<B: Backend> Engine<B> {
         for _ in 0..opened_per_turn(self.turn.handled) {
             let (roster, mut cx) = self.parts();
             let Some(step) = roster.open_next(&mut cx, now) else { break };
-            self.follow(step, now);
+            self.follow_one(step, now);
         }
     }
 
@@ -187,7 +208,7 @@ impl<B: Backend> Engine<B> {
         for rank in (0..self.roster.config.max_inflight).filter(|&rank| active.of(rank) > before.of(rank)) {
             let conn = self.roster.order[rank as usize];
             if self.roster.slots[conn.index()].live().is_some() {
-                self.pump(conn, now);
+                self.pump_one(conn, now);
             }
         }
     }
@@ -196,7 +217,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn pump_relieved(&mut self, now: Nanos) {
         while let Some(conn) = self.roster.relieved.pop() {
             if self.roster.slots[conn.index()].live().is_some() {
-                self.pump(conn, now);
+                self.pump_one(conn, now);
             }
         }
     }
@@ -211,7 +232,7 @@ impl<B: Backend> Engine<B> {
         let slot = &mut self.roster.slots[conn.index()];
         slot.end_pause();
         if slot.live().is_some() {
-            self.pump(conn, now);
+            self.pump_one(conn, now);
         }
     }
 
@@ -219,13 +240,13 @@ impl<B: Backend> Engine<B> {
     pub(super) fn wake(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
         let (roster, mut cx) = self.parts();
         let step = roster.wake(conn, due, &mut cx, now);
-        self.follow(step, now);
+        self.follow_one(step, now);
     }
 
     /// Checks one connection for what takes too long.
     pub(super) fn sweep(&mut self, conn: ConnId, now: Nanos) {
         let (roster, mut cx) = self.parts();
         let step = roster.sweep(conn, &mut cx, now);
-        self.follow(step, now);
+        self.follow_one(step, now);
     }
 }

@@ -16,7 +16,8 @@ pub fn opening(plan: &Plan) -> String {
     let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(record::Schedule::of);
     let head = format!("Running {} test @ {url}", length(plan.stop));
-    lines(&head, plan.load.threads.into(), plan.load.connections.into()) + &due(schedule.as_ref(), "")
+    let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1);
+    lines(&head, plan.load.threads.into(), plan.load.connections.into()) + &http2 + &due(schedule.as_ref(), "")
 }
 
 /// Those of a document, in the words of onrush if that is what ran and its report is printed, else in wrk's.
@@ -24,6 +25,7 @@ pub fn of(document: &Document, is_report: bool) -> String {
     let plan = &document.plan;
     let url = printable(&plan.url);
     let is_native = is_report && document.imitates(Dialect::Native);
+    let http2 = http2(plan.http2.filter(|_| is_native), plan.tls.as_ref().is_some_and(|tls| tls.alpn.len() > 1));
     let schedule = plan.schedule.as_ref().filter(|_| is_native);
     if let Some(sources) = document.sources.as_ref().filter(|sources| sources.count > 1) {
         let lasted = document.elapsed();
@@ -32,12 +34,12 @@ pub fn of(document: &Document, is_report: bool) -> String {
             false => format!("Running {} test @ {url}", units::duration(rounded(lasted))),
         };
         let threads = sources.threads().unwrap_or(plan.threads.into());
-        return lines(&head, threads, document.connections.asked) + &due(schedule, " each");
+        return lines(&head, threads, document.connections.asked) + &http2 + &due(schedule, " each");
     }
     // A century exceeds any run and does not overflow durations.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
     let head = format!("Running {} test @ {url}", length(Stop { duration, requests: plan.requests }));
-    lines(&head, plan.threads.into(), plan.connections.into()) + &due(schedule, "")
+    lines(&head, plan.threads.into(), plan.connections.into()) + &http2 + &due(schedule, "")
 }
 
 /// When a run ends.
@@ -51,6 +53,16 @@ fn length(stop: Stop) -> String {
 /// The first line, and the one on threads and connections.
 fn lines(head: &str, threads: u64, connections: u64) -> String {
     format!("{head}\n  {threads} threads and {connections} connections\n")
+}
+
+/// The line on HTTP/2, which wrk does not have; `may_be_http1`: the server chooses.
+fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool) -> String {
+    let line = |asked: record::AskedHttp2| {
+        let versions = if may_be_http1 { "HTTP/2 or HTTP/1.1" } else { "HTTP/2" };
+        let streams = counted(asked.streams.unwrap_or(1).into(), "request");
+        format!("  {versions}, up to {streams} in flight on each connection\n")
+    };
+    asked.map_or(String::new(), line)
 }
 
 /// The line that marks a report with a rate, whose latency is defined differently.

@@ -91,6 +91,7 @@ impl<B: Backend> Roster<B> {
         while let Some(live) = self.slots[conn.index()].live()
             && live.unsent == 0
             && live.send_error.is_none()
+            && live.protocol.may_have_output()
             && let Some(transmit) = live.protocol.poll_transmit(at)
         {
             live.unsent = transmit.bytes().len();

@@ -149,6 +149,12 @@ impl Http1 {
         }
     }
 
+    /// Whether a request has not been handed over.
+    #[inline]
+    pub fn has_output(&self) -> bool {
+        self.given < self.in_flight.len()
+    }
+
     /// Takes bytes of the response to `stream`.
     fn take(&mut self, stream: StreamId, response: ResponseKind, bytes: &[u8]) -> Result<usize, Error> {
         let Some(body) = &mut self.body else {
