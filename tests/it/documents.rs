@@ -33,6 +33,7 @@ cases! {
     the_examples_about_other_tools_come_out_as_shown (Once);
     the_examples_about_tables_come_out_as_shown (Once);
     the_examples_about_tls_come_out_as_shown (Once) needs "jq";
+    the_examples_about_http2_come_out_as_shown (Once) needs "jq";
     the_examples_of_troubleshooting_come_out_as_shown (Once);
     messages_and_troubleshooting_refer_to_what_exists (Once);
     a_shape_is_a_line_without_its_numbers (Once);
@@ -109,6 +110,10 @@ fn the_examples_about_tables_come_out_as_shown(context: &Context) {
 
 fn the_examples_about_tls_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/tls.md", 4);
+}
+
+fn the_examples_about_http2_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/http2.md", 3);
 }
 
 fn the_examples_of_troubleshooting_come_out_as_shown(context: &Context) {
