@@ -140,6 +140,7 @@ impl Live {
 
     /// Records the protocol's events; `input` is what it was last given.
     pub fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+        let mut counted = None;
         while let Some(event) = self.protocol.poll_event() {
             match event {
                 Event::Complete { stream } => self.completed(stream, at, tally, script),
@@ -167,12 +168,17 @@ impl Live {
                     }
                     self.transcribe_head(input, tally);
                 }
-                Event::Failed { stream, error, retryable } => self.failed(stream, error, retryable, input, at, tally),
+                Event::Failed { stream, error, retryable } => {
+                    if self.failed(stream, error, retryable, input, at, tally) {
+                        counted = Some(error);
+                    }
+                }
                 Event::Draining { error } => {
                     self.draining = true;
                     self.goes_away = error.is_none();
-                    if let Some(error) = error {
-                        self.troubled = true;
+                    self.troubled |= error.is_some();
+                    // Where requests have failed with it, it has been counted.
+                    if let Some(error) = error.filter(|_| error != counted) {
                         let example = || example(error, input);
                         tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
                     }
@@ -232,7 +238,9 @@ impl Live {
         while let Some(event) = self.protocol.poll_event() {
             match event {
                 Event::Failed { stream, retryable: false, .. } => self.abandon(stream, now, tally),
-                Event::Failed { stream, error, .. } => self.failed(stream, error, true, &[], now, tally),
+                Event::Failed { stream, error, .. } => {
+                    self.failed(stream, error, true, &[], now, tally);
+                }
                 Event::Draining { .. } => self.draining = true,
                 _ => debug_assert!(false, "nothing else follows from giving up: {event:?}"),
             }
@@ -335,8 +343,17 @@ impl Live {
         self.open.get_mut(stream)
     }
 
-    fn failed(&mut self, stream: StreamId, error: Error, retryable: bool, input: &[u8], at: Nanos, tally: &mut Tally) {
-        let Some(request) = self.end(stream, at, tally) else { return };
+    /// A request got no response, or is sent again; returns whether it counts as failed.
+    fn failed(
+        &mut self,
+        stream: StreamId,
+        error: Error,
+        retryable: bool,
+        input: &[u8],
+        at: Nanos,
+        tally: &mut Tally,
+    ) -> bool {
+        let Some(request) = self.end(stream, at, tally) else { return false };
         // A server that processes nothing is not asked again and again. One that has answered nothing may just have had
         // more requests than it allows, before it could say how many those are.
         let returns_max = if self.answered { RETURNS_MAX } else { 1 };
@@ -346,8 +363,13 @@ impl Live {
             tally.returned(request, at);
         } else {
             let phase = if request.status.is_some() { Phase::Body } else { phase_of(error.part()) };
+            if let (Error::GrpcStatus(_), Some(transcript)) = (error, &mut tally.transcript) {
+                // The response is complete all the same.
+                transcript.completed = Some(at);
+            }
             tally.failed(&request, phase, Cause::Protocol(error), at, || example(error, input));
         }
+        !retryable
     }
 
     fn end(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {

@@ -68,13 +68,13 @@ impl<B: Backend> Engine<B> {
             Step::None => {}
             Step::Connecting => self.turn.awaited_since = at,
             Step::Pump(conn) => self.pump(conn, at),
-            Step::Begin(conn, away_since) => {
+            Step::Begin(conn) => {
                 let allowed = self.http2.as_ref().and_then(|http2| http2.seen().streams_allowed_min);
                 if let Some(live) = self.roster.slots[conn.index()].live() {
                     self.dispatch.depth = live.depth.min(allowed.map_or(usize::MAX, |allowed| allowed.max(1) as usize));
                 }
                 if self.dispatch.script.wants.delay {
-                    self.dispatch.ask(away_since, &mut self.books, at);
+                    self.dispatch.ask(self.roster.connecting.was_away_since, &mut self.books, at);
                 }
                 self.pump_one(conn, at);
             }

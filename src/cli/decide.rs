@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
+use onrush_plan::http::Version;
 use onrush_plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use onrush_plan::load::Limiter;
 use onrush_plan::secrets;
@@ -71,7 +72,13 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     typed.warnings.extend(request::miscased(&request.method).filter(|_| script.is_none()));
     // With a script the headers and the body that count are those of the script.
     if script.is_none() {
-        typed.warnings.extend(framing::contradiction(&request, body.as_ref(), typed.once));
+        // HTTP/2 has frames for all that.
+        let is_http1 = http.versions == [Version::Http11];
+        let contradiction = framing::contradiction(&request, body.as_ref(), typed.once);
+        typed.warnings.extend(contradiction.filter(|_| is_http1));
+        typed
+            .warnings
+            .extend(request::of_http1(&request.headers).filter(|_| !is_http1 && requests_per_connection.is_none()));
     }
     if let Some(proxy) = &way.proxy {
         proxy.address(&target, &mut request);

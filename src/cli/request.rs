@@ -44,6 +44,22 @@ pub(super) fn is_token(text: &str) -> bool {
 /// The methods of RFC 9110 and RFC 5789.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
+/// A warning about a header that HTTP/2 does not have.
+pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
+    let is_dropped = |(name, _): &&(String, String)| {
+        ["Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade"]
+            .iter()
+            .any(|other| name.eq_ignore_ascii_case(other))
+    };
+    let (name, value) = headers.iter().find(is_dropped)?;
+    let instead = if name.eq_ignore_ascii_case("Connection") {
+        "; --disable-keepalive and --requests-per-connection end connections"
+    } else {
+        ""
+    };
+    Some(format!("'{name}: {value}' is left out with HTTP/2, which has no such header{instead}"))
+}
+
 /// The warning about a method that is one of these in another case.
 pub(super) fn miscased(method: &str) -> Option<String> {
     let meant = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method) && *known != method)?;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use onrush_plan::Plan;
-use onrush_proto::Error;
+use onrush_proto::{Code, Error};
 use onrush_stats::{Cause, Phase, Row};
 use onrush_text::units::{counted, spaced, thousands};
 use rustix::io::Errno;
@@ -84,6 +84,9 @@ impl Failure {
             Cause::Protocol(Error::NotHttp) if begins_with_settings(&self.row.example) => SPEAKS_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
             Cause::Protocol(Error::AnsweredInHttp1) => "leave out --http2",
+            Cause::Protocol(Error::Reset(CALM | REFUSED) | Error::GoAway(CALM)) => {
+                "fewer --streams or a lower rate (-R) may do"
+            }
             Cause::Protocol(Error::NoStreams | Error::NoWindow) => tls::SERVER_LOG,
             Cause::Protocol(_) if self.once => return None,
             Cause::Protocol(_) => "--once shows a response in full",
@@ -136,6 +139,9 @@ fn begins_with_settings(bytes: &[u8]) -> bool {
 
 /// What to do about a server that responds in TLS.
 const SPEAKS_TLS: &str = "write https://";
+/// What a server says that has more requests than it wants.
+const CALM: Code = Code::ENHANCE_YOUR_CALM;
+const REFUSED: Code = Code::REFUSED_STREAM;
 /// What to do about a server that begins with HTTP/2.
 const SPEAKS_HTTP2: &str = "the server speaks HTTP/2: add --http2";
 /// What to check if a server's response is not HTTP.

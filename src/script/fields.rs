@@ -1,4 +1,5 @@
 //! Header fields as a Lua table, with names exactly as sent. Of several fields with the same name, the last one counts.
+//! Those of HTTP/2, whose names are in lower case, are found by names in any case, as scripts write them.
 
 use std::ffi::c_int;
 
@@ -29,6 +30,30 @@ pub unsafe fn push(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
             ffi::lua_pushlstring_(raw, value.as_ptr().cast(), value.len());
             ffi::lua_rawset(raw, -3);
         }
+        if head.starts_with(b"HTTP/2") {
+            if ffi::luaL_newmetatable(raw, c"onrush.fields".as_ptr()) != 0 {
+                ffi::lua_pushcfunction(raw, in_lower_case);
+                ffi::lua_setfield(raw, -2, c"__index".as_ptr());
+            }
+            ffi::lua_setmetatable(raw, -2);
+        }
+    }
+}
+
+/// The field of a table whose name is the key in lower case.
+unsafe extern "C-unwind" fn in_lower_case(raw: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this with the table and the key; the name is copied, and a table is read as it is.
+    unsafe {
+        let mut length = 0;
+        if ffi::lua_type(raw, 2) == ffi::LUA_TSTRING {
+            let key = ffi::lua_tolstring(raw, 2, &raw mut length).cast::<u8>();
+            let name = std::slice::from_raw_parts(key, length).to_ascii_lowercase();
+            ffi::lua_pushlstring_(raw, name.as_ptr().cast(), name.len());
+            ffi::lua_rawget(raw, 1);
+        } else {
+            ffi::lua_pushnil(raw);
+        }
+        1
     }
 }
 

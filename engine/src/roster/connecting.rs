@@ -40,6 +40,8 @@ pub struct Connecting {
     random: Random,
     /// When the first connect failed since the last one that succeeded.
     away_since: Option<Nanos>,
+    /// Since when every connect had failed before the last one that succeeded, if any had.
+    pub was_away_since: Option<Nanos>,
     /// The last refusal before any address accepted.
     refusal: Option<(SocketAddr, Cause)>,
 }
@@ -58,6 +60,7 @@ impl Connecting {
             spares: None,
             random: Random::new(seed),
             away_since: None,
+            was_away_since: None,
             refusal: None,
         }
     }
@@ -73,7 +76,7 @@ impl Connecting {
     pub fn established(&mut self, route: RouteId, worker_link: &WorkerLink) -> bool {
         let is_first = !self.routes.found();
         self.routes.worked(route);
-        self.away_since = None;
+        self.was_away_since = self.away_since.take();
         if is_first {
             self.refusal = None;
             worker_link.accept();

@@ -20,6 +20,7 @@ const LARGE_MIN: u64 = 16 * 1024;
 
 impl<B: Backend> Roster<B> {
     /// Handles a completion.
+    #[inline(always)]
     pub fn handle(&mut self, Completion { conn, at, what }: Completion, cx: &mut Context<'_>) -> Step {
         match what {
             What::Received(Ok(0)) => self.ended(conn, cx, at),

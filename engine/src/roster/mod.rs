@@ -22,8 +22,6 @@ pub use spare::Spare;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use onrush_proto::Nanos;
-
 use crate::backend::{Backend, ConnId};
 use crate::books::Books;
 use crate::callbacks::Caller;
@@ -70,8 +68,8 @@ pub(super) enum Step {
     Connecting,
     /// Start requests on the connection, if any are due, and send what it has to send.
     Pump(ConnId),
-    /// The same, for the first time. Before that, every connect had failed since this moment, if any had.
-    Begin(ConnId, Option<Nanos>),
+    /// The same, for the first time.
+    Begin(ConnId),
 }
 
 impl<B: Backend> Roster<B> {

@@ -135,7 +135,6 @@ impl<B: Backend> Roster<B> {
         counters.slots_opened += u64::from(!slot.is_counted);
         counters.occupancy.connecting_ns += std::mem::take(&mut slot.absent_ns);
         (slot.lived, slot.is_counted) = (true, true);
-        let away_since = self.connecting.away_since();
         let is_first = self.connecting.established(slot.route, &self.worker_link);
         let depth = if protocol.is_http2() { self.config.streams } else { self.config.depth };
         let mut live = Live::new(protocol, requests, depth, at, cx.script.shelf());
@@ -144,7 +143,7 @@ impl<B: Backend> Roster<B> {
         if is_first {
             self.open_wanted(1, cx.books, at);
         }
-        Step::Begin(conn, away_since)
+        Step::Begin(conn)
     }
 
     /// Finds the connects that have succeeded or failed but were not handled in time: they are not errors of the

@@ -19,13 +19,15 @@ pub fn notes(document: &Document) -> Vec<Note> {
 /// More streams were asked for than a server allows, and were needed.
 fn few_streams(document: &Document, http2: &Http2) -> Option<Note> {
     let asked = document.plan.http2?.streams?;
-    let allowed = http2.streams_allowed.filter(|allowed| *allowed < asked && http2.streams_blocked_us > 0)?;
+    // Where it allows none, that is an error of its own.
+    let allowed =
+        http2.streams_allowed.filter(|allowed| (1..asked).contains(allowed) && http2.streams_blocked_us > 0)?;
     let in_flight = u64::from(document.plan.connections) * u64::from(asked);
     let text = format!(
         "--streams {asked}: the server allows {allowed} on a connection; for up to {} in flight use more connections \
          (-c {})",
         counted(in_flight, "request"),
-        in_flight.div_ceil(u64::from(allowed.max(1)))
+        in_flight.div_ceil(u64::from(allowed))
     );
     Some(Note::doubt(NoteId::FewStreams, text))
 }

@@ -213,3 +213,15 @@ fn time_inside_the_script_is_estimated() {
     // Two hundred calls of half a millisecond; other processes on the machine can only prolong them.
     assert!((90.0..10_000.0).contains(&spent), "{spent} ms");
 }
+
+#[test]
+fn headers_of_http2_are_found_by_names_in_any_case() {
+    let text = "function response(status, headers)
+        assert(headers['Content-Length'] == '2' and headers['content-length'] == '2')
+        assert(headers['X-None'] == nil and headers[1] == nil and headers[{}] == nil)
+        for name in pairs(headers) do assert(name == 'content-length') end
+    end";
+    let mut script = load(text);
+    let head = b"HTTP/2 200\r\ncontent-length: 2\r\n\r\n";
+    first(&mut script).answered(&Response { head, trailers: b"", ..RESPONSE }).unwrap();
+}
