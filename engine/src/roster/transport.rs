@@ -88,6 +88,11 @@ impl<B: Backend> Roster<B> {
     ///
     /// If no more can be encrypted: the connection is useless then.
     fn transmit(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<(), LinkFailure> {
+        let slot = &mut self.slots[conn.index()];
+        if slot.link.is_some() && slot.live().is_some_and(|live| live.unsent > 0) {
+            // The rest of what the protocol sent before. Once that is accepted, more may follow.
+            self.seal(conn, books)?;
+        }
         while let Some(live) = self.slots[conn.index()].live()
             && live.unsent == 0
             && live.send_error.is_none()
