@@ -251,11 +251,11 @@ impl Collector {
     }
 }
 
-/// Whether waiting does not help: the server's certificate was not accepted, or a proxy refused with a status that
-/// blames the client.
+/// Whether waiting does not help: the server's certificate was not accepted, the server does not speak the version of
+/// HTTP that was asked for, or a proxy refused with a status that blames the client.
 pub fn is_hopeless(cause: Cause) -> bool {
     match cause {
-        Cause::Tls(failure) => failure.is_about_certificate(),
+        Cause::Tls(failure) => failure.is_about_certificate() || failure.is_about_protocol(),
         Cause::Proxy(failure) => matches!(failure, ProxyFailure::Status(400..500)),
         _ => false,
     }

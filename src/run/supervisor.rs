@@ -185,7 +185,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Whether a run to which nobody accepts a connection goes on. One of `-n` waits for its target; `--once` does not.
-    /// Waiting helps neither with a bad certificate nor with a wrong password.
+    /// Waiting helps neither with a bad certificate or another version of HTTP nor with a wrong password.
     fn is_patient(&self) -> bool {
         let waits = self.plan.stop.requests.is_some() && !self.plan.once;
         self.plan.dialect.is_compat() || (waits && !self.collector.is_hopeless())

@@ -115,6 +115,11 @@ impl TlsFailure {
     pub fn is_about_certificate(self) -> bool {
         self <= Self::Certificate
     }
+
+    /// Whether the server speaks none of the protocols that it was offered (ALPN).
+    pub fn is_about_protocol(self) -> bool {
+        matches!(self, Self::NoProtocol | Self::Alert(120))
+    }
 }
 
 /// The failures of one phase and cause.
