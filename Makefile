@@ -4,7 +4,7 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test check-machine check-release tidy pictures simulate bench fuzz install uninstall clean tools
+.PHONY: help demo test check-machine check-http2 check-release tidy pictures simulate bench fuzz install uninstall clean tools
 
 PREFIX = /usr/local
 DESTDIR =
@@ -59,9 +59,12 @@ check-machine: tools ## measure what needs a quiet machine: before a release, an
 	SITUATIONS=100 SITUATIONS_SEED=$$(date +%s) cargo test --lib single::situations -- --nocapture
 	CHECK_MACHINE=1 cargo test --test it
 
-check-release: tools ## check what has a CI job of its own: oldest Rust, musl, aarch64, dependencies, fuzzing
+check-http2: tools ## check HTTP/2 with the servers of h2spec, which break its rules one by one; needs Go
+	@.ci/check http2
+
+check-release: tools ## check what has a CI job of its own: oldest Rust, musl, aarch64, dependencies, fuzzing, HTTP/2
 	@failed= skipped=
-	for check in oldest musl aarch64 dependencies fuzz; do
+	for check in oldest musl aarch64 dependencies fuzz http2; do
 	    .ci/check $$check && continue
 	    if [ $$? = 77 ]; then skipped="$$skipped $$check"; else failed="$$failed $$check"; fi
 	done
