@@ -13,6 +13,7 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{SendFlags, send};
 
 use crate::harness::{Case, Context, Output, Scratch, cases};
+use crate::http2_hostile;
 use crate::peers::{read_head, server};
 
 cases! {
@@ -282,6 +283,9 @@ fn every_row_of_the_matrix_names_a_test_and_every_test_is_named(_: &Context) {
     let is_named = |name: &str, path: &str| document.contains(&format!("[`{name}`](../{path})"));
     for Case { name, .. } in cases().into_iter().filter(|case| !case.name.starts_with("every_row")) {
         assert!(is_named(name, "tests/it/hostile.rs"), "{name} is not named");
+    }
+    for Case { name, .. } in http2_hostile::cases() {
+        assert!(is_named(name, "tests/it/http2_hostile.rs"), "{name} is not named");
     }
     let in_virtual_time = "engine/src/tests/hostile.rs";
     for test in read(in_virtual_time).split("#[test]\nfn ").skip(1) {

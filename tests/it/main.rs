@@ -4,6 +4,7 @@
 
 mod counting;
 mod harness;
+mod http2_peers;
 mod peers;
 mod recorder;
 mod report;
@@ -39,6 +40,10 @@ mod find_max;
 mod gates;
 /// Broken and hostile servers, if the kernel is involved.
 mod hostile;
+/// HTTP/2 with real servers.
+mod http2;
+/// HTTP/2 with servers that break its rules, or use them against the client.
+mod http2_hostile;
 /// Experiments.
 mod lab;
 /// Absurd numbers and edge cases.
@@ -137,6 +142,8 @@ fn main() {
         ("find_max", find_max::cases()),
         ("gates", gates::cases()),
         ("hostile", hostile::cases()),
+        ("http2", http2::cases()),
+        ("http2_hostile", http2_hostile::cases()),
         ("lab", lab::cases()),
         ("limits", limits::cases()),
         ("merging", merging::cases()),

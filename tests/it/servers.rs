@@ -114,7 +114,7 @@ pub fn assert_no_errors(output: &Output) {
 pub struct Server {
     process: Child,
     address: SocketAddr,
-    _scratch: Scratch,
+    scratch: Scratch,
     _reserved: Option<Reserved>,
     log: PathBuf,
     /// What ends it.
@@ -144,29 +144,70 @@ impl Server {
         let configuration = scratch.file("nginx.conf", configuration);
         let mut command = Command::new(program("nginx"));
         command.arg("-p").arg(scratch.path()).arg("-c").arg(configuration).args(["-e", "error.log"]);
-        let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("nginx starts");
+        Self::listening(&mut command, scratch, reserved, Signal::QUIT)
+    }
+
+    /// Apache, which speaks HTTP/2 in plain text and nothing else.
+    pub fn apache(settings: &str) -> Self {
+        let (scratch, reserved) = (scratch(), Reserved::new());
+        let (root, address) = (scratch.path().display(), reserved.address);
+        let modules: String = ["mpm_event", "authz_core", "http2"]
+            .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
+            .concat();
+        let configuration = format!(
+            "ServerRoot {root}\nServerName localhost\nListen {address}\nPidFile {root}/pid\nErrorLog {root}/error.log\n\
+             {modules}User daemon\nGroup nogroup\nProtocols h2c\nDocumentRoot {root}\n{settings}\n\
+             LogFormat \"\\\"%r\\\" %>s %O\" short\nCustomLog {root}/access.log short\n\
+             <Directory {root}>\nRequire all granted\n</Directory>\n"
+        );
+        let configuration = scratch.file("httpd.conf", configuration);
+        let mut command = Command::new(program("apache2"));
+        command.args(["-D", "FOREGROUND", "-f"]).arg(configuration);
+        Self::listening(&mut command, scratch, reserved, Signal::WINCH)
+    }
+
+    /// nghttp2's server in plain text. It writes no log.
+    pub fn nghttpd(options: &[&str]) -> Self {
+        let (scratch, reserved) = (scratch(), Reserved::new());
+        let mut command = Command::new("nghttpd");
+        command.args(["--no-tls", "-a", "127.0.0.1", "-d"]).arg(scratch.path()).args(options);
+        command.arg(reserved.address.port().to_string());
+        Self::listening(command.stdout(Stdio::null()), scratch, reserved, Signal::KILL)
+    }
+
+    fn listening(command: &mut Command, scratch: Scratch, reserved: Reserved, end: Signal) -> Self {
+        let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("the server starts");
         let (address, log) = (reserved.address, scratch.path().join("access.log"));
-        let mut server =
-            Self { process, address, _scratch: scratch, _reserved: Some(reserved), log, end: Signal::QUIT };
-        assert!(accepts(&mut server.process, address), "nginx does not start");
+        let mut server = Self { process, address, scratch, _reserved: Some(reserved), log, end };
+        assert!(accepts(&mut server.process, address), "the server does not start");
         server
     }
 
     /// Python's server with a connection per request (`HTTP/1.0`) or with keep-alive (`HTTP/1.1`).
     pub fn python(protocol: &str) -> Self {
         let scratch = scratch();
-        let log = scratch.path().join("access.log");
         let script = scratch.file("server.py", PYTHON);
-        let mut command = Command::new("python3");
-        command.arg(script).arg(protocol).current_dir(scratch.path()).stdin(Stdio::null()).stdout(Stdio::piped());
-        command.stderr(File::create(&log).expect("a log"));
-        let mut process = command.spawn().expect("python3 starts");
+        Self::saying(Command::new("python3").arg(script).arg(protocol), scratch)
+    }
+
+    /// Node with a script that says the port of its server first.
+    pub fn node(script: &str) -> Self {
+        let scratch = scratch();
+        let script = scratch.file("server.js", script);
+        Self::saying(Command::new("node").arg(script), scratch)
+    }
+
+    /// A server that says its port in its first line.
+    fn saying(command: &mut Command, scratch: Scratch) -> Self {
+        let log = scratch.path().join("access.log");
+        command.current_dir(scratch.path()).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut process = command.stderr(File::create(&log).expect("a log")).spawn().expect("the server starts");
         let mut line = String::new();
         let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
         output.read_line(&mut line).expect("the script says its port");
         let port: u16 = line.trim().parse().expect("the script says its port");
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        Self { process, address, _scratch: scratch, _reserved: None, log, end: Signal::KILL }
+        Self { process, address, scratch, _reserved: None, log, end: Signal::KILL }
     }
 
     /// Where it listens.
@@ -178,21 +219,26 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        self.scratch.path()
+    }
+
     /// Ends the server and reads its log, a line for each request.
     pub fn log(mut self) -> Vec<String> {
-        // nginx finishes its work and writes its last lines. Python writes each line at once, and may have been started
+        // nginx and Apache finish their work and write their last lines. Python writes each line at once, and may have been started
         // with this signal ignored.
         signal(&self.process, self.end);
         let _ = self.process.wait();
         let log = fs::read_to_string(&self.log).expect("the log can be read");
-        log.lines().filter(|line| line.contains("\"GET /")).map(str::to_owned).collect()
+        log.lines().filter(|line| line.contains(" HTTP/")).map(str::to_owned).collect()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // If it were killed, nginx would leave its workers running.
-        signal(&self.process, if self.end == Signal::QUIT { Signal::TERM } else { Signal::KILL });
+        // If they were killed, nginx and Apache would leave their workers running.
+        signal(&self.process, if self.end == Signal::KILL { Signal::KILL } else { Signal::TERM });
         let _ = self.process.wait();
     }
 }

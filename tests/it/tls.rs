@@ -546,4 +546,4 @@ fn assert_refused(output: &Output, expected: &str) {
 }
 
 /// nginx's settings for the files that `write` wrote.
-const NGINX_PAIR: &str = "ssl_certificate cert.pem; ssl_certificate_key key.pem;";
+pub const NGINX_PAIR: &str = "ssl_certificate cert.pem; ssl_certificate_key key.pem;";

@@ -1,0 +1,253 @@
+//! Servers that speak HTTP/2 wrongly, or rightly and against the client. The rules themselves are tested frame by frame
+//! in `proto/src/http2/tests`; here the program must name the cause, end in time, stay small and lose no request.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Context, Output, Scratch, cases};
+use crate::hostile::watch;
+use crate::http2_peers::{
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, OK, PING, Peer, RST_STREAM, STREAMS, WINDOW, failures, field,
+    frame, goaway, number, read, response, run, settings,
+};
+use crate::peers::server;
+
+cases! {
+    a_server_that_sends_no_settings_is_given_up;
+    a_server_that_allows_no_streams_is_given_up;
+    a_server_that_opens_no_window_is_given_up;
+    a_goaway_after_every_request_or_ten_costs_no_request;
+    a_request_is_returned_three_times_at_most;
+    a_goaway_with_an_error_is_named;
+    a_reset_of_every_stream_is_named_by_its_code;
+    header_blocks_that_are_too_large_are_named;
+    floods_of_frames_are_named;
+    a_body_without_end_is_given_up;
+    a_first_frame_other_than_settings_is_named;
+}
+
+/// How long such a run may take on a busy machine. These servers never end it.
+const LONGEST: Duration = Duration::from_secs(20);
+/// The most memory of a run, in KiB: less than what comes.
+const MEMORY_KIB: u64 = 60_000;
+
+fn a_server_that_sends_no_settings_is_given_up(context: &Context) {
+    let address = server(|stream| Peer::silent(stream)?.drain());
+    let result = run_small(context, "-n4 --give-up 200ms", address);
+    assert_eq!(failures(&result, "no SETTINGS from the server"), 4, "{result}");
+}
+
+/// A request that is sent before this is known is refused, and sent once more. If it is too old by then, it is given up
+/// while the next connection still waits for SETTINGS.
+fn a_server_that_allows_no_streams_is_given_up(context: &Context) {
+    let address = server(|stream| {
+        let mut peer = Peer::new(stream, &[(STREAMS, 0)])?;
+        loop {
+            let stream = peer.request()?;
+            peer.send(RST_STREAM, 0, stream, &7u32.to_be_bytes())?;
+        }
+    });
+    let result = run_small(context, "-n4 --give-up 400ms", address);
+    assert!(failures(&result, "the server allows no streams") > 0, "{result}");
+    let refused = failures(&result, "reset by the server (REFUSED_STREAM)");
+    assert_eq!(refused + failures(&result, "no SETTINGS from the server"), 4, "{result}");
+}
+
+fn a_server_that_opens_no_window_is_given_up(context: &Context) {
+    let scratch = Scratch::new("http2-window");
+    let body = scratch.file("body", vec![b'x'; 1 << 20]);
+    let words = format!("-n4 --give-up 200ms --body @{}", body.display());
+    // No window for the stream, or none for the connection once the first 64 KiB are used.
+    for window in [0, i32::MAX as u32] {
+        let address = server(move |stream| Peer::new(stream, &[(WINDOW, window)])?.drain());
+        let result = run_small(context, &words, address);
+        assert_eq!(failures(&result, "the server opens no window for the request's body"), 4, "{result}");
+        assert!(number(&result["http2"]["window_blocked_us"]) >= 200_000, "{result}");
+    }
+}
+
+fn a_goaway_after_every_request_or_ten_costs_no_request(context: &Context) {
+    // Of three requests on a connection, the last is returned twice before it is the first.
+    for (words, each) in [("-c1 --streams 3", 1), ("-c2 --streams 7", 10)] {
+        let (output, result, responses) = run_ended(context, words, each);
+        assert_eq!((output.requests(), responses), (200, 200), "{each}: {output:?}");
+        assert_eq!(output.line("Socket errors"), None, "{each}: {output:?}");
+        assert!(number(&result["http2"]["returned"]) > 0, "{each}: {result}");
+    }
+}
+
+fn a_request_is_returned_three_times_at_most(context: &Context) {
+    let (output, result, responses) = run_ended(context, "-c1 --streams 8", 1);
+    let failed = failures(&result, "ended by the server (NO_ERROR)");
+    assert!(failed > 0, "{result}");
+    assert_eq!((output.requests() + failed, responses), (200, output.requests()), "{result}");
+}
+
+/// A run of 200 requests at a server that ends each connection after `each` of them, whether there are others or not.
+/// How many responses it sent comes last.
+fn run_ended(context: &Context, words: &str, each: u64) -> (Output, Value, u64) {
+    let responses = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&responses);
+    let address = server(move |stream| {
+        let mut peer = Peer::new(stream, &[(STREAMS, 100)])?;
+        for _ in 1..each {
+            let stream = peer.request()?;
+            peer.respond(stream)?;
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+        let stream = peer.request()?;
+        counted.fetch_add(1, Ordering::Relaxed);
+        // Both at once, so that no request is sent between the two.
+        peer.stream.write_all(&[response(stream), goaway(stream, 0)].concat())?;
+        peer.drain()
+    });
+    let (output, result) = run(context.onrush().words("-t1 -n200 --http2").words(words).word(url(address)));
+    assert!(output.code == 0 && output.took < LONGEST, "{output:?}");
+    let goaways = number(&result["http2"]["goaway_received"]["NO_ERROR"]);
+    assert!(goaways >= output.requests() / each - 2, "{goaways}: {result}");
+    (output, result, responses.load(Ordering::Relaxed))
+}
+
+fn a_goaway_with_an_error_is_named(context: &Context) {
+    let address = server(|stream| {
+        let mut peer = Peer::new(stream, &[])?;
+        let stream = peer.request()?;
+        peer.stream.write_all(&goaway(stream, 11))
+    });
+    let result = run_small(context, "-n4", address);
+    assert!(failures(&result, "ended by the server (ENHANCE_YOUR_CALM)") >= 4, "{result}");
+    assert_eq!(result["http2"]["goaway_received"], json!({ "ENHANCE_YOUR_CALM": 4 }), "{result}");
+}
+
+fn a_reset_of_every_stream_is_named_by_its_code(context: &Context) {
+    // The request of a stream that was refused has not been processed. It is sent once more.
+    for (code, name, resets) in [(7u32, "REFUSED_STREAM", 8), (2, "INTERNAL_ERROR", 4), (8, "CANCEL", 4)] {
+        let address = server(move |stream| {
+            let mut peer = Peer::new(stream, &[])?;
+            loop {
+                let stream = peer.request()?;
+                peer.send(RST_STREAM, 0, stream, &code.to_be_bytes())?;
+            }
+        });
+        let result = run_small(context, "-n4", address);
+        assert_eq!(failures(&result, &format!("reset by the server ({name})")), 4, "{result}");
+        assert_eq!(result["http2"]["reset_received"], json!({ name: resets }), "{result}");
+    }
+}
+
+fn header_blocks_that_are_too_large_are_named(context: &Context) {
+    let many: Vec<u8> = (0..100_000).flat_map(|number| field(&format!("x-{number}"), "y")).collect();
+    let bomb = [field("x-bomb", &"y".repeat(4000)), vec![0xbe; 12_000]].concat();
+    for block in [many, bomb] {
+        let block = [OK, &block].concat();
+        let address = server(move |stream| {
+            let mut peer = Peer::new(stream, &[])?;
+            let stream = peer.request()?;
+            let pieces: Vec<&[u8]> = block.chunks(1 << 14).collect();
+            for (at, piece) in pieces.iter().enumerate() {
+                let kind = if at == 0 { HEADERS } else { CONTINUATION };
+                let flags = if at + 1 == pieces.len() { END_HEADERS } else { 0 };
+                let ends = if at == 0 { END_STREAM } else { 0 };
+                peer.send(kind, flags | ends, stream, piece)?;
+            }
+            peer.drain()
+        });
+        let result = run_small(context, "-n4", address);
+        assert_eq!(failures(&result, "header block longer than 80 KiB (ENHANCE_YOUR_CALM)"), 4, "{result}");
+        assert_eq!(result["http2"]["goaway_sent"], json!({ "ENHANCE_YOUR_CALM": 4 }), "{result}");
+    }
+}
+
+fn floods_of_frames_are_named(context: &Context) {
+    // The first two want replies, and which of their limits is reached first depends on how much is received at a time.
+    let unread = "replies requested but not read (ENHANCE_YOUR_CALM)";
+    let useless = "10,000 frames without progress (ENHANCE_YOUR_CALM)";
+    let floods: [Flood; 6] = [
+        (|_| frame(PING, 0, 0, &[0; 8]), |_| Vec::new(), [unread, useless]),
+        (|_| settings(&[(WINDOW, 70_000)]), |_| Vec::new(), [unread, useless]),
+        (|_| frame(UNKNOWN, 0, 0, &[]), |_| Vec::new(), [useless; 2]),
+        (|stream| frame(HEADERS, END_HEADERS, stream, EARLY_HINTS), |_| Vec::new(), [useless; 2]),
+        (|stream| frame(DATA, 0, stream, &[]), |stream| frame(HEADERS, END_HEADERS, stream, OK), [useless; 2]),
+        (
+            |stream| frame(CONTINUATION, 0, stream, &[]),
+            |stream| frame(HEADERS, 0, stream, OK),
+            ["header block in too many frames (ENHANCE_YOUR_CALM)"; 2],
+        ),
+    ];
+    for (repeated, beginning, [one, other]) in floods {
+        let address = server(move |stream| {
+            let mut peer = Peer::new(stream, &[])?;
+            let stream = peer.request()?;
+            peer.stream.write_all(&beginning(stream))?;
+            flood(peer, &repeated(stream))
+        });
+        let result = run_small(context, "-n4", address);
+        let others = if one == other { 0 } else { failures(&result, other) };
+        assert_eq!(failures(&result, one) + others, 4, "{result}");
+    }
+}
+
+/// What is sent again and again on a stream, what comes before it, and how that may be named.
+type Flood = (fn(u32) -> Vec<u8>, fn(u32) -> Vec<u8>, [&'static str; 2]);
+
+/// A kind of frame that does not exist.
+const UNKNOWN: u8 = 0xfa;
+/// `:status: 103`.
+const EARLY_HINTS: &[u8] = &[0x08, 3, b'1', b'0', b'3'];
+
+/// 32 MiB of the same frames, which nobody reads the replies to.
+fn flood(mut peer: Peer, repeated: &[u8]) -> io::Result<()> {
+    let piece = repeated.repeat((1 << 18) / repeated.len());
+    for _ in 0..128 {
+        peer.stream.write_all(&piece)?;
+    }
+    peer.drain()
+}
+
+fn a_body_without_end_is_given_up(context: &Context) {
+    let address = server(|stream| {
+        let mut peer = Peer::new(stream, &[])?;
+        let stream = peer.request()?;
+        peer.send(HEADERS, END_HEADERS, stream, OK)?;
+        flood(peer, &frame(DATA, 0, stream, &[b'x'; 1 << 14]))
+    });
+    let result = run_small(context, "-n4 --give-up 300ms", address);
+    assert_eq!(number(&result["requests"]["abandoned"]), 4, "{result}");
+    assert!(number(&result["bytes_received"]) > 4 << 20, "{result}");
+}
+
+fn a_first_frame_other_than_settings_is_named(context: &Context) {
+    let address = server(|stream: TcpStream| {
+        let mut peer = Peer::silent(stream)?;
+        peer.send(PING, 0, 0, &[0; 8])?;
+        peer.drain()
+    });
+    let result = run_small(context, "-n4", address);
+    assert_eq!(failures(&result, "the first frame is not SETTINGS (PROTOCOL_ERROR)"), 4, "{result}");
+    assert_eq!(result["http2"]["goaway_sent"], json!({ "PROTOCOL_ERROR": 4 }), "{result}");
+}
+
+/// A run on two connections that gets no response; within its time and in little memory. Returns its result.
+fn run_small(context: &Context, words: &str, address: SocketAddr) -> Value {
+    let scratch = Scratch::new("http2-hostile");
+    let path = scratch.path().join("result.json");
+    let onrush = context.onrush().words("-t1 -c2 --http2 --timeout 50ms --io").word(context.backend).words(words);
+    let (peak_kib, output) = watch(onrush.word("-o").word(&path).word(url(address)).spawn());
+    assert!((1..MEMORY_KIB).contains(&peak_kib), "{peak_kib} KiB: {output:?}");
+    assert_unanswered(&output);
+    read(&path)
+}
+
+fn assert_unanswered(output: &Output) {
+    assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
+    assert!(output.took < LONGEST, "{output:?}");
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}/")
+}
