@@ -209,7 +209,7 @@ impl Live {
     /// Abandons the requests that have lasted longer than `limit_ns`, and counts those that are late.
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
         for stream in limit_ns.map_or_else(Vec::new, |limit_ns| self.open.older_than(limit_ns, now)) {
-            self.give_up(stream, now, tally);
+            self.give_up(stream, limit_ns.unwrap_or(0), now, tally);
         }
         for request in self.open.iter_mut().filter(|request| !request.lives) {
             if tally.becomes_late(request, now.since(request.sent_at)) {
@@ -220,12 +220,13 @@ impl Live {
     }
 
     /// Abandons a request, and with it those whose responses can only follow its own.
-    fn give_up(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
+    fn give_up(&mut self, stream: StreamId, limit_ns: u64, now: Nanos, tally: &mut Tally) {
         if self.open.get_mut(stream).is_none() {
             // It ended with one before it.
             return;
         }
-        let want = self.protocol.waits_for(Some(stream));
+        // A request may be older than its connection.
+        let want = self.protocol.waits_for(Some(stream)).filter(|_| now.since(self.busy_since) >= limit_ns);
         self.protocol.cancel(stream);
         match want.and_then(|error| Some((error, self.end(stream, now, tally)?))) {
             Some((error, request)) => {

@@ -219,7 +219,10 @@ impl<B: Backend> Engine<B> {
             self.fire(timer, due, now);
         }
         let Roster { config, connecting, .. } = &self.roster;
-        let stayed_away = config.duration_ns.is_none() && connecting.has_stayed_away(now, config.patience_ns);
+        let completed = self.books.tally.completed;
+        let stayed_away = config.duration_ns.is_none()
+            && (connecting.has_stayed_away(now, config.patience_ns)
+                || connecting.has_been_stuck(now, config.patience_ns, completed));
         if self.dispatch.script.failure.is_some() {
             self.control.stop();
         }

@@ -59,8 +59,10 @@ fn lines(head: &str, threads: u64, connections: u64) -> String {
 fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool) -> String {
     let line = |asked: record::AskedHttp2| {
         let versions = if may_be_http1 { "HTTP/2 or HTTP/1.1" } else { "HTTP/2" };
-        let streams = counted(asked.streams.unwrap_or(1).into(), "request");
-        format!("  {versions}, up to {streams} in flight on each connection\n")
+        let streams = asked.streams.map_or(String::new(), |streams| {
+            format!(", up to {} on each connection", counted(streams.into(), "stream"))
+        });
+        format!("  {versions}{streams}\n")
     };
     asked.map_or(String::new(), line)
 }

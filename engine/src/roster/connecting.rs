@@ -40,6 +40,9 @@ pub struct Connecting {
     random: Random,
     /// When the first connect failed since the last one that succeeded.
     away_since: Option<Nanos>,
+    /// When the first of the connections was given up on which no request could start, and how many responses there were
+    /// by then.
+    stuck: Option<(Nanos, u64)>,
     /// Since when every connect had failed before the last one that succeeded, if any had.
     pub was_away_since: Option<Nanos>,
     /// The last refusal before any address accepted.
@@ -60,6 +63,7 @@ impl Connecting {
             spares: None,
             random: Random::new(seed),
             away_since: None,
+            stuck: None,
             was_away_since: None,
             refusal: None,
         }
@@ -118,6 +122,19 @@ impl Connecting {
     /// Whether every connect has failed for `patience_ns`.
     pub fn has_stayed_away(&self, now: Nanos, patience_ns: u64) -> bool {
         self.away_since.is_some_and(|since| now.since(since) >= patience_ns)
+    }
+
+    /// A connection was given up on which no request could start.
+    pub fn was_stuck(&mut self, now: Nanos, completed: u64) {
+        let is_old = self.stuck.is_some_and(|(_, before)| before == completed);
+        if !is_old {
+            self.stuck = Some((now, completed));
+        }
+    }
+
+    /// Whether no request could start for `patience_ns`, nor any before them ended with a response.
+    pub fn has_been_stuck(&self, now: Nanos, patience_ns: u64, completed: u64) -> bool {
+        self.stuck.is_some_and(|(since, before)| before == completed && now.since(since) >= patience_ns)
     }
 
     /// The last refusal before any address accepted, if none ever did.

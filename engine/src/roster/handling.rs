@@ -264,6 +264,7 @@ impl<B: Backend> Roster<B> {
                     // What arrived before the send failed has been read by now.
                     self.transport_failed(conn, Errno::PIPE, cx, now);
                 } else if live.is_stuck(self.config.give_up_ns, now, &mut cx.books.tally) {
+                    self.connecting.was_stuck(now, cx.books.tally.completed);
                     self.take_leave(conn, now);
                     self.replace(conn, cx, now);
                 } else if live.draining || live.open.is_empty() {
