@@ -16,6 +16,8 @@ pub struct Config {
     pub max_inflight: u32,
     /// How many more there may be in the place of connections that only finish their requests.
     pub stand_ins: u32,
+    /// The most requests in flight, if they are limited.
+    pub in_flight_max: Option<u64>,
     /// How many of them it keeps open.
     pub demand: Demand,
     /// How many requests may be in flight over time, on the next connections at each step; `None`: one on each, or as many

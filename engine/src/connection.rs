@@ -42,6 +42,8 @@ pub struct Live {
     pub goes_away: bool,
     /// Since when it has only waited for the server to close it.
     pub leaving_since: Option<Nanos>,
+    /// Since when no request could start on it, because the server does not let one.
+    stuck_since: Option<Nanos>,
     /// It does not wait for the server to close: the server was not told to, or is still busy with an abandoned
     /// request.
     pub leaves_at_once: bool,
@@ -72,6 +74,7 @@ impl Live {
             depth,
             draining: false,
             goes_away: false,
+            stuck_since: None,
             leaving_since: None,
             leaves_at_once: false,
             answered: false,
@@ -197,7 +200,7 @@ impl Live {
         if self.open.is_empty() {
             tally.error(if is_send { Phase::Send } else { Phase::Head }, cause, at, || example.to_vec());
         }
-        if !self.open.is_empty() {
+        if !self.open.are_gathered() {
             tally.was_busy(self.busy_since, at);
         }
         for request in self.open.drain() {
@@ -256,10 +259,14 @@ impl Live {
 
     /// Whether it has waited too long for something without which no request can start; counts that.
     pub fn is_stuck(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) -> bool {
-        let is_over = limit_ns.is_some_and(|limit_ns| now.since(self.idle_since) >= limit_ns);
-        let Some(error) = self.protocol.waits_for(None).filter(|_| is_over && self.open.is_empty()) else {
+        let Some(error) = self.protocol.waits_for(None).filter(|_| self.open.is_empty()) else {
+            self.stuck_since = None;
             return false;
         };
+        let since = *self.stuck_since.get_or_insert(now);
+        if limit_ns.is_none_or(|limit_ns| now.since(since) < limit_ns) {
+            return false;
+        }
         self.troubled = true;
         tally.error(phase_of(error.part()), Cause::Protocol(error), now, Vec::new);
         true
@@ -375,8 +382,11 @@ impl Live {
 
     fn end(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {
         let request = self.open.remove(stream)?;
-        if self.open.is_empty() {
-            tally.was_busy(self.busy_since, at);
+        // Those that only leave with the next wait are not in flight yet: it is busy again from then on.
+        if self.open.are_gathered() {
+            if !request.is_gathered {
+                tally.was_busy(self.busy_since, at);
+            }
             self.idle_since = at;
         }
         Some(request)

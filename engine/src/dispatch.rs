@@ -15,7 +15,6 @@ use super::books::Books;
 use super::callbacks::Caller;
 use super::config::Config;
 use super::crowding::Crowding;
-use super::demand::Demand;
 use super::open_request::OpenRequest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
@@ -293,11 +292,13 @@ impl Dispatch {
         }
     }
 
-    /// Whether no batch can begin because as many requests are in flight as there may be, where their number grows.
+    /// Whether no batch can begin, or go on, because as many requests are in flight as there may be.
+    #[inline]
     pub fn is_full(&self, tally: &Tally) -> bool {
-        matches!(self.config.demand, Demand::Growing(_))
-            && tally.open() > 0
-            && tally.open() + self.batch.len().max(1) as u64 > u64::from(self.config.max_inflight)
+        self.config.in_flight_max.is_some_and(|most| {
+            let next = if self.is_begun() { self.batch.len() - self.started } else { self.batch.len().max(1) };
+            tally.open() > 0 && tally.open() + next as u64 > most
+        })
     }
 
     /// Whether a connection can begin a batch.
@@ -318,7 +319,7 @@ impl Dispatch {
     fn may_carry(&self, slot: &mut Slot) -> bool {
         let Some(active) = self.active else { return true };
         let most = active.of(slot.rank) as usize;
-        slot.live().is_some_and(|live| live.open.len() < most)
+        slot.live_and_inherited().is_some_and(|(live, inherited)| live.open.len() + inherited < most)
     }
 
     /// How many batches may be in flight on one connection.

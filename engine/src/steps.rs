@@ -2,6 +2,7 @@
 //! ready. Only here does one of the roster, the dispatch and the books follow from another.
 
 use onrush_proto::Nanos;
+use onrush_proto::http2::Shared;
 use rustix::io::Errno;
 
 use super::demand::Demand;
@@ -50,7 +51,8 @@ impl<B: Backend> Engine<B> {
         let (roster, mut cx) = self.parts();
         let step = roster.handle(completion, &mut cx);
         self.follow(step, completion.at);
-        if self.dispatch.has_ready() {
+        // Where the requests in flight are limited, what has ended makes room for another connection.
+        if self.roster.config.in_flight_max.is_some() {
             self.dispatch(completion.at);
         }
     }
@@ -69,7 +71,7 @@ impl<B: Backend> Engine<B> {
             Step::Connecting => self.turn.awaited_since = at,
             Step::Pump(conn) => self.pump(conn, at),
             Step::Begin(conn) => {
-                let allowed = self.http2.as_ref().and_then(|http2| http2.seen().streams_allowed_min);
+                let allowed = self.http2.as_ref().and_then(Shared::streams_allowed_min);
                 if let Some(live) = self.roster.slots[conn.index()].live() {
                     self.dispatch.depth = live.depth.min(allowed.map_or(usize::MAX, |allowed| allowed.max(1) as usize));
                 }

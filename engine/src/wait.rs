@@ -14,10 +14,11 @@ const SPIN_BEFORE_DUE_NS: u64 = 50_000;
 /// With at most this many connects and requests in flight, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
 
-/// From this many requests in flight on, a worker with connections of HTTP/2 waits for several responses at a time ...
+/// From this many requests in flight on, a worker whose connections have many streams waits for several completions at a
+/// time.
 const MANY: u64 = 32;
-/// ... one for every so many.
-const MANY_PER_WAKEUP: u64 = 8;
+/// One completion in a wait stands for this many requests in flight.
+const PER_COMPLETION: u64 = 8;
 
 impl<B: Backend> Engine<B> {
     /// Waits for completions, but not past the next timer or the end, and not at all while connections are left to
@@ -52,15 +53,17 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.settle_spin();
-        let several = if self.http2.is_some() { self.several() } else { 1 };
+        let several = if self.roster.config.streams > 1 { self.several() } else { 1 };
         self.roster.backend.wait_for(several, until);
     }
 
-    /// How many responses are worth waiting for together: where very many are in flight, the next ones come so soon that
-    /// each waits no longer than waking up would take. With a schedule, or where few are in flight, each counts.
+    /// How many completions are worth waiting for together where connections have many streams: the next ones come so soon
+    /// that each waits no longer than waking up would take. One connection rarely has several, and what comes on it
+    /// meanwhile is one of them: then the wait takes its full time. With a schedule, or where few are in flight, each
+    /// counts.
     fn several(&self) -> u32 {
         let open = self.books.tally.open();
-        if self.roster.config.rules.open_loop.is_some() || open < MANY { 1 } else { (open / MANY_PER_WAKEUP) as u32 }
+        if self.roster.config.rules.open_loop.is_some() || open < MANY { 1 } else { (open / PER_COMPLETION) as u32 }
     }
 
     /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use onrush_proto::Nanos;
-use onrush_proto::http2::Shared;
 
 use super::Engine;
 use super::connection::Live;
@@ -49,7 +48,12 @@ impl<B: Backend> Engine<B> {
         self.settle_spin();
         let planned = self.books.start;
         self.books.begin(now, self.roster.config.duration_ns);
-        self.http2.iter().for_each(Shared::start_over);
+        if let Some(http2) = &self.http2 {
+            // Waits that last go on, but what has passed of them does not count.
+            let lives = self.roster.slots.iter_mut().filter_map(Slot::live);
+            lives.for_each(|live| live.protocol.note_waits(now));
+            http2.start_over();
+        }
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.spent_ns();
         self.worker_link.show_warm_up(self.books.tally.completed);

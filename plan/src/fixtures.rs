@@ -25,6 +25,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         request: Request::default(),
         body: None,
         load: Load::new(threads, connections),
+        in_flight_max: None,
         slots: None,
         first_connection: 0,
         schedule: None,

@@ -93,6 +93,8 @@ pub struct Plan {
     pub script: Option<Script>,
     /// The number of threads and connections.
     pub load: Load,
+    /// The most requests in flight at the same time; `None`: as many as the connections can have.
+    pub in_flight_max: Option<u32>,
     /// When requests are due; `None`: whenever a connection is free.
     pub schedule: Option<Schedule>,
     /// The number of connections over time; `None`: the number in `load`.

@@ -118,6 +118,7 @@ impl Plan {
         let before: u32 = (0..index).map(most_of).sum();
         Some(Self {
             load: Load { threads: self.load.threads.min(connections), connections, max_inflight: most_of(index) },
+            in_flight_max: self.in_flight_max.map(|most| share_of(most, index)),
             first_connection: self.first_connection + before,
             schedule: self.schedule.as_ref().map(|schedule| schedule.share(index, parts)),
             levels: self.levels.as_ref().map(|levels| levels.share(index, parts)),

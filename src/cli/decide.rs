@@ -40,6 +40,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let mut target = target(url, dialect)?;
     let load = load(&typed)?;
+    let in_flight_max = typed.pace.max_inflight.map(|most| most as u32);
     let staged = typed.pace.duration(typed.duration)?;
     let levels = typed.pace.levels();
     let schedule = std::mem::take(&mut typed.pace).decide(dialect)?;
@@ -85,6 +86,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let mut plan = Plan {
         load: if typed.once { Load::new(1, 1) } else { load },
+        in_flight_max: in_flight_max.filter(|_| !typed.once),
         slots: None,
         first_connection: 0,
         schedule: schedule.filter(|_| !typed.once),

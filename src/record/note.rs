@@ -132,6 +132,8 @@ pub enum NoteId {
     FewStreams,
     /// The server's windows kept the bodies of requests back.
     UploadWindow,
+    /// Servers of HTTP/2 returned requests, which were sent again.
+    Returned,
     /// All requests shared one connection.
     OneConnection,
     /// Which versions of HTTP the server chose.

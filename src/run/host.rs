@@ -64,6 +64,9 @@ pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
     shortage(plan)
 }
 
+/// How many connections of a thread may wait for their last responses while others have taken their places already.
+pub(super) const STAND_INS_MAX: u32 = 64;
+
 /// How many descriptors a plan needs; in simulation, none.
 fn needed_by(plan: &Plan) -> u64 {
     if matches!(plan.io, Io::Sim(_)) { 0 } else { needed(useful(plan), plan.load.threads) }
@@ -72,7 +75,8 @@ fn needed_by(plan: &Plan) -> u64 {
 /// How many of a plan's connections have a request to send: no more than there are requests, but every thread has one.
 fn useful(plan: &Plan) -> u32 {
     let Load { threads, max_inflight, .. } = plan.load;
-    let most = u64::from(max_inflight);
+    let stand_ins = if plan.http.may_be_http2() { max_inflight.min(STAND_INS_MAX * threads) } else { 0 };
+    let most = u64::from(max_inflight + stand_ins);
     plan.stop.requests.map_or(most, |requests| requests.min(most)).max(u64::from(threads)) as u32
 }
 

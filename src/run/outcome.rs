@@ -342,7 +342,10 @@ impl Outcome {
 
     /// The most connections that there could be at a time: fewer than planned if the limit on open files is too low.
     pub fn most_connections(&self, plan: &Plan) -> u64 {
-        u64::from(host::room(plan, self.descriptors).unwrap_or(plan.load.max_inflight))
+        let most = u64::from(host::room(plan, self.descriptors).unwrap_or(plan.load.max_inflight));
+        // Where a connection has several streams, the limit is reached with fewer.
+        let is_reached_earlier = plan.load.grows() && plan.http.streams.is_some_and(|streams| streams > 1);
+        if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
     }
 
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.

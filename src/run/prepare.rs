@@ -34,9 +34,6 @@ use super::{host, nanos, spin};
 /// make each keep 80 KiB.
 const BLOCKS_MAX: usize = 128 << 20;
 
-/// How many connections may wait for their last responses at the same time while others have taken their places already.
-const STAND_INS_MAX: u32 = 64;
-
 /// This machine does not have one of the source addresses. Worded as in wrk-cmm.
 #[derive(Debug, Error)]
 #[error("{program}bind({address}): {reason}{remedy}")]
@@ -191,7 +188,12 @@ pub(super) fn config(
     let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
     Config {
         max_inflight: at_most(plan.load.most_of(index)),
-        stand_ins: if plan.http.may_be_http2() { at_most(plan.load.most_of(index)).min(STAND_INS_MAX) } else { 0 },
+        in_flight_max: plan.in_flight_max.map(|most| load::share(most.into(), plan.load.threads, index)),
+        stand_ins: if plan.http.may_be_http2() {
+            at_most(plan.load.most_of(index)).min(host::STAND_INS_MAX)
+        } else {
+            0
+        },
         demand: match &plan.levels {
             Some(levels) => Demand::Staged(levels.share(index, plan.load.threads)),
             None if plan.load.grows() => Demand::Growing(at_most(plan.load.connections_of(index))),

@@ -22,6 +22,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
     let config = Config {
         max_inflight: 10,
         stand_ins: 0,
+        in_flight_max: None,
         demand: onrush_engine::Demand::All,
         active: None,
         sample_ns: onrush_engine::SAMPLE_NS,

@@ -96,7 +96,12 @@ fn no_more_connections_are_opened_than_due_requests_need() {
 fn a_batch_counts_as_many_requests_in_flight_as_it_has() {
     let changes = Changes::default();
     let network = Box::new(Counting { latency_ns: 20 * MS, connect_ns: 0, changes: Rc::clone(&changes) });
-    let config = Config { max_inflight: 10, demand: Demand::Growing(1), ..open_loop(OpenLoop::default()) };
+    let config = Config {
+        max_inflight: 10,
+        in_flight_max: Some(10),
+        demand: Demand::Growing(1),
+        ..open_loop(OpenLoop::default())
+    };
     let source = Box::new(Repeated(vec![get(); 4]));
     let ran = run_job(config, network, Job { source, pacer: every(MS, None), ..job(get(), http1(4)) });
     assert_conserved(&ran.totals);

@@ -12,6 +12,7 @@ use onrush_plan::Random;
 use onrush_plan::http::Version;
 use onrush_proto::Nanos;
 use onrush_proto::http2::{Options, Shared};
+use onrush_stats::Occupancy;
 use rustix::io::Errno;
 
 use super::pacing::{every, open_loop};
@@ -308,6 +309,10 @@ fn check(seed: u64) {
     let in_flight = counters.occupancy.in_flight_ns as f64 / whole.end.elapsed_ns.max(1) as f64;
     let most = f64::from(config.max_inflight) * config.streams as f64;
     assert!(in_flight <= most + 0.01, "{in_flight} of {most}: {}", about());
+    // No connection has more in flight than it may, so that as many must have been busy. What comes back is in flight
+    // between two connections, too.
+    let &Occupancy { in_flight_ns, busy_ns, .. } = &counters.occupancy;
+    assert!(counters.returned > 0 || in_flight_ns <= busy_ns * config.streams as u64, "{}", about());
     if did.body_bytes + did.goaways > 0 {
         // What is sent between two pieces depends on which windows, and whether GOAWAY, have come by then.
         return;

@@ -48,6 +48,7 @@ pub fn config() -> Config {
     Config {
         max_inflight: 1,
         stand_ins: 0,
+        in_flight_max: None,
         demand: Demand::All,
         depth: 1,
         streams: 1,

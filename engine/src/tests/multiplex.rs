@@ -550,7 +550,13 @@ fn what_a_server_returns_that_has_answered_nothing_is_sent_again_once() {
 #[test]
 fn more_connections_are_opened_for_as_many_requests_as_may_be_in_flight() {
     let behaviour: Behaviour = |_, stream, _| vec![(20 * MS, frame(kind::ANSWER, stream, b""))];
-    let rules = Config { depth: 4, max_inflight: 8, demand: Demand::Growing(1), ..open_loop(OpenLoop::default()) };
+    let rules = Config {
+        depth: 4,
+        max_inflight: 8,
+        in_flight_max: Some(8),
+        demand: Demand::Growing(1),
+        ..open_loop(OpenLoop::default())
+    };
     let (ran, seen) = run_against(rules, Job { pacer: every(MS, None), ..second(4) }, &[], behaviour);
     // Four are in flight on each of two connections, although a request is due every millisecond.
     assert_eq!(seen.borrow().connections, 2);

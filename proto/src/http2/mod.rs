@@ -165,8 +165,10 @@ impl Http2 {
     /// Notes for how long the server's limit of streams has kept requests back.
     fn note_limit(&mut self, now: Nanos) {
         let Settings { streams, .. } = self.settings;
-        let is_limited =
-            self.life == Life::Open && streams < self.shared.options.streams && self.streams.open() >= streams;
+        let is_limited = self.life == Life::Open
+            && self.settings.have_come
+            && streams < self.shared.options.streams
+            && self.streams.open() >= streams;
         match self.limited_since {
             None if is_limited => self.limited_since = Some(now),
             Some(since) if !is_limited => {

@@ -45,6 +45,11 @@ impl Shared {
         self.pool.borrow().seen.clone()
     }
 
+    /// The fewest streams that a server has allowed so far; `None` if all allowed any number.
+    pub fn streams_allowed_min(&self) -> Option<u32> {
+        self.pool.borrow().seen.streams_allowed_min
+    }
+
     /// Forgets what has been counted, but not what is known of the servers.
     pub fn start_over(&self) {
         let seen = &mut self.pool.borrow_mut().seen;

@@ -1,5 +1,6 @@
 //! Notes on HTTP/2: what its servers did not allow, and what was spoken where the server could choose.
 
+use onrush_proto::Code;
 use onrush_text::units::counted;
 
 use crate::record::{Document, Http2, Note, NoteId};
@@ -7,13 +8,20 @@ use crate::record::{Document, Http2, Note, NoteId};
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
 const WINDOW: f64 = 0.01;
 
+/// Requests that were sent again are worth a note above this share of the responses.
+const RETURNED: f64 = 0.01;
+
 /// All of them.
 pub fn notes(document: &Document) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
-    [few_streams(document, http2), closed_windows(document, http2), one_connection(document, http2), spoken(document)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let notes = [
+        few_streams(document, http2),
+        closed_windows(document, http2),
+        returned(document, http2),
+        one_connection(document, http2),
+        spoken(document),
+    ];
+    notes.into_iter().flatten().collect()
 }
 
 /// More streams were asked for than a server allows, and were needed.
@@ -43,6 +51,27 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
              latency"
         );
         Note::hint(NoteId::UploadWindow, text)
+    })
+}
+
+/// Many requests had to be sent again.
+fn returned(document: &Document, http2: &Http2) -> Option<Note> {
+    let is_notable = http2.returned as f64 > RETURNED * document.requests.completed as f64;
+    let ended: u64 = http2.goaway_received.values().sum();
+    let refused = http2.reset_received.get(&Code::REFUSED_STREAM.to_string()).copied().unwrap_or_default();
+    is_notable.then(|| {
+        let text = format!(
+            "the server ended connections {} (GOAWAY) and refused {}: {} sent again, and their latency counts from the \
+             first time",
+            counted(ended, "time"),
+            counted(refused, "request"),
+            if http2.returned == 1 {
+                "a request was".to_owned()
+            } else {
+                format!("{} were", counted(http2.returned, "request"))
+            }
+        );
+        Note::hint(NoteId::Returned, text)
     })
 }
 

@@ -468,6 +468,8 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     let probe = evidence.probe.as_ref()?;
     let (first, other) = probe.in_flight()?;
     let Elasticity { low, high, .. } = probe.elasticity?;
+    // Where connections have several streams, the same number of connections more or less.
+    let connections = (u64::from(other) * evidence.load.connections).div_ceil(u64::from(first).max(1));
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
     let rates =
         format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));
@@ -477,7 +479,7 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     }
     if low > FOLLOWS {
         return if other > first {
-            let advice = format!("-c {other}: about {}/s", number(other_per_s));
+            let advice = format!("-c {connections}: about {}/s", number(other_per_s));
             ruling(LimitedBy::Connections, format!("more of them brought more: {rates}"), &advice)
         } else {
             let advice = "--probe up tells whether more would bring more";
@@ -486,7 +488,7 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     }
     if high < BACKWARDS {
         let (what, advice) = if other < first {
-            ("more with fewer", format!("-c {other}: about {}/s", number(other_per_s)))
+            ("more with fewer", format!("-c {connections}: about {}/s", number(other_per_s)))
         } else {
             ("less with more", String::new())
         };
@@ -501,7 +503,8 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
         return ruling(LimitedBy::Target, reason, "");
     }
     if low > STAYS && high < FOLLOWS {
-        let more = if other > first { format!("-c {other}: about {}/s", number(other_per_s)) } else { String::new() };
+        let more =
+            if other > first { format!("-c {connections}: about {}/s", number(other_per_s)) } else { String::new() };
         return ruling(
             LimitedBy::Knee,
             format!("the rate follows the requests in flight, but not in proportion: {rates}"),
