@@ -1,7 +1,7 @@
 //! An established connection. It records what its protocol reports; opening, closing and waiting are left to the
 //! engine.
 
-use onrush_proto::{Client, Error, Event, Nanos, StreamId};
+use onrush_proto::{Client, Code, Error, Event, Nanos, StreamId};
 use onrush_stats::{Cause, Phase};
 use rustix::io::Errno;
 
@@ -13,8 +13,10 @@ use super::open_requests::OpenRequests;
 use super::protocol::Protocol;
 use super::tally::Tally;
 
-/// How often a request is sent again at most.
-const RETURNS_MAX: u8 = 3;
+/// How often a request is sent again at most: to servers that refused it, and to those whose connections ended in the regular
+/// way, after other responses.
+const REFUSALS_MAX: u8 = 3;
+const RETURNS_MAX: u8 = u8::MAX;
 /// How many bytes from the server are kept as an example of an error.
 const EXAMPLE_BYTES: usize = 120;
 
@@ -42,6 +44,8 @@ pub struct Live {
     pub goes_away: bool,
     /// Since when it has only waited for the server to close it.
     pub leaving_since: Option<Nanos>,
+    /// When bytes last arrived, or when it was established.
+    heard_at: Nanos,
     /// Since when no request could start on it, because the server does not let one.
     stuck_since: Option<Nanos>,
     /// It does not wait for the server to close: the server was not told to, or is still busy with an abandoned
@@ -74,6 +78,7 @@ impl Live {
             depth,
             draining: false,
             goes_away: false,
+            heard_at: now,
             stuck_since: None,
             leaving_since: None,
             leaves_at_once: false,
@@ -122,6 +127,7 @@ impl Live {
     /// Takes received bytes.
     pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let length = bytes.len();
+        self.heard_at = at;
         while !bytes.is_empty() {
             // What a server of HTTP/2 sends first is no response.
             if let Some(transcript) = tally.transcript.as_mut().filter(|_| !self.protocol.is_http2()) {
@@ -238,6 +244,10 @@ impl Live {
                 (self.draining, self.troubled) = (true, true);
             }
             None => self.abandon(stream, now, tally),
+        }
+        // Other requests on it may go on, but not if nothing comes at all.
+        if self.protocol.is_http2() && now.since(self.heard_at) >= limit_ns {
+            (self.draining, self.goes_away) = (true, true);
         }
         while let Some(event) = self.protocol.poll_event() {
             match event {
@@ -364,7 +374,11 @@ impl Live {
         let Some(request) = self.end(stream, at, tally) else { return false };
         // A server that processes nothing is not asked again and again. One that has answered nothing may just have had
         // more requests than it allows, before it could say how many those are.
-        let returns_max = if self.answered { RETURNS_MAX } else { 1 };
+        let returns_max = match error {
+            _ if !self.answered => 1,
+            Error::GoAway(Code::NO_ERROR) => RETURNS_MAX,
+            _ => REFUSALS_MAX,
+        };
         let retryable = retryable && request.returns < returns_max;
         self.troubled |= !retryable;
         if retryable {

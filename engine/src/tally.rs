@@ -183,7 +183,7 @@ impl Tally {
     fn send_again(&mut self, request: OpenRequest, at: Nanos) {
         // If it had not left, it does so now, as far as anybody can tell.
         let sent_at = if request.is_gathered && !request.is_again() { at } else { request.sent_at };
-        self.returned.push_back(OpenRequest { sent_at, returns: request.returns + 1, ..request });
+        self.returned.push_back(OpenRequest { sent_at, returns: request.returns.saturating_add(1), ..request });
     }
 
     /// Whether a request waits to be sent again.

@@ -319,7 +319,7 @@ impl Backend for Epoll {
         let socket = &self.sockets[conn.index()];
         if let Some(fd) = socket.fd.as_ref().filter(|_| socket.unsent.is_none()) {
             // No completion is needed for these.
-            let _ = send_some(fd, bytes);
+            self.taken += send_some(fd, bytes).unwrap_or(0) as u64;
         }
     }
 

@@ -43,6 +43,8 @@ struct Nature {
     /// The window that it gives for the body of each request, and how much it gives at a time afterwards.
     window: u32,
     crumb: u32,
+    /// After so many requests on a connection it does nothing more; zero: never.
+    hangs_after: u32,
     /// The bytes of each response's body.
     body: usize,
     /// The longest piece in which bytes arrive.
@@ -134,6 +136,9 @@ impl Connection {
 
     fn complete(&mut self, stream: u32, now: Nanos, actions: &mut Vec<Action>) {
         self.requests += 1;
+        if self.nature.hangs_after > 0 && self.requests > self.nature.hangs_after {
+            return;
+        }
         let is_hit = |every: u32, number: u32| every > 0 && number.is_multiple_of(every);
         let is_left_out = self.last.is_some_and(|last| stream > last);
         if is_left_out {
@@ -231,6 +236,25 @@ impl Peer for Connection {
     }
 }
 
+/// A server without any trouble.
+fn quiet() -> Nature {
+    Nature {
+        streams: None,
+        streams_later: None,
+        latency_ns: 0,
+        jitter_ns: 0,
+        goaway_after: 0,
+        is_graceful: false,
+        refuses_every: 0,
+        resets_every: 0,
+        window: 65_535,
+        crumb: 0,
+        hangs_after: 0,
+        body: 0,
+        piece: usize::MAX,
+    }
+}
+
 /// A server, the number of requests, and how they are sent.
 fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
     let one_in = |random: &mut Random, n: u64| random.below(n) == 0;
@@ -248,6 +272,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
         resets_every: if one_in(random, 3) { some(random, 9) } else { 0 },
         window: [0, some(random, 2_000), 65_535][random.below(3) as usize],
         crumb: some(random, 3_000),
+        hangs_after: 0,
         body: [0, some(random, 100) as usize, 40_000][random.below(3) as usize],
         piece: usize::MAX,
     };
@@ -334,4 +359,42 @@ fn whatever_a_server_of_http2_does_accounts_balance() {
         None => seed > SEEDS,
     };
     (first..).take_while(|seed| !is_over(*seed)).for_each(check);
+}
+
+#[test]
+fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
+    // The first connection answers three requests and then falls silent.
+    struct Fickle(Server);
+    impl Network for Fickle {
+        fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+            self.0.nature.hangs_after = if self.0.did.borrow().connections == 0 { 3 } else { 0 };
+            self.0.connect(now, address)
+        }
+    }
+    let shared = Shared::new(Options { streams: 4, ..Options::default() });
+    let nature = Nature { latency_ns: MS, ..quiet() };
+    let did = Rc::<RefCell<Did>>::default();
+    let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
+    let config = Config { streams: 4, give_up_ns: Some(100 * MS), ..config() };
+    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+    let ran = run_job(config, Box::new(Fickle(server)), job);
+    assert_conserved(&ran.totals);
+    let counters = &ran.totals.counters;
+    assert_eq!((did.borrow().connections, counters.abandoned), (2, 4), "{counters:?}");
+    assert!(counters.completed > 3_000, "{counters:?}");
+}
+
+#[test]
+fn connections_that_end_in_the_regular_way_cost_no_request() {
+    for (goaway_after, streams) in [(1, 8), (2, 64), (10, 64)] {
+        let shared = Shared::new(Options { streams, ..Options::default() });
+        let did = Rc::<RefCell<Did>>::default();
+        let nature = Nature { goaway_after, latency_ns: MS, ..quiet() };
+        let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
+        let config = Config { streams: streams as usize, requests: Some(500), duration_ns: None, ..config() };
+        let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+        let ran = run_job(config, Box::new(server), job);
+        let counters = &ran.totals.counters;
+        assert_eq!((counters.completed, counters.failed), (500, 0), "{goaway_after}: {counters:?}");
+    }
 }

@@ -77,7 +77,7 @@ fn returned(document: &Document, http2: &Http2) -> Option<Note> {
 
 /// All requests share one connection.
 fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
-    let is_shared = document.plan.connections == 1 && http2.streams_peak > 1;
+    let is_shared = document.connections.established == 1 && http2.streams_peak > 1;
     is_shared.then(|| {
         let text = "all requests shared one connection, which most servers handle in one thread; -c opens more";
         Note::hint(NoteId::OneConnection, text)

@@ -156,12 +156,12 @@ impl Uring {
     }
 
     /// Sends bytes without waiting, unless something else is on its way to the kernel.
-    pub(super) fn send_now(&self, conn: ConnId, bytes: &[u8]) {
+    pub(super) fn send_now(&mut self, conn: ConnId, bytes: &[u8]) {
         let socket = &self.sockets[conn.index()];
         let is_free = socket.sending.as_ref().is_none_or(|sending| sending.is_over(self.turn));
         if let Some(fd) = socket.fd.as_ref().filter(|_| is_free) {
             // No completion is needed for these.
-            let _ = send_some(fd, bytes);
+            self.taken.at_once(send_some(fd, bytes).unwrap_or(0));
         }
     }
 

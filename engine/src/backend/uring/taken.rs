@@ -32,6 +32,11 @@ impl Taken {
         self.queued += length as i64;
     }
 
+    /// Bytes were taken at once.
+    pub fn at_once(&mut self, n: usize) {
+        self.bytes += n as i64;
+    }
+
     /// A send was queued that will report its end.
     pub fn queued(&mut self) {
         self.reporting_queued += 1;
