@@ -198,12 +198,14 @@ impl Live {
 
     /// The transport failed: all requests in flight fail with it, or the connection alone if it had none.
     pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
-        for (stream, error) in self.protocol.take_unsent() {
-            self.failed(stream, error, true, &[], at, tally);
+        let known = self.protocol.take_known();
+        let has_known = !known.is_empty();
+        for (stream, error, retryable) in known {
+            self.failed(stream, error, retryable, &[], at, tally);
         }
         self.troubled = true;
         let (cause, is_send) = self.send_error.map_or((cause, false), |errno| (cause_of(errno), true));
-        if self.open.is_empty() {
+        if self.open.is_empty() && !has_known {
             tally.error(if is_send { Phase::Send } else { Phase::Head }, cause, at, || example.to_vec());
         }
         if !self.open.are_gathered() {

@@ -78,15 +78,18 @@ impl Protocol {
         }
     }
 
-    /// The requests in flight that never left, once the transport has failed: no server has seen them.
-    pub fn take_unsent(&mut self) -> Vec<(StreamId, Error)> {
+    /// The requests in flight of which more is known, once the transport has failed, than that it did: those that never left
+    /// may be sent again, and others ended with the reason that the server had given before.
+    pub fn take_known(&mut self) -> Vec<(StreamId, Error, bool)> {
         let Self::Http2(client) = self else { return Vec::new() };
         client.handle_eof();
-        let unsent = |event| match event {
-            Event::Failed { stream, error, retryable: true } => Some((stream, error)),
+        let known = |event| match event {
+            Event::Failed { stream, error, retryable } if retryable || matches!(error, Error::GoAway(_)) => {
+                Some((stream, error, retryable))
+            }
             _ => None,
         };
-        std::iter::from_fn(|| client.poll_event()).filter_map(unsent).collect()
+        std::iter::from_fn(|| client.poll_event()).filter_map(known).collect()
     }
 
     /// Whether it may have something to send.

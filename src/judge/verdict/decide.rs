@@ -468,8 +468,9 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     let probe = evidence.probe.as_ref()?;
     let (first, other) = probe.in_flight()?;
     let Elasticity { low, high, .. } = probe.elasticity?;
-    // Where connections have several streams, the same number of connections more or less.
-    let connections = (u64::from(other) * evidence.load.connections).div_ceil(u64::from(first).max(1));
+    // A connection may have several of them.
+    let streams = (u64::from(first) / evidence.load.connections.max(1)).max(1);
+    let connections = u64::from(other).div_ceil(streams);
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
     let rates =
         format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));

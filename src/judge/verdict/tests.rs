@@ -300,7 +300,15 @@ fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
     assert_eq!(down.advice.as_deref(), Some("--probe up tells whether more would bring more"));
     let steep = after(|evidence| evidence.probe = Some(probe(16, 12, [5_831, 2_796], [2.1, 3.1])));
     assert_eq!(steep.limited_by, LimitedBy::Unclear, "connections are not alike");
-    let cliff = after(|evidence| evidence.probe = Some(probe(64, 48, [1_332, 3_996], [-4.0, -3.6])));
+    let cliff = after(|evidence| {
+        evidence.load.connections = 64;
+        evidence.probe = Some(probe(64, 48, [1_332, 3_996], [-4.0, -3.6]));
+    });
+    let streams = after(|evidence| {
+        evidence.load.connections = 4;
+        evidence.probe = Some(probe(32, 48, [2_000, 2_990], [0.9, 1.1]));
+    });
+    assert_eq!(streams.advice.as_deref(), Some("-c 6: about 2,990/s"), "with eight streams on each");
     assert_eq!(
         cliff.to_string(),
         "limited by the target: it answers more with fewer in flight: 1,332/s with 64 in flight, 3,996/s with 48 in \
