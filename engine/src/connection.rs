@@ -219,8 +219,10 @@ impl Live {
 
     /// Abandons the requests that have lasted longer than `limit_ns`, and counts those that are late.
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
-        for stream in limit_ns.map_or_else(Vec::new, |limit_ns| self.open.older_than(limit_ns, now)) {
-            self.give_up(stream, limit_ns.unwrap_or(0), now, tally);
+        if let Some(limit_ns) = limit_ns {
+            for stream in self.open.older_than(limit_ns, now) {
+                self.give_up(stream, limit_ns, now, tally);
+            }
         }
         for request in self.open.iter_mut().filter(|request| !request.lives) {
             if tally.becomes_late(request, now.since(request.sent_at)) {
@@ -422,7 +424,7 @@ impl Live {
 fn example(error: Error, input: &[u8]) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
-        // Frames are nothing to read.
+        // Frames tell a reader nothing.
         Error::Reset(_) | Error::GoAway(_) | Error::Breach(_) | Error::GrpcStatus(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
     }

@@ -83,7 +83,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// The same as [`Self::pump`] where that is rare: once is enough in what the processor keeps at hand.
+    /// The same as [`Self::pump`] where that is rare: it is inlined only on the frequent path.
     #[inline(never)]
     fn pump_one(&mut self, conn: ConnId, at: Nanos) {
         self.pump(conn, at);

@@ -137,7 +137,7 @@ pub trait Backend {
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
 
     /// Ends our side of a connection that is about to be closed, and discards what has arrived on it: otherwise closing
-    /// it would reset it, and the peer might not read the last words.
+    /// it would reset it, and the peer might never read what was sent last.
     fn drain(&mut self, conn: ConnId) {
         let _ = conn;
     }

@@ -79,8 +79,8 @@ impl<B: Backend> Roster<B> {
         self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
     }
 
-    /// Sends the last words of a connection before it is closed, if they can leave at once: HTTP/2's GOAWAY, and the
-    /// close_notify or alert of TLS.
+    /// Sends what ends a connection properly before it is closed, if that can leave at once: HTTP/2's GOAWAY, and TLS's
+    /// close_notify or alert.
     pub fn take_leave(&mut self, conn: ConnId, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let words = slot.live().filter(|live| live.unsent == 0 && live.send_error.is_none());

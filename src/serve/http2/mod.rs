@@ -47,7 +47,7 @@ pub(super) struct Http2 {
     /// The client's socket.
     pub socket: Socket,
     wire: Wire,
-    library: server::Connection<Wire, Bytes>,
+    h2: server::Connection<Wire, Bytes>,
     exchanges: Exchanges,
     stage: Stage,
     /// The number of the connection and of its last request.
@@ -105,14 +105,14 @@ impl Http2 {
             .max_local_error_reset_streams(Some(RESETS_MAX))
             .handshake(wire.clone());
         // The preface is already there, and the settings fit into the output.
-        let Poll::Ready(Ok(library)) = pin!(handshake).poll(&mut Context::from_waker(Waker::noop())) else {
+        let Poll::Ready(Ok(h2)) = pin!(handshake).poll(&mut Context::from_waker(Waker::noop())) else {
             return None;
         };
         let plain = message::with_fields(200, "Content-Type: text/plain\r\nContent-Length: 13\r\n")?;
         Some(Self {
             socket,
             wire,
-            library,
+            h2,
             exchanges: Exchanges::default(),
             stage: Stage::Serving,
             numbers: Numbers { connection: number, request: 0 },
@@ -228,7 +228,7 @@ impl Http2 {
     fn serve(&mut self, resources: &Resources) -> bool {
         loop {
             // It is polled after everything that could wake it.
-            match self.library.poll_accept(&mut Context::from_waker(Waker::noop())) {
+            match self.h2.poll_accept(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(Some(Ok((request, respond)))) => self.accept(request, respond, resources),
                 Poll::Ready(Some(Err(_)) | None) => return false,
                 Poll::Pending if self.advance_exchanges(resources) => {}
@@ -273,7 +273,7 @@ impl Http2 {
                     continue;
                 }
                 Progress::Over => {}
-                Progress::GoAway => self.library.graceful_shutdown(),
+                Progress::GoAway => self.h2.graceful_shutdown(),
                 Progress::Ends(ending) => self.stage = Stage::Ending(ending),
             }
             self.exchanges.remove(index);
