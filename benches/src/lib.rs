@@ -5,8 +5,10 @@
 //! servers.
 
 mod buffers;
+mod ring;
 
-pub use buffers::Buffers;
+use buffers::Buffers;
+pub use ring::Ring;
 
 use std::env;
 use std::io;

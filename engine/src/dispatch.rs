@@ -430,10 +430,8 @@ impl Dispatch {
     /// Starts the requests that are to be sent again, as far as the connection has room. Returns whether any was started.
     fn start_returned(&mut self, slot: &mut Slot, now: Nanos, gathers: bool, books: &mut Books) -> bool {
         let mut any = false;
-        while let Some((live, inherited)) = slot.live_and_inherited()
-            && live.left > 0
-            && live.open.len() + inherited < live.depth
-            && live.protocol.capacity() > 0
+        while self.has_room(slot, &books.tally)
+            && let Some(live) = slot.live().filter(|live| live.left > 0)
             && let Some(returned) = books.tally.take_returned()
         {
             let request = returned.content.as_ref().or_else(|| self.batch.get(returned.number as usize));

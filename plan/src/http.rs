@@ -59,14 +59,6 @@ impl Version {
     /// Both, as [`Self::alpn`] writes them.
     pub const ALL: [Self; 2] = [Self::Http11, Self::Http2];
 
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Http11 => "HTTP/1.1",
-            Self::Http2 => "HTTP/2",
-        }
-    }
-
     /// Its name in a TLS handshake (ALPN, RFC 7301).
     pub fn alpn(self) -> &'static str {
         match self {

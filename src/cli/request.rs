@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use onrush_plan::limits::BODY_MAX_MIB;
 use onrush_plan::{Dialect, Target};
+use onrush_proto::http2::leaves_out;
 use onrush_text::reason;
 
 /// Name and value.
@@ -46,12 +47,7 @@ const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 /// A warning about a header that HTTP/2 does not have.
 pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
-    let is_dropped = |(name, _): &&(String, String)| {
-        ["Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade"]
-            .iter()
-            .any(|other| name.eq_ignore_ascii_case(other))
-    };
-    let (name, value) = headers.iter().find(is_dropped)?;
+    let (name, value) = headers.iter().find(|(name, _)| leaves_out(name))?;
     let instead = if name.eq_ignore_ascii_case("Connection") {
         "; --disable-keepalive and --requests-per-connection end connections"
     } else {

@@ -8,6 +8,8 @@ use onrush_proto::Code;
 use onrush_proto::http2::{Codes, Seen};
 use serde::{Deserialize, Serialize};
 
+use super::counts::add_counts;
+
 /// How HTTP/2 was asked for. With https, the protocols offered are in `tls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -92,22 +94,20 @@ impl Http2 {
         }
     }
 
-    /// That of two runs together.
-    pub(super) fn with(self, other: Self) -> Self {
-        Self {
-            connections: self.connections + other.connections,
-            streams_allowed: self.streams_allowed.into_iter().chain(other.streams_allowed).min(),
-            streams_peak: self.streams_peak.max(other.streams_peak),
-            goaway_received: both(self.goaway_received, other.goaway_received),
-            goaway_sent: both(self.goaway_sent, other.goaway_sent),
-            reset_received: both(self.reset_received, other.reset_received),
-            reset_sent: both(self.reset_sent, other.reset_sent),
-            returned: self.returned + other.returned,
-            header_bytes_received: self.header_bytes_received + other.header_bytes_received,
-            header_bytes_decoded: self.header_bytes_decoded + other.header_bytes_decoded,
-            streams_blocked_us: self.streams_blocked_us + other.streams_blocked_us,
-            window_blocked_us: self.window_blocked_us + other.window_blocked_us,
-        }
+    /// Adds that of another run.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.streams_allowed = self.streams_allowed.into_iter().chain(other.streams_allowed).min();
+        self.streams_peak = self.streams_peak.max(other.streams_peak);
+        add_counts(&mut self.goaway_received, &other.goaway_received);
+        add_counts(&mut self.goaway_sent, &other.goaway_sent);
+        add_counts(&mut self.reset_received, &other.reset_received);
+        add_counts(&mut self.reset_sent, &other.reset_sent);
+        self.returned += other.returned;
+        self.header_bytes_received += other.header_bytes_received;
+        self.header_bytes_decoded += other.header_bytes_decoded;
+        self.streams_blocked_us += other.streams_blocked_us;
+        self.window_blocked_us += other.window_blocked_us;
     }
 }
 
@@ -115,11 +115,4 @@ impl Http2 {
 fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
     let named = (0..).zip(codes.named).map(|(code, count)| (Code(code).to_string(), count));
     named.chain([("other".to_owned(), codes.other)]).filter(|(_, count)| *count > 0).collect()
-}
-
-fn both(mut counts: BTreeMap<String, u64>, more: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    for (code, count) in more {
-        *counts.entry(code).or_default() += count;
-    }
-    counts
 }

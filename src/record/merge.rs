@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onrush_stats::Corrupt;
 
+use super::counts::add_counts;
 use super::distribution::{figure, total};
 use super::named::Named;
 use super::open_loop::percentiles_us;
@@ -15,7 +16,7 @@ use super::rate;
 use super::runs;
 use super::sources::{Segment, nanos};
 use super::{
-    Agreed, Connections, Distribution, Document, Http2, InFlight, Latency, LedgerRow, Note, OpenLoop, Phases, Requests,
+    Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, Note, OpenLoop, Phases, Requests,
     Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2, axis,
 };
 
@@ -153,7 +154,9 @@ impl Document {
         self.errors += *errors;
         let later_us = started_at.0 - self.started_at.0;
         ledger.iter().for_each(|row| add_row(&mut self.ledger, row.later(later_us)));
-        self.http2 = self.http2.take().into_iter().chain(http2.clone()).reduce(Http2::with);
+        if let Some(theirs) = http2 {
+            self.http2.get_or_insert_default().add(theirs);
+        }
         match (&mut self.tls, tls) {
             (Some(mine), Some(theirs)) => mine.add(theirs),
             (mine, theirs) => *mine = mine.take().or_else(|| theirs.clone()),
@@ -407,12 +410,6 @@ fn both(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
 /// The sum of two counts; `None`: one of them is unknown.
 fn known(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
     Some(mine? + theirs?)
-}
-
-fn add_counts(mine: &mut BTreeMap<u16, u64>, theirs: &BTreeMap<u16, u64>) {
-    for (&key, count) in theirs {
-        *mine.entry(key).or_default() += count;
-    }
 }
 
 fn add_row(ledger: &mut Vec<LedgerRow>, row: LedgerRow) {

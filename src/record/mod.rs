@@ -6,6 +6,7 @@
 mod addresses;
 mod axis;
 pub(crate) mod build;
+mod counts;
 mod distribution;
 mod ended;
 mod endpoints;

@@ -2,20 +2,13 @@
 //! number of the stream differs, and of what arrives only the headers of frames are read.
 
 use std::io;
-use std::os::fd::AsRawFd;
 
-use io_uring::types::{Fixed, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
-use onrush_benches::{Arguments, Buffers, Tally};
+use onrush_benches::{Arguments, Ring, Tally};
 
 /// The requests in flight on a connection.
 const STREAMS: u32 = 32;
 /// The length of a frame's header.
 const HEADER: usize = 9;
-/// Marks the completion of a receive; a send completes only when it fails.
-const RECEIVE: u64 = 1 << 32;
-/// The longest wait before it reads the clock.
-const TICK: Timespec = Timespec::new().nsec(100_000_000);
 /// How long a wait is for several completions, in microseconds, and how many those are: as in onrush.
 const LINGER_US: u32 = 10;
 const SEVERAL: usize = 16;
@@ -23,33 +16,33 @@ const SEVERAL: usize = 16;
 fn main() -> io::Result<()> {
     let arguments = Arguments::read()?;
     let sockets = arguments.open()?;
-    let mut builder = IoUring::builder();
-    builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(16384);
-    let ring = builder.build(4096)?;
-    let files: Vec<i32> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
-    ring.submitter().register_files(&files)?;
-    let buffers = Buffers::register(&ring)?;
+    let mut ring = Ring::new(&sockets)?;
     let request = request(&arguments.address.to_string());
-    let connections = files.iter().map(|_| Connection::new(&request)).collect();
-    let mut client = Client { ring, buffers, connections, request, asked: Vec::new() };
-    for number in 0..files.len() as u32 {
-        client.receive(number)?;
-        client.asked.push(number);
-    }
+    let mut connections: Vec<Connection> = sockets.iter().map(|_| Connection::new(&request)).collect();
+    // The connections that have something to send.
+    let mut asked: Vec<u32> = (0..sockets.len() as u32).collect();
     let mut tally = Tally::start(arguments.duration);
-    let mut completions: Vec<cqueue::Entry> = Vec::with_capacity(512);
+    let mut completions = Vec::with_capacity(512);
     while tally.is_running() {
-        client.send()?;
-        let wait = SubmitArgs::new().timespec(&TICK).min_wait_usec(LINGER_US);
-        match client.ring.submitter().submit_with_args(SEVERAL, &wait) {
-            Err(error) if error.raw_os_error() != Some(libc::ETIME) => return Err(error),
-            _ => {}
+        for number in asked.drain(..) {
+            let bytes = connections[number as usize].give();
+            // SAFETY: the kernel reads them with the next wait, and they change after that.
+            unsafe { ring.send(number, bytes)? };
         }
-        completions.extend(client.ring.completion());
+        ring.wait(SEVERAL, LINGER_US)?;
+        ring.take(&mut completions);
         for completion in completions.drain(..) {
-            tally.completed += u64::from(client.handle(&completion)?);
+            tally.completed += ring.received(&completion, |number, bytes| {
+                let connection = &mut connections[number as usize];
+                let ended = connection.read(bytes);
+                if ended > 0 && connection.output.is_empty() {
+                    asked.push(number);
+                }
+                (0..ended).for_each(|_| connection.ask(&request));
+                u64::from(ended)
+            })?;
         }
-        client.buffers.publish();
+        ring.publish();
     }
     tally.report();
     Ok(())
@@ -60,16 +53,6 @@ fn request(authority: &str) -> Vec<u8> {
     // Static indices, and the authority as a literal without indexing (RFC 7541, 6).
     let block = [&[0x82, 0x86, 0x84, 0x01, authority.len() as u8], authority.as_bytes()].concat();
     [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 0], &block[..]].concat()
-}
-
-struct Client {
-    /// Declared first, so that it is dropped before the memory that the kernel reads and writes.
-    ring: IoUring,
-    buffers: Buffers,
-    connections: Vec<Connection>,
-    request: Vec<u8>,
-    /// The connections that have something to send.
-    asked: Vec<u32>,
 }
 
 /// One connection.
@@ -105,6 +88,13 @@ impl Connection {
         self.next += 2;
     }
 
+    /// What is to be sent. What was given before has been sent by now.
+    fn give(&mut self) -> &[u8] {
+        std::mem::swap(&mut self.output, &mut self.given);
+        self.output.clear();
+        &self.given
+    }
+
     /// Reads the headers of frames; returns how many responses have ended.
     fn read(&mut self, mut bytes: &[u8]) -> u32 {
         let mut ended = 0;
@@ -133,52 +123,5 @@ impl Connection {
             ended += u32::from(header[3] <= 1 && header[4] & 1 != 0);
         }
         ended
-    }
-}
-
-impl Client {
-    /// Queues what connections have to send. What the kernel was given before has been sent by now.
-    fn send(&mut self) -> io::Result<()> {
-        while let Some(number) = self.asked.pop() {
-            let Connection { output, given, .. } = &mut self.connections[number as usize];
-            std::mem::swap(output, given);
-            output.clear();
-            let send = opcode::Send::new(Fixed(number), given.as_ptr(), given.len() as u32).flags(libc::MSG_NOSIGNAL);
-            self.push(&send.build().flags(squeue::Flags::SKIP_SUCCESS).user_data(u64::from(number)))?;
-        }
-        Ok(())
-    }
-
-    /// Reads what was received, and prepares as many requests as responses have ended; returns how many those are.
-    fn handle(&mut self, completion: &cqueue::Entry) -> io::Result<u32> {
-        let number = completion.user_data() as u32;
-        if completion.user_data() & RECEIVE == 0 || completion.result() <= 0 {
-            return Err(io::Error::from_raw_os_error(-completion.result()));
-        }
-        let Some(buffer) = cqueue::buffer_select(completion.flags()) else { return Err(io::ErrorKind::Other.into()) };
-        let connection = &mut self.connections[number as usize];
-        let ended = connection.read(self.buffers.bytes(buffer, completion.result() as usize));
-        self.buffers.give_back(buffer);
-        if ended > 0 && connection.output.is_empty() {
-            self.asked.push(number);
-        }
-        (0..ended).for_each(|_| connection.ask(&self.request));
-        if !cqueue::more(completion.flags()) {
-            self.receive(number)?;
-        }
-        Ok(ended)
-    }
-
-    fn receive(&mut self, number: u32) -> io::Result<()> {
-        let receive = opcode::RecvMulti::new(Fixed(number), 0).build();
-        self.push(&receive.user_data(RECEIVE | u64::from(number)))
-    }
-
-    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: a send's bytes and the buffers live until the kernel has read them.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
-            self.ring.submit()?;
-        }
-        Ok(())
     }
 }

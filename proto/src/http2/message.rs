@@ -112,7 +112,10 @@ impl<'a> Head<'a> {
             put(b":path", &path);
         }
         for (name, value) in fields {
-            let is_dropped = DROPPED.iter().chain(&of_connection).any(|dropped| dropped.eq_ignore_ascii_case(name))
+            let dropped = CONNECTION.iter().chain(&of_connection);
+            // The host is the authority.
+            let is_dropped = name.eq_ignore_ascii_case(b"host")
+                || dropped.into_iter().any(|dropped| dropped.eq_ignore_ascii_case(name))
                 || (name.eq_ignore_ascii_case(b"te") && !value.eq_ignore_ascii_case(b"trailers"));
             if !is_dropped {
                 put(name, value);
@@ -154,9 +157,14 @@ struct Target<'a> {
     path: Cow<'a, [u8]>,
 }
 
-/// Fields that HTTP/2 says otherwise or does not have (RFC 9113, 8.2.2).
-const DROPPED: [&[u8]; 7] =
-    [b"host", b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade", b"http2-settings"];
+/// Whether HTTP/2 does not have a field with this name, so that it is left out of requests (RFC 9113, 8.2.2).
+pub fn leaves_out(name: &str) -> bool {
+    CONNECTION.iter().any(|dropped| dropped.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// Fields about the connection, which HTTP/2 does not have.
+const CONNECTION: [&[u8]; 6] =
+    [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade", b"http2-settings"];
 
 /// Fields whose values are credentials.
 const SECRET: [&[u8]; 3] = [b"authorization", b"proxy-authorization", b"cookie"];

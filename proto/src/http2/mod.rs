@@ -56,6 +56,7 @@ use self::streams::{Stream, Streams};
 use crate::{Client, Code, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
 pub(crate) use self::message::Message;
+pub use self::message::leaves_out;
 pub use self::options::Options;
 pub use self::readable::readable;
 pub use self::seen::{Codes, Seen};

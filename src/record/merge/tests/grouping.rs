@@ -5,8 +5,8 @@ use std::time::Duration;
 use onrush_plan::{Dialect, Material, Random, Script};
 use onrush_stats::{Activity, Cause, Distribution, Interval, Negotiated, Phase, SocketSamples};
 
-use super::super::super::Document;
 use super::super::super::tests::plan;
+use super::super::super::{Document, Http2};
 use super::judged;
 use crate::fixtures;
 use crate::run::{Breakdown, WorkerShare};
@@ -51,7 +51,17 @@ fn drawn(random: &mut Random, has_rate: bool, (began_us, lasted_ms): Time) -> Do
         interval(random, has_rate, from_ms, until_ms)
     };
     let intervals: Vec<Interval> = (0..lasted_ms.div_ceil(1_000)).map(second).collect();
-    recorded(random, has_rate, (began_us, lasted_ms), &intervals.iter().collect::<Vec<_>>())
+    let mut document = recorded(random, has_rate, (began_us, lasted_ms), &intervals.iter().collect::<Vec<_>>());
+    document.http2 = (random.below(3) > 0).then(|| Http2 {
+        connections: random.below(9),
+        streams_allowed: (random.below(2) > 0).then(|| random.below(200) as u32),
+        streams_peak: random.below(100) as u32,
+        goaway_received: (0..random.below(3)).map(|code| (code.to_string(), 1 + random.below(9))).collect(),
+        returned: random.below(1 << 40),
+        streams_blocked_us: random.below(1 << 40),
+        ..Http2::default()
+    });
+    document
 }
 
 /// A run by a script and over TLS in which this happened.

@@ -1,0 +1,129 @@
+//! io_uring as bare loops use it: registered sockets, multishot receives into [`Buffers`], and sends without completions.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use io_uring::types::{Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use super::Buffers;
+
+/// Marks the completion of a receive; a send completes only when it fails.
+const RECEIVE: u64 = 1 << 32;
+/// The longest wait before a loop reads the clock.
+const TICK: Timespec = Timespec::new().nsec(100_000_000);
+/// `IORING_ENTER_GETEVENTS`: completions are wanted.
+const ENTER_GETEVENTS: u32 = 1;
+
+/// The ring of a loop. Connections are named by their numbers.
+pub struct Ring {
+    /// Declared first, so that it is dropped before the memory that the kernel writes.
+    uring: IoUring,
+    buffers: Buffers,
+}
+
+impl Ring {
+    /// A ring that receives on these connections.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses something of it.
+    pub fn new(connections: &[OwnedFd]) -> io::Result<Self> {
+        let mut builder = IoUring::builder();
+        builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(16384);
+        let uring = builder.build(4096)?;
+        let files: Vec<i32> = connections.iter().map(AsRawFd::as_raw_fd).collect();
+        uring.submitter().register_files(&files)?;
+        let buffers = Buffers::register(&uring)?;
+        let mut ring = Self { uring, buffers };
+        (0..files.len() as u32).try_for_each(|number| ring.receive(number))?;
+        Ok(ring)
+    }
+
+    /// Queues a send.
+    ///
+    /// # Safety
+    ///
+    /// The bytes must stay as they are until the kernel has read them.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not take what is queued.
+    pub unsafe fn send(&mut self, number: u32, bytes: &[u8]) -> io::Result<()> {
+        let send = opcode::Send::new(Fixed(number), bytes.as_ptr(), bytes.len() as u32).flags(libc::MSG_NOSIGNAL);
+        self.push(&send.build().flags(squeue::Flags::SKIP_SUCCESS).user_data(u64::from(number)))
+    }
+
+    /// Submits what was gathered, and blocks until a completion is there; for the first `linger_us` microseconds until
+    /// there are `several`.
+    ///
+    /// # Errors
+    ///
+    /// Any but the end of the time.
+    pub fn wait(&mut self, several: usize, linger_us: u32) -> io::Result<()> {
+        let arguments = SubmitArgs::new().timespec(&TICK).min_wait_usec(linger_us);
+        match self.uring.submitter().submit_with_args(several, &arguments) {
+            Err(error) if error.raw_os_error() != Some(libc::ETIME) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Submits what was gathered, and polls the completion queue until something is there.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not take what is queued.
+    pub fn spin(&mut self) -> io::Result<()> {
+        let mut queued = self.uring.submission().len() as u32;
+        while queued > 0 || self.uring.completion().is_empty() {
+            if queued > 0 || self.uring.submission().taskrun() {
+                // SAFETY: no argument is passed, and what operations point to outlives them, as in `push`.
+                unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None)? };
+                queued = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the completions that are there.
+    pub fn take(&mut self, completions: &mut Vec<cqueue::Entry>) {
+        completions.extend(self.uring.completion());
+    }
+
+    /// Passes on what a completion received, and on which connection, and receives more there.
+    ///
+    /// # Errors
+    ///
+    /// When a send failed or the server closed the connection.
+    pub fn received<T>(&mut self, completion: &cqueue::Entry, read: impl FnOnce(u32, &[u8]) -> T) -> io::Result<T> {
+        let number = completion.user_data() as u32;
+        if completion.user_data() & RECEIVE == 0 || completion.result() <= 0 {
+            return Err(io::Error::from_raw_os_error(-completion.result()));
+        }
+        let Some(buffer) = cqueue::buffer_select(completion.flags()) else { return Err(io::ErrorKind::Other.into()) };
+        let result = read(number, self.buffers.bytes(buffer, completion.result() as usize));
+        self.buffers.give_back(buffer);
+        if !cqueue::more(completion.flags()) {
+            self.receive(number)?;
+        }
+        Ok(result)
+    }
+
+    /// Returns the buffers that were read to the kernel.
+    pub fn publish(&self) {
+        self.buffers.publish();
+    }
+
+    fn receive(&mut self, number: u32) -> io::Result<()> {
+        let receive = opcode::RecvMulti::new(Fixed(number), 0).build();
+        self.push(&receive.user_data(RECEIVE | u64::from(number)))
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: the buffers live as long as the ring, and a send's bytes as the caller of `send` promises.
+        while unsafe { self.uring.submission().push(entry) }.is_err() {
+            self.uring.submit()?;
+        }
+        Ok(())
+    }
+}
