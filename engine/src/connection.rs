@@ -55,6 +55,11 @@ pub struct Live {
     pub answered: bool,
     /// Something failed since the last complete response.
     pub troubled: bool,
+    /// When the first of its requests was turned away since the last complete response, if any was.
+    unanswered_since: Option<Nanos>,
+    /// For each request that was turned away since that was last looked at: for how long none had been answered by then,
+    /// in nanoseconds.
+    pub turned_away: Vec<u64>,
     /// When its protocol wakes next, if a timer is set for that.
     pub wake_at: Option<Nanos>,
     /// The memory for the parts of responses that the script reads, if it reads any.
@@ -84,6 +89,8 @@ impl Live {
             leaves_at_once: false,
             answered: false,
             troubled: false,
+            unanswered_since: None,
+            turned_away: Vec::new(),
             wake_at: None,
             shelf,
             refusal: None,
@@ -296,6 +303,7 @@ impl Live {
         let Some(request) = self.end(stream, at, tally) else { return };
         self.answered = true;
         self.troubled = false;
+        self.unanswered_since = None;
         let latency_ns = tally.complete(&request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
@@ -385,6 +393,10 @@ impl Live {
         };
         let retryable = retryable && request.returns < returns_max;
         self.troubled |= !retryable;
+        if !matches!(error, Error::GrpcStatus(_)) {
+            let since = *self.unanswered_since.get_or_insert(at);
+            self.turned_away.push(at.since(since));
+        }
         if retryable {
             tally.returned(request, at);
         } else {

@@ -82,6 +82,7 @@ impl<B: Backend> Engine<B> {
             match timer {
                 Timer::Reopen(conn) => agenda[conn.index()].reopens = true,
                 Timer::Begin(conn) => agenda[conn.index()].begins += 1,
+                Timer::Rested(conn) => agenda[conn.index()].rests += 1,
                 Timer::Wake(_) => {}
                 Timer::Sweep(_) => sweeps += 1,
                 Timer::Start | Timer::Sample => samples += 1,
@@ -133,6 +134,9 @@ impl<B: Backend> Engine<B> {
         if slot.is_queued != agenda.is_ready {
             return Some(format!("ready to the engine: {}, in the list: {}", slot.is_queued, agenda.is_ready));
         }
+        if slot.resting != agenda.rests {
+            return Some(format!("{} requests rest, with {} timers", slot.resting, agenda.rests));
+        }
         match &slot.state {
             State::Open(_) | State::Connecting(_) | State::Tunnelling(_) if agenda.turns > 0 => {
                 Some("it will be opened again".to_owned())
@@ -170,7 +174,8 @@ impl<B: Backend> Engine<B> {
             lasting => agenda.begins == lasting,
         };
         let is_idle = live.open.is_empty() && !agenda.is_ready && !live.draining && live.send_error.is_none();
-        (is_idle && !waits).then(|| format!("it has nothing to do, with requests to start: {pauses:?}"))
+        (is_idle && !waits && agenda.rests == 0)
+            .then(|| format!("it has nothing to do, with requests to start: {pauses:?}"))
     }
 }
 
@@ -185,6 +190,8 @@ struct Agenda {
     reopens: bool,
     /// How many timers there are to begin a batch.
     begins: u32,
+    /// How many there are to let a request start again where one was turned away.
+    rests: u32,
 }
 
 fn open_requests(slot: &Slot) -> Option<usize> {

@@ -260,6 +260,7 @@ impl<B: Backend> Engine<B> {
         match timer {
             Timer::Reopen(conn) => self.reopen(conn, now),
             Timer::Begin(conn) => self.resume(conn, now),
+            Timer::Rested(conn) => self.rested(conn, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
                 let (all, next) = (self.roster.config.slots(), first.saturating_add(SWEPT_PER_TURN));

@@ -1,4 +1,4 @@
-//! The back-off of a connection that failed.
+//! The back-off of a connection that failed, and of a stream.
 
 use onrush_plan::Random;
 
@@ -22,9 +22,19 @@ impl Failures {
     pub fn wait_ns(&mut self, longest_ns: u64, random: &mut Random) -> u64 {
         let doubled = FIRST_NS << self.0.min(20);
         self.0 = self.0.saturating_add(1);
-        let wait = doubled.min(longest_ns);
-        wait - wait / 4 + random.below(wait / 2 + 1)
+        about(doubled.min(longest_ns), random)
     }
+}
+
+/// How long no request takes the place of one that was turned away on a connection that goes on, in nanoseconds: about as
+/// long as none has been answered there. So the waits double, however many requests are in flight.
+pub fn rest_ns(unanswered_ns: u64, longest_ns: u64, random: &mut Random) -> u64 {
+    about(unanswered_ns.clamp(FIRST_NS, longest_ns.max(FIRST_NS)), random)
+}
+
+/// This wait, plus or minus a quarter.
+fn about(wait_ns: u64, random: &mut Random) -> u64 {
+    wait_ns - wait_ns / 4 + random.below(wait_ns / 2 + 1)
 }
 
 #[cfg(test)]
@@ -41,6 +51,18 @@ mod tests {
         }
         failures.forget();
         assert!(failures.wait_ns(LONGEST_NS, &mut random) <= 1_250_000);
+    }
+
+    #[test]
+    fn a_rest_lasts_about_as_long_as_nothing_was_answered() {
+        let mut random = Random::new(3);
+        for (unanswered_ns, expected_ns) in
+            [(0, 1_000_000), (1_000_000, 1_000_000), (40_000_000, 40_000_000), (60_000_000_000, LONGEST_NS)]
+        {
+            let rest = rest_ns(unanswered_ns, LONGEST_NS, &mut random);
+            assert!(rest >= expected_ns * 3 / 4 && rest <= expected_ns * 5 / 4, "{rest} for {unanswered_ns}");
+        }
+        assert!(rest_ns(5, 0, &mut random) > 0);
     }
 
     #[test]

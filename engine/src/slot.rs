@@ -25,6 +25,9 @@ pub struct Slot {
     pub successor: Option<ConnId>,
     /// How many requests are in flight on the connections whose place its own takes.
     pub inherited: u32,
+    /// In how many places for requests none may start yet, because one was turned away there: there is a timer for each.
+    /// They outlast the connection.
+    pub resting: u32,
     /// Whether it ever had a connection.
     pub lived: bool,
     /// Whether it had one since measuring began.
@@ -87,10 +90,11 @@ impl Slot {
         }
     }
 
-    /// The same, and how many requests are in flight on those whose place it takes.
-    pub fn live_and_inherited(&mut self) -> Option<(&mut Live, usize)> {
-        let inherited = self.inherited as usize;
-        self.live().map(|live| (live, inherited))
+    /// The same, and in how many of its places for requests none may start, because of those in flight on the connections
+    /// whose place it takes, or because one was turned away there.
+    pub fn live_and_taken(&mut self) -> Option<(&mut Live, usize)> {
+        let taken = (self.inherited + self.resting) as usize;
+        self.live().map(|live| (live, taken))
     }
 
     /// Resets its back-off if there has been a complete response since there were `completed`.

@@ -238,6 +238,15 @@ impl<B: Backend> Engine<B> {
         }
     }
 
+    /// Lets a request start again in the place of one that was turned away.
+    pub(super) fn rested(&mut self, conn: ConnId, now: Nanos) {
+        let slot = &mut self.roster.slots[conn.index()];
+        slot.resting -= 1;
+        if slot.live().is_some() {
+            self.pump_one(conn, now);
+        }
+    }
+
     /// Wakes a protocol at the time it asked for.
     pub(super) fn wake(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
         let (roster, mut cx) = self.parts();

@@ -17,6 +17,8 @@ pub enum Timer {
     Reopen(ConnId),
     /// Begin the batch before which a connection paused.
     Begin(ConnId),
+    /// Let a request start again in the place of one that was turned away on a connection.
+    Rested(ConnId),
     /// Wake the protocol of a connection.
     Wake(ConnId),
     /// Look for requests that are late or to be abandoned, from this connection on.

@@ -3,7 +3,7 @@
 use super::Metric;
 
 /// The fields that distinguish runs, beside the factors of an experiment.
-pub const FIELDS: [&str; 13] = [
+pub const FIELDS: [&str; 15] = [
     "folder",
     "file",
     "line",
@@ -15,6 +15,8 @@ pub const FIELDS: [&str; 13] = [
     "host",
     "threads",
     "connections",
+    "protocol",
+    "streams",
     "rate",
     "verdict",
 ];

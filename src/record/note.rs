@@ -136,7 +136,7 @@ pub enum NoteId {
     Returned,
     /// All requests shared one connection.
     OneConnection,
-    /// Which versions of HTTP the server chose.
+    /// Which versions of HTTP were spoken, where the server could choose.
     Spoken,
     /// Of which runs this is the sum.
     Sum,

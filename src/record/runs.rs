@@ -161,6 +161,7 @@ impl<'a> Runs<'a> {
             open: self.together(|load| load.open),
             missing: self.together(|load| Some(load.missing)).unwrap_or_default(),
             places: self.places(),
+            streams_allowed: self.each.iter().filter_map(|run| run.evidence.load.streams_allowed).min(),
             completed: requests.completed,
             rate_per_s: figure(sum.rate_per_s),
             asked_per_s: self.together(|load| load.asked_per_s),

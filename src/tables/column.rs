@@ -54,9 +54,21 @@ pub fn field(run: &Measured, name: &str) -> Option<String> {
         "host" => run.host().map(str::to_owned),
         "threads" => run.threads.map(|threads| threads.to_string()),
         "connections" => run.connections.map(|connections| connections.to_string()),
+        "protocol" => Some(protocol(run).to_owned()),
+        "streams" => Some(run.document.as_ref()?.plan.http2?.streams?.to_string()),
         "rate" => run.rate.clone(),
         "verdict" => run.document.as_ref()?.verdict.as_ref().map(|verdict| verdict.limited_by.name().to_owned()),
         _ => None,
+    }
+}
+
+/// The version of HTTP that was asked for. All programs but onrush speak one.
+fn protocol(run: &Measured) -> &'static str {
+    let plan = run.document.as_ref().map(|document| &document.plan);
+    match plan.filter(|plan| plan.http2.is_some()) {
+        None => "HTTP/1.1",
+        Some(plan) if plan.tls.as_ref().is_some_and(|tls| tls.alpn.len() > 1) => "either",
+        Some(_) => "HTTP/2",
     }
 }
 

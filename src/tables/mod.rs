@@ -196,7 +196,8 @@ fn usual_key(runs: &[Measured]) -> Vec<String> {
     };
     // The host is shorter, if it distinguishes as much as the URL.
     let target = if told_apart("url") > told_apart("host") { "url" } else { "host" };
-    let candidates = ["folder", "name", "section", "label", "tool", target, "threads", "connections", "rate"];
+    let candidates =
+        ["folder", "name", "section", "label", "tool", target, "threads", "connections", "protocol", "streams", "rate"];
     let differing = candidates.into_iter().filter(|name| told_apart(name) > alike);
     differing.map(str::to_owned).chain(factors.iter().cloned()).collect()
 }

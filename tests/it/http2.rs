@@ -129,7 +129,7 @@ fn what_nginx_chooses_is_said(context: &Context) {
         let words = "-k -t1 -c2 -n40 --alpn-list h2,http/1.1 --streams 4";
         let (output, result) = run(context.onrush().words(words).word(nginx_url(&nginx, true, "/hello")));
         assert_complete(&output, 40);
-        output.note(&format!("of h2 and http/1.1 the server chose {chosen} on "));
+        output.note(&format!("of h2 and http/1.1, {chosen} was spoken on "));
         let agreed = &result["tls"]["negotiated"][0];
         assert_eq!(agreed["protocol"].as_str().unwrap_or("http/1.1"), protocol, "{agreed}");
         let log = nginx.log();

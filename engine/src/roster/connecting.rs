@@ -15,7 +15,7 @@ use crate::backend::ConnId;
 use crate::cause::is_local;
 use crate::control::WorkerLink;
 use crate::protocol::MakeProtocol;
-use crate::retry::Failures;
+use crate::retry::{Failures, rest_ns};
 use crate::routes::{RouteId, Routes};
 
 /// A worker's state of connecting.
@@ -112,6 +112,11 @@ impl Connecting {
     /// How long a slot that failed waits before it connects again, in nanoseconds.
     pub fn wait_ns(&mut self, failures: &mut Failures, longest_ns: u64) -> u64 {
         failures.wait_ns(longest_ns, &mut self.random)
+    }
+
+    /// How long no request takes the place of one that was turned away after none had been answered for so long.
+    pub fn rest_ns(&mut self, unanswered_ns: u64, longest_ns: u64) -> u64 {
+        rest_ns(unanswered_ns, longest_ns, &mut self.random)
     }
 
     /// When the first connect failed since the last one that succeeded.

@@ -12,6 +12,7 @@ use crate::books::Books;
 use crate::cause::cause_of;
 use crate::connection::Live;
 use crate::slot::{Slot, State};
+use crate::timers::Timer;
 
 /// How long the first connection tries one address while there are others, in nanoseconds.
 const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
@@ -104,14 +105,14 @@ impl<B: Backend> Roster<B> {
                 } else {
                     self.backend.expect(conn, rest);
                 }
-                slot.forget_failures(completed, tally);
+                self.look_back(conn, completed, cx, at);
                 Step::Pump(conn)
             }
             (State::Open(live), Some(link)) => {
                 let take = &mut |plain: &[u8]| live.receive(plain, at, tally, script);
                 match link.receive(self.backend.received(), take) {
                     Ok(()) => {
-                        slot.forget_failures(completed, tally);
+                        self.look_back(conn, completed, cx, at);
                         self.after_records(conn, cx, at)
                     }
                     Err(failure) => {
@@ -157,8 +158,34 @@ impl<B: Backend> Roster<B> {
         tally.interval.counters.bytes_received += n as u64;
         live.protocol.handle_skipped(n as u64);
         live.take_events(&[], at, tally, cx.script);
-        slot.forget_failures(completed, tally);
+        self.look_back(conn, completed, cx, at);
         Step::Pump(conn)
+    }
+
+    /// Looks at what became of requests on a connection, when there had been `completed` complete responses: after one, it
+    /// does not back off; where one was turned away, none starts for a while.
+    #[inline(always)]
+    fn look_back(&mut self, conn: ConnId, completed: u64, cx: &mut Context<'_>, at: Nanos) {
+        let slot = &mut self.slots[conn.index()];
+        slot.forget_failures(completed, &cx.books.tally);
+        if slot.live().is_some_and(|live| !live.turned_away.is_empty()) {
+            self.rest(conn, cx, at);
+        }
+    }
+
+    #[cold]
+    fn rest(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
+        let slot = &mut self.slots[conn.index()];
+        let Some(live) = slot.live() else { return };
+        let turned_away = std::mem::take(&mut live.turned_away);
+        if live.draining {
+            return;
+        }
+        slot.resting += turned_away.len() as u32;
+        for unanswered_ns in turned_away {
+            let rest_ns = self.connecting.rest_ns(unanswered_ns, self.config.rules.scale.retry_max_ns);
+            cx.timers.set(at + rest_ns, Timer::Rested(conn));
+        }
     }
 
     fn sent(&mut self, conn: ConnId, n: usize, cx: &mut Context<'_>, at: Nanos) -> Step {

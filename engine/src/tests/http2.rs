@@ -398,3 +398,35 @@ fn connections_that_end_in_the_regular_way_cost_no_request() {
         assert_eq!((counters.completed, counters.failed), (500, 0), "{goaway_after}: {counters:?}");
     }
 }
+
+#[test]
+fn a_server_that_turns_everything_away_is_asked_less_and_less() {
+    for (refuses_every, resets_every) in [(1, 0), (0, 1)] {
+        let shared = Shared::new(Options { streams: 8, ..Options::default() });
+        let did = Rc::<RefCell<Did>>::default();
+        let nature = Nature { refuses_every, resets_every, latency_ns: 10_000, ..quiet() };
+        let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
+        let config = Config { streams: 8, ..config() };
+        let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+        let ran = run_job(config, Box::new(server), job);
+        assert_conserved(&ran.totals);
+        let turned_away = did.borrow().refused + did.borrow().reset;
+        // About ten times in a second in each of eight places.
+        assert!((40..200).contains(&turned_away), "{turned_away}: {:?}", ran.totals.counters);
+        assert_eq!(did.borrow().connections, 1);
+    }
+}
+
+#[test]
+fn a_server_that_turns_some_away_is_asked_again_soon() {
+    let shared = Shared::new(Options { streams: 8, ..Options::default() });
+    let did = Rc::<RefCell<Did>>::default();
+    let nature = Nature { resets_every: 4, latency_ns: MS, ..quiet() };
+    let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
+    let config = Config { streams: 8, ..config() };
+    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+    let ran = run_job(config, Box::new(server), job);
+    let counters = &ran.totals.counters;
+    // A place is busy for a millisecond, and after each fourth request empty for another.
+    assert!(counters.completed > 4_000 && counters.failed > 1_000, "{counters:?}");
+}

@@ -15,7 +15,7 @@ const RETURNED: f64 = 0.01;
 pub fn notes(document: &Document) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
     let notes = [
-        few_streams(document, http2),
+        few_streams(document),
         closed_windows(document, http2),
         returned(document, http2),
         one_connection(document, http2),
@@ -25,11 +25,9 @@ pub fn notes(document: &Document) -> Vec<Note> {
 }
 
 /// More streams were asked for than a server allows, and were needed.
-fn few_streams(document: &Document, http2: &Http2) -> Option<Note> {
+fn few_streams(document: &Document) -> Option<Note> {
     let asked = document.plan.http2?.streams?;
-    // Where it allows none, that is an error of its own.
-    let allowed =
-        http2.streams_allowed.filter(|allowed| (1..asked).contains(allowed) && http2.streams_blocked_us > 0)?;
+    let allowed = document.evidence.as_ref()?.load.streams_allowed?;
     let in_flight = u64::from(document.plan.connections) * u64::from(asked);
     let text = format!(
         "--streams {asked}: the server allows {allowed} on a connection; for up to {} in flight use more connections \
@@ -84,7 +82,7 @@ fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// What the server chose on how many connections.
+/// What was spoken on how many connections, where the server could choose.
 fn spoken(document: &Document) -> Option<Note> {
     let tls = document.plan.tls.as_ref().filter(|tls| tls.alpn.len() > 1)?;
     let agreed = &document.tls.as_ref()?.negotiated;
@@ -92,7 +90,8 @@ fn spoken(document: &Document) -> Option<Note> {
         agreed.iter().filter(|agreed| agreed.protocol.is_some() == is_http2).map(|agreed| agreed.connections).sum()
     };
     let words = [("HTTP/2", of(true)), ("HTTP/1.1", of(false))].into_iter().filter(|(_, count)| *count > 0);
-    let words: Vec<String> = words.map(|(name, count)| format!("{name} on {}", counted(count, "connection"))).collect();
-    let text = format!("of {} the server chose {}", tls.alpn.join(" and "), words.join(", "));
+    let words: Vec<String> =
+        words.map(|(name, count)| format!("{name} was spoken on {}", counted(count, "connection"))).collect();
+    let text = format!("of {}, {}", tls.alpn.join(" and "), words.join(", "));
     (!words.is_empty()).then(|| Note::hint(NoteId::Spoken, text))
 }

@@ -64,6 +64,7 @@ Usage: onrush sweep [options] URL
 
   -c, -t, -R LIST        values to try for an option: -c 1,8,64; 1..64 doubles
                          from 1 to 64
+      --streams LIST     the same for the most requests in flight per connection
       --sysctl NAME=LIST values to try for a setting of this host
       --zip              pair the lists instead of crossing them
       --rounds N         how often each point is measured (3)

@@ -40,7 +40,8 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
         return Err(line);
     }
     if typed.lists.is_empty() {
-        return Err("nothing is varied; give -c, -t, -R or --sysctl a list, such as -c 1,8,64 or -c 1..64".to_owned());
+        return Err("nothing is varied; give -c, -t, -R, --streams or --sysctl a list, such as -c 1,8,64 or -c 1..64"
+            .to_owned());
     }
     if typed.words.is_empty() {
         return Err("no URL; try onrush sweep -c 1,8,64 http://127.0.0.1:8080/".to_owned());
@@ -145,7 +146,8 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
                 let key = flag.spelling.long.to_owned();
                 let value = text(value)?;
                 Options::check(&key)?;
-                let may_be_list = takes_lists && [Id::Connections, Id::Threads, Id::Rate].contains(&flag.id);
+                let may_be_list =
+                    takes_lists && [Id::Connections, Id::Threads, Id::Rate, Id::Streams].contains(&flag.id);
                 if may_be_list && let Some(levels) = levels(&key, &value)? {
                     typed.list(key, levels)?;
                 } else {

@@ -137,6 +137,10 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         open: Some(mean(occupancy.open_ns)),
         missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
         places: places(plan, outcome, mean),
+        streams_allowed: outcome.http2.as_ref().filter(|seen| seen.streams_blocked_ns > 0).and_then(|seen| {
+            let asked = plan.http.streams?;
+            seen.streams_allowed_min.filter(|allowed| (1..asked).contains(allowed))
+        }),
         completed: counters.completed,
         rate_per_s: figure(rate(counted(outcome), elapsed_s)),
         asked_per_s: plan

@@ -131,6 +131,10 @@ pub struct Load {
     /// due.
     #[serde(default, skip_serializing_if = "Places::is_empty")]
     pub places: Places,
+    /// How many requests the server allows on a connection at the same time, where that is fewer than were asked for and
+    /// more were to be sent (HTTP/2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams_allowed: Option<u32>,
     /// Responses.
     pub completed: u64,
     /// Responses per second.
