@@ -1,6 +1,5 @@
 //! The workers of a run as their supervisor sees them: by the machine's clock, or in virtual time.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush_engine::WorkerEnd;
@@ -29,7 +28,7 @@ impl Crew {
     /// Waits for this long, in which the workers run; by the machine's clock only until one of them has ended.
     pub fn wait(&mut self, length: Duration, clock: &mut Clock) {
         match self {
-            Self::Threads(_) => thread::park_timeout(length),
+            Self::Threads(threads) => threads.wait(length),
             Self::Simulated(simulated) => {
                 clock.sleep(length);
                 simulated.advance(clock.passed());

@@ -18,8 +18,13 @@ use super::stages::Stages;
 use super::until::StopRule;
 use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Shortage, Waiting, nanos};
 
-/// How often the supervisor checks for signals and hand-overs, unless workers hand over more often.
+/// How often the supervisor checks for signals and hand-overs, unless workers hand over more often: at first, while it may
+/// turn out that nobody listens, and where the run may end early ...
 const WATCH: Duration = Duration::from_millis(20);
+/// ... and otherwise, because each time takes the worker's processor from it where that is the only one.
+const WATCH_LATER: Duration = Duration::from_millis(100);
+/// How long the former lasts, once measuring has begun.
+const AT_FIRST: Duration = Duration::from_millis(250);
 /// How often the observers are told the progress of the run.
 const SHOW: Duration = Duration::from_millis(200);
 /// The shortest time that counts as a suspension: no machine is suspended and awake again in less.
@@ -53,10 +58,11 @@ impl Prepared {
         observers: &mut [&mut dyn Observer],
     ) -> (Outcome, Vec<Spare>) {
         let row = observers.iter().filter_map(|observer| observer.row()).min();
+        let may_be_enough = row.is_some() || !plan.until.is_empty();
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
         supervisor.release();
         // What is not fetched in time is added to the next row.
-        let watch = plan.slots.as_ref().map_or(WATCH, |slots| WATCH.min(slots.sample / 4));
+        let watch_max = plan.slots.as_ref().map_or(Duration::MAX, |slots| slots.sample / 4);
         let stuck = loop {
             if let Some(stuck) = supervisor.stuck_at_end() {
                 break stuck;
@@ -64,7 +70,9 @@ impl Prepared {
             supervisor.take(observers);
             supervisor.decide(interrupt, observers);
             supervisor.show(observers);
-            supervisor.prepared.crew.wait(watch, supervisor.clock);
+            let is_soon = may_be_enough || supervisor.elapsed() < supervisor.begins() + AT_FIRST;
+            let watch = if is_soon { WATCH } else { WATCH_LATER };
+            supervisor.prepared.crew.wait(watch.min(watch_max), supervisor.clock);
         };
         supervisor.end(&stuck, observers)
     }
@@ -287,7 +295,7 @@ impl Overdue {
     /// Adds the time since the last call; returns when the workers were due to end if that is too long ago. Between two
     /// calls that are far apart the process was stopped: that time does not count.
     fn since(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
-        let passed = now.saturating_sub(self.looked_at).min(2 * WATCH);
+        let passed = now.saturating_sub(self.looked_at).min(2 * WATCH_LATER);
         self.looked_at = now;
         let due = due.filter(|&due| now >= due)?;
         self.waited += passed;

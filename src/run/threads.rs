@@ -2,9 +2,10 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use onrush_engine::backend::{self, Backend};
@@ -20,6 +21,8 @@ use super::worker::Worker;
 
 /// How often a worker that waits for its start checks whether the run was stopped.
 const LOOK: Duration = Duration::from_millis(20);
+/// How often the supervisor checks whether a worker has returned that was about to.
+const RETURN: Duration = Duration::from_millis(1);
 
 /// The workers could not be set up; nothing was sent.
 #[derive(Debug, Error)]
@@ -70,6 +73,8 @@ type Worked = thread::Result<WorkerEnd>;
 /// anything.
 pub(super) struct Threads {
     gate: Arc<Gate>,
+    /// How many workers have returned or are about to.
+    returning: Arc<AtomicUsize>,
     /// The workers that have not been joined.
     workers: Vec<Option<JoinHandle<Option<Worked>>>>,
 }
@@ -86,13 +91,19 @@ impl Threads {
         asked: &Load,
         make: impl Fn(&Config) -> io::Result<B> + Clone + Send + 'static,
     ) -> Result<Self, NotStarted> {
-        let mut threads = Self { gate: Arc::default(), workers: Vec::with_capacity(workers.len()) };
+        let mut threads =
+            Self { gate: Arc::default(), returning: Arc::default(), workers: Vec::with_capacity(workers.len()) };
         let (ready, set_up) = mpsc::channel();
         for (index, worker) in workers.into_iter().enumerate() {
             let thread = builder(index, &worker);
-            let (make, ready, gate, supervisor) =
-                (make.clone(), ready.clone(), Arc::clone(&threads.gate), thread::current());
-            let thread = thread.spawn(move || work(worker, make, ready, &gate, &supervisor));
+            let (make, ready, gate) = (make.clone(), ready.clone(), Arc::clone(&threads.gate));
+            let (returning, supervisor) = (Arc::clone(&threads.returning), thread::current());
+            let thread = thread.spawn(move || {
+                let worked = work(worker, make, ready, &gate);
+                returning.fetch_add(1, Ordering::Relaxed);
+                supervisor.unpark();
+                worked
+            });
             threads.workers.push(Some(thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?));
         }
         drop(ready);
@@ -112,6 +123,13 @@ impl Threads {
     /// Lets the workers run from this moment on.
     pub fn release(&self, start: Instant) {
         self.gate.open(Some(start));
+    }
+
+    /// Waits for this long, or until a worker has returned.
+    pub fn wait(&self, length: Duration) {
+        let joined = self.workers.iter().filter(|worker| worker.is_none()).count();
+        let returns = self.returning.load(Ordering::Relaxed) > joined;
+        thread::park_timeout(if returns { length.min(RETURN) } else { length });
     }
 
     /// Whether worker `index` has not ended.
@@ -143,7 +161,6 @@ fn work<B: Backend>(
     make: impl Fn(&Config) -> io::Result<B>,
     ready: Sender<io::Result<()>>,
     gate: &Gate,
-    supervisor: &Thread,
 ) -> Option<Worked> {
     let backend = match make(&worker.config) {
         Ok(backend) => backend,
@@ -163,7 +180,6 @@ fn work<B: Backend>(
     if worked.as_ref().is_some_and(Result::is_err) {
         control.stop();
     }
-    supervisor.unpark();
     worked
 }
 

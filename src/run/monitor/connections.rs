@@ -43,6 +43,11 @@ impl Connections {
         self.watched.iter_mut().for_each(|watched| watched.last = None);
     }
 
+    /// Whether some are watched.
+    pub fn are_watched(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
     /// Reads those that are watched, and replaces those that are gone. Connections to these addresses are sockets of
     /// one of these families.
     pub fn look(&mut self, addresses: &[SocketAddr], families: &[bool], now_us: u64) -> Result<(), Errno> {

@@ -44,13 +44,13 @@ impl LocalTarget {
         Some(Self::Unix(std::iter::once(path).chain(other).collect()))
     }
 
-    /// The sockets that listen there now.
-    pub fn listeners(&self) -> Result<Vec<Listener>, Unseen> {
+    /// The sockets of these families (whether IPv6) that listen there now.
+    pub fn listeners(&self, families: &[bool]) -> Result<Vec<Listener>, Unseen> {
         match self {
             Self::Tcp(addresses) => {
                 // All addresses of a target have the same port.
                 let (mut sockets, port) = (Vec::new(), addresses.first().map_or(0, SocketAddr::port));
-                for v6 in [false, true] {
+                for &v6 in families {
                     let keep = |socket| {
                         sockets.push(socket);
                         ControlFlow::Continue(())

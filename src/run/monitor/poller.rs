@@ -71,7 +71,8 @@ impl Poller {
     /// Watches until it is told to end, and drops `searched` after the first search.
     pub fn watch(mut self, orders: &Orders, searched: Sender<()>) -> Seen {
         let (mut looks, mut restarts) = (0_u32, 0);
-        self.look();
+        // There are no connections yet, and to look for some takes the kernel a millisecond or two each time.
+        self.listen();
         let is_late = limit(FIRST_SEARCH);
         self.search(&|| is_late() || orders.have_ended());
         drop(searched);
@@ -107,31 +108,58 @@ impl Poller {
     fn restart(&mut self) {
         (self.queue, self.connections_unseen) = (None, None);
         self.connections.restart();
-        self.look();
+        self.listen();
+        // The first of them may just be being opened.
+        if self.connections.are_watched() {
+            self.read_connections();
+        }
         self.target_groups.restart();
         self.own_group.restart();
         self.processes.restart(&limit(SEARCH));
         self.began = Some((monotonic_ns(), self.before.take().unwrap_or_else(Machine::read)));
     }
 
-    /// Reads the queues and connections.
-    fn look(&mut self) {
+    /// Finds what listens, and reads the queues.
+    fn listen(&mut self) {
+        self.listen_at(&[false, true]);
+    }
+
+    /// The same at the sockets of these families.
+    fn listen_at(&mut self, families: &[bool]) {
         let Some(place) = &self.place else { return };
-        self.listeners = place.listeners();
-        let listeners = self.listeners.as_deref().unwrap_or_default();
-        let longest = listeners.iter().filter_map(|listener| listener.queue).max();
+        self.listeners = place.listeners(families);
+        let longest = self.listeners.iter().flatten().filter_map(|listener| listener.queue).max();
         self.queue = self.queue.max(longest);
-        if let LocalTarget::Tcp(addresses) = place {
-            let families: BTreeSet<bool> = listeners.iter().map(|listener| listener.v6).collect();
-            let families: Vec<bool> = families.into_iter().collect();
+    }
+
+    /// Whether what listens is IPv6, or is not, or both.
+    fn families(&self) -> Vec<bool> {
+        let families: BTreeSet<bool> = self.listeners.iter().flatten().map(|listener| listener.v6).collect();
+        families.into_iter().collect()
+    }
+
+    /// Reads the queues of what is known to listen, and the connections.
+    fn look(&mut self) {
+        match &self.families()[..] {
+            [] => self.listen(),
+            families => self.listen_at(families),
+        }
+        self.read_connections();
+    }
+
+    /// Reads the connections.
+    fn read_connections(&mut self) {
+        let families = self.families();
+        if let Some(LocalTarget::Tcp(addresses)) = &self.place {
             let looked = self.connections.look(addresses, &families, monotonic_ns() / 1_000);
             self.connections_unseen = looked.err().map(Unseen::Connections);
         }
     }
 
-    /// Reads everything.
+    /// Reads everything, and finds what has begun to listen.
     fn look_around(&mut self, time: Duration) {
-        self.look();
+        self.listen();
+        self.read_connections();
         // Reading thousands of sockets must leave time for the processes.
         let is_over = limit(time);
         // Known processes come first.
