@@ -97,7 +97,15 @@ impl Live {
         }
     }
 
+    /// The transport accepted `n` more bytes of the protocol.
+    #[inline(always)]
+    pub fn accepted(&mut self, n: usize) {
+        self.unsent -= n;
+        self.protocol.handle_sent(n);
+    }
+
     /// Adds a request that was started.
+    #[inline(always)]
     pub fn begin(&mut self, request: OpenRequest, now: Nanos) {
         if self.open.is_empty() {
             self.busy_since = now;

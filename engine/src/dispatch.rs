@@ -469,6 +469,7 @@ impl Dispatch {
     }
 
     /// Makes sure that there are requests to start, perhaps the rest of a batch; returns whether there are any.
+    #[inline]
     fn has_batch(&mut self, books: &mut Books) -> bool {
         if self.is_begun() {
             return true;
@@ -476,13 +477,18 @@ impl Dispatch {
         self.started = 0;
         let repeats = !self.script.wants.request && !self.batch.is_empty();
         if !repeats {
-            match self.script.next(&mut self.batch) {
-                Some(true) => {}
-                Some(false) => books.tally.start_no_more(),
-                None => self.batch.clear(),
-            }
+            self.take_batch(books);
         }
         self.is_begun()
+    }
+
+    #[inline(never)]
+    fn take_batch(&mut self, books: &mut Books) {
+        match self.script.next(&mut self.batch) {
+            Some(true) => {}
+            Some(false) => books.tally.start_no_more(),
+            None => self.batch.clear(),
+        }
     }
 
     /// Ends the run if a batch of this length fits on no connection.

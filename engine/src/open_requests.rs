@@ -42,11 +42,17 @@ impl OpenRequests {
     }
 
     /// Adds a request.
+    #[inline(always)]
     pub fn insert(&mut self, request: OpenRequest) {
-        if let [place @ None] = &mut self.places[..] {
-            (*place, self.count) = (Some(request), 1);
-            return;
+        match &mut self.places[..] {
+            [place @ None] => (*place, self.count) = (Some(request), 1),
+            _ => self.insert_among(request),
         }
+    }
+
+    /// The same where there is another one, or may have been.
+    #[inline(never)]
+    fn insert_among(&mut self, request: OpenRequest) {
         if 2 * self.count >= self.places.len() {
             self.grow();
         }
@@ -64,7 +70,21 @@ impl OpenRequests {
     }
 
     /// Takes out the request on a stream.
+    #[inline(always)]
     pub fn remove(&mut self, stream: StreamId) -> Option<OpenRequest> {
+        match &mut self.places[..] {
+            [place] => {
+                let request = place.take_if(|request| request.stream == stream)?;
+                self.count = 0;
+                Some(request)
+            }
+            _ => self.remove_among(stream),
+        }
+    }
+
+    /// The same where there may be others.
+    #[inline(never)]
+    fn remove_among(&mut self, stream: StreamId) -> Option<OpenRequest> {
         let mut place = self.find(stream)?;
         let request = self.places[place].take()?;
         self.count -= 1;

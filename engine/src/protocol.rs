@@ -92,6 +92,12 @@ impl Protocol {
         std::iter::from_fn(|| client.poll_event()).filter_map(known).collect()
     }
 
+    /// About how many bytes of a body are to come, where others may come in between.
+    #[inline]
+    pub fn coming(&self) -> u64 {
+        if let Self::Http2(client) = self { client.coming() } else { 0 }
+    }
+
     /// Whether it may have something to send.
     #[inline]
     pub fn may_have_output(&self) -> bool {
@@ -108,6 +114,7 @@ impl Protocol {
 }
 
 impl Client for Protocol {
+    #[inline]
     fn capacity(&self) -> usize {
         each!(self, client => client.capacity())
     }
@@ -140,6 +147,7 @@ impl Client for Protocol {
         each!(self, client => client.handle_timeout(now));
     }
 
+    #[inline(always)]
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         each!(self, client => client.poll_transmit(now))
     }

@@ -115,9 +115,24 @@ impl Slot {
         matches!(self.state, State::Connecting(_)) && self.link.as_ref().is_some_and(|link| link.has_begun())
     }
 
-    /// Notes that the transport accepted `n` more bytes, before the first request.
+    /// The transport accepted `n` more bytes. Returns how many bytes of the protocol those are.
+    pub fn accepted(&mut self, n: usize) -> usize {
+        let plain = self.link.as_mut().map_or(n, |link| link.accepted(n));
+        match &mut self.state {
+            State::Open(live) => {
+                live.accepted(plain);
+                plain
+            }
+            _ => {
+                self.accepted_before(n);
+                0
+            }
+        }
+    }
+
+    /// The same before the first request.
     #[cold]
-    pub fn accepted_before(&mut self, n: usize) {
+    fn accepted_before(&mut self, n: usize) {
         if let State::Tunnelling(tunnel) = &mut self.state {
             tunnel.handle_sent(n);
         }

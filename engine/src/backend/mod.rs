@@ -126,6 +126,11 @@ pub trait Backend {
         let _ = (conn, n);
     }
 
+    /// The same if something else may come in between, or instead.
+    fn anticipate(&mut self, conn: ConnId, n: u64) {
+        let _ = (conn, n);
+    }
+
     /// Waits as [`Backend::wait`] does, but not for the first completion alone: for a few microseconds the backend may wait
     /// until there are `several`, so that one wakeup does for all of them.
     fn wait_for(&mut self, several: u32, until: Nanos) -> bool {

@@ -90,6 +90,7 @@ impl<B: Backend> Roster<B> {
         Ok(step)
     }
 
+    #[inline(always)]
     fn received(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
         let slot = &mut self.slots[conn.index()];
         let (tally, script) = (&mut cx.books.tally, &mut *cx.script);
@@ -97,15 +98,22 @@ impl<B: Backend> Roster<B> {
         match (&mut slot.state, &mut slot.link) {
             (State::Open(live), None) => {
                 live.receive(self.backend.received(), at, tally, script);
+                let turns_away = !live.turned_away.is_empty();
                 let rest = live.protocol.may_skip();
                 if rest < LARGE_MIN {
                     // A short rest is read along with what follows it.
+                    if live.protocol.coming() >= LARGE_MIN {
+                        self.backend.anticipate(conn, live.protocol.coming());
+                    }
                 } else if tally.transcript.is_none() && !script.wants.body {
                     self.backend.discard(conn, rest);
                 } else {
                     self.backend.expect(conn, rest);
                 }
-                self.look_back(conn, completed, cx, at);
+                slot.forget_failures(completed, tally);
+                if turns_away {
+                    self.rest(conn, cx, at);
+                }
                 Step::Pump(conn)
             }
             (State::Open(live), Some(link)) => {
@@ -138,6 +146,8 @@ impl<B: Backend> Roster<B> {
         let rest = live.protocol.may_skip();
         if rest < u64::MAX && rest.saturating_sub(link.pending()) >= LARGE_MIN {
             self.backend.expect(conn, rest - link.pending());
+        } else if live.protocol.coming() >= LARGE_MIN {
+            self.backend.anticipate(conn, live.protocol.coming());
         }
         if link.is_closed() {
             // A connection that is leaving waits for the end of the transport, because that decides who keeps the port.
@@ -189,9 +199,12 @@ impl<B: Backend> Roster<B> {
     }
 
     fn sent(&mut self, conn: ConnId, n: usize, cx: &mut Context<'_>, at: Nanos) -> Step {
-        let n = self.accepted(conn, n);
-        self.encrypted(n, false, cx.books);
-        if self.slots[conn.index()].live().is_some() {
+        let slot = &mut self.slots[conn.index()];
+        let plain = slot.accepted(n);
+        if slot.link.is_some() {
+            cx.books.tally.encrypted(plain, false);
+        }
+        if slot.live().is_some() {
             return Step::Pump(conn);
         }
         let setup = self.flush_setup(conn, cx.books);

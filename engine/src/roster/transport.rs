@@ -6,7 +6,7 @@ use onrush_proto::{Client, Nanos};
 use super::{Context, Roster};
 use crate::backend::{Backend, ConnId};
 use crate::books::Books;
-use crate::slot::State;
+use crate::slot::{Slot, State};
 use crate::timers::Timer;
 use crate::tls::LinkFailure;
 
@@ -87,13 +87,15 @@ impl<B: Backend> Roster<B> {
     /// # Errors
     ///
     /// If no more can be encrypted: the connection is useless then.
+    #[inline(always)]
     fn transmit(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<(), LinkFailure> {
-        let slot = &mut self.slots[conn.index()];
+        let Self { slots, backend, .. } = self;
+        let slot = &mut slots[conn.index()];
         if slot.link.is_some() && slot.live().is_some_and(|live| live.unsent > 0) {
             // The rest of what the protocol sent before. Once that is accepted, more may follow.
-            self.seal(conn, books)?;
+            seal(backend, conn, slot, books)?;
         }
-        while let Some(live) = self.slots[conn.index()].live()
+        while let State::Open(live) = &mut slot.state
             && live.unsent == 0
             && live.send_error.is_none()
             && live.protocol.may_have_output()
@@ -103,16 +105,16 @@ impl<B: Backend> Roster<B> {
             if let Some(transcript) = &mut books.tally.transcript {
                 transcript.send(&live.protocol.readable(transmit.bytes()), !live.open.is_empty(), at);
             }
-            if let Some(link) = &mut self.slots[conn.index()].link {
+            if let Some(link) = &mut slot.link {
                 link.send(transmit);
-                self.seal(conn, books)?;
+                seal(backend, conn, slot, books)?;
             } else {
-                let n = self.backend.send(conn, transmit);
-                self.accepted(conn, n);
+                let n = backend.send(conn, transmit);
+                live.accepted(n);
             }
         }
         // TLS has something to say of its own.
-        if self.slots[conn.index()].link.is_some() { self.seal(conn, books) } else { Ok(()) }
+        if slot.link.is_some() { seal(backend, conn, slot, books) } else { Ok(()) }
     }
 
     /// Hands over encrypted bytes, as far as the transport accepts them.
@@ -121,33 +123,22 @@ impl<B: Backend> Roster<B> {
     ///
     /// If no more can be encrypted: the connection is useless then.
     pub(super) fn seal(&mut self, conn: ConnId, books: &mut Books) -> Result<(), LinkFailure> {
-        while let Some(link) = &mut self.slots[conn.index()].link
-            && let Some(encrypted) = link.seal()?
-        {
-            let n = self.backend.send(conn, encrypted);
-            let n = self.accepted(conn, n);
-            self.encrypted(n, B::GATHERS, books);
-        }
-        Ok(())
+        seal(&mut self.backend, conn, &mut self.slots[conn.index()], books)
     }
+}
 
-    /// The transport accepted `n` more bytes. Returns how many bytes of the protocol those are.
-    pub(super) fn accepted(&mut self, conn: ConnId, n: usize) -> usize {
-        let slot = &mut self.slots[conn.index()];
-        let plain = slot.link.as_mut().map_or(n, |link| link.accepted(n));
-        let Some(live) = slot.live() else {
-            slot.accepted_before(n);
-            return 0;
-        };
-        live.unsent -= plain;
-        live.protocol.handle_sent(plain);
-        plain
+/// Hands over the encrypted bytes of a connection, as far as the transport accepts them; gathered ones leave with the next
+/// wait.
+///
+/// # Errors
+///
+/// If no more can be encrypted: the connection is useless then.
+fn seal<B: Backend>(backend: &mut B, conn: ConnId, slot: &mut Slot, books: &mut Books) -> Result<(), LinkFailure> {
+    while let Some(link) = &mut slot.link
+        && let Some(encrypted) = link.seal()?
+    {
+        let n = backend.send(conn, encrypted);
+        books.tally.encrypted(slot.accepted(n), B::GATHERS);
     }
-
-    /// Counts bytes of the protocol that were accepted encrypted; gathered ones leave with the next wait.
-    pub(super) fn encrypted(&self, n: usize, is_gathered: bool, books: &mut Books) {
-        if self.config.tls.is_some() {
-            books.tally.encrypted(n, is_gathered);
-        }
-    }
+    Ok(())
 }

@@ -13,7 +13,7 @@ fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailur
     let connect = Parts { method: "CONNECT".into(), target: "h:443".into(), ..Parts::default() };
     let tunnel = Tunnel::new(Nanos::default(), &Wire::of(&connect));
     let mut slot = Slot { state: State::Tunnelling(Box::new(tunnel)), ..Slot::default() };
-    slot.accepted_before(accepted);
+    slot.accepted(accepted);
     match &mut slot.state {
         State::Tunnelling(tunnel) => tunnel.receive(answer),
         _ => unreachable!("the slot was not changed"),

@@ -240,6 +240,7 @@ impl Http1 {
 }
 
 impl Client for Http1 {
+    #[inline]
     fn capacity(&self) -> usize {
         if self.is_open() && self.keep_alive { self.depth.saturating_sub(self.in_flight.len()) } else { 0 }
     }
@@ -323,6 +324,7 @@ impl Client for Http1 {
 
     fn handle_timeout(&mut self, _now: Nanos) {}
 
+    #[inline]
     fn poll_transmit(&mut self, _: Nanos) -> Option<Transmit> {
         if !self.is_open() {
             return None;

@@ -167,6 +167,7 @@ impl Http2 {
             return if frame.length == 0 { Err(Breach::FrameLength) } else { Ok(()) };
         }
         let is_good = stream.response.data(frame.length);
+        self.coming = stream.response.left();
         self.expect_data(number, frame.length, is_good);
         Ok(())
     }
@@ -179,6 +180,7 @@ impl Http2 {
         let number = self.reader.frame.stream;
         if let Some(stream) = self.streams.get(number) {
             let is_good = stream.response.data(data);
+            self.coming = stream.response.left();
             self.expect_data(number, data, is_good);
         }
         Ok(())

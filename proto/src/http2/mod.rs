@@ -76,6 +76,8 @@ pub struct Http2 {
     resets: Resets,
     settings: Settings,
     reader: Reader,
+    /// How many bytes of the body are to come to which the last DATA belonged.
+    coming: u64,
     block: Block,
     decoder: Decoder,
     own_memo: OwnMemo,
@@ -110,6 +112,7 @@ impl Http2 {
             resets: Resets::default(),
             settings: Settings::new(streams_seen),
             reader: Reader::new(),
+            coming: 0,
             block: Block::default(),
             decoder: Decoder::new(shared.options.table),
             own_memo: None,
@@ -126,6 +129,11 @@ impl Http2 {
             drain: Drain::No,
             shared: shared.clone(),
         }
+    }
+
+    /// About how many bytes of a body are to come: whatever else comes in between, they come soon.
+    pub fn coming(&self) -> u64 {
+        self.coming
     }
 
     /// How many streams the server allows, if it has said so; [`u32::MAX`] if it sets no limit.

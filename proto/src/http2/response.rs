@@ -84,6 +84,11 @@ impl Response {
         Ok(())
     }
 
+    /// How many bytes of the body are to come; zero if the server does not say.
+    pub(super) fn left(&self) -> u64 {
+        if self.left == ANY { 0 } else { self.left }
+    }
+
     /// The server says that it is complete. Returns the `grpc-status`.
     pub(super) fn end(&self) -> Result<u32, Breach> {
         if self.left == 0 || self.left == ANY { Ok(self.grpc_status) } else { Err(Breach::BodyLength) }

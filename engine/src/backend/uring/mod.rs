@@ -42,7 +42,7 @@ use buffers::Buffers;
 use names::{Operation, name, named};
 use ring::Ring;
 use sending::Sending;
-use socket::{Ended, Socket};
+use socket::{Ended, Large, Socket};
 use taken::Taken;
 
 /// With this many operations or more, handing them over takes long enough to be done before the wait.
@@ -267,11 +267,15 @@ impl Backend for Uring {
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
-        self.enlarge(conn, n, !self.dialer.is_tcp());
+        self.enlarge(conn, n, if self.dialer.is_tcp() { Large::Unwanted } else { Large::Wanted });
     }
 
     fn expect(&mut self, conn: ConnId, n: u64) {
-        self.enlarge(conn, n, true);
+        self.enlarge(conn, n, Large::Wanted);
+    }
+
+    fn anticipate(&mut self, conn: ConnId, n: u64) {
+        self.enlarge(conn, n, Large::Mixed);
     }
 
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {

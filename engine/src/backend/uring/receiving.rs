@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::Uring;
 use super::buffers::{self, Buffers};
 use super::names::{Operation, name};
-use super::socket::{Ended, Mode};
+use super::socket::{Ended, Large, Mode};
 use crate::backend::socket::DISCARDED_AT_ONCE;
 use crate::backend::{ConnId, What};
 
@@ -37,12 +37,13 @@ impl Uring {
     pub(super) fn receive(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         socket.is_busy = true;
-        let (mode, large, is_wanted) = (socket.mode, socket.large, socket.is_wanted);
-        let most = if is_wanted { buffers::LARGE_BYTES as u32 } else { DISCARDED_AT_ONCE };
-        let waits = socket.fd.as_ref().is_some_and(|fd| socket.threshold.before_receive(fd, large, most));
+        let (mode, large, what) = (socket.mode, socket.large, socket.what);
+        let most = if what == Large::Unwanted { DISCARDED_AT_ONCE } else { buffers::LARGE_BYTES as u32 };
+        let certain = if what == Large::Mixed { 0 } else { large };
+        let waits = socket.fd.as_ref().is_some_and(|fd| socket.threshold.before_receive(fd, certain, most));
         let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
         match mode {
-            Mode::Large if large > 0 && !is_wanted => {
+            Mode::Large if large > 0 && what == Large::Unwanted => {
                 let (most, waits) = (large.min(DISCARD_MAX) as u32, if waits { POLL_FIRST } else { 0 });
                 let entry = opcode::Recv::new(fd, nowhere, most).flags(libc::MSG_TRUNC).ioprio(waits).build();
                 self.push(entry, conn, Operation::Discard);
@@ -126,9 +127,9 @@ impl Uring {
     }
 
     /// A large body is coming.
-    pub(super) fn enlarge(&mut self, conn: ConnId, n: u64, is_wanted: bool) {
+    pub(super) fn enlarge(&mut self, conn: ConnId, n: u64, what: Large) {
         let socket = &mut self.sockets[conn.index()];
-        (socket.large, socket.is_wanted) = (n, is_wanted);
+        (socket.large, socket.what) = (n, what);
         if socket.mode != Mode::Small {
             return;
         }

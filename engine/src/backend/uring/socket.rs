@@ -33,8 +33,8 @@ pub struct Socket {
     pub mode: Mode,
     /// How many of the next bytes belong to a large body.
     pub large: u64,
-    /// Whether those must be received, not discarded.
-    pub is_wanted: bool,
+    /// What those are.
+    pub what: Large,
     /// How many bytes make it readable.
     pub threshold: Threshold,
 }
@@ -49,6 +49,18 @@ pub enum Mode {
     /// One receive or discard at a time.
     #[default]
     Large,
+}
+
+/// The bytes of a large body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Large {
+    /// They can be discarded.
+    #[default]
+    Unwanted,
+    /// They must be received.
+    Wanted,
+    /// The same, and others may come in between or instead: none is waited for.
+    Mixed,
 }
 
 /// A receive that has ended.

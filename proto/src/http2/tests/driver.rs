@@ -102,6 +102,27 @@ fn the_data_of_a_frame_may_be_skipped_and_nothing_else() {
 }
 
 #[test]
+fn what_is_to_come_of_a_body_is_known_from_its_length() {
+    let mut client = Scene::of("GET GET").connected();
+    for (stream, length) in [(1, "100000"), (3, "10")] {
+        heard(&mut client, &headers(stream, "", &[(":status", "200"), ("content-length", length)]));
+    }
+    for (bytes, coming) in [
+        (data(1, "", &[b'a'; 1_000]), 99_000),
+        (padded_data(1, "", 2, b"bb"), 98_998),
+        (data(3, "END_STREAM", b"0123456789"), 0),
+        (data(1, "", b"c"), 98_997),
+    ] {
+        heard(&mut client, &bytes);
+        assert_eq!(client.coming(), coming);
+    }
+
+    let mut client = Scene::of("GET").connected();
+    heard(&mut client, &[headers(1, "", OK), data(1, "", b"hello")].concat());
+    assert_eq!(client.coming(), 0, "the server does not say");
+}
+
+#[test]
 fn fields_are_there_until_the_next_input() {
     let mut client = Scene::of("GET").connected();
     let head = headers(1, "", &[(":status", "200"), ("a", "b"), ("c", "")]);
