@@ -1,7 +1,7 @@
 //! The contenders: a program each, with its command line for the same work.
 
 use super::outputs::Format;
-use super::work::Work;
+use super::work::{UPLOADED, Work};
 
 /// A program, and what it does differently from the work of the row.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +138,13 @@ impl Program {
         let takes_options = matches!(self, Self::Onrush(_) | Self::Wrk | Self::Shb | Self::Bare(_));
         let is_spared = matches!(self, Self::Bare(_)) && streams > 0;
         let options = if takes_options && !is_spared { work.options } else { &[] };
+        let body = match self {
+            _ if !work.uploads => String::new(),
+            Self::Onrush(_) => format!(" -X POST --body @{UPLOADED}"),
+            Self::H2load => format!(" -d {UPLOADED}"),
+            _ => format!(" -d @{UPLOADED}"),
+        };
+        let line = line + &body;
         let url = (!matches!(self, Self::Bare(_))).then(|| format!("{origin}{path}"));
         line.split(' ').chain(options.iter().copied()).map(str::to_owned).chain(url).collect()
     }
@@ -170,6 +177,15 @@ mod tests {
             (Program::Shb, "--http2|-p|32|-t|1|-c|100|-z|2s|http://h:1/a"),
         ] {
             assert_eq!(program.arguments(&many, "http://h:1").join("|"), expected);
+        }
+        let uploads = Work { streams: 1, uploads: true, ..many };
+        for (program, expected) in [
+            (Program::Onrush("uring"), "--http2|--streams|1|-X|POST|--body|@target/bench/uploaded|http://h:1/a"),
+            (Program::H2load, "-m1|-t1|-c100|-D2|-d|target/bench/uploaded|http://h:1/a"),
+            (Program::Shb, "-d|@target/bench/uploaded|http://h:1/a"),
+        ] {
+            let arguments = program.arguments(&uploads, "http://h:1").join("|");
+            assert!(arguments.ends_with(expected), "{arguments}");
         }
         let work = Work { requests: 9, rate: 0, options: &[], ..work };
         let uring = Program::Onrush("uring");

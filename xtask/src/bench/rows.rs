@@ -79,6 +79,7 @@ const SMALL: Work = Work {
     options: &[],
     scenario: Some(""),
     body_bytes: 13,
+    uploads: false,
     threads: 1,
     connections: 100,
     streams: 0,
@@ -437,6 +438,22 @@ pub const ROWS: &[Row] = &[
         Work {
             path: "/bytes/1048576",
             body_bytes: 1 << 20,
+            connections: 10,
+            streams: 1,
+            calls_vary: true,
+            counted: 200,
+            ..HTTP2
+        },
+        &[at_least(1.0, BYTES, ONRUSH, SHB_500), at_least(1.0, BYTES, ONRUSH, H2LOAD)],
+    ),
+    row(
+        "http2-upload",
+        "HTTP/2, 1 MiB in every request, 10 connections",
+        Work {
+            target: Target::Serve,
+            path: "/sink",
+            body_bytes: 1 << 20,
+            uploads: true,
             connections: 10,
             streams: 1,
             calls_vary: true,

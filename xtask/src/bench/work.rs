@@ -2,6 +2,8 @@
 
 /// Where onrush writes a result file, from the root of the repository.
 pub const RESULT: &str = "target/bench/result.json";
+/// A file of 1 MiB, written before the first round, for [`Work::uploads`].
+pub const UPLOADED: &str = "target/bench/uploaded";
 
 /// Work for a generator.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +18,10 @@ pub struct Work {
     /// The target as a scenario of `--io sim:FILE`. Unless it says otherwise, a response is short but for its body.
     /// `None`: it cannot be simulated.
     pub scenario: Option<&'static str>,
-    /// The length of the response bodies.
+    /// The length of the bodies: of responses, or of uploads.
     pub body_bytes: usize,
+    /// Whether each request has the body [`UPLOADED`].
+    pub uploads: bool,
     /// Threads of the generator.
     pub threads: u32,
     /// Connections, all threads together.
