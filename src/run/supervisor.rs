@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onrush_engine::backend::memory;
-use onrush_engine::{Control, Spare, WorkerEnd, WorkerLink};
+use onrush_engine::{Control, SAMPLE_NS, Spare, WorkerEnd, WorkerLink};
 use onrush_plan::Plan;
 use onrush_stats::Timeline;
 
@@ -21,8 +21,8 @@ use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Sh
 /// How often the supervisor checks for signals and hand-overs, unless workers hand over more often: at first, while it may
 /// turn out that nobody listens, and where the run may end early ...
 const WATCH: Duration = Duration::from_millis(20);
-/// ... and otherwise, because each time takes the worker's processor from it where that is the only one.
-const WATCH_LATER: Duration = Duration::from_millis(100);
+/// ... and otherwise once between two hand-overs, because each time takes the processor from a worker that has no other.
+const WATCH_LATER: Duration = Duration::from_nanos(SAMPLE_NS);
 /// How long the former lasts, once measuring has begun.
 const AT_FIRST: Duration = Duration::from_millis(250);
 /// How often the observers are told the progress of the run.
@@ -70,8 +70,10 @@ impl Prepared {
             supervisor.take(observers);
             supervisor.decide(interrupt, observers);
             supervisor.show(observers);
-            let is_soon = may_be_enough || supervisor.elapsed() < supervisor.begins() + AT_FIRST;
-            let watch = if is_soon { WATCH } else { WATCH_LATER };
+            let watch = match supervisor.elapsed().checked_sub(supervisor.begins()) {
+                Some(passed) if passed >= AT_FIRST && !may_be_enough => until_between(passed),
+                _ => WATCH,
+            };
             supervisor.prepared.crew.wait(watch.min(watch_max), supervisor.clock);
         };
         supervisor.end(&stuck, observers)
@@ -225,7 +227,8 @@ impl<'a> Supervisor<'a> {
     /// Shows the progress if it is time to.
     fn show(&mut self, observers: &mut [&mut dyn Observer]) {
         let elapsed = self.elapsed();
-        if elapsed >= self.shown_at + SHOW {
+        // A look that comes a little early must not put it off to the next one.
+        if elapsed + WATCH > self.shown_at + SHOW {
             self.shown_at = elapsed;
             let notify =
                 |progress: &Progress<'_>| observers.iter_mut().for_each(|observer| observer.progress(progress));
@@ -277,6 +280,13 @@ fn sampled(observers: &mut [&mut dyn Observer], sample: &Sample) {
     observers.iter_mut().for_each(|observer| observer.sampled(sample));
 }
 
+/// How long it is until the middle between two hand-overs, this long after measuring began: a worker that is a little late
+/// hands over in time, and has an empty interval again for the next time.
+fn until_between(passed: Duration) -> Duration {
+    let middle = nanos(WATCH_LATER) / 2;
+    Duration::from_nanos(SAMPLE_NS - (nanos(passed) + middle) % SAMPLE_NS)
+}
+
 /// For how long the machine was suspended between two readings of [`Clock::suspended_ns`].
 fn suspended(before_ns: i64, after_ns: i64) -> Duration {
     let passed = Duration::from_nanos(u64::try_from(after_ns - before_ns).unwrap_or_default());
@@ -320,6 +330,14 @@ mod tests {
         }
         let awake = suspended_ns();
         assert_eq!(suspended(awake, suspended_ns()), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_supervisor_looks_in_the_middle_between_two_hand_overs() {
+        for (passed_ms, wait_ms) in [(250, 100), (251, 99), (349, 1), (350, 100), (300, 50), (999, 51)] {
+            let wait = until_between(Duration::from_millis(passed_ms));
+            assert_eq!(wait, Duration::from_millis(wait_ms), "{passed_ms}");
+        }
     }
 
     #[test]
