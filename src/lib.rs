@@ -24,6 +24,7 @@ pub mod probe;
 pub mod program;
 pub mod record;
 pub mod report;
+pub mod requests;
 pub mod restore;
 pub mod run;
 pub mod saved;

@@ -41,6 +41,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         phases: false,
         once: false,
         spin: Spin::Auto,
+        list: None,
         script: None,
         seed: 1,
         show: Show { cmm_layout: dialect == Dialect::WrkCmm, notes: true, ..Show::default() },

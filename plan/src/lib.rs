@@ -12,6 +12,7 @@ pub mod http;
 pub mod levels;
 mod limited_by;
 pub mod limits;
+pub mod list;
 pub mod load;
 pub mod material;
 pub mod metric;
@@ -43,6 +44,7 @@ pub use filter::Filter;
 pub use http::Http;
 pub use levels::Levels;
 pub use limited_by::LimitedBy;
+pub use list::List;
 pub use load::{Load, PerConnection};
 pub use material::{Material, Unreadable};
 pub use metric::Metric;
@@ -89,6 +91,8 @@ pub struct Plan {
     pub request: Request,
     /// The body of every request, if there is one.
     pub body: Option<Material>,
+    /// The list of requests that are sent instead, each a difference from that content.
+    pub list: Option<List>,
     /// The Lua script that shapes requests and their timing.
     pub script: Option<Script>,
     /// The number of threads and connections.
@@ -141,6 +145,7 @@ impl Plan {
     /// When one of them cannot be read.
     pub fn read_materials(&mut self) -> Result<(), Unreadable> {
         self.script.iter_mut().try_for_each(|script| script.file.read("--script", SCRIPT_MAX_MIB))?;
+        self.list.iter_mut().try_for_each(List::read_materials)?;
         self.tls.iter_mut().try_for_each(Tls::read_materials)
     }
 

@@ -40,6 +40,9 @@ pub const URL_MAX: usize = 64 << 10;
 /// Largest request body in MiB. It is kept in memory, once per thread.
 pub const BODY_MAX_MIB: u64 = 1024;
 
+/// Longest list of requests in MiB. It is kept in memory once.
+pub const LIST_MAX_MIB: u64 = 1024;
+
 /// Largest script in MiB. It is compiled once per thread; real ones are less than a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 

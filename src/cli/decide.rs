@@ -21,7 +21,7 @@ use super::refusal::{Refusal, took_url, wrong};
 use super::request::{self, Header};
 use super::typed::Typed;
 use super::values::AT_LEAST_ONE;
-use super::{Warned, framing, hints, probe, until};
+use super::{Warned, framing, hints, list, probe, until};
 
 /// The default number of connections.
 pub(crate) const CONNECTIONS: u64 = 10;
@@ -33,6 +33,12 @@ const SEED: u64 = 1;
 /// Decides the run; checks are in wrk's order. Reads the file of `--body` last; resolves no name.
 pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let dialect = typed.dialect;
+    let listed = list::read(&mut typed)?;
+    if typed.words.is_empty()
+        && let Some(file) = &listed
+    {
+        typed.words.push(list::url(file)?.into());
+    }
     let Some(url) = typed.words.first() else { return Err(no_url(dialect, typed.taken_url.as_ref())) };
     nothing_is_zero(&typed)?;
     if let Some(line) = hints::stray(&typed.words, typed.script.is_some()).filter(|_| !dialect.is_compat()) {
@@ -62,6 +68,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let requests_per_connection = requests_per_connection(&mut typed)?;
     let script = script(&mut typed);
+    let list = listed.map(|file| list::decide(&mut typed, file, &target)).transpose()?;
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let http = std::mem::take(&mut typed.http).decide(&target, dialect)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, &http, dialect, &typed.io, &mut typed.warnings)?;
@@ -103,6 +110,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         once: typed.once,
         spin: typed.spin,
         seed: typed.seed.unwrap_or(SEED),
+        list,
         script,
         request,
         body,

@@ -31,6 +31,8 @@ pub(crate) enum Id {
     Method,
     Header,
     Body,
+    Urls,
+    UrlsOrder,
     BasicAuth,
     DisableKeepalive,
     RequestsPerConnection,

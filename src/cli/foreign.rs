@@ -262,8 +262,8 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-x", "--proxy"], Advice::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
     (&["--unix-socket"], Advice::Spelled("--unix, for instance --unix /run/app.sock")),
     (
-        &["--targets", "--lazy", "--urls-from-file", "--input-file", "--rand-regex-url"],
-        Advice::Instead("several URLs need a script, -s FILE, such as examples/scripts/paths.lua"),
+        &["--targets", "--lazy", "--urls-from-file", "--input-file"],
+        Advice::Spelled("--urls, for instance --urls urls.txt"),
     ),
     (&["--no-tui", "--no-print"], Advice::Needless("into a pipe only the report is printed")),
     (

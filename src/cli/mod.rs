@@ -24,6 +24,7 @@ mod help;
 pub(crate) mod hints;
 mod http;
 pub(crate) mod levels;
+mod list;
 pub(crate) mod pace;
 pub(crate) mod probe;
 mod proxy;
@@ -115,7 +116,7 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
     let mut typed = Typed::new(dialect);
     let read = typed.read(&mut Front::new(rest, dialect, words_end_options));
     let version = if typed.version { version(dialect, backend(&typed.io)) + "\n" } else { String::new() };
-    if read.is_ok() && typed.version && typed.words.is_empty() && !dialect.is_compat() {
+    if read.is_ok() && typed.version && typed.words.is_empty() && typed.urls.is_none() && !dialect.is_compat() {
         return print(version, String::new(), 0);
     }
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };

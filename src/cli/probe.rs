@@ -57,7 +57,9 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
         (Some(TypedProbe::On { .. }), Some(why)) => Err(Refusal::Misused(format!("--probe: {why}; leave it out"))),
         (None, obstacle) => {
             let is_usual = duration >= LENGTH_MIN && plan.stop.requests.is_none() && plan.until.is_empty();
-            let is_harmless = ["GET", "HEAD"].contains(&&plan.request.method[..]) && plan.body.is_none();
+            let is_harmless = ["GET", "HEAD"].contains(&&plan.request.method[..])
+                && plan.body.is_none()
+                && plan.list.as_ref().is_none_or(|list| list.is_safe);
             let follows = obstacle.is_none() && is_usual && is_harmless && is_read(plan);
             Ok(follows.then_some(Probing { up: false, time: usual }))
         }

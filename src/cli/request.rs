@@ -15,31 +15,16 @@ use onrush_plan::{Dialect, Target};
 use onrush_proto::http2::leaves_out;
 use onrush_text::reason;
 
+use crate::requests::{field, raw_field};
+
 /// Name and value.
 pub(super) type Header = (String, String);
 
 /// A header as typed, its value without leading blanks. Natively it must conform to RFC 9110; the compat dialects send
 /// what they are given, as wrk does, and require only a name and a colon. The error says what is wrong.
 pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static str> {
-    let (name, value) = text.split_once(':').ok_or("no colon; write 'Name: value'")?;
-    if name.is_empty() {
-        return Err("no name before the colon; write 'Name: value'");
-    }
-    if !dialect.is_compat() {
-        if !is_token(name) {
-            return Err("a header name consists of letters, digits and -; write 'Name: value'");
-        }
-        if value.contains(|character: char| character.is_ascii_control() && character != '\t') {
-            return Err("a control character in the value; leave it out");
-        }
-    }
-    Ok((name.to_owned(), value.trim_start_matches([' ', '\t']).to_owned()))
-}
-
-/// Whether a text is a token of RFC 9110, as methods and header names are.
-pub(super) fn is_token(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(allowed)
+    let (name, value) = if dialect.is_compat() { raw_field(text) } else { field(text) }?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// The methods of RFC 9110 and RFC 5789.

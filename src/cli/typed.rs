@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use onrush_plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
+use onrush_plan::list::Order;
 use onrush_plan::secrets;
 use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
 
@@ -22,7 +23,8 @@ use super::sampling::TypedSampling;
 use super::search::TypedSearch;
 use super::tls::TypedTls;
 use super::values::{
-    breakout, condition, count, format, io, label, method, notes, percents, script, seed, spin, stop_terms, time, user,
+    breakout, condition, count, format, io, label, method, notes, order, percents, script, seed, spin, stop_terms,
+    time, user,
 };
 use super::{compat, hints};
 
@@ -53,6 +55,10 @@ pub(crate) struct Typed {
     pub headers: Vec<Header>,
     /// `--body`, not read yet.
     pub body: Option<OsString>,
+    /// `--urls`, not read yet.
+    pub urls: Option<PathBuf>,
+    /// `--urls-order`.
+    pub urls_order: Option<Order>,
     /// `--script`.
     pub script: Option<PathBuf>,
     /// `--basic-auth`.
@@ -214,6 +220,8 @@ impl Typed {
             Id::Method => self.method = Some(method(flag, &value)?),
             Id::Header => self.header(flag, &value)?,
             Id::Body => self.body = Some(value),
+            Id::Urls => self.urls = Some(PathBuf::from(value)),
+            Id::UrlsOrder => self.urls_order = Some(order(flag, &value)?),
             Id::Io => self.io = io(flag, &value)?,
             Id::Compat if compat::named(&value).is_some() => {}
             Id::Compat => return Err(wrong(flag, &value, "unknown; write wrk, wrk-cmm or wrk2")),

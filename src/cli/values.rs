@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use onrush_plan::column::is_column;
 use onrush_plan::limits::{BUFFER_MAX, THREADS_MAX, TIME_MAX};
+use onrush_plan::list::Order;
 use onrush_plan::secrets;
 use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 
@@ -16,8 +17,8 @@ use super::flags::{Flag, Id};
 use super::foreign;
 use super::levels;
 use super::refusal::{Refusal, wrong};
-use super::request;
 use super::units::{self, Unreadable};
+use crate::requests::is_token;
 
 /// What a count must be.
 pub(super) const AT_LEAST_ONE: &str = "must be at least 1";
@@ -136,7 +137,7 @@ pub(super) fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
 }
 
 pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
-    let token = value.to_str().filter(|text| request::is_token(text));
+    let token = value.to_str().filter(|text| is_token(text));
     token.map(str::to_owned).ok_or_else(|| {
         let meant = foreign::meant(flag.id, &value.to_string_lossy());
         // ab's proxy may have a user.
@@ -238,6 +239,12 @@ pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, Refusal> {
         Some(text) if text.starts_with("sim:") => Ok(Io::Sim(PathBuf::from(&text["sim:".len()..]))),
         _ => Err(wrong(flag, value, "unknown; write auto, uring or epoll")),
     }
+}
+
+/// The value of `--urls-order`.
+pub(super) fn order(flag: &Flag, value: &OsStr) -> Result<Order, Refusal> {
+    let named = Order::ALL.into_iter().find(|order| value == order.name());
+    named.ok_or_else(|| wrong(flag, value, "unknown; write seq, shuffle or weighted"))
 }
 
 #[cfg(test)]

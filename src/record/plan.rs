@@ -41,6 +41,9 @@ pub struct Plan {
     /// How HTTP/2 is spoken, if it may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<AskedHttp2>,
+    /// The list of requests, if there is one; each is a difference from the method, the headers and the body above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<List>,
     /// The script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
@@ -105,6 +108,21 @@ pub struct Header {
     pub value: String,
 }
 
+/// A list of requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct List {
+    /// Its file, as typed.
+    pub path: String,
+    /// The SHA-256 of the file, in hexadecimal, taken after its secrets were redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// How many requests it has.
+    pub requests: u64,
+    /// In which order they were sent: `seq`, `shuffle` or `weighted`.
+    pub order: String,
+}
+
 /// A script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -142,6 +160,12 @@ impl Plan {
             way: Endpoints::of(&plan.way, plan.show.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
             http2: AskedHttp2::of(&plan.http),
+            list: plan.list.as_ref().map(|list| List {
+                path: list.file.name.clone(),
+                sha256: list.file.contents().ok().map(digest_without_secrets),
+                requests: list.length,
+                order: list.order.name().to_owned(),
+            }),
             script: plan.script.as_ref().map(|onrush_plan::Script { file, args }| Script {
                 path: file.name.clone(),
                 sha256: file.contents().ok().map(digest_without_secrets),

@@ -17,7 +17,9 @@ pub fn opening(plan: &Plan) -> String {
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(record::Schedule::of);
     let head = format!("Running {} test @ {url}", length(plan.stop));
     let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1);
-    lines(&head, plan.load.threads.into(), plan.load.connections.into()) + &http2 + &due(schedule.as_ref(), "")
+    let list = plan.list.as_ref().map(|list| listed(list.length, list.order.name(), &list.file.name));
+    let load = lines(&head, plan.load.threads.into(), plan.load.connections.into());
+    load + &list.unwrap_or_default() + &http2 + &due(schedule.as_ref(), "")
 }
 
 /// Those of a document, in the words of onrush if that is what ran and its report is printed, else in wrk's.
@@ -27,6 +29,8 @@ pub fn of(document: &Document, is_report: bool) -> String {
     let is_native = is_report && document.imitates(Dialect::Native);
     let http2 = http2(plan.http2.filter(|_| is_native), plan.tls.as_ref().is_some_and(|tls| tls.alpn.len() > 1));
     let schedule = plan.schedule.as_ref().filter(|_| is_native);
+    let list = plan.list.as_ref().filter(|_| is_native);
+    let list = list.map_or(String::new(), |list| listed(list.requests, &list.order, &list.path));
     if let Some(sources) = document.sources.as_ref().filter(|sources| sources.count > 1) {
         let lasted = document.elapsed();
         let head = match is_native {
@@ -34,12 +38,12 @@ pub fn of(document: &Document, is_report: bool) -> String {
             false => format!("Running {} test @ {url}", units::duration(rounded(lasted))),
         };
         let threads = sources.threads().unwrap_or(plan.threads.into());
-        return lines(&head, threads, document.connections.asked) + &http2 + &due(schedule, " each");
+        return lines(&head, threads, document.connections.asked) + &list + &http2 + &due(schedule, " each");
     }
     // A century exceeds any run and does not overflow durations.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
     let head = format!("Running {} test @ {url}", length(Stop { duration, requests: plan.requests }));
-    lines(&head, plan.threads.into(), plan.connections.into()) + &http2 + &due(schedule, "")
+    lines(&head, plan.threads.into(), plan.connections.into()) + &list + &http2 + &due(schedule, "")
 }
 
 /// When a run ends.
@@ -53,6 +57,16 @@ fn length(stop: Stop) -> String {
 /// The first line, and the one on threads and connections.
 fn lines(head: &str, threads: u64, connections: u64) -> String {
     format!("{head}\n  {threads} threads and {connections} connections\n")
+}
+
+/// The line on a list of requests.
+fn listed(length: u64, order: &str, file: &str) -> String {
+    let order = match order {
+        "shuffle" => "in an order drawn at random",
+        "weighted" => "drawn by weight",
+        _ => "one after the other",
+    };
+    format!("  {} from {}, {order}\n", counted(length, "request"), printable(file))
 }
 
 /// The line on HTTP/2, which wrk does not have; `may_be_http1`: the server chooses.

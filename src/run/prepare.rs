@@ -29,6 +29,7 @@ use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
 use super::worker::{OfScript, Scripted, Worker};
 use super::{host, nanos, spin};
+use crate::requests::{Entries, Picker, Share};
 
 /// How many bytes of unfinished heads the connections of HTTP/2 may keep together. A server that never ends them can
 /// make each keep 80 KiB.
@@ -81,7 +82,7 @@ pub fn prepare(
     let config = |index| Config { spins, ..config(plan, addresses, tls.clone(), pipelines, index) };
     let monitor = Monitor::begin(plan, addresses);
     let control = Arc::default();
-    let workers = workers(plan, &parts, config, scripts, spares, &control);
+    let workers = workers(plan, &parts, config, scripts, list(plan)?, spares, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let (clock, dialer) = (Clock::start(), dialers(plan));
     let crew = match &plan.io {
@@ -132,6 +133,7 @@ pub(super) fn workers(
     parts: &Parts,
     config: impl Fn(u32) -> Config,
     scripts: Vec<OfScript>,
+    list: Option<(Arc<Entries>, Picker)>,
     mut spares: Option<Vec<Spare>>,
     control: &Arc<Control>,
 ) -> Vec<Worker> {
@@ -145,12 +147,27 @@ pub(super) fn workers(
             http: plan.http.clone(),
             blocks_max: BLOCKS_MAX / plan.load.threads as usize,
             script: scripts.next(),
+            list: list.clone().map(|(entries, picker)| Share {
+                entries,
+                picker,
+                parts: parts.clone(),
+                first: index.into(),
+                step: plan.load.threads.into(),
+            }),
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             control: Arc::clone(control),
             link: Arc::default(),
         }
     };
     (0..plan.load.threads).map(worker).collect()
+}
+
+/// The list of requests, and which of them is sent when.
+fn list(plan: &Plan) -> anyhow::Result<Option<(Arc<Entries>, Picker)>> {
+    let Some(list) = &plan.list else { return Ok(None) };
+    let entries = Entries::of(list, &plan.target)?;
+    let picker = Picker::new(list.order, entries.len(), entries.weights(), plan.seed);
+    Ok(Some((Arc::new(entries), picker)))
 }
 
 /// Takes one worker's share of what is left for `workers` of them.

@@ -47,7 +47,7 @@ fn set_up(
     let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());
     let of_script = |callbacks| OfScript { prebuilt: None, callbacks };
     let scripts = scripts.into_iter().map(of_script).collect();
-    let workers = workers(&plan, &parts, config, scripts, None, &control);
+    let workers = workers(&plan, &parts, config, scripts, None, None, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let crew = crew(&plan, workers);
     let prepared =

@@ -26,6 +26,7 @@ cases! {
     the_examples_about_experiments_come_out_as_shown (Once);
     the_experiments_in_the_manual_can_be_planned (Once);
     the_examples_about_measuring_come_out_as_shown (Once) needs "jq";
+    the_examples_about_lists_come_out_as_shown (Once);
     the_examples_about_scripts_come_out_as_shown (Once);
     the_scripts_in_the_manual_run (Once);
     the_examples_of_the_result_files_come_out_as_shown (Once) needs "jq";
@@ -72,6 +73,10 @@ fn the_experiments_in_the_manual_can_be_planned(context: &Context) {
 
 fn the_examples_about_measuring_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/measuring.md", 4);
+}
+
+fn the_examples_about_lists_come_out_as_shown(context: &Context) {
+    check_examples(context, "docs/requests.md", 2);
 }
 
 fn the_examples_about_scripts_come_out_as_shown(context: &Context) {

@@ -48,6 +48,7 @@ mod http2_hostile;
 mod lab;
 /// Absurd numbers and edge cases.
 mod limits;
+mod lists;
 /// Measurements of the machine as much as of the program; run by `make check-machine` alone.
 mod machine;
 /// Results that are added up.
@@ -146,6 +147,7 @@ fn main() {
         ("http2_hostile", http2_hostile::cases()),
         ("lab", lab::cases()),
         ("limits", limits::cases()),
+        ("lists", lists::cases()),
         ("merging", merging::cases()),
         ("native", native::cases()),
         ("old_scripts", old_scripts::cases()),

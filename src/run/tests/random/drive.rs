@@ -153,6 +153,7 @@ impl Run {
                 http: self.plan.http.clone(),
                 blocks_max: 1 << 20,
                 script: scripts.next(),
+                list: None,
                 spares: None,
                 control: Arc::clone(&self.control),
                 link: Arc::clone(&self.links[index as usize]),

@@ -1,0 +1,69 @@
+//! The list of requests of `--urls`.
+
+use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
+use onrush_plan::list::{List, Order};
+use onrush_plan::{Material, Target};
+
+use super::refusal::Refusal;
+use super::typed::Typed;
+use crate::requests::Entries;
+
+/// Reads the file of the list, if there is one.
+pub(super) fn read(typed: &mut Typed) -> Result<Option<Material>, Refusal> {
+    let Some(path) = typed.urls.take() else {
+        let needless = typed
+            .urls_order
+            .map(|order| format!("--urls-order {}: there is no list; add --urls FILE, or leave it out", order.name()));
+        return needless.map_or(Ok(None), |line| Err(Refusal::Misused(line)));
+    };
+    if typed.dialect.is_compat() {
+        let tool = typed.dialect.name();
+        return Err(Refusal::Cannot(format!("--urls: {tool} has no lists of requests; leave it out")));
+    }
+    if let Some(script) = &typed.script {
+        let line = format!(
+            "--urls {:?} and --script {:?}: both say what is sent; leave one of the two out",
+            path.display().to_string(),
+            script.display().to_string()
+        );
+        return Err(Refusal::Misused(line));
+    }
+    let mut file = Material::named(path);
+    file.read("--urls", LIST_MAX_MIB).map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
+    Ok(Some(file))
+}
+
+/// The URL of the target, if only the list has one.
+pub(super) fn url(file: &Material) -> Result<&str, Refusal> {
+    let url = file.contents().ok().and_then(Entries::first_url);
+    url.ok_or_else(|| {
+        Refusal::Misused(format!(
+            "--urls {:?}: no URL leads to a target; add it, for instance http://127.0.0.1:8080",
+            file.name
+        ))
+    })
+}
+
+/// The list, whose requests go to the target.
+pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target) -> Result<List, Refusal> {
+    let cannot = |reason: String| Refusal::Cannot(format!("--urls {:?}: {reason}", file.name));
+    let text = file.shared().map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
+    let entries = Entries::read(text, target).map_err(|bad| cannot(bad.to_string()))?;
+    let order = typed.urls_order.unwrap_or_default();
+    if !entries.weights().is_empty() && order != Order::Weighted {
+        typed.warnings.push("the weights of the list count only with --urls-order weighted".to_owned());
+    }
+    let mut bodies = Vec::new();
+    let mut left = BODY_MAX_MIB << 20;
+    for name in entries.bodies() {
+        let mut body = Material::named(name);
+        body.read("the body", BODY_MAX_MIB).map_err(|unreadable| cannot(unreadable.to_string()))?;
+        let length = body.contents().map_or(0, <[u8]>::len) as u64;
+        left = left.checked_sub(length).ok_or_else(|| {
+            cannot(format!("its bodies are longer than {BODY_MAX_MIB} MiB together; send shorter ones"))
+        })?;
+        bodies.push(body);
+    }
+    let (length, is_safe) = (entries.len() as u64, entries.is_safe());
+    Ok(List { file, bodies, order, length, is_safe })
+}

@@ -1,0 +1,256 @@
+//! A list of requests: the lines of a file, and the files that it names.
+//!
+//! The text stays as it is, and a request is read from it when it is sent: a million of them take the length of the file
+//! and four bytes each. Checked is all of it before the first is sent.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use onrush_plan::limits::URL_MAX;
+use onrush_plan::list::List;
+use onrush_plan::target::Scheme;
+use onrush_plan::{Dialect, Target, secrets};
+use onrush_proto::Parts;
+use onrush_text::printable;
+use thiserror::Error;
+
+use super::line::{Head, Line};
+
+/// How much of a line a message shows, in characters.
+const SHOWN: usize = 80;
+/// The mark with which some editors begin a file.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// What is wrong with a list.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadLine {
+    /// A line.
+    #[error("line {number}: {reason}")]
+    Line {
+        /// Which one, from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// All of it.
+    #[error("{0}")]
+    All(&'static str),
+}
+
+/// The requests of a list.
+#[derive(Debug)]
+pub struct Entries {
+    text: Arc<[u8]>,
+    /// Where in the text each request begins.
+    places: Vec<u32>,
+    /// Of each, the sum of the weights up to it; empty if all are alike.
+    weights: Arc<[u64]>,
+    target: Target,
+    /// What precedes a path in a URL of the target.
+    origin: String,
+    /// The contents of the files that it names.
+    bodies: BTreeMap<String, Arc<[u8]>>,
+    is_safe: bool,
+}
+
+impl Entries {
+    /// Reads a list whose requests go to this target; the files that it names are still to be read.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is wrong, and why.
+    pub fn read(text: Arc<[u8]>, target: &Target) -> Result<Self, BadLine> {
+        let mut entries = Self {
+            text: Arc::clone(&text),
+            places: Vec::new(),
+            weights: Arc::default(),
+            origin: origin(target),
+            target: target.clone(),
+            bodies: BTreeMap::new(),
+            is_safe: true,
+        };
+        let text = valid(&text)?;
+        let (mut weights, mut is_open, mut has_body) = (Vec::new(), false, false);
+        for (number, at, line) in lines(text, 0) {
+            let wrong = |reason| BadLine::Line { number: number + 1, reason };
+            match Line::read(line).map_err(wrong)? {
+                Line::Blank => is_open = false,
+                Line::Comment => {}
+                Line::Request(head) => {
+                    path(head.url, &entries.origin, target).map_err(wrong)?;
+                    (is_open, has_body) = (true, false);
+                    entries.is_safe &= head.method.is_none_or(|method| ["GET", "HEAD"].contains(&method));
+                    let before = weights.last().copied().unwrap_or(0);
+                    weights.push(before + u64::from(head.weight));
+                    entries.places.push(at as u32);
+                }
+                Line::Field(..) | Line::Body(_) if !is_open => {
+                    return Err(wrong(format!(
+                        "{:?} belongs to no request: the one above ends at a blank line",
+                        shown(line)
+                    )));
+                }
+                Line::Field(..) => {}
+                Line::Body(_) if has_body => return Err(wrong("the request has a body already".to_owned())),
+                Line::Body(name) => {
+                    has_body = true;
+                    entries.is_safe = false;
+                    entries.bodies.entry(name.to_owned()).or_default();
+                }
+            }
+        }
+        if entries.places.is_empty() {
+            return Err(BadLine::All(
+                "it has no request; write one on each line, such as /path or GET http://host/path",
+            ));
+        }
+        if weights.last().is_some_and(|sum| *sum != weights.len() as u64) {
+            entries.weights = weights.into();
+        }
+        Ok(entries)
+    }
+
+    /// Reads the list of a plan, with the files that it names.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Entries::read`], or if contents did not come with the plan.
+    pub fn of(list: &List, target: &Target) -> anyhow::Result<Self> {
+        let mut entries = Self::read(list.file.shared()?, target)?;
+        for body in &list.bodies {
+            entries.bodies.insert(body.name.clone(), body.shared()?);
+        }
+        Ok(entries)
+    }
+
+    /// The URL of the first request that has more than a path.
+    pub fn first_url(text: &[u8]) -> Option<&str> {
+        let text = valid(text).ok()?;
+        lines(text, 0).find_map(|(_, _, line)| match Line::read(line) {
+            Ok(Line::Request(Head { url, .. })) if !url.starts_with('/') => Some(url),
+            _ => None,
+        })
+    }
+
+    /// How many requests there are; at least one.
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Of each request, the sum of the weights up to it; empty if all are alike.
+    pub fn weights(&self) -> Arc<[u64]> {
+        Arc::clone(&self.weights)
+    }
+
+    /// The files with bodies.
+    pub fn bodies(&self) -> impl Iterator<Item = &str> {
+        self.bodies.keys().map(String::as_str)
+    }
+
+    /// Whether all of them are `GET` or `HEAD`.
+    pub fn is_safe(&self) -> bool {
+        self.is_safe
+    }
+
+    /// A request, as a difference from the one that the options describe.
+    pub fn request(&self, index: usize, usual: &Parts) -> Parts {
+        let text = std::str::from_utf8(&self.text).unwrap_or_default();
+        let at = self.places.get(index).map_or(text.len(), |at| *at as usize);
+        let mut parts = usual.clone();
+        let mut lines = lines(text, at).filter_map(|(_, _, line)| Line::read(line).ok());
+        let Some(Line::Request(Head { method, url, .. })) = lines.next() else { return parts };
+        let path = path(url, &self.origin, &self.target).unwrap_or_default();
+        // A proxy gets the whole URL.
+        parts.target = if usual.target.starts_with('/') { path.into_owned() } else { format!("{}{path}", self.origin) };
+        for line in lines {
+            match line {
+                Line::Comment => {}
+                Line::Field(name, value) => {
+                    parts.headers.retain(|(usual, _)| !usual.eq_ignore_ascii_case(name));
+                    parts.headers.push((name.to_owned(), value.to_owned()));
+                }
+                Line::Body(name) => {
+                    parts.body = self.bodies.get(name).cloned().unwrap_or_default();
+                    if parts.method == "GET" {
+                        "POST".clone_into(&mut parts.method);
+                    }
+                }
+                Line::Blank | Line::Request(_) => break,
+            }
+        }
+        if let Some(method) = method {
+            method.clone_into(&mut parts.method);
+        }
+        parts
+    }
+}
+
+/// The text of a list.
+fn valid(bytes: &[u8]) -> Result<&str, BadLine> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let number = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        BadLine::Line { number, reason: "not UTF-8; write other bytes as %XX".to_owned() }
+    })
+}
+
+/// The lines from this place on, with their numbers and places.
+fn lines(text: &str, from: usize) -> impl Iterator<Item = (usize, usize, &str)> {
+    let mut at = from;
+    text[from..].split('\n').enumerate().map(move |(number, line)| {
+        let place = at;
+        at += line.len() + 1;
+        (number, place, line.strip_prefix(BYTE_ORDER_MARK).filter(|_| place == 0).unwrap_or(line))
+    })
+}
+
+/// What precedes a path in a URL of the target.
+fn origin(target: &Target) -> String {
+    format!("{}://{}", target.scheme.name(), target.authority())
+}
+
+/// The path and the query of a URL, which must lead to the target.
+fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>, String> {
+    let url = url.split('#').next().unwrap_or_default();
+    let rest = url.strip_prefix(origin).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    let path = match rest {
+        _ if url.starts_with('/') => Cow::from(url),
+        Some(rest) if rest.starts_with('/') => Cow::from(rest),
+        Some(rest) => Cow::from(format!("/{rest}")),
+        // Perhaps the same host in other words, such as with the usual port.
+        None => Cow::from(same_host(url, origin, target)?),
+    };
+    if path.len() > URL_MAX {
+        return Err(format!("the path has {} bytes; at most {URL_MAX} are allowed", path.len()));
+    }
+    if let Some(strange) = path.chars().find(|character| !character.is_ascii_graphic()) {
+        let mut bytes = [0; 4];
+        let encoded: String = strange.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect();
+        return Err(format!("{strange:?} in a path; write {encoded}"));
+    }
+    Ok(path)
+}
+
+/// The path of a URL with the scheme, the host and the port of the target.
+fn same_host(url: &str, origin: &str, target: &Target) -> Result<String, String> {
+    let other = Target::parse(url, Dialect::Native).map_err(|invalid| invalid.to_string())?;
+    let port = |target: &Target| target.port.unwrap_or(if target.scheme == Scheme::Https { 443 } else { 80 });
+    let is_same =
+        other.scheme == target.scheme && other.host.eq_ignore_ascii_case(&target.host) && port(&other) == port(target);
+    if !is_same {
+        let url = shown(&secrets::url(url));
+        return Err(format!(
+            "{url:?} does not lead to {origin}, where the run goes; each target needs a run of its own"
+        ));
+    }
+    if other.userinfo.is_some() {
+        return Err("a user in the URL; write --basic-auth, or a header Authorization below the request".to_owned());
+    }
+    Ok(other.path)
+}
+
+/// The beginning of a line.
+fn shown(line: &str) -> String {
+    printable(&line.trim().chars().take(SHOWN).collect::<String>())
+}

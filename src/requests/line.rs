@@ -1,0 +1,174 @@
+//! One line of a list of requests.
+
+/// A line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// Nothing: it ends what comes before it.
+    Blank,
+    /// A comment.
+    Comment,
+    /// The beginning of a request.
+    Request(Head<'a>),
+    /// A header field of the request above.
+    Field(&'a str, &'a str),
+    /// The file with the body of the request above.
+    Body(&'a str),
+}
+
+/// The beginning of a request: `[METHOD] URL-or-path [weight=N]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// The method, if it has one of its own.
+    pub method: Option<&'a str>,
+    /// The URL or the path.
+    pub url: &'a str,
+    /// Its weight.
+    pub weight: u32,
+}
+
+/// The heaviest weight.
+const WEIGHT_MAX: u32 = 1_000_000;
+
+impl<'a> Line<'a> {
+    /// Reads a line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn read(text: &'a str) -> Result<Self, String> {
+        let text = text.trim_ascii();
+        match text.as_bytes() {
+            [] => Ok(Self::Blank),
+            [b'#', ..] => Ok(Self::Comment),
+            [b'@'] => Err("no file after the @".to_owned()),
+            [b'@', ..] => Ok(Self::Body(&text[1..])),
+            [b'{', ..] => {
+                Err("this looks like JSON; write METHOD and URL, headers below it, and @FILE for a body".to_owned())
+            }
+            _ if is_field(text) => field(text).map(|(name, value)| Self::Field(name, value)).map_err(str::to_owned),
+            _ => Head::read(text).map(Self::Request),
+        }
+    }
+}
+
+impl<'a> Head<'a> {
+    fn read(text: &'a str) -> Result<Self, String> {
+        let mut words = text.split_ascii_whitespace();
+        let first = words.next().unwrap_or_default();
+        let (method, url) = if is_url(first) { (None, Some(first)) } else { (Some(first), words.next()) };
+        let url = url.filter(|url| is_url(url));
+        let Some(url) = url.filter(|_| method.is_none_or(is_token)) else {
+            return Err(format!(
+                "{text:?} is neither a request nor a header; write a path that begins with /, or http:// in front, after \
+                 the method if there is one"
+            ));
+        };
+        let mut head = Head { method, url, weight: 1 };
+        for word in words {
+            let weight = word.strip_prefix("weight=").and_then(|weight| weight.parse().ok());
+            match weight.filter(|weight| (1..=WEIGHT_MAX).contains(weight)) {
+                Some(weight) => head.weight = weight,
+                None if word.starts_with("weight=") => {
+                    return Err(format!("{word:?}: a weight is a whole number from 1 to {WEIGHT_MAX}"));
+                }
+                None => return Err(format!("{word:?} after the URL; only weight=N may follow it, and blanks are %20")),
+            }
+        }
+        Ok(head)
+    }
+}
+
+/// Whether a word is a URL or a path, not a method.
+fn is_url(word: &str) -> bool {
+    word.starts_with('/') || word.contains("://")
+}
+
+/// Whether a line is a header field and not a request, whose URL has a colon, too.
+fn is_field(text: &str) -> bool {
+    let name = text.split([':', ' ', '\t']).next().unwrap_or_default();
+    let rest = &text[name.len()..];
+    !name.starts_with('/') && rest.starts_with(':') && !rest.starts_with("://")
+}
+
+/// Name and value of a header field, the value without leading blanks.
+///
+/// # Errors
+///
+/// What is missing.
+pub fn raw_field(text: &str) -> Result<(&str, &str), &'static str> {
+    let (name, value) = text.split_once(':').ok_or("no colon; write 'Name: value'")?;
+    if name.is_empty() {
+        return Err("no name before the colon; write 'Name: value'");
+    }
+    Ok((name, value.trim_start_matches([' ', '\t'])))
+}
+
+/// The same if it conforms to RFC 9110.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
+    let (name, value) = raw_field(text)?;
+    if !is_token(name) {
+        return Err("a header name consists of letters, digits and -; write 'Name: value'");
+    }
+    if value.contains(|character: char| character.is_ascii_control() && character != '\t') {
+        return Err("a control character in the value; leave it out");
+    }
+    Ok((name, value))
+}
+
+/// Whether a text is a token of RFC 9110, as methods and header names are.
+pub fn is_token(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_request_a_field_a_body_or_nothing() {
+        let head = |method, url, weight| Ok(Line::Request(Head { method, url, weight }));
+        for (text, expected) in [
+            ("", Ok(Line::Blank)),
+            ("  \r", Ok(Line::Blank)),
+            ("# GET /", Ok(Line::Comment)),
+            ("/a", head(None, "/a", 1)),
+            ("  /a?b=c:d\r", head(None, "/a?b=c:d", 1)),
+            ("http://h:80/a", head(None, "http://h:80/a", 1)),
+            ("DELETE http://h/", head(Some("DELETE"), "http://h/", 1)),
+            ("GET\t/a  weight=30", head(Some("GET"), "/a", 30)),
+            ("X-Token: a: b", Ok(Line::Field("X-Token", "a: b"))),
+            ("Empty:", Ok(Line::Field("Empty", ""))),
+            ("@body file.json", Ok(Line::Body("body file.json"))),
+        ] {
+            assert_eq!(Line::read(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said() {
+        for (text, words) in [
+            ("a", "\"a\" is neither a request nor a header"),
+            ("GET", "neither a request nor a header"),
+            ("GET a", "neither a request nor a header"),
+            ("GE(T /a", "neither a request nor a header"),
+            ("example.com/a", "or http:// in front"),
+            ("/a b", "\"b\" after the URL"),
+            ("/a weight=0", "\"weight=0\": a weight is a whole number from 1"),
+            ("/a weight=x", "a weight is a whole number"),
+            ("/a Weight=1", "only weight=N may follow"),
+            ("@", "no file after the @"),
+            ("{\"method\": \"GET\"}", "looks like JSON"),
+            (": a", "no name before the colon"),
+            ("a\u{e9}: b", "a header name consists of"),
+            ("A: b\u{1}", "a control character in the value"),
+        ] {
+            let line = Line::read(text);
+            assert!(line.as_ref().is_err_and(|error| error.contains(words)), "{text:?}: {line:?}");
+        }
+    }
+}

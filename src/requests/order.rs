@@ -1,0 +1,134 @@
+//! In which order the requests of a list are sent. Which one is the k-th of a run follows from k and the seed alone: no
+//! thread needs to know what the others have sent.
+
+use std::sync::Arc;
+
+use onrush_plan::list::Order;
+
+/// Picks requests.
+#[derive(Clone, Debug)]
+pub struct Picker {
+    order: Order,
+    length: u64,
+    /// Of each request, the sum of the weights up to it; empty if all are alike.
+    weights: Arc<[u64]>,
+    seed: u64,
+}
+
+impl Picker {
+    /// One for a list of this length, at least one, with these sums of weights, if they differ.
+    pub fn new(order: Order, length: usize, weights: Arc<[u64]>, seed: u64) -> Self {
+        Self { order, length: length as u64, weights, seed }
+    }
+
+    /// Which one of the list is the k-th request of the run.
+    pub fn pick(&self, k: u64) -> usize {
+        let picked = match self.order {
+            Order::Seq => k % self.length,
+            Order::Shuffle => shuffled(k % self.length, self.length, mixed(self.seed, k / self.length)),
+            Order::Weighted => {
+                let total = self.weights.last().copied().unwrap_or(self.length);
+                let drawn = (u128::from(mixed(self.seed, k)) * u128::from(total)) >> 64;
+                return match &self.weights[..] {
+                    [] => drawn as usize,
+                    sums => sums.partition_point(|sum| u128::from(*sum) <= drawn),
+                };
+            }
+        };
+        picked as usize
+    }
+}
+
+/// Where a permutation of `length` numbers moves one of them: a Feistel network of eight rounds on the smallest even number
+/// of bits, applied until the result is one of them (Black and Rogaway, 2002, "cycle walking").
+fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
+    let half = (u64::BITS - (length - 1).leading_zeros()).div_ceil(2).max(1);
+    let mask = (1 << half) - 1;
+    loop {
+        let (mut left, mut right) = (number >> half, number & mask);
+        for round in 0..8 {
+            (left, right) = (right, left ^ (mixed(key ^ round, right) & mask));
+        }
+        number = left << half | right;
+        if number < length {
+            return number;
+        }
+    }
+}
+
+/// A number that depends on both as if at random: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+fn mixed(seed: u64, number: u64) -> u64 {
+    let mut z = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn picker(order: Order, length: usize, weights: &[u64]) -> Picker {
+        Picker::new(order, length, weights.into(), 7)
+    }
+
+    #[test]
+    fn a_sequence_begins_again_at_its_end() {
+        let picker = picker(Order::Seq, 3, &[]);
+        assert_eq!((0..7).map(|k| picker.pick(k)).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn a_shuffled_list_has_each_once_and_another_order_each_time() {
+        for length in [1, 2, 3, 5, 16, 17, 1_000, 4_097] {
+            let picker = picker(Order::Shuffle, length, &[]);
+            let time = |time: u64| -> Vec<usize> {
+                (0..length as u64).map(|k| picker.pick(time * length as u64 + k)).collect()
+            };
+            let (first, second) = (time(0), time(1));
+            for order in [&first, &second] {
+                assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), length);
+                assert!(order.iter().all(|index| *index < length));
+            }
+            assert!(length < 16 || first != second && !first.is_sorted(), "{length}");
+        }
+    }
+
+    #[test]
+    fn every_place_of_a_shuffled_list_is_equally_likely() {
+        const TIMES: u64 = 5_000;
+        let picker = picker(Order::Shuffle, 10, &[]);
+        let mut counts = [[0_u64; 10]; 10];
+        (0..10 * TIMES).for_each(|k| counts[(k % 10) as usize][picker.pick(k)] += 1);
+        // Chi-squared with 9 degrees of freedom: 33.7 is the 0.9999 quantile.
+        for row in counts {
+            let expected = TIMES as f64 / 10.0;
+            let chi: f64 = row.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum();
+            assert!(chi < 33.7, "{chi}: {row:?}");
+        }
+    }
+
+    #[test]
+    fn requests_are_drawn_in_proportion_to_their_weights() {
+        const DRAWN: u64 = 100_000;
+        let weights = [5, 1, 3, 1];
+        let sums = [5, 6, 9, 10];
+        let picker = picker(Order::Weighted, 4, &sums);
+        let mut counts = [0_u64; 4];
+        (0..DRAWN).for_each(|k| counts[picker.pick(k)] += 1);
+        let chi: f64 = counts
+            .iter()
+            .zip(weights)
+            .map(|(count, weight)| {
+                let expected = DRAWN as f64 * f64::from(weight) / 10.0;
+                (*count as f64 - expected).powi(2) / expected
+            })
+            .sum();
+        // Chi-squared with 3 degrees of freedom: 21.1 is the 0.9999 quantile.
+        assert!(chi < 21.1, "{chi}: {counts:?}");
+        let alike = self::picker(Order::Weighted, 4, &[]);
+        assert_eq!((0..1_000).map(|k| alike.pick(k)).collect::<BTreeSet<_>>().len(), 4);
+    }
+}

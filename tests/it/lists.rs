@@ -1,0 +1,161 @@
+//! Lists of requests (`--urls`): what is sent, in which order, and what is wrong with a list.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{Context, Scratch, cases, target, url};
+use crate::servers::{Server, assert_counted, assert_no_errors};
+
+cases! {
+    nginx_logs_the_requests_of_a_list_in_their_order needs "nginx";
+    every_request_of_a_list_is_sent_once needs "nginx";
+    requests_are_sent_in_proportion_to_their_weights needs "nginx";
+    a_request_has_its_own_method_headers_and_body;
+    a_list_goes_on_over_http2 needs "nginx";
+    a_list_names_its_target (Once);
+    what_is_wrong_with_a_list_is_said_before_anything_is_sent (Once);
+    a_long_list_is_read_quickly (Once);
+}
+
+/// The request lines of a log, in its order.
+fn paths(log: &[String]) -> Vec<String> {
+    let path =
+        |line: &String| line.split('"').nth(1).unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
+    log.iter().map(path).collect()
+}
+
+/// How often each occurs.
+fn counts(paths: Vec<String>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    paths.into_iter().for_each(|path| *counts.entry(path).or_default() += 1);
+    counts
+}
+
+fn nginx_logs_the_requests_of_a_list_in_their_order(context: &Context) {
+    let (nginx, scratch) = (Server::nginx(1_000), Scratch::new("list"));
+    let list = scratch.file("urls.txt", format!("# three of them\n/hello?a\n{}\n\n/hello?c\n", nginx.url("/hello?b")));
+    let output = context.onrush().words("-t1 -c1 -n7 --urls").word(list).word(nginx.url("/")).run();
+    assert_no_errors(&output);
+    assert!(output.stdout.contains("3 requests from "), "{output:?}");
+    let log = nginx.log();
+    assert_counted(&output, &log, 1);
+    assert_eq!(paths(&log), ["a", "b", "c", "a", "b", "c", "a"].map(|name| format!("/hello?{name}")));
+}
+
+fn every_request_of_a_list_is_sent_once(context: &Context) {
+    for order in ["seq", "shuffle"] {
+        let (nginx, scratch) = (Server::nginx(1_000), Scratch::new("list"));
+        let lines: String = (0..500).map(|number| format!("/hello?{number}\n")).collect();
+        let list = scratch.file("urls.txt", lines);
+        let words = format!("-t2 -c8 -n500 --urls-order {order} --urls");
+        assert_no_errors(&context.onrush().words(&words).word(list).word(nginx.url("/")).run());
+        let paths = paths(&nginx.log());
+        let is_sorted = paths.windows(2).all(|pair| pair[0] < pair[1]);
+        assert!(!is_sorted, "threads and connections take turns");
+        let counts = counts(paths);
+        assert!(counts.len() == 500 && counts.values().all(|count| *count == 1), "{order}: {counts:?}");
+    }
+}
+
+fn requests_are_sent_in_proportion_to_their_weights(context: &Context) {
+    let (nginx, scratch) = (Server::nginx(10_000), Scratch::new("list"));
+    let list = scratch.file("urls.txt", "/hello?a weight=6\n/hello?b weight=3\n/hello?c\n");
+    let words = "-t2 -c4 -n10000 --urls-order weighted --urls";
+    assert_no_errors(&context.onrush().words(words).word(list).word(nginx.url("/")).run());
+    let counts = counts(paths(&nginx.log()));
+    let expected = [("/hello?a", 6_000.0), ("/hello?b", 3_000.0), ("/hello?c", 1_000.0)];
+    let chi: f64 = expected.iter().map(|(path, expected)| (counts[*path] as f64 - expected).powi(2) / expected).sum();
+    // Chi-squared with 2 degrees of freedom: 18.4 is the 0.9999 quantile. The seed is fixed, and so are the counts.
+    assert!(chi < 18.4, "{chi}: {counts:?}");
+}
+
+fn a_request_has_its_own_method_headers_and_body(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("list"));
+    let body = scratch.file("body.json", "{\"a\": 1}");
+    let once = |text: &str| {
+        let list = scratch.file("urls.txt", text);
+        let onrush = context.onrush().words("--once -H").word("X-Usual: all").word("--urls").word(list);
+        onrush.word(url(&server, "/")).run().stdout
+    };
+    let fields = "Content-Type: application/json\r\nx-usual: own\r\n";
+    let first = once(&format!("\u{feff}PUT /echo\r\n{fields}# more\r\n@{}\r\n\r\n/echo\r\n", body.display()));
+    for words in ["PUT /echo HTTP/1.1", "Content-Type: application/json", "x-usual: own", "{\"a\": 1}"] {
+        assert!(first.contains(words), "{first}");
+    }
+    assert!(!first.contains("X-Usual: all"), "{first}");
+    let second = once("/echo\nX-Other: b\n");
+    for words in ["GET /echo HTTP/1.1", "X-Usual: all", "X-Other: b"] {
+        assert!(second.contains(words), "{second}");
+    }
+    let posted = once(&format!("/echo\n@{}\n", body.display()));
+    assert!(posted.contains("POST /echo HTTP/1.1"), "{posted}");
+}
+
+fn a_list_goes_on_over_http2(context: &Context) {
+    let (nginx, scratch) = (Server::nginx_with(" http2", "", |_| {}), Scratch::new("list"));
+    let list = scratch.file("urls.txt", "/hello?a\n/hello?b\nX-Own: 1\n/hello?c\n");
+    let words = "-t1 -c2 -n300 --http2 --streams 5 -R 1000 --urls";
+    let result = scratch.path().join("result.json");
+    let onrush = context.onrush().words(words).word(list).word("-o").word(&result);
+    assert_no_errors(&onrush.word(nginx.url("/")).run());
+    let result: Value = serde_json::from_slice(&fs::read(result).expect("a result")).expect("JSON");
+    let listed = &result["plan"]["list"];
+    assert_eq!((listed["requests"].as_u64(), listed["order"].as_str()), (Some(3), Some("seq")), "{listed}");
+    let counts = counts(paths(&nginx.log()));
+    assert!(counts.len() == 3 && counts.values().all(|count| *count == 100), "{counts:?}");
+}
+
+fn a_list_names_its_target(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("list"));
+    let list = scratch.file("urls.txt", format!("/bytes/1\nGET {}\n", url(&server, "/bytes/2")));
+    let output = context.onrush().words("-t1 -c1 -n4 --urls").word(list).run();
+    assert_no_errors(&output);
+    assert_eq!(output.requests(), 4);
+    let list = scratch.file("paths.txt", "/bytes/1\n");
+    let output = context.onrush().words("-n4 --urls").word(list).run_plain();
+    assert!(output.code == 1 && output.stderr.contains("no URL leads to a target; add it, for instance"), "{output:?}");
+}
+
+fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("list"));
+    let long = format!("/{}", "x".repeat(70_000));
+    for (text, words) in [
+        (&b""[..], "it has no request; write one on each line"),
+        (b"# nothing\n\n", "it has no request"),
+        (b"/a\nnonsense\n", "line 2: \"nonsense\" is neither a request nor a header"),
+        (b"/a\n\nX-A: 1\n", "line 3: \"X-A: 1\" belongs to no request"),
+        (b"/a\nhttp://elsewhere:1/b\n", "line 2: \"http://elsewhere:1/b\" does not lead to http://127.0.0.1:"),
+        (b"/a\n/\xff\n", "line 2: not UTF-8"),
+        (b"/a\x01\n", "in a path; write %01"),
+        (b"POST /a\n@/nonexistent\n", "\"/nonexistent\": No such file or directory"),
+        (b"POST /a\n@a\n@b\n", "line 3: the request has a body already"),
+        (b"/a weight=x\n", "line 1: \"weight=x\": a weight is a whole number"),
+        (b"{\"url\": \"/\"}\n", "line 1: this looks like JSON"),
+        (b"/a name=b\n", "line 1: \"name=b\" after the URL"),
+        (long.as_bytes(), "line 1: the path has 70001 bytes; at most 65536 are allowed"),
+    ] {
+        let list = scratch.file("urls.txt", text);
+        let output = context.onrush().words("-n4 --urls").word(list).word(url(&server, "/")).run_plain();
+        assert!(output.code == 1 && output.stderr.contains(words), "{words}: {output:?}");
+    }
+    let missing = context.onrush().words("-n1 --urls /nonexistent").word(url(&server, "/")).run_plain();
+    assert!(missing.code == 1 && missing.stderr.contains("--urls \"/nonexistent\": No such file"), "{missing:?}");
+    let list = scratch.file("urls.txt", "/a\n");
+    let both = context.onrush().words("-n1 -s x.lua --urls").word(&list).word(url(&server, "/")).run_plain();
+    assert!(both.code == 1 && both.stderr.contains("both say what is sent"), "{both:?}");
+    let alone = context.onrush().words("-n1 --urls-order seq").word(url(&server, "/")).run_plain();
+    assert!(alone.code == 1 && alone.stderr.contains("there is no list; add --urls FILE"), "{alone:?}");
+    let compat = context.onrush().compat().words("--urls").word(&list).word(url(&server, "/")).run_plain();
+    assert!(compat.code == 1 && compat.stderr.contains("has no lists of requests"), "{compat:?}");
+}
+
+fn a_long_list_is_read_quickly(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("list"));
+    let lines: String = (0..200_000).map(|number| format!("/bytes/{}?{number}\n", number % 100)).collect();
+    let list = scratch.file("urls.txt", lines);
+    let output = context.onrush().words("-t2 -c4 -n2000 --urls").word(list).word(url(&server, "/")).run();
+    assert_no_errors(&output);
+    assert!(output.stdout.contains("  200,000 requests from "), "{output:?}");
+}
