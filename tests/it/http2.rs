@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Context, Output, Scratch, cases};
+use crate::harness::{Context, Onrush, Output, Scratch, cases};
 use crate::http2_peers::{STREAMS, failures, number, run, settings};
 use crate::peers::server;
 use crate::servers::{Server, assert_no_errors};
@@ -291,18 +291,8 @@ fn nghttpd_pads_and_adds_trailers(context: &Context) {
 
 fn nghttpd_returns_bodies_whole(context: &Context) {
     let (nghttpd, scratch) = (Server::nghttpd(&["--echo-upload"]), Scratch::new("http2-body"));
-    let path = scratch.file("body", body());
-    let script = format!(
-        r#"
-        local sent = assert(io.open("{}", "rb")):read("*a")
-        function response(status, headers, body)
-          if status ~= 200 or body ~= sent then error("wrong: " .. #body) end
-        end
-    "#,
-        path.display()
-    );
-    let onrush = context.onrush().words("-t1 -c2 -n12 --http2 --streams 3 -X POST --body");
-    let (output, result) = run(onrush.word(format!("@{}", path.display())).lua(&script).word(nghttpd.url("/")));
+    let onrush = echoing(context, &scratch.file("body", body()));
+    let (output, result) = run(onrush.words("-t1 -c2 -n12 --streams 3").word(nghttpd.url("/")));
     assert_complete(&output, 12);
     assert!(number(&result["bytes_received"]) > 12 * LARGE as u64, "{result}");
 }
@@ -364,7 +354,7 @@ fn node_says_by_a_trailer_that_a_call_failed(context: &Context) {
 
 /// All requests got a response, and nothing went wrong.
 #[track_caller]
-fn assert_complete(output: &Output, requests: u64) {
+pub fn assert_complete(output: &Output, requests: u64) {
     assert_eq!((output.code, output.requests()), (0, requests), "{output:?}");
     output.assert_standard();
     assert_no_errors(output);
@@ -386,8 +376,22 @@ fn nginx_url(nginx: &Server, tls: bool, path: &str) -> String {
     if tls { url.replacen("http", "https", 1) } else { url }
 }
 
+/// POST with the body in a file, which every response must return.
+pub fn echoing(context: &Context, path: &Path) -> Onrush {
+    let path = path.display();
+    let script = format!(
+        r#"
+        local sent = assert(io.open("{path}", "rb")):read("*a")
+        function response(status, headers, body)
+          if status ~= 200 or body ~= sent then error("wrong: " .. #body) end
+        end
+    "#
+    );
+    context.onrush().words("--http2 -X POST --body").word(format!("@{path}")).lua(&script)
+}
+
 /// A large body of which no two parts are the same.
-fn body() -> Vec<u8> {
+pub fn body() -> Vec<u8> {
     (0..LARGE / 8).flat_map(|number| format!("{number:08}").into_bytes()).collect()
 }
 

@@ -44,6 +44,8 @@ mod hostile;
 mod http2;
 /// HTTP/2 with servers that break its rules, or use them against the client.
 mod http2_hostile;
+/// HTTP/2 with Go's library.
+mod http2_libraries;
 /// Experiments.
 mod lab;
 /// Absurd numbers and edge cases.
@@ -145,6 +147,7 @@ fn main() {
         ("hostile", hostile::cases()),
         ("http2", http2::cases()),
         ("http2_hostile", http2_hostile::cases()),
+        ("http2_libraries", http2_libraries::cases()),
         ("lab", lab::cases()),
         ("limits", limits::cases()),
         ("lists", lists::cases()),

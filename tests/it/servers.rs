@@ -197,6 +197,13 @@ impl Server {
         Self::saying(Command::new("node").arg(script), scratch)
     }
 
+    /// A program that says the port of its server first, and that finds some files.
+    pub fn program(command: &mut Command, prepare: impl Fn(&Path)) -> Self {
+        let scratch = scratch();
+        prepare(scratch.path());
+        Self::saying(command, scratch)
+    }
+
     /// A server that says its port in its first line.
     fn saying(command: &mut Command, scratch: Scratch) -> Self {
         let log = scratch.path().join("access.log");
@@ -226,8 +233,8 @@ impl Server {
 
     /// Ends the server and reads its log, a line for each request.
     pub fn log(mut self) -> Vec<String> {
-        // nginx and Apache finish their work and write their last lines. Python writes each line at once, and may have been started
-        // with this signal ignored.
+        // nginx and Apache finish their work and write their last lines. The others write each line at once, and
+        // may have been started with a gentler signal ignored.
         signal(&self.process, self.end);
         let _ = self.process.wait();
         let log = fs::read_to_string(&self.log).expect("the log can be read");

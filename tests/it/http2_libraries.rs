@@ -1,0 +1,221 @@
+//! HTTP/2 as Go's net/http understands it.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::json;
+
+use crate::harness::{Context, Scratch, cases};
+use crate::http2::{assert_complete, body, echoing};
+use crate::http2_peers::{number, rows, run};
+use crate::servers::Server;
+use crate::tls_peers::{self_signed, write};
+
+cases! {
+    go_logs_what_is_counted needs "go doc net/http.Protocols";
+    go_returns_bodies_while_they_arrive needs "go doc net/http.Protocols";
+    go_answers_before_a_body_has_arrived needs "go doc net/http.Protocols";
+    go_sends_hints_and_trailers needs "go doc net/http.Protocols";
+    go_ends_connections_without_losing_a_request needs "go doc net/http.Protocols";
+    go_shuts_down_without_losing_a_response needs "go doc net/http.Protocols";
+}
+
+/// Methods, paths, the length of the request's body, and the status and length of the response.
+const EXCHANGES: [(&str, &str, usize, u16, u64); 7] = [
+    ("GET", "/hello", 0, 200, 13),
+    ("GET", "/file.bin", 0, 200, 100_000),
+    ("GET", "/hello", 100, 200, 13),
+    ("HEAD", "/file.bin", 0, 200, 0),
+    ("GET", "/none", 0, 204, 0),
+    ("POST", "/hello", 0, 200, 13),
+    ("PUT", "/hello", 100_000, 200, 13),
+];
+
+fn go_logs_what_is_counted(context: &Context) {
+    let go = go(true);
+    exchange(context, &url(&go, true, ""));
+    assert_logged(&go.log());
+}
+
+fn go_returns_bodies_while_they_arrive(context: &Context) {
+    let scratch = Scratch::new("http2-body");
+    let path = scratch.file("body", body());
+    for (tls, words) in [(false, "--h2-window 30k --h2-connection-window 65535"), (true, "-k")] {
+        let go = go(tls);
+        let onrush = echoing(context, &path).words("-t1 -c2 -n6 --streams 3").words(words);
+        let (output, _) = run(onrush.word(url(&go, tls, "/echo")));
+        assert_complete(&output, 6);
+        assert_eq!(go.log(), ["POST /echo HTTP/2.0 1048576"; 6]);
+    }
+}
+
+/// Either it resets the stream after the response, or it goes on reading between head and body of the response.
+fn go_answers_before_a_body_has_arrived(context: &Context) {
+    let (go, scratch) = (go(false), Scratch::new("http2-body"));
+    let body = format!("@{}", scratch.file("body", &body()[..200_000]).display());
+    for path in ["/unread", "/early"] {
+        let onrush = context.onrush().words("-t1 -c1 -n20 --http2 --streams 4 -X POST --body").word(&body);
+        let (output, _) = run(onrush.word(go.url(path)));
+        assert_complete(&output, 20);
+    }
+    let log = go.log();
+    assert_eq!(log[..20], ["POST /unread HTTP/2.0 0"; 20]);
+    assert_eq!(log[20..], ["POST /early HTTP/2.0 200000"; 20]);
+}
+
+fn go_sends_hints_and_trailers(context: &Context) {
+    let go = go(false);
+    assert_hints_and_trailers(context, &go.url("/hints"));
+    assert_eq!(go.log().len(), 40);
+}
+
+fn go_ends_connections_without_losing_a_request(context: &Context) {
+    let go = go(true);
+    assert_ends(context, &url(&go, true, "/end"));
+    assert_eq!(go.log().len(), 200);
+}
+
+fn go_shuts_down_without_losing_a_response(context: &Context) {
+    let go = go(false);
+    let words = "-t1 -c2 -d500ms --http2 --streams 8";
+    let (output, result) = run(context.onrush().words(words).word(go.url("/stop")));
+    assert!(rows(&result).all(|row| row["phase"] == "connect"), "{result}");
+    assert_eq!(result["http2"]["goaway_received"], json!({ "NO_ERROR": 2 }), "{result}");
+    let logged = go.log().len() as u64;
+    assert!(logged >= 300 && output.requests() == logged, "{logged}: {output:?}");
+}
+
+/// Each of [`EXCHANGES`] twenty times.
+fn exchange(context: &Context, base: &str) {
+    for (method, path, sent, status, bytes) in EXCHANGES {
+        let words = format!("-k -t2 -c2 -n20 --http2 --streams 4 -X {method}");
+        let mut onrush = context.onrush().words(&words);
+        if sent > 0 {
+            onrush = onrush.word("--body").word("x".repeat(sent));
+        }
+        let (output, result) = run(onrush.word(format!("{base}{path}")));
+        assert_complete(&output, 20);
+        assert_eq!(result["status"], json!({ status.to_string(): 20 }), "{method} {path}: {result}");
+        // The rest is headers.
+        let received = number(&result["bytes_received"]);
+        assert!((20 * bytes..20 * (bytes + 300)).contains(&received), "{method} {path}: {received}");
+    }
+}
+
+/// Each of [`EXCHANGES`] was logged twenty times, in turn.
+fn assert_logged(log: &[String]) {
+    assert_eq!(log.len(), 20 * EXCHANGES.len(), "{log:?}");
+    for (at, line) in log.iter().enumerate() {
+        let (method, path, sent, ..) = EXCHANGES[at / 20];
+        assert_eq!(*line, format!("{method} {path} HTTP/2.0 {sent}"));
+    }
+}
+
+/// 40 requests get hints before the response and a trailer after it, whether a script looks at them or not.
+fn assert_hints_and_trailers(context: &Context, url: &str) {
+    let script = r#"
+        function response(status, headers, body)
+          if status ~= 200 or headers["x-tail"] ~= "end" or body ~= "hello" then error("wrong: " .. status .. body) end
+        end
+    "#;
+    for onrush in [context.onrush(), context.onrush().lua(script)] {
+        let (output, result) = run(onrush.words("-t1 -c2 -n20 --http2 --streams 4").word(url));
+        assert_complete(&output, 20);
+        assert_eq!(number(&result["requests"]["interim"]), 20, "{result}");
+    }
+}
+
+/// 200 requests complete at a server that says GOAWAY after every tenth.
+fn assert_ends(context: &Context, url: &str) {
+    let (output, result) = run(context.onrush().words("-k -t1 -c2 -n200 --http2 --streams 7").word(url));
+    assert_complete(&output, 200);
+    assert!(number(&result["connections"]["opened"]) >= 10, "{result}");
+    assert!(number(&result["http2"]["goaway_received"]["NO_ERROR"]) >= 10, "{result}");
+}
+
+fn url(server: &Server, tls: bool, path: &str) -> String {
+    format!("http{}://{}{path}", if tls { "s" } else { "" }, server.address())
+}
+
+/// A server in Go, which is compiled once.
+fn go(tls: bool) -> Server {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
+        let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("http2_libraries");
+        std::fs::create_dir_all(&directory).expect("a directory can be made");
+        std::fs::write(directory.join("server.go"), GO).expect("a file can be written");
+        let mut command = Command::new("go");
+        command.args(["build", "-o", "server", "server.go"]).current_dir(&directory).env("GOFLAGS", "-mod=mod");
+        assert!(command.status().is_ok_and(|status| status.success()), "Go does not compile its server");
+        directory.join("server")
+    });
+    let mut command = Command::new(program);
+    Server::program(command.args(tls.then_some("tls")), |directory| write(&self_signed(&["127.0.0.1"]), directory))
+}
+
+/// A line is logged before its response ends.
+const GO: &str = r#"package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+)
+
+func main() {
+	server := &http.Server{Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP2(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	var requests atomic.Int64
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		number, read := requests.Add(1), int64(0)
+		switch r.URL.Path {
+		case "/file.bin":
+			w.Write(bytes.Repeat([]byte("x"), 100_000))
+		case "/none":
+			w.WriteHeader(204)
+		case "/echo":
+			read, _ = io.Copy(w, r.Body)
+		case "/unread":
+		case "/early":
+			w.(http.Flusher).Flush()
+			read, _ = io.Copy(io.Discard, r.Body)
+		case "/hints":
+			w.Header().Set("Link", "</style.css>; rel=preload")
+			w.WriteHeader(103)
+			w.Header().Set("Trailer", "X-Tail")
+			io.WriteString(w, "hello")
+			w.Header().Set("X-Tail", "end")
+		case "/end":
+			if number%10 == 0 {
+				w.Header().Set("Connection", "close")
+			}
+		case "/stop":
+			if number == 300 {
+				go server.Shutdown(context.Background())
+			}
+		default:
+			read, _ = io.Copy(io.Discard, r.Body)
+			io.WriteString(w, "Hello, World!")
+		}
+		fmt.Fprintln(os.Stderr, r.Method, r.URL.Path, r.Proto, read)
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
+	if len(os.Args) > 1 {
+		server.ServeTLS(listener, "cert.pem", "key.pem")
+	} else {
+		server.Serve(listener)
+	}
+	select {} // What has begun before a shutdown completes.
+}
+"#;
