@@ -1,4 +1,4 @@
-//! HTTP/2 as Go's net/http understands it.
+//! HTTP/2 as Go's net/http and Caddy understand it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::json;
 
-use crate::harness::{Context, Scratch, cases};
+use crate::harness::{Context, Scratch, cases, counts, target};
 use crate::http2::{assert_complete, body, echoing};
 use crate::http2_peers::{number, rows, run};
 use crate::servers::Server;
@@ -19,6 +19,8 @@ cases! {
     go_sends_hints_and_trailers needs "go doc net/http.Protocols";
     go_ends_connections_without_losing_a_request needs "go doc net/http.Protocols";
     go_shuts_down_without_losing_a_response needs "go doc net/http.Protocols";
+    caddy_logs_what_is_counted needs "caddy";
+    caddy_passes_bodies_on needs "caddy";
 }
 
 /// Methods, paths, the length of the request's body, and the status and length of the response.
@@ -86,6 +88,34 @@ fn go_shuts_down_without_losing_a_response(context: &Context) {
     assert!(logged >= 300 && output.requests() == logged, "{logged}: {output:?}");
 }
 
+fn caddy_logs_what_is_counted(context: &Context) {
+    let caddy = caddy(false, "respond /hello \"Hello, World!\"\nrespond /none 204");
+    exchange(context, &caddy.url(""));
+    let log = caddy.log();
+    assert_eq!(log.len(), 20 * EXCHANGES.len());
+    for (at, line) in log.iter().enumerate() {
+        let (method, path, _, status, _) = EXCHANGES[at / 20];
+        for part in [
+            format!("\"proto\": \"HTTP/2.0\", \"method\": \"{method}\""),
+            format!("\"uri\": \"{path}\""),
+            format!("\"status\": {status}"),
+        ] {
+            assert!(line.contains(&part), "{part}: {line}");
+        }
+    }
+}
+
+fn caddy_passes_bodies_on(context: &Context) {
+    let (behind, scratch) = (target(), Scratch::new("http2-body"));
+    let caddy = caddy(true, &format!("reverse_proxy /sink {}", behind.address()));
+    let body = format!("@{}", scratch.file("body", body()).display());
+    let script = "function response(status, headers, body) if body ~= '1048576' then error(body) end end";
+    let onrush = context.onrush().words("-k -t1 -c2 -n6 --http2 --streams 3 -X POST --body").word(body).lua(script);
+    let (output, _) = run(onrush.word(url(&caddy, true, "/sink")));
+    assert_complete(&output, 6);
+    assert_eq!((caddy.log().len(), counts(behind.address()).requests), (6, 6));
+}
+
 /// Each of [`EXCHANGES`] twenty times.
 fn exchange(context: &Context, base: &str) {
     for (method, path, sent, status, bytes) in EXCHANGES {
@@ -136,6 +166,10 @@ fn assert_ends(context: &Context, url: &str) {
 
 fn url(server: &Server, tls: bool, path: &str) -> String {
     format!("http{}://{}{path}", if tls { "s" } else { "" }, server.address())
+}
+
+fn caddy(tls: bool, settings: &str) -> Server {
+    Server::caddy(tls, settings, |directory| write(&self_signed(&["127.0.0.1"]), directory))
 }
 
 /// A server in Go, which is compiled once.

@@ -175,6 +175,24 @@ impl Server {
         Self::listening(command.stdout(Stdio::null()), scratch, reserved, Signal::KILL)
     }
 
+    /// Caddy, in plain text or with TLS and the pair in its directory. It writes a line of words and JSON for each request.
+    pub fn caddy(tls: bool, settings: &str, prepare: impl Fn(&Path)) -> Self {
+        let (scratch, reserved) = (scratch(), Reserved::new());
+        prepare(scratch.path());
+        let (scheme, pair) = if tls { ("https", "tls cert.pem key.pem") } else { ("http", "") };
+        let configuration = format!(
+            "{{\nadmin off\nauto_https off\nservers {{\nprotocols h1 h2 h2c\n}}\n}}\n{scheme}://{} {{\n{pair}\n\
+             log {{\noutput file access.log\nformat console\n}}\n{settings}\nroot * .\nfile_server\n}}\n",
+            reserved.address
+        );
+        let configuration = scratch.file("Caddyfile", configuration);
+        let mut command = Command::new("caddy");
+        command.args(["run", "--config"]).arg(configuration).current_dir(scratch.path());
+        // Where it saves what it was configured with.
+        command.envs(["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, scratch.path())));
+        Self::listening(&mut command, scratch, reserved, Signal::TERM)
+    }
+
     fn listening(command: &mut Command, scratch: Scratch, reserved: Reserved, end: Signal) -> Self {
         let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("the server starts");
         let (address, log) = (reserved.address, scratch.path().join("access.log"));
@@ -233,12 +251,12 @@ impl Server {
 
     /// Ends the server and reads its log, a line for each request.
     pub fn log(mut self) -> Vec<String> {
-        // nginx and Apache finish their work and write their last lines. The others write each line at once, and
+        // nginx, Apache and Caddy finish their work and write their last lines. The others write each line at once, and
         // may have been started with a gentler signal ignored.
         signal(&self.process, self.end);
         let _ = self.process.wait();
         let log = fs::read_to_string(&self.log).expect("the log can be read");
-        log.lines().filter(|line| line.contains(" HTTP/")).map(str::to_owned).collect()
+        log.lines().filter(|line| line.contains("HTTP/")).map(str::to_owned).collect()
     }
 }
 
