@@ -1,4 +1,4 @@
-//! HTTP/2 as Go's net/http and Caddy understand it.
+//! HTTP/2 as Go's net/http, Caddy and Python's h2 understand it. The last one raises an error at what it finds wrong.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -21,6 +21,10 @@ cases! {
     go_shuts_down_without_losing_a_response needs "go doc net/http.Protocols";
     caddy_logs_what_is_counted needs "caddy";
     caddy_passes_bodies_on needs "caddy";
+    python_logs_what_is_counted needs "python3 -m h2.connection";
+    python_pads_what_it_returns needs "python3 -m h2.connection";
+    python_ends_connections_without_losing_a_request needs "python3 -m h2.connection";
+    python_changes_its_settings_while_bodies_arrive needs "python3 -m h2.connection";
 }
 
 /// Methods, paths, the length of the request's body, and the status and length of the response.
@@ -116,6 +120,40 @@ fn caddy_passes_bodies_on(context: &Context) {
     assert_eq!((caddy.log().len(), counts(behind.address()).requests), (6, 6));
 }
 
+fn python_logs_what_is_counted(context: &Context) {
+    let python = Server::python_script(PYTHON);
+    exchange(context, &python.url(""));
+    assert_hints_and_trailers(context, &python.url("/hints"));
+    let mut log = python.log();
+    assert_eq!(log.split_off(log.len() - 40), ["GET /hints HTTP/2.0 0"; 40]);
+    assert_logged(&log);
+}
+
+fn python_pads_what_it_returns(context: &Context) {
+    let (python, scratch) = (Server::python_script(PYTHON), Scratch::new("http2-body"));
+    let onrush = echoing(context, &scratch.file("body", body()));
+    let onrush = onrush.words("-t1 -c2 -n6 --streams 3 --h2-window 30k --h2-connection-window 65535");
+    let (output, _) = run(onrush.word(python.url("/echo")));
+    assert_complete(&output, 6);
+    assert_eq!(python.log(), ["POST /echo HTTP/2.0 1048576"; 6]);
+}
+
+fn python_ends_connections_without_losing_a_request(context: &Context) {
+    let python = Server::python_script(PYTHON);
+    assert_ends(context, &python.url("/end"));
+    assert_eq!(python.log(), ["GET /end HTTP/2.0 0"; 200]);
+}
+
+/// Smaller windows than the bodies on their way have used already, no table, and larger frames.
+fn python_changes_its_settings_while_bodies_arrive(context: &Context) {
+    let (python, scratch) = (Server::python_script(PYTHON), Scratch::new("http2-body"));
+    let path = scratch.file("body", &body()[..100_000]);
+    let onrush = echoing(context, &path).words("-t1 -c2 -n60 --streams 5");
+    let (output, _) = run(onrush.word(python.url("/settings")));
+    assert_complete(&output, 60);
+    assert_eq!(python.log(), ["POST /settings HTTP/2.0 100000"; 60]);
+}
+
 /// Each of [`EXCHANGES`] twenty times.
 fn exchange(context: &Context, base: &str) {
     for (method, path, sent, status, bytes) in EXCHANGES {
@@ -127,9 +165,9 @@ fn exchange(context: &Context, base: &str) {
         let (output, result) = run(onrush.word(format!("{base}{path}")));
         assert_complete(&output, 20);
         assert_eq!(result["status"], json!({ status.to_string(): 20 }), "{method} {path}: {result}");
-        // The rest is headers.
+        // The rest is headers, and padding.
         let received = number(&result["bytes_received"]);
-        assert!((20 * bytes..20 * (bytes + 300)).contains(&received), "{method} {path}: {received}");
+        assert!((20 * bytes..20 * (bytes + bytes / 50 + 600)).contains(&received), "{method} {path}: {received}");
     }
 }
 
@@ -252,4 +290,79 @@ func main() {
 	}
 	select {} // What has begun before a shutdown completes.
 }
+"#;
+
+/// Every frame with data is padded.
+const PYTHON: &str = r#"import asyncio, sys
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import DataReceived, RequestReceived, StreamEnded
+from h2.settings import SettingCodes
+
+class Connection(asyncio.Protocol):
+    def connection_made(self, transport):
+        self.transport, self.responses, self.is_ended = transport, 0, False
+        self.heads, self.received, self.unsent = {}, {}, {}
+        self.h2 = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
+        self.h2.initiate_connection()
+        self.transport.write(self.h2.data_to_send())
+
+    def data_received(self, data):
+        try:
+            for event in [] if self.is_ended else self.h2.receive_data(data):
+                if isinstance(event, RequestReceived):
+                    self.heads[event.stream_id], self.received[event.stream_id] = dict(event.headers), b""
+                elif isinstance(event, DataReceived):
+                    self.received[event.stream_id] += event.data
+                    self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+                elif isinstance(event, StreamEnded) and not self.is_ended:
+                    self.respond(event.stream_id, self.heads.pop(event.stream_id), self.received.pop(event.stream_id))
+            for stream in list(self.unsent):
+                self.send(stream)
+        except Exception as error:
+            print("this is not HTTP/2:", repr(error), file=sys.stderr)
+            self.transport.write(self.h2.data_to_send())
+            self.transport.close()
+        self.transport.write(self.h2.data_to_send())
+
+    def respond(self, stream, head, received):
+        method, path = head[":method"], head[":path"]
+        print(method, path, "HTTP/2.0", len(received), file=sys.stderr)
+        self.responses += 1
+        if path == "/settings" and self.responses == 3:
+            self.h2.ping(b"settings")
+            self.h2.update_settings({
+                SettingCodes.INITIAL_WINDOW_SIZE: 10_000,
+                SettingCodes.HEADER_TABLE_SIZE: 0,
+                SettingCodes.MAX_FRAME_SIZE: 50_000,
+            })
+        if path == "/hints":
+            self.h2.send_headers(stream, [(":status", "103"), ("link", "</style.css>; rel=preload")])
+        bodies = {"/hello": b"Hello, World!", "/file.bin": b"x" * 100_000, "/hints": b"hello", "/none": b""}
+        status = "204" if path == "/none" else "200"
+        self.h2.send_headers(stream, [(":status", status)], end_stream=method == "HEAD")
+        if method != "HEAD":
+            self.unsent[stream] = bodies.get(path, received)
+            self.send(stream)
+        if path == "/end" and self.responses == 10:
+            self.h2.close_connection(last_stream_id=stream)
+            self.is_ended = True
+
+    def send(self, stream):
+        unsent = self.unsent.pop(stream)
+        while unsent:
+            room = min(self.h2.local_flow_control_window(stream), self.h2.max_outbound_frame_size) - 256
+            if room <= 0:
+                self.unsent[stream] = unsent
+                return
+            self.h2.send_data(stream, unsent[:room], pad_length=255)
+            unsent = unsent[room:]
+        self.h2.send_headers(stream, [("x-tail", "end")], end_stream=True)
+
+async def main():
+    server = await asyncio.get_running_loop().create_server(Connection, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
 "#;

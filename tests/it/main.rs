@@ -44,7 +44,7 @@ mod hostile;
 mod http2;
 /// HTTP/2 with servers that break its rules, or use them against the client.
 mod http2_hostile;
-/// HTTP/2 with Go's library, and with Caddy.
+/// HTTP/2 with the libraries of Go and Python, and with Caddy.
 mod http2_libraries;
 /// Experiments.
 mod lab;

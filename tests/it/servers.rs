@@ -215,6 +215,13 @@ impl Server {
         Self::saying(Command::new("node").arg(script), scratch)
     }
 
+    /// Python with a script that says the port of its server first.
+    pub fn python_script(script: &str) -> Self {
+        let scratch = scratch();
+        let script = scratch.file("server.py", script);
+        Self::saying(Command::new("python3").arg(script), scratch)
+    }
+
     /// A program that says the port of its server first, and that finds some files.
     pub fn program(command: &mut Command, prepare: impl Fn(&Path)) -> Self {
         let scratch = scratch();
