@@ -262,6 +262,10 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-x", "--proxy"], Advice::Spelled("--http-proxy, for instance --http-proxy http://10.0.0.1:3128")),
     (&["--unix-socket"], Advice::Spelled("--unix, for instance --unix /run/app.sock")),
     (
+        &["--rand-regex-url"],
+        Advice::Instead("random URLs need a script, -s FILE, such as examples/scripts/counter.lua"),
+    ),
+    (
         &["--targets", "--lazy", "--urls-from-file", "--input-file"],
         Advice::Spelled("--urls, for instance --urls urls.txt"),
     ),
