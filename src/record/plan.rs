@@ -13,6 +13,9 @@ use super::{AskedHttp2, Endpoints, Level, Offer, Schedule};
 /// Maximum length of a body that is shown, in bytes.
 const BODY_SHOWN: usize = 4096;
 
+/// Maximum length of a list of requests of which there is a digest, in bytes.
+const LIST_DIGESTED: usize = 4 << 20;
+
 /// What a run was asked to do; secrets are redacted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -114,9 +117,11 @@ pub struct Header {
 pub struct List {
     /// Its file, as typed.
     pub path: String,
-    /// The SHA-256 of the file, in hexadecimal, taken after its secrets were redacted.
+    /// The SHA-256 of the file, in hexadecimal, taken after its secrets were redacted; left out if it is longer than 4 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The length of the file.
+    pub bytes: u64,
     /// How many requests it has.
     pub requests: u64,
     /// In which order they were sent: `seq`, `shuffle` or `weighted`.
@@ -162,7 +167,14 @@ impl Plan {
             http2: AskedHttp2::of(&plan.http),
             list: plan.list.as_ref().map(|list| List {
                 path: list.file.name.clone(),
-                sha256: list.file.contents().ok().map(digest_without_secrets),
+                // To look for secrets takes longer than anything else that is done with a long list.
+                sha256: list
+                    .file
+                    .contents()
+                    .ok()
+                    .filter(|text| text.len() <= LIST_DIGESTED)
+                    .map(digest_without_secrets),
+                bytes: list.file.contents().map_or(0, <[u8]>::len) as u64,
                 requests: list.length,
                 order: list.order.name().to_owned(),
             }),

@@ -117,6 +117,7 @@ impl<'a> Runs<'a> {
             long_stalls: self.long_stalls(),
             throttled_s: self.total(|it| it.generator.throttled_s).filter(|_| self.are_on_one_machine()),
             thread_s: figure(self.each.iter().map(|run| run.evidence.generator.thread_s).sum()),
+            beside_s: self.each.iter().map(|run| run.evidence.generator.beside_s).sum::<Option<f64>>().map(figure),
         }
     }
 

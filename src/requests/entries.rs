@@ -72,7 +72,7 @@ impl Entries {
         };
         let text = valid(&text)?;
         let (mut weights, mut is_open, mut has_body) = (Vec::new(), false, false);
-        for (number, at, line) in lines(text, 0) {
+        for (number, at, line) in lines(text) {
             let wrong = |reason| BadLine::Line { number: number + 1, reason };
             match Line::read(line).map_err(wrong)? {
                 Line::Blank => is_open = false,
@@ -81,8 +81,13 @@ impl Entries {
                     path(head.url, &entries.origin, target).map_err(wrong)?;
                     (is_open, has_body) = (true, false);
                     entries.is_safe &= head.method.is_none_or(|method| ["GET", "HEAD"].contains(&method));
-                    let before = weights.last().copied().unwrap_or(0);
-                    weights.push(before + u64::from(head.weight));
+                    let before = entries.places.len() as u64;
+                    if weights.is_empty() && head.weight > 1 {
+                        weights.extend(1..=before);
+                    }
+                    if !weights.is_empty() || head.weight > 1 {
+                        weights.push(weights.last().copied().unwrap_or(before) + u64::from(head.weight));
+                    }
                     entries.places.push(at as u32);
                 }
                 Line::Field(..) | Line::Body(_) if !is_open => {
@@ -105,9 +110,7 @@ impl Entries {
                 "it has no request; write one on each line, such as /path or GET http://host/path",
             ));
         }
-        if weights.last().is_some_and(|sum| *sum != weights.len() as u64) {
-            entries.weights = weights.into();
-        }
+        entries.weights = weights.into();
         Ok(entries)
     }
 
@@ -127,7 +130,7 @@ impl Entries {
     /// The URL of the first request that has more than a path.
     pub fn first_url(text: &[u8]) -> Option<&str> {
         let text = valid(text).ok()?;
-        lines(text, 0).find_map(|(_, _, line)| match Line::read(line) {
+        lines(text).find_map(|(_, _, line)| match Line::read(line) {
             Ok(Line::Request(Head { url, .. })) if !url.starts_with('/') => Some(url),
             _ => None,
         })
@@ -156,21 +159,19 @@ impl Entries {
 
     /// A request, as a difference from the one that the options describe.
     pub fn request(&self, index: usize, usual: &Parts) -> Parts {
-        let text = std::str::from_utf8(&self.text).unwrap_or_default();
-        let at = self.places.get(index).map_or(text.len(), |at| *at as usize);
+        let place = |index: usize| self.places.get(index).map_or(self.text.len(), |place| *place as usize);
+        let text = std::str::from_utf8(&self.text[place(index)..place(index + 1)]).unwrap_or_default();
         let mut parts = usual.clone();
-        let mut lines = lines(text, at).filter_map(|(_, _, line)| Line::read(line).ok());
+        let mut lines = lines(text).filter_map(|(_, _, line)| Line::read(line).ok());
         let Some(Line::Request(Head { method, url, .. })) = lines.next() else { return parts };
         let path = path(url, &self.origin, &self.target).unwrap_or_default();
         // A proxy gets the whole URL.
         parts.target = if usual.target.starts_with('/') { path.into_owned() } else { format!("{}{path}", self.origin) };
+        let mut own: Vec<(String, String)> = Vec::new();
         for line in lines {
             match line {
                 Line::Comment => {}
-                Line::Field(name, value) => {
-                    parts.headers.retain(|(usual, _)| !usual.eq_ignore_ascii_case(name));
-                    parts.headers.push((name.to_owned(), value.to_owned()));
-                }
+                Line::Field(name, value) => own.push((name.to_owned(), value.to_owned())),
                 Line::Body(name) => {
                     parts.body = self.bodies.get(name).cloned().unwrap_or_default();
                     if parts.method == "GET" {
@@ -183,6 +184,8 @@ impl Entries {
         if let Some(method) = method {
             method.clone_into(&mut parts.method);
         }
+        parts.headers.retain(|(usual, _)| !own.iter().any(|(name, _)| name.eq_ignore_ascii_case(usual)));
+        parts.headers.append(&mut own);
         parts
     }
 }
@@ -195,10 +198,10 @@ fn valid(bytes: &[u8]) -> Result<&str, BadLine> {
     })
 }
 
-/// The lines from this place on, with their numbers and places.
-fn lines(text: &str, from: usize) -> impl Iterator<Item = (usize, usize, &str)> {
-    let mut at = from;
-    text[from..].split('\n').enumerate().map(move |(number, line)| {
+/// The lines, with their numbers and places.
+fn lines(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
+    let mut at = 0;
+    text.split('\n').enumerate().map(move |(number, line)| {
         let place = at;
         at += line.len() + 1;
         (number, place, line.strip_prefix(BYTE_ORDER_MARK).filter(|_| place == 0).unwrap_or(line))
@@ -253,4 +256,70 @@ fn same_host(url: &str, origin: &str, target: &Target) -> Result<String, String>
 /// The beginning of a line.
 fn shown(line: &str) -> String {
     printable(&line.trim().chars().take(SHOWN).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(text: &str) -> Result<Entries, BadLine> {
+        let target = Target::parse("http://127.0.0.1:80/base", Dialect::Native).unwrap();
+        Entries::read(text.as_bytes().into(), &target)
+    }
+
+    fn usual(target: &str) -> Parts {
+        let headers =
+            [("Host", "127.0.0.1:80"), ("A", "usual")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Parts { method: "GET".to_owned(), target: target.to_owned(), headers: headers.into(), ..Parts::default() }
+    }
+
+    #[test]
+    fn a_request_is_a_difference_from_the_usual_one() {
+        let list = "/a\nPUT http://127.0.0.1:80/b#c\na: own\na: twice\n#\nB: c\n\n\nhttp://127.0.0.1?q\n@body\nHTTP://127.0.0.1/e";
+        let mut entries = entries(list).unwrap();
+        *entries.bodies.get_mut("body").unwrap() = b"text"[..].into();
+        let seen: Vec<String> = (0..entries.len())
+            .map(|index| {
+                let Parts { method, target, headers, body } = entries.request(index, &usual("/base"));
+                let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                format!("{method} {target} {} {}", headers.join(","), String::from_utf8_lossy(&body))
+            })
+            .collect();
+        let expected = [
+            "GET /a Host=127.0.0.1:80,A=usual ",
+            "PUT /b Host=127.0.0.1:80,a=own,a=twice,B=c ",
+            "POST /?q Host=127.0.0.1:80,A=usual text",
+            "GET /e Host=127.0.0.1:80,A=usual ",
+        ];
+        assert_eq!(seen, expected);
+        assert!(!entries.is_safe() && entries.weights().is_empty());
+        let proxied = entries.request(0, &usual("http://127.0.0.1:80/base"));
+        assert_eq!(proxied.target, "http://127.0.0.1:80/a");
+    }
+
+    #[test]
+    fn weights_are_summed_up_once_one_differs() {
+        let weights = |list: &str| entries(list).unwrap().weights().to_vec();
+        assert!(weights("/a\n/b\n").is_empty());
+        assert_eq!(weights("/a\n/b weight=3\n/c\n"), [1, 4, 5]);
+        assert_eq!(weights("/a weight=2"), [2]);
+    }
+
+    #[test]
+    fn urls_lead_to_the_target() {
+        for (url, is_good) in [
+            ("http://127.0.0.1/", true),
+            ("http://127.0.0.1:80", true),
+            ("http://127.0.0.1:8080/", false),
+            ("http://127.0.0.11/", false),
+            ("http://127.0.0.1.example/", false),
+            ("https://127.0.0.1/", false),
+            ("http://user:secret@127.0.0.1/", false),
+            ("http://elsewhere/?password=secret", false),
+        ] {
+            let read = entries(url);
+            assert_eq!(read.is_ok(), is_good, "{url}: {read:?}");
+            assert!(read.err().is_none_or(|error| !error.to_string().contains("secret")), "{url}");
+        }
+    }
 }

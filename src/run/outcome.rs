@@ -23,6 +23,9 @@ pub struct Outcome {
     pub totals: Totals,
     /// From the common start to the end of the last worker.
     pub elapsed: Duration,
+    /// The processor time that other threads than the workers took while those ran; unknown with a warm-up, and in virtual
+    /// time.
+    pub beside: Option<Duration>,
     /// How long the machine was suspended during the run, warm-up included. No other time here includes it.
     pub suspended: Duration,
     /// Why the run ended.
@@ -146,6 +149,7 @@ impl Outcome {
         Self {
             totals: Totals::default(),
             elapsed: Duration::ZERO,
+            beside: None,
             suspended: Duration::ZERO,
             ended: Ended::Duration,
             until: None,

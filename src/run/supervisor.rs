@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use onrush_engine::backend::memory;
+use onrush_engine::backend::{memory, process_cpu_ns};
 use onrush_engine::{Control, SAMPLE_NS, Spare, WorkerEnd, WorkerLink};
 use onrush_plan::Plan;
 use onrush_stats::Timeline;
@@ -86,6 +86,8 @@ struct Supervisor<'a> {
     prepared: Prepared,
     plan: &'a Plan,
     start: Instant,
+    /// The processor time of the process then, in nanoseconds.
+    cpu_before_ns: u64,
     /// When that is, since the beginning of 1970.
     started_at: Duration,
     clock: &'a mut Clock,
@@ -118,6 +120,7 @@ impl<'a> Supervisor<'a> {
             prepared,
             plan,
             start,
+            cpu_before_ns: process_cpu_ns(),
             started_at: clock.date(start),
             suspended_ns: clock.suspended_ns(),
             clock,
@@ -240,7 +243,9 @@ impl<'a> Supervisor<'a> {
     /// Adds up when the run is over; `stuck`: for each worker, the callback that it is stuck in.
     fn end(mut self, stuck: &[Option<Stuck>], observers: &mut [&mut dyn Observer]) -> (Outcome, Vec<Spare>) {
         self.collect();
+        let cpu_ns = process_cpu_ns() - self.cpu_before_ns;
         let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
+        let is_timed = plan.warmup.is_zero() && matches!(self.prepared.crew, Crew::Threads(_));
         let Self { prepared: Prepared { backend, descriptors, monitor, sockets, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
         outcome.seen = monitor.map(Monitor::end);
@@ -256,6 +261,9 @@ impl<'a> Supervisor<'a> {
                 None => outcome.lose(plan, index, stuck[index], elapsed),
             }
         }
+        let of_workers = outcome.workers.iter().filter_map(|worker| worker.activity);
+        let of_workers_ns: u64 = of_workers.map(|activity| activity.cpu_ns()).sum();
+        outcome.beside = is_timed.then(|| Duration::from_nanos(cpu_ns.saturating_sub(of_workers_ns)));
         // A thread that never returned may have handed over after the time at which it should have ended.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);

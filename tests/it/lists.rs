@@ -85,8 +85,8 @@ fn a_request_has_its_own_method_headers_and_body(context: &Context) {
         assert!(first.contains(words), "{first}");
     }
     assert!(!first.contains("X-Usual: all"), "{first}");
-    let second = once("/echo\nX-Other: b\n");
-    for words in ["GET /echo HTTP/1.1", "X-Usual: all", "X-Other: b"] {
+    let second = once("/echo\nX-Other: b\nX-Other: c\n");
+    for words in ["GET /echo HTTP/1.1", "X-Usual: all", "X-Other: b", "X-Other: c"] {
         assert!(second.contains(words), "{second}");
     }
     let posted = once(&format!("/echo\n@{}\n", body.display()));

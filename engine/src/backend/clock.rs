@@ -47,7 +47,12 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// How much of that was inside the kernel, in nanoseconds; may be a tick late.
+/// The processor time that all threads of this process have taken so far, in nanoseconds.
+pub fn process_cpu_ns() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// How much of a thread's was inside the kernel, in nanoseconds; may be a tick late.
 pub fn thread_system_ns() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the struct is ours, a thread always has these figures, and zeros are valid.

@@ -31,7 +31,8 @@ pub mod uring;
 mod tests;
 
 pub use clock::{
-    Clock, coarse_ns, monotonic_ns, precise_timers, suspended_ns, thread_cpu_ns, thread_system_ns, wall_offset_ns,
+    Clock, coarse_ns, monotonic_ns, precise_timers, process_cpu_ns, suspended_ns, thread_cpu_ns, thread_system_ns,
+    wall_offset_ns,
 };
 pub use dialer::Dialer;
 pub use epoll::Epoll;

@@ -46,6 +46,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
             long_stalls: outcome.stalls.iter().filter(|gap| gap.length_ns() >= GAP_MIN_NS).map(Stall::of).collect(),
             throttled_s: seen.throttled_s,
             thread_s: figure(outcome.elapsed.as_secs_f64() * threads(plan, outcome).len() as f64),
+            beside_s: outcome.beside.map(|beside| figure(beside.as_secs_f64())),
         },
         load: load(plan, outcome),
         latency: latency(&outcome.totals.latency, calm(outcome)),

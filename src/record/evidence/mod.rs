@@ -67,6 +67,10 @@ pub struct Generator {
     /// The time of all threads together, in seconds; zero in files of older versions.
     #[serde(default, skip_serializing_if = "is_none")]
     pub thread_s: f64,
+    /// The processor time that watching the target and the machine, and adding up, took meanwhile; left out with a warm-up, in
+    /// virtual time, and by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_s: Option<f64>,
 }
 
 impl Generator {

@@ -108,11 +108,15 @@ pub const RATE_ERROR: Measure = Measure {
 };
 /// What is left of the rate after fifteen seconds.
 pub const KEPT: Measure = more("of the first 5 s' rate in the last 5 s", |sample, _| sample.kept());
-/// What is done beside the requests: watching the target and the machine, starting, adding up, reporting.
-pub const BESIDE: Measure = less("% of the CPU time outside the workers", |sample, _| {
-    let workers = sample.result.get("threads")?.as_array()?.iter().map(|thread| thread.get("cpu_s")?.as_f64());
-    Some((1.0 - workers.sum::<Option<f64>>()? * 1e6 / sample.cpu_us) * 100.0)
-});
+/// What is done beside the requests while they are sent: watching the target and the machine, adding up.
+pub const BESIDE: Measure = Measure {
+    between_builds: None,
+    ..less("% of the CPU time outside the workers", |sample, _| {
+        let workers = sample.result.get("threads")?.as_array()?.iter().map(|thread| thread.get("cpu_s")?.as_f64());
+        let beside_s = sample.result["evidence"]["generator"]["beside_s"].as_f64()?;
+        Some(beside_s / (beside_s + workers.sum::<Option<f64>>()?) * 100.0)
+    })
+};
 /// Instructions for a request to a simulated server, including those of that server.
 pub const INSTRUCTIONS: Measure = counted("instructions/request, simulated", Counter::Instructions);
 /// Instructions for a request where the target cannot be simulated. With several connections their number depends on
@@ -246,6 +250,7 @@ mod tests {
             target_cpu_us: 3_000.0,
             result: json!({
                 "threads": [{"cpu_s": 0.003}, {"cpu_s": 0.0009}],
+                "evidence": {"generator": {"beside_s": 0.0001}},
                 "open_loop": {"lateness": {"percentiles_us": {"50": 2.5, "75": 3, "99": 48}}},
                 "timeline": (0..20).map(row).collect::<Vec<_>>(),
             }),
