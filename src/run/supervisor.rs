@@ -261,9 +261,6 @@ impl<'a> Supervisor<'a> {
                 None => outcome.lose(plan, index, stuck[index], elapsed),
             }
         }
-        let of_workers = outcome.workers.iter().filter_map(|worker| worker.activity);
-        let of_workers_ns: u64 = of_workers.map(|activity| activity.cpu_ns()).sum();
-        outcome.beside = is_timed.then(|| Duration::from_nanos(cpu_ns.saturating_sub(of_workers_ns)));
         // A thread that never returned may have handed over after the time at which it should have ended.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
@@ -273,6 +270,9 @@ impl<'a> Supervisor<'a> {
             }
         }
         outcome.take_over(collector, plan);
+        let of_workers = outcome.workers.iter().filter_map(|worker| worker.activity);
+        let of_workers_ns: u64 = of_workers.map(|activity| activity.cpu_ns()).sum();
+        outcome.beside = is_timed.then(|| Duration::from_nanos(cpu_ns.saturating_sub(of_workers_ns)));
         if self.is_short {
             outcome.breakdown.get_or_insert(Breakdown::Memory);
         }
