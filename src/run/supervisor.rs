@@ -24,7 +24,7 @@ const WATCH: Duration = Duration::from_millis(20);
 /// ... and otherwise once between two hand-overs, because each time takes the processor from a worker that has no other.
 const WATCH_LATER: Duration = Duration::from_nanos(SAMPLE_NS);
 /// How long the former lasts, once measuring has begun.
-const AT_FIRST: Duration = Duration::from_millis(250);
+const AT_FIRST: Duration = Duration::from_millis(50);
 /// How often the observers are told the progress of the run.
 const SHOW: Duration = Duration::from_millis(200);
 /// The shortest time that counts as a suspension: no machine is suspended and awake again in less.
