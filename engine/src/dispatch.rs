@@ -306,11 +306,11 @@ impl Dispatch {
         tally.may_start()
             && !self.script.has_ended
             && self.may_carry(slot)
-            && slot.live_and_taken().is_some_and(|(live, taken)| {
+            && slot.live_and_taken().is_some_and(|(live, inherited, resting)| {
                 !live.draining
                     && live.unsent == 0
-                    && live.open.len() + taken < live.depth
-                    && live.protocol.capacity() > 0
+                    && live.open.len() + inherited + resting < live.depth
+                    && live.protocol.capacity() > resting
             })
     }
 
@@ -319,7 +319,7 @@ impl Dispatch {
     fn may_carry(&self, slot: &mut Slot) -> bool {
         let Some(active) = self.active else { return true };
         let most = active.of(slot.rank) as usize;
-        slot.live_and_taken().is_some_and(|(live, taken)| live.open.len() + taken < most)
+        slot.live_and_taken().is_some_and(|(live, inherited, resting)| live.open.len() + inherited + resting < most)
     }
 
     /// How many batches may be in flight on one connection.

@@ -1,7 +1,7 @@
 //! Inspects an engine between two turns of its loop, for runs that are drawn at random: whether anything waits without
 //! end, and whether anything is kept that is not needed.
 
-use onrush_proto::Nanos;
+use onrush_proto::{Client, Nanos};
 
 use super::Engine;
 use super::backend::{Backend, ConnId};
@@ -174,7 +174,8 @@ impl<B: Backend> Engine<B> {
             lasting => agenda.begins == lasting,
         };
         let is_idle = live.open.is_empty() && !agenda.is_ready && !live.draining && live.send_error.is_none();
-        (is_idle && !waits && agenda.rests == 0)
+        let may_start = live.depth > agenda.rests as usize && live.protocol.capacity() > agenda.rests as usize;
+        (is_idle && !waits && (agenda.rests == 0 || may_start))
             .then(|| format!("it has nothing to do, with requests to start: {pauses:?}"))
     }
 }

@@ -90,11 +90,11 @@ impl Slot {
         }
     }
 
-    /// The same, and in how many of its places for requests none may start, because of those in flight on the connections
-    /// whose place it takes, or because one was turned away there.
-    pub fn live_and_taken(&mut self) -> Option<(&mut Live, usize)> {
-        let taken = (self.inherited + self.resting) as usize;
-        self.live().map(|live| (live, taken))
+    /// The same, and in how many of its places for requests none may start: because of those in flight on the connections
+    /// whose place it takes, and because one was turned away there.
+    pub fn live_and_taken(&mut self) -> Option<(&mut Live, usize, usize)> {
+        let (inherited, resting) = (self.inherited as usize, self.resting as usize);
+        self.live().map(|live| (live, inherited, resting))
     }
 
     /// Resets its back-off if there has been a complete response since there were `completed`.

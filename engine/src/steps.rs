@@ -242,6 +242,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn rested(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.roster.slots[conn.index()];
         slot.resting -= 1;
+        self.roster.resting -= 1;
         if slot.live().is_some() {
             self.pump_one(conn, now);
         }

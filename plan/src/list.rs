@@ -15,13 +15,34 @@ pub struct List {
     pub bodies: Vec<Material>,
     /// In which order its requests are sent.
     pub order: Order,
-    /// How many they are.
+    /// The seed of that order.
+    pub seed: u64,
+    /// Which of the run's requests these are: of every so many, the one with this number.
+    pub part: (u64, u64),
+    /// How many requests the list has.
     pub length: u64,
     /// Whether all of them are `GET` or `HEAD`.
     pub is_safe: bool,
 }
 
 impl List {
+    /// Part `index` of `parts`, one per machine: each sends other requests of the run.
+    #[must_use]
+    pub fn share(&self, index: u32, parts: u32) -> Self {
+        let (first, step) = self.part;
+        Self { part: (first + u64::from(index) * step, step * u64::from(parts)), ..self.clone() }
+    }
+
+    /// The list and the bodies.
+    pub fn materials(&self) -> impl Iterator<Item = &Material> {
+        [&self.file].into_iter().chain(&self.bodies)
+    }
+
+    /// The same.
+    pub fn materials_mut(&mut self) -> impl Iterator<Item = &mut Material> {
+        [&mut self.file].into_iter().chain(&mut self.bodies)
+    }
+
     /// Reads the files.
     ///
     /// # Errors
@@ -56,5 +77,30 @@ impl Order {
             Self::Shuffle => "shuffle",
             Self::Weighted => "weighted",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_parts_are_all_different_and_leave_none_out() {
+        let list = List {
+            file: Material::of("urls.txt", b"/".to_vec()),
+            bodies: Vec::new(),
+            order: Order::Seq,
+            seed: 1,
+            part: (0, 1),
+            length: 1,
+            is_safe: true,
+        };
+        let numbers = |list: &List| (0..12).map(|n| list.part.0 + n * list.part.1).collect::<Vec<_>>();
+        let mut all: Vec<u64> = (0..3)
+            .flat_map(|one| (0..2).map(move |two| (one, two)))
+            .flat_map(|(one, two)| numbers(&list.share(one, 3).share(two, 2)))
+            .collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..72).collect::<Vec<_>>());
     }
 }

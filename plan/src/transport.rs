@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::load::share;
-use super::{Levels, Load, Material, Plan, Schedule, Stop, Tls};
+use super::{Levels, List, Load, Material, Plan, Schedule, Stop, Tls};
 
 /// The version that is written. A reader rejects any other, because it would ignore fields that it does not know.
 const VERSION: u32 = 1;
@@ -93,13 +93,16 @@ impl Plan {
     /// The contents of all files that the run needs.
     pub fn materials(&self) -> impl Iterator<Item = &Material> {
         let script = self.script.iter().map(|script| &script.file);
-        self.body.iter().chain(script).chain(self.tls.iter().flat_map(Tls::materials))
+        let list = self.list.iter().flat_map(List::materials);
+        self.body.iter().chain(script).chain(list).chain(self.tls.iter().flat_map(Tls::materials))
     }
 
     /// Attaches the contents to every material with their digest; returns whether there is one.
     pub fn attach(&mut self, contents: &Arc<[u8]>) -> bool {
         let script = self.script.iter_mut().map(|script| &mut script.file);
-        let materials = self.body.iter_mut().chain(script).chain(self.tls.iter_mut().flat_map(Tls::materials_mut));
+        let list = self.list.iter_mut().flat_map(List::materials_mut);
+        let tls = self.tls.iter_mut().flat_map(Tls::materials_mut);
+        let materials = self.body.iter_mut().chain(script).chain(list).chain(tls);
         materials.filter_map(|material| material.attach(Arc::clone(contents)).then_some(())).count() > 0
     }
 
@@ -123,6 +126,7 @@ impl Plan {
             schedule: self.schedule.as_ref().map(|schedule| schedule.share(index, parts)),
             levels: self.levels.as_ref().map(|levels| levels.share(index, parts)),
             stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
+            list: self.list.as_ref().map(|list| list.share(index, parts)),
             // One part says little about the whole, so the caller that adds up the parts decides when to end.
             until: if parts == 1 { self.until.clone() } else { Vec::new() },
             // Parts must not repeat each other's random numbers.

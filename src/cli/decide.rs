@@ -68,7 +68,8 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let requests_per_connection = requests_per_connection(&mut typed)?;
     let script = script(&mut typed);
-    let list = listed.map(|file| list::decide(&mut typed, file, &target)).transpose()?;
+    let seed = typed.seed.unwrap_or(SEED);
+    let list = listed.map(|file| list::decide(&mut typed, file, &target, seed)).transpose()?;
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let http = std::mem::take(&mut typed.http).decide(&target, dialect)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, &http, dialect, &typed.io, &mut typed.warnings)?;
@@ -109,7 +110,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         phases: show.wants_phases(),
         once: typed.once,
         spin: typed.spin,
-        seed: typed.seed.unwrap_or(SEED),
+        seed,
         list,
         script,
         request,

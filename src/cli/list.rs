@@ -2,9 +2,11 @@
 
 use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
 use onrush_plan::list::{List, Order};
-use onrush_plan::{Material, Target};
+use onrush_plan::{Material, Target, secrets};
+use onrush_text::printable;
 
 use super::refusal::Refusal;
+use super::request;
 use super::typed::Typed;
 use crate::requests::Entries;
 
@@ -44,11 +46,19 @@ pub(super) fn url(file: &Material) -> Result<&str, Refusal> {
     })
 }
 
-/// The list, whose requests go to the target.
-pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target) -> Result<List, Refusal> {
+/// The list, whose requests go to the target; `seed` is that of its order.
+pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u64) -> Result<List, Refusal> {
     let cannot = |reason: String| Refusal::Cannot(format!("--urls {:?}: {reason}", file.name));
     let text = file.shared().map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
     let entries = Entries::read(text, target).map_err(|bad| cannot(bad.to_string()))?;
+    if target.path != "/" {
+        let path = printable(&secrets::url(&target.path));
+        typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
+    }
+    typed.warnings.extend(entries.method().and_then(request::miscased));
+    typed.warnings.extend(entries.framed().map(|name| {
+        format!("{name} in the list is sent as it is, even where the body has another length or form; leave it out")
+    }));
     let order = typed.urls_order.unwrap_or_default();
     if !entries.weights().is_empty() && order != Order::Weighted {
         typed.warnings.push("the weights of the list count only with --urls-order weighted".to_owned());
@@ -65,5 +75,5 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target) -> Resu
         bodies.push(body);
     }
     let (length, is_safe) = (entries.len() as u64, entries.is_safe());
-    Ok(List { file, bodies, order, length, is_safe })
+    Ok(List { file, bodies, order, seed, part: (0, 1), length, is_safe })
 }

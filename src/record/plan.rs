@@ -13,8 +13,9 @@ use super::{AskedHttp2, Endpoints, Level, Offer, Schedule};
 /// Maximum length of a body that is shown, in bytes.
 const BODY_SHOWN: usize = 4096;
 
-/// Maximum length of a list of requests of which there is a digest, in bytes.
-const LIST_DIGESTED: usize = 4 << 20;
+/// How much of a list of requests, and of each of its bodies, is searched for secrets, in bytes: that takes longer than
+/// anything else that is done with a long list.
+const LIST_SEARCHED: usize = 4 << 20;
 
 /// What a run was asked to do; secrets are redacted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,7 +118,8 @@ pub struct Header {
 pub struct List {
     /// Its file, as typed.
     pub path: String,
-    /// The SHA-256 of the file, in hexadecimal, taken after its secrets were redacted; left out if it is longer than 4 MiB.
+    /// The SHA-256 of the file and of the bodies that it names, in hexadecimal, taken after the secrets in the first 4 MiB of
+    /// each were redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// The length of the file.
@@ -167,13 +169,7 @@ impl Plan {
             http2: AskedHttp2::of(&plan.http),
             list: plan.list.as_ref().map(|list| List {
                 path: list.file.name.clone(),
-                // To look for secrets takes longer than anything else that is done with a long list.
-                sha256: list
-                    .file
-                    .contents()
-                    .ok()
-                    .filter(|text| text.len() <= LIST_DIGESTED)
-                    .map(digest_without_secrets),
+                sha256: digest_of_list(list),
                 bytes: list.file.contents().map_or(0, <[u8]>::len) as u64,
                 requests: list.length,
                 order: list.order.name().to_owned(),
@@ -310,6 +306,22 @@ fn digest_without_secrets(bytes: &[u8]) -> String {
     const PIECE: usize = 1 << 20;
     let mut digest = digest::Context::new(&digest::SHA256);
     bytes.chunks(PIECE).for_each(|piece| digest.update(&secrets::bytes(piece)));
+    hexadecimal(digest)
+}
+
+/// The digest of a list of requests and its bodies; `None`: their contents did not come with the plan.
+fn digest_of_list(list: &onrush_plan::List) -> Option<String> {
+    let mut digest = digest::Context::new(&digest::SHA256);
+    for material in list.materials() {
+        let contents = material.contents().ok()?;
+        let (searched, rest) = contents.split_at(contents.len().min(LIST_SEARCHED));
+        digest.update(&secrets::bytes(searched));
+        digest.update(rest);
+    }
+    Some(hexadecimal(digest))
+}
+
+fn hexadecimal(digest: digest::Context) -> String {
     digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

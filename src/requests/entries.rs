@@ -9,16 +9,13 @@ use std::sync::Arc;
 
 use onrush_plan::limits::URL_MAX;
 use onrush_plan::list::List;
-use onrush_plan::target::Scheme;
+use onrush_plan::target::{InvalidUrl, Scheme};
 use onrush_plan::{Dialect, Target, secrets};
 use onrush_proto::Parts;
-use onrush_text::printable;
 use thiserror::Error;
 
-use super::line::{Head, Line};
+use super::line::{Head, Line, shown};
 
-/// How much of a line a message shows, in characters.
-const SHOWN: usize = 80;
 /// The mark with which some editors begin a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
@@ -52,6 +49,10 @@ pub struct Entries {
     /// The contents of the files that it names.
     bodies: BTreeMap<String, Arc<[u8]>>,
     is_safe: bool,
+    /// The first method with a lower-case letter.
+    method: Option<String>,
+    /// The first header field about the length or the form of a body.
+    framed: Option<String>,
 }
 
 impl Entries {
@@ -69,6 +70,8 @@ impl Entries {
             target: target.clone(),
             bodies: BTreeMap::new(),
             is_safe: true,
+            method: None,
+            framed: None,
         };
         let text = valid(&text)?;
         let (mut weights, mut is_open, mut has_body) = (Vec::new(), false, false);
@@ -80,6 +83,8 @@ impl Entries {
                 Line::Request(head) => {
                     path(head.url, &entries.origin, target).map_err(wrong)?;
                     (is_open, has_body) = (true, false);
+                    let method = head.method.filter(|method| method.bytes().any(|byte| byte.is_ascii_lowercase()));
+                    entries.method = entries.method.take().or_else(|| method.map(str::to_owned));
                     entries.is_safe &= head.method.is_none_or(|method| ["GET", "HEAD"].contains(&method));
                     let before = entries.places.len() as u64;
                     if weights.is_empty() && head.weight > 1 {
@@ -92,11 +97,14 @@ impl Entries {
                 }
                 Line::Field(..) | Line::Body(_) if !is_open => {
                     return Err(wrong(format!(
-                        "{:?} belongs to no request: the one above ends at a blank line",
+                        "{} belongs to no request: the one above ends at a blank line",
                         shown(line)
                     )));
                 }
-                Line::Field(..) => {}
+                Line::Field(name, _) => {
+                    let frames = ["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase());
+                    entries.framed = entries.framed.take().or_else(|| frames.then(|| name.to_owned()));
+                }
                 Line::Body(_) if has_body => return Err(wrong("the request has a body already".to_owned())),
                 Line::Body(name) => {
                     has_body = true;
@@ -150,6 +158,16 @@ impl Entries {
     /// The files with bodies.
     pub fn bodies(&self) -> impl Iterator<Item = &str> {
         self.bodies.keys().map(String::as_str)
+    }
+
+    /// The first method with a lower-case letter, if there is one.
+    pub fn method(&self) -> Option<&str> {
+        self.method.as_deref()
+    }
+
+    /// The first header field about the length or the form of a body, if there is one.
+    pub fn framed(&self) -> Option<&str> {
+        self.framed.as_deref()
     }
 
     /// Whether all of them are `GET` or `HEAD`.
@@ -237,25 +255,22 @@ fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>,
 
 /// The path of a URL with the scheme, the host and the port of the target.
 fn same_host(url: &str, origin: &str, target: &Target) -> Result<String, String> {
-    let other = Target::parse(url, Dialect::Native).map_err(|invalid| invalid.to_string())?;
+    let other = Target::parse(url, Dialect::Native).map_err(|InvalidUrl { typed, reason }| {
+        // The reason may quote a part of the password.
+        let reason = if secrets::is_misspelt_user(&typed) { secrets::MISSPELT_USER.to_owned() } else { reason };
+        InvalidUrl { typed: secrets::misspelt_url(&typed), reason }.to_string()
+    })?;
     let port = |target: &Target| target.port.unwrap_or(if target.scheme == Scheme::Https { 443 } else { 80 });
     let is_same =
         other.scheme == target.scheme && other.host.eq_ignore_ascii_case(&target.host) && port(&other) == port(target);
     if !is_same {
         let url = shown(&secrets::url(url));
-        return Err(format!(
-            "{url:?} does not lead to {origin}, where the run goes; each target needs a run of its own"
-        ));
+        return Err(format!("{url} does not lead to {origin}, where the run goes; each target needs a run of its own"));
     }
     if other.userinfo.is_some() {
         return Err("a user in the URL; write --basic-auth, or a header Authorization below the request".to_owned());
     }
     Ok(other.path)
-}
-
-/// The beginning of a line.
-fn shown(line: &str) -> String {
-    printable(&line.trim().chars().take(SHOWN).collect::<String>())
 }
 
 #[cfg(test)]

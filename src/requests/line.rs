@@ -1,5 +1,7 @@
 //! One line of a list of requests.
 
+use onrush_plan::secrets;
+
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
@@ -26,6 +28,8 @@ pub struct Head<'a> {
     pub weight: u32,
 }
 
+/// How much of a line a message shows, in characters.
+const SHOWN: usize = 80;
 /// The heaviest weight.
 const WEIGHT_MAX: u32 = 1_000_000;
 
@@ -45,6 +49,7 @@ impl<'a> Line<'a> {
             [b'{', ..] => {
                 Err("this looks like JSON; write METHOD and URL, headers below it, and @FILE for a body".to_owned())
             }
+            _ if is_host(text) => Err(format!("{} has no scheme; write http:// in front", shown(text))),
             _ if is_field(text) => field(text).map(|(name, value)| Self::Field(name, value)).map_err(str::to_owned),
             _ => Head::read(text).map(Self::Request),
         }
@@ -59,8 +64,9 @@ impl<'a> Head<'a> {
         let url = url.filter(|url| is_url(url));
         let Some(url) = url.filter(|_| method.is_none_or(is_token)) else {
             return Err(format!(
-                "{text:?} is neither a request nor a header; write a path that begins with /, or http:// in front, after \
-                 the method if there is one"
+                "{} is neither a request nor a header; write a path that begins with /, or http:// in front, after the \
+                 method if there is one",
+                shown(text)
             ));
         };
         let mut head = Head { method, url, weight: 1 };
@@ -69,9 +75,14 @@ impl<'a> Head<'a> {
             match weight.filter(|weight| (1..=WEIGHT_MAX).contains(weight)) {
                 Some(weight) => head.weight = weight,
                 None if word.starts_with("weight=") => {
-                    return Err(format!("{word:?}: a weight is a whole number from 1 to {WEIGHT_MAX}"));
+                    return Err(format!("{}: a weight is a whole number from 1 to {WEIGHT_MAX}", shown(word)));
                 }
-                None => return Err(format!("{word:?} after the URL; only weight=N may follow it, and blanks are %20")),
+                None => {
+                    return Err(format!(
+                        "{} after the URL; only weight=N may follow it, and blanks are %20",
+                        shown(word)
+                    ));
+                }
             }
         }
         Ok(head)
@@ -81,6 +92,20 @@ impl<'a> Head<'a> {
 /// Whether a word is a URL or a path, not a method.
 fn is_url(word: &str) -> bool {
     word.starts_with('/') || word.contains("://")
+}
+
+/// Whether a line is a host with its port, and not a header field: `127.0.0.1:8080/path`.
+fn is_host(text: &str) -> bool {
+    let Some((name, rest)) = text.split_once(':') else { return false };
+    let port = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let is_named = name.contains('.') || name == "localhost";
+    port > 0 && (rest[port..].starts_with(['/', '?']) || (is_named && port == rest.len()))
+}
+
+/// The beginning of a text, without secrets, in quotes.
+pub(super) fn shown(text: &str) -> String {
+    let text: String = text.trim().chars().take(SHOWN).collect();
+    format!("{:?}", secrets::text(&text))
 }
 
 /// Whether a line is a header field and not a request, whose URL has a colon, too.
@@ -143,6 +168,7 @@ mod tests {
             ("GET\t/a  weight=30", head(Some("GET"), "/a", 30)),
             ("X-Token: a: b", Ok(Line::Field("X-Token", "a: b"))),
             ("Empty:", Ok(Line::Field("Empty", ""))),
+            ("Content-Length:5", Ok(Line::Field("Content-Length", "5"))),
             ("@body file.json", Ok(Line::Body("body file.json"))),
         ] {
             assert_eq!(Line::read(text), expected, "{text:?}");
@@ -157,6 +183,9 @@ mod tests {
             ("GET a", "neither a request nor a header"),
             ("GE(T /a", "neither a request nor a header"),
             ("example.com/a", "or http:// in front"),
+            ("127.0.0.1:9001/b", "\"127.0.0.1:9001/b\" has no scheme; write http:// in front"),
+            ("localhost:80", "has no scheme"),
+            ("Authorization Bearer zebra-giraffe-77", "is neither a request nor a header"),
             ("/a b", "\"b\" after the URL"),
             ("/a weight=0", "\"weight=0\": a weight is a whole number from 1"),
             ("/a weight=x", "a weight is a whole number"),
@@ -169,6 +198,7 @@ mod tests {
         ] {
             let line = Line::read(text);
             assert!(line.as_ref().is_err_and(|error| error.contains(words)), "{text:?}: {line:?}");
+            assert!(!format!("{line:?}").contains("zebra"), "{line:?}");
         }
     }
 }

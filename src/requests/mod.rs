@@ -11,4 +11,4 @@ mod source;
 pub use entries::{BadLine, Entries};
 pub use line::{field, is_token, raw_field};
 pub use order::Picker;
-pub use source::Share;
+pub use source::Listed;

@@ -12,12 +12,13 @@ use super::order::Picker;
 
 /// Of lists up to this length, requests are encoded once a thread; of longer ones, each time they are sent ...
 const KEPT_MAX: usize = 1 << 14;
-/// ... and also if those that were encoded have this many bytes together.
-const KEPT_BYTES_MAX: usize = 16 << 20;
+/// ... and also if those that were encoded have this many bytes together. One that is sent holds its own bytes, so that with
+/// large bodies much more memory would be needed for a request in flight each.
+const KEPT_BYTES_MAX: usize = 256 << 20;
 
 /// A worker's share of a list.
 #[derive(Clone, Debug)]
-pub struct Share {
+pub struct Listed {
     /// The requests.
     pub entries: Arc<Entries>,
     /// In which order they are sent.
@@ -30,17 +31,17 @@ pub struct Share {
     pub step: u64,
 }
 
-impl Share {
+impl Listed {
     /// Its requests, in its thread.
     pub fn into_source(self) -> Box<dyn Source> {
         let kept = if self.entries.len() <= KEPT_MAX { vec![None; self.entries.len()] } else { Vec::new() };
-        Box::new(Listed { next: self.first, share: self, kept, left: KEPT_BYTES_MAX })
+        Box::new(Sending { next: self.first, listed: self, kept, left: KEPT_BYTES_MAX })
     }
 }
 
 /// The source of a worker's requests.
-struct Listed {
-    share: Share,
+struct Sending {
+    listed: Listed,
     /// The number of the next request.
     next: u64,
     /// The requests that were encoded before.
@@ -49,21 +50,21 @@ struct Listed {
     left: usize,
 }
 
-impl Source for Listed {
+impl Source for Sending {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
-        let index = self.share.picker.pick(self.next);
-        self.next += self.share.step;
+        let index = self.listed.picker.pick(self.next);
+        self.next += self.listed.step;
         let kept = self.kept.get(index).and_then(Option::as_ref).cloned();
         batch.push(kept.unwrap_or_else(|| self.encoded(index)));
         Ok(true)
     }
 }
 
-impl Listed {
+impl Sending {
     /// Encodes a request, and keeps it if there is room.
     #[cold]
     fn encoded(&mut self, index: usize) -> Request {
-        let wire = Wire::of(&self.share.entries.request(index, &self.share.parts));
+        let wire = Wire::of(&self.listed.entries.request(index, &self.listed.parts));
         let length = wire.bytes().len();
         let request = Request::from(wire);
         if let (Some(kept), Some(left)) = (self.kept.get_mut(index), self.left.checked_sub(length)) {

@@ -29,7 +29,7 @@ use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
 use super::worker::{OfScript, Scripted, Worker};
 use super::{host, nanos, spin};
-use crate::requests::{Entries, Picker, Share};
+use crate::requests::{Entries, Listed, Picker};
 
 /// How many bytes of unfinished heads the connections of HTTP/2 may keep together. A server that never ends them can
 /// make each keep 80 KiB.
@@ -147,12 +147,12 @@ pub(super) fn workers(
             http: plan.http.clone(),
             blocks_max: BLOCKS_MAX / plan.load.threads as usize,
             script: scripts.next(),
-            list: list.clone().map(|(entries, picker)| Share {
+            list: list.clone().zip(plan.list.as_ref()).map(|((entries, picker), list)| Listed {
                 entries,
                 picker,
                 parts: parts.clone(),
-                first: index.into(),
-                step: plan.load.threads.into(),
+                first: list.part.0 + u64::from(index) * list.part.1,
+                step: list.part.1 * u64::from(plan.load.threads),
             }),
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             control: Arc::clone(control),
@@ -166,7 +166,7 @@ pub(super) fn workers(
 fn list(plan: &Plan) -> anyhow::Result<Option<(Arc<Entries>, Picker)>> {
     let Some(list) = &plan.list else { return Ok(None) };
     let entries = Entries::of(list, &plan.target)?;
-    let picker = Picker::new(list.order, entries.len(), entries.weights(), plan.seed);
+    let picker = Picker::new(list.order, entries.len(), entries.weights(), list.seed);
     Ok(Some((Arc::new(entries), picker)))
 }
 

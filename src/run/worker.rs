@@ -8,7 +8,7 @@ use onrush_proto::http1::{Wire, outline};
 use onrush_proto::http2::{Options, Shared};
 use onrush_proto::{Parts, Request};
 
-use crate::requests::Share;
+use crate::requests::Listed;
 use onrush_engine::backend::Backend;
 use onrush_engine::{Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, Spare, WorkerLink};
 
@@ -42,7 +42,7 @@ pub(super) struct Worker {
     pub blocks_max: usize,
     pub script: Option<OfScript>,
     /// Its share of the list of requests, if there is one.
-    pub list: Option<Share>,
+    pub list: Option<Listed>,
     /// The connections of an earlier session that it may use; `None`: it leaves none to a later one either.
     pub spares: Option<Vec<Spare>>,
     pub control: Arc<Control>,
@@ -60,7 +60,7 @@ impl Worker {
             Some(bytes) => requests(bytes),
             None => vec![Request::new(self.parts.clone())],
         };
-        let listed = self.list.map(Share::into_source);
+        let listed = self.list.map(Listed::into_source);
         let source = source.or(listed).unwrap_or_else(|| Box::new(Repeated(repeated())));
         let is_tls = self.config.tls.is_some();
         let http2 = Shared::new(Options {

@@ -89,6 +89,9 @@ fn a_request_has_its_own_method_headers_and_body(context: &Context) {
     for words in ["GET /echo HTTP/1.1", "X-Usual: all", "X-Other: b", "X-Other: c"] {
         assert!(second.contains(words), "{second}");
     }
+    // What is secret in a list is hidden wherever it comes back.
+    let secret = once("POST /echo\nX-Api-Key: zebra-giraffe-77\n");
+    assert!(secret.contains("X-Api-Key: ") && !secret.contains("zebra-giraffe-77"), "{secret}");
     let posted = once(&format!("/echo\n@{}\n", body.display()));
     assert!(posted.contains("POST /echo HTTP/1.1"), "{posted}");
 }
@@ -126,6 +129,9 @@ fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) 
         (b"# nothing\n\n", "it has no request"),
         (b"/a\nnonsense\n", "line 2: \"nonsense\" is neither a request nor a header"),
         (b"/a\n\nX-A: 1\n", "line 3: \"X-A: 1\" belongs to no request"),
+        (b"/a\n\nAuthorization: Bearer zebra-77\n", "belongs to no request"),
+        (b"/a\nhttp://ada:zebra/77@h/\n", "line 2: "),
+        (b"/a\n127.0.0.1:80/b\n", "line 2: \"127.0.0.1:80/b\" has no scheme; write http:// in front"),
         (b"/a\nhttp://elsewhere:1/b\n", "line 2: \"http://elsewhere:1/b\" does not lead to http://127.0.0.1:"),
         (b"/a\n/\xff\n", "line 2: not UTF-8"),
         (b"/a\x01\n", "in a path; write %01"),
@@ -139,6 +145,7 @@ fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) 
         let list = scratch.file("urls.txt", text);
         let output = context.onrush().words("-n4 --urls").word(list).word(url(&server, "/")).run_plain();
         assert!(output.code == 1 && output.stderr.contains(words), "{words}: {output:?}");
+        assert!(!output.stderr.contains("zebra"), "{output:?}");
     }
     let missing = context.onrush().words("-n1 --urls /nonexistent").word(url(&server, "/")).run_plain();
     assert!(missing.code == 1 && missing.stderr.contains("--urls \"/nonexistent\": No such file"), "{missing:?}");

@@ -112,7 +112,7 @@ impl<B: Backend> Roster<B> {
                 }
                 slot.forget_failures(completed, tally);
                 if turns_away {
-                    self.rest(conn, cx, at);
+                    self.hold_back(conn, cx, at);
                 }
                 Step::Pump(conn)
             }
@@ -179,12 +179,12 @@ impl<B: Backend> Roster<B> {
         let slot = &mut self.slots[conn.index()];
         slot.forget_failures(completed, &cx.books.tally);
         if slot.live().is_some_and(|live| !live.turned_away.is_empty()) {
-            self.rest(conn, cx, at);
+            self.hold_back(conn, cx, at);
         }
     }
 
     #[cold]
-    fn rest(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
+    fn hold_back(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let Some(live) = slot.live() else { return };
         let turned_away = std::mem::take(&mut live.turned_away);
@@ -192,6 +192,7 @@ impl<B: Backend> Roster<B> {
             return;
         }
         slot.resting += turned_away.len() as u32;
+        self.resting += turned_away.len() as u32;
         for unanswered_ns in turned_away {
             let rest_ns = self.connecting.rest_ns(unanswered_ns, self.config.rules.scale.retry_max_ns);
             cx.timers.set(at + rest_ns, Timer::Rested(conn));

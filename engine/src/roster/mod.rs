@@ -45,6 +45,8 @@ pub(super) struct Roster<B: Backend> {
     /// Connections that may have more requests in flight, because those whose place they took have fewer.
     pub relieved: Vec<ConnId>,
     pub connecting: Connecting,
+    /// In how many places for requests none may start yet, because one was turned away there.
+    pub resting: u32,
     /// Connections whose connect or requests leave with the next wait.
     pub gathered: Vec<ConnId>,
     pub socket_reader: SocketReader,
@@ -81,6 +83,7 @@ impl<B: Backend> Roster<B> {
             order: (0..config.slots()).map(ConnId).collect(),
             relieved: Vec::new(),
             connecting: Connecting::new(routes, config.tunnel.as_ref(), make_protocol, config.seed),
+            resting: 0,
             gathered: Vec::new(),
             socket_reader: SocketReader::default(),
             config,
@@ -97,6 +100,8 @@ impl<B: Backend> Roster<B> {
     /// Whether another connection may be opened when a due request waits for one.
     pub fn may_open_more(&self, books: &Books) -> bool {
         self.connecting.wanted < self.config.max_inflight
+            // A server that turns requests away is not asked on more connections instead.
+            && self.resting == 0
             && matches!(self.config.demand, Demand::Growing(_))
             && self.connecting.routes.found()
             && books.tally.may_start()

@@ -11,7 +11,7 @@ use super::decoded::{decoded, search};
 use super::names::is_scheme;
 use super::places::places;
 use super::{is_number_or_address, without};
-use crate::Plan;
+use crate::{List, Plan};
 
 /// The minimum length of a secret that is searched for, in bytes: shorter ones appear in too many texts by chance.
 const LENGTH_MIN: usize = 4;
@@ -51,8 +51,11 @@ impl Known {
             secrets.extend(typed(plan));
             let script = plan.script.as_ref().and_then(|script| script.file.contents().ok());
             scripts.extend(script.map(start).filter(|script| scripts.last() != Some(script)));
-            let body = plan.body().ok().map(start);
-            bodies.extend(body.filter(|body| bodies.last() != Some(body)));
+            let listed = plan.list.iter().flat_map(List::materials).filter_map(|material| material.contents().ok());
+            let of_plan: Vec<&[u8]> = plan.body().ok().into_iter().chain(listed).map(start).collect();
+            if !bodies.ends_with(&of_plan) {
+                bodies.extend(of_plan);
+            }
         }
         // In a script, what is not in quotes is the name of a variable.
         let of_scripts = scripts.into_iter().flat_map(|script| values(script, |place| is_quoted(script, place)));

@@ -311,7 +311,7 @@ fn server(outline: Option<&OutlineServer>, run: &Options, is_varied: bool) -> Re
         // TLS, proxy and socket options are those of the runs.
         let mut options = run.clone();
         options.0.insert(URL.to_owned(), vec![url.clone()]);
-        ["script", "args", "body", "method"].iter().for_each(|key| drop(options.0.remove(*key)));
+        ["script", "args", "body", "method", "urls", "urls-order"].iter().for_each(|key| drop(options.0.remove(*key)));
         plan(&options).map(|(plan, _)| Box::new(plan)).map_err(|words| format!("[target] ready: {words}"))
     });
     Ok(Some(Server { command: outline.command.clone(), ready: ready.transpose()?, timeout: outline.timeout }))

@@ -96,7 +96,7 @@ fn is_alike(one: &Point, other: &Point) -> bool {
         let Plan { target, way, request, .. } = point.plan.clone();
         (target, way, request, point.command.clone())
     };
-    key(one) == key(other) && one.plan.body == other.plan.body
+    key(one) == key(other) && one.plan.body == other.plan.body && one.plan.list == other.plan.list
 }
 
 fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Error, Unasked)> {

@@ -70,7 +70,7 @@ impl Poller {
 
     /// Watches until it is told to end, and drops `searched` after the first search.
     pub fn watch(mut self, orders: &Orders, searched: Sender<()>) -> Seen {
-        let (mut looks, mut restarts) = (0_u32, 0);
+        let (mut looks, mut restarts) = (1_u32, 0);
         // There are no connections yet, and to look for some takes the kernel a millisecond or two each time.
         self.listen();
         let is_late = limit(FIRST_SEARCH);

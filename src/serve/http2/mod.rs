@@ -77,8 +77,6 @@ enum Stage {
 
 /// The most requests of a client that are open at a time. More are refused (`REFUSED_STREAM`).
 const STREAMS_MAX: u32 = 256;
-/// How many bytes of a request's body, and of all bodies of a connection, a client may send ahead.
-const WINDOW: u32 = 1 << 20;
 
 /// The windows for uploads: large, because what arrives is consumed at once.
 const STREAM_WINDOW: u32 = 1 << 20;
@@ -99,8 +97,6 @@ impl Http2 {
         wire.lock().input = input;
         let handshake = Builder::new()
             .max_concurrent_streams(STREAMS_MAX)
-            .initial_window_size(WINDOW)
-            .initial_connection_window_size(WINDOW)
             .max_header_list_size(HEAD_BYTES_MAX as u32)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)

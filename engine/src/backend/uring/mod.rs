@@ -275,7 +275,10 @@ impl Backend for Uring {
     }
 
     fn anticipate(&mut self, conn: ConnId, n: u64) {
-        self.enlarge(conn, n, Large::Mixed);
+        // Only armed receives have timestamps.
+        if self.arrivals.is_none() {
+            self.enlarge(conn, n, Large::Mixed);
+        }
     }
 
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {
