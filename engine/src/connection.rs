@@ -395,8 +395,8 @@ impl Live {
         // A server that processes nothing is not asked again and again. One that has answered nothing may just have had
         // more requests than it allows, before it could say how many those are.
         let returns_max = match error {
+            Error::GoAway(Code::NO_ERROR) if self.answered || self.protocol.processes_some() => RETURNS_MAX,
             _ if !self.answered => 1,
-            Error::GoAway(Code::NO_ERROR) => RETURNS_MAX,
             _ => REFUSALS_MAX,
         };
         let retryable = retryable && request.returns < returns_max;

@@ -92,6 +92,11 @@ impl Protocol {
         std::iter::from_fn(|| client.poll_event()).filter_map(known).collect()
     }
 
+    /// Whether the server has said that it processes requests, although it ends the connection.
+    pub fn processes_some(&self) -> bool {
+        if let Self::Http2(client) = self { client.processes_some() } else { false }
+    }
+
     /// About how many bytes of a body are to come, where others may come in between.
     #[inline]
     pub fn coming(&self) -> u64 {

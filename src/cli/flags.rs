@@ -110,7 +110,7 @@ const REQUEST: &[Flag] = &[
     flag(Id::Header, "-H, --header H").common().from(Wrk).help("add a header, \"Name: value\"; may be repeated"),
     flag(Id::Body, "--body DATA").common().help("request body; @FILE reads a file, @- standard input"),
     flag(Id::Urls, "--urls FILE").common().help(
-        "send the requests in FILE, one on each line:\n[METHOD] URL-or-path [weight=N]; header lines and\n@FILE, its body, may follow a request",
+        "send the requests in FILE (-: standard input), a line\neach: [METHOD] URL-or-path [weight=N], then perhaps\nheader lines and @FILE, its body",
     ),
     flag(Id::UrlsOrder, "--urls-order HOW")
         .help("seq (one after the other), shuffle, or weighted\n(drawn by weight) (seq)"),

@@ -267,8 +267,11 @@ fn same_host(url: &str, origin: &str, target: &Target) -> Result<String, String>
         let url = shown(&secrets::url(url));
         return Err(format!("{url} does not lead to {origin}, where the run goes; each target needs a run of its own"));
     }
-    if other.userinfo.is_some() {
-        return Err("a user in the URL; write --basic-auth, or a header Authorization below the request".to_owned());
+    if other.userinfo.is_some() && other.userinfo != target.userinfo {
+        return Err(
+            "another user in the URL than in that of the target; write a header Authorization below the request"
+                .to_owned(),
+        );
     }
     Ok(other.path)
 }

@@ -10,5 +10,5 @@ mod source;
 
 pub use entries::{BadLine, Entries};
 pub use line::{field, is_token, raw_field};
-pub use order::Picker;
+pub use order::{Numbers, Picker};
 pub use source::Listed;

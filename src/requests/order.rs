@@ -39,6 +39,36 @@ impl Picker {
     }
 }
 
+/// The numbers of the requests that a worker sends: of every so many, one for each worker, that of its own. In each time through
+/// the list that is another one, since otherwise a worker would only ever have the same part of a list whose length its
+/// number divides, and quick workers would change the mix.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    /// The number of the worker, and that of all.
+    pub worker: (u64, u64),
+    /// Which of the run's requests are sent here: of every so many, the one with this number.
+    pub part: (u64, u64),
+    /// How many requests the list has.
+    pub length: u64,
+    /// How often every worker has a request here; what is left is sent by the first ones.
+    pub whole: u64,
+    /// How many the worker has had.
+    pub sent: u64,
+}
+
+impl Iterator for Numbers {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let (worker, workers) = self.worker;
+        let (first, step) = self.part;
+        let before = self.sent * workers;
+        let times = if self.sent < self.whole { (first + before * step) / self.length } else { 0 };
+        self.sent += 1;
+        Some(first + (before + (worker + times) % workers) * step)
+    }
+}
+
 /// Where a permutation of `length` numbers moves one of them: a Feistel network of eight rounds on the smallest even number
 /// of bits, applied until the result is one of them (Black and Rogaway, 2002, "cycle walking").
 fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
@@ -72,6 +102,31 @@ mod tests {
 
     fn picker(order: Order, length: usize, weights: &[u64]) -> Picker {
         Picker::new(order, length, weights.into(), 7)
+    }
+
+    #[test]
+    fn workers_share_all_numbers_and_have_the_same_mix() {
+        for (workers, length, requests) in [(1, 3, 10), (2, 2, 37), (2, 4, 400), (3, 4, 100), (4, 2, 101), (3, 7, 5)] {
+            let numbers = |worker| Numbers {
+                worker: (worker, workers),
+                part: (0, 1),
+                length,
+                whole: requests / workers,
+                sent: 0,
+            };
+            let share = |worker| requests / workers + u64::from(worker < requests % workers);
+            let each: Vec<Vec<u64>> =
+                (0..workers).map(|worker| numbers(worker).take(share(worker) as usize).collect()).collect();
+            let mut all: Vec<u64> = each.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..requests).collect::<Vec<_>>(), "{workers} {length}");
+            for numbers in each.iter().filter(|numbers| numbers.len() >= 100) {
+                let firsts = numbers.iter().filter(|k| *k % length == 0).count() as f64 / numbers.len() as f64;
+                assert!((firsts - 1.0 / length as f64).abs() < 0.02, "{workers} {length}: {firsts}");
+            }
+        }
+        let endless = Numbers { worker: (0, 2), part: (1, 3), length: 2, whole: u64::MAX, sent: 0 };
+        assert_eq!(endless.take(4).collect::<Vec<_>>(), [1, 10, 13, 22]);
     }
 
     #[test]

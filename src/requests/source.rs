@@ -1,5 +1,4 @@
-//! The requests of a list as a worker sends them: every thread sends those whose numbers in the run leave its own number
-//! when divided by that of all threads.
+//! The requests of a list as a worker sends them.
 
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use onrush_proto::http1::Wire;
 use onrush_proto::{Parts, Request};
 
 use super::entries::Entries;
-use super::order::Picker;
+use super::order::{Numbers, Picker};
 
 /// Of lists up to this length, requests are encoded once a thread; of longer ones, each time they are sent ...
 const KEPT_MAX: usize = 1 << 14;
@@ -25,25 +24,21 @@ pub struct Listed {
     pub picker: Picker,
     /// What all of them have, unless they say otherwise.
     pub parts: Parts,
-    /// The number of the worker.
-    pub first: u64,
-    /// The number of all workers.
-    pub step: u64,
+    /// Which of the run's requests the worker sends.
+    pub numbers: Numbers,
 }
 
 impl Listed {
     /// Its requests, in its thread.
     pub fn into_source(self) -> Box<dyn Source> {
         let kept = if self.entries.len() <= KEPT_MAX { vec![None; self.entries.len()] } else { Vec::new() };
-        Box::new(Sending { next: self.first, listed: self, kept, left: KEPT_BYTES_MAX })
+        Box::new(Sending { listed: self, kept, left: KEPT_BYTES_MAX })
     }
 }
 
 /// The source of a worker's requests.
 struct Sending {
     listed: Listed,
-    /// The number of the next request.
-    next: u64,
     /// The requests that were encoded before.
     kept: Vec<Option<Request>>,
     /// How many more bytes may be kept.
@@ -52,8 +47,8 @@ struct Sending {
 
 impl Source for Sending {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
-        let index = self.listed.picker.pick(self.next);
-        self.next += self.listed.step;
+        let Some(k) = self.listed.numbers.next() else { return Ok(false) };
+        let index = self.listed.picker.pick(k);
         let kept = self.kept.get(index).and_then(Option::as_ref).cloned();
         batch.push(kept.unwrap_or_else(|| self.encoded(index)));
         Ok(true)

@@ -29,7 +29,7 @@ use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
 use super::worker::{OfScript, Scripted, Worker};
 use super::{host, nanos, spin};
-use crate::requests::{Entries, Listed, Picker};
+use crate::requests::{Entries, Listed, Numbers, Picker};
 
 /// How many bytes of unfinished heads the connections of HTTP/2 may keep together. A server that never ends them can
 /// make each keep 80 KiB.
@@ -151,8 +151,13 @@ pub(super) fn workers(
                 entries,
                 picker,
                 parts: parts.clone(),
-                first: list.part.0 + u64::from(index) * list.part.1,
-                step: list.part.1 * u64::from(plan.load.threads),
+                numbers: Numbers {
+                    worker: (index.into(), plan.load.threads.into()),
+                    part: list.part,
+                    length: list.length,
+                    whole: plan.stop.requests.map_or(u64::MAX, |requests| requests / u64::from(plan.load.threads)),
+                    sent: 0,
+                },
             }),
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             control: Arc::clone(control),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases};
+use crate::harness::{Context, Onrush, Output, Scratch, cases, target};
 use crate::http2_peers::{STREAMS, failures, number, run, settings};
 use crate::peers::server;
 use crate::servers::{Server, assert_no_errors};
@@ -17,6 +17,7 @@ use crate::tls_processes::Process;
 
 cases! {
     nginx_ends_connections_after_a_thousand_requests_without_an_error needs "nginx";
+    nginx_ends_connections_before_it_answers_without_an_error needs "nginx";
     nginx_gets_every_method needs "nginx";
     bodies_arrive_whole_at_nginx needs "nginx";
     nginx_answers_before_a_body_has_arrived needs "nginx";
@@ -60,6 +61,16 @@ fn nginx_ends_connections_after_a_thousand_requests_without_an_error(context: &C
         assert_eq!(log.len(), 2500);
         assert!(log.iter().all(|line| line.contains("\"GET /hello HTTP/2.0\" 200 13 ")), "{}", log[0]);
     }
+}
+
+/// Of each connection it takes ten requests, and says so before the first of them is answered.
+fn nginx_ends_connections_before_it_answers_without_an_error(context: &Context) {
+    let upstream = target();
+    let proxied = format!("keepalive_requests 10;\nlocation /delay {{ proxy_pass http://{}; }}", upstream.address());
+    let nginx = nginx(false, &proxied);
+    let words = "-t1 -c2 -n300 --http2 --streams 32";
+    let (output, _) = run(context.onrush().words(words).word(nginx_url(&nginx, false, "/delay/5")));
+    assert_complete(&output, 300);
 }
 
 fn nginx_gets_every_method(context: &Context) {

@@ -325,7 +325,8 @@ fn check(seed: u64) {
     assert_conserved(&whole.totals);
     assert_eq!(Some(counters.started), config.requests, "{}", about());
     assert_eq!(counters.completed, did.answered, "{}", about());
-    assert_eq!(counters.completed + counters.failed, counters.started, "{}", about());
+    // A body in crumbs of a few bytes may take longer than a request lasts.
+    assert_eq!(counters.completed + counters.failed + counters.abandoned, counters.started, "{}", about());
     assert!(did.excess == 0, "{}", about());
     // Only what the server refused, and what GOAWAY left out, comes back.
     if did.refused + did.goaways == 0 {
@@ -338,8 +339,12 @@ fn check(seed: u64) {
     // between two connections, too.
     let &Occupancy { in_flight_ns, busy_ns, .. } = &counters.occupancy;
     assert!(counters.returned > 0 || in_flight_ns <= busy_ns * config.streams as u64, "{}", about());
-    if did.body_bytes + did.goaways > 0 {
-        // What is sent between two pieces depends on which windows, and whether GOAWAY, have come by then.
+    // What is sent between two pieces depends on which windows, and whether GOAWAY, have come by then. Pieces of several
+    // connections come in turns: which one sends the last request of all, and so which is replaced, depends on that, and
+    // so does for which one a rest is drawn first.
+    let is_in_turns =
+        config.max_inflight > 1 && (config.requests_per_connection.is_some() || did.refused + did.reset > 0);
+    if did.body_bytes + did.goaways > 0 || is_in_turns {
         return;
     }
     // A byte at a time, unless those are many.

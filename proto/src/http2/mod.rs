@@ -136,6 +136,11 @@ impl Http2 {
         self.coming
     }
 
+    /// Whether a GOAWAY of the server says that it processes requests of this connection.
+    pub fn processes_some(&self) -> bool {
+        self.goaway.is_some_and(|(last, _)| last > 0)
+    }
+
     /// How many streams the server allows, if it has said so; [`u32::MAX`] if it sets no limit.
     pub fn streams_allowed(&self) -> Option<u32> {
         self.settings.have_come.then_some(self.settings.streams)

@@ -58,11 +58,14 @@ fn returned(document: &Document, http2: &Http2) -> Option<Note> {
     let ended: u64 = http2.goaway_received.values().sum();
     let refused = http2.reset_received.get(&Code::REFUSED_STREAM.to_string()).copied().unwrap_or_default();
     is_notable.then(|| {
+        let did = [
+            (ended, format!("ended connections {} (GOAWAY)", counted(ended, "time"))),
+            (refused, format!("refused {}", counted(refused, "request"))),
+        ];
+        let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
         let text = format!(
-            "the server ended connections {} (GOAWAY) and refused {}: {} sent again, and their latency counts from the \
-             first time",
-            counted(ended, "time"),
-            counted(refused, "request"),
+            "the server {}: {} sent again, and their latency counts from the first time",
+            did.join(" and "),
             if http2.returned == 1 {
                 "a request was".to_owned()
             } else {
