@@ -124,10 +124,14 @@ fn check_characters(text: &str) -> Result<(), String> {
         _ if strange.is_control() => "a control character".to_owned(),
         _ => format!("{strange:?}"),
     };
-    let mut bytes = [0; 4];
-    let encoded: String = strange.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let encoded = percent_encoded(strange);
     let host = if strange.is_ascii() { "" } else { ", or the xn-- form of a host name" };
     Err(format!("{what} at character {}; write {encoded}{host}", index + 1))
+}
+
+/// The bytes of a character as `%XX`.
+pub fn percent_encoded(character: char) -> String {
+    character.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
 /// The scheme, and where the authority begins.

@@ -1,11 +1,11 @@
 //! The list of requests of `--urls`.
 
-use std::io::{self, Read};
+use std::path::PathBuf;
 
 use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
 use onrush_plan::list::{List, Order};
 use onrush_plan::{Material, Target, secrets};
-use onrush_text::{printable, reason};
+use onrush_text::printable;
 
 use super::refusal::Refusal;
 use super::request;
@@ -32,13 +32,7 @@ pub(super) fn read(typed: &mut Typed) -> Result<Option<Material>, Refusal> {
         );
         return Err(Refusal::Misused(line));
     }
-    if path.as_os_str() == "-" {
-        let mut text = Vec::new();
-        let read = io::stdin().lock().take(LIST_MAX_MIB << 20).read_to_end(&mut text);
-        read.map_err(|error| Refusal::Cannot(format!("--urls \"-\": {}", reason(&error))))?;
-        return Ok(Some(Material::of("-", text)));
-    }
-    let mut file = Material::named(path);
+    let mut file = Material::named(if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path });
     file.read("--urls", LIST_MAX_MIB).map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
     Ok(Some(file))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use onrush_plan::limits::URL_MAX;
 use onrush_plan::list::List;
-use onrush_plan::target::{InvalidUrl, Scheme};
+use onrush_plan::target::{InvalidUrl, Scheme, percent_encoded};
 use onrush_plan::{Dialect, Target, secrets};
 use onrush_proto::Parts;
 use thiserror::Error;
@@ -246,9 +246,7 @@ fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>,
         return Err(format!("the path has {} bytes; at most {URL_MAX} are allowed", path.len()));
     }
     if let Some(strange) = path.chars().find(|character| !character.is_ascii_graphic()) {
-        let mut bytes = [0; 4];
-        let encoded: String = strange.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect();
-        return Err(format!("{strange:?} in a path; write {encoded}"));
+        return Err(format!("{strange:?} in a path; write {}", percent_encoded(strange)));
     }
     Ok(path)
 }

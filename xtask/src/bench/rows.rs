@@ -120,6 +120,17 @@ const TLS_CLOSE: Work = Work { path: "/close", counted: 500, ..TLS };
 const HTTP2: Work =
     Work { target: Target::Http2, scenario: None, connections: 4, streams: 32, counted: 20_000, ..SMALL };
 
+/// Large bodies over HTTP/2, one at a time on each connection.
+const HTTP2_BIG: Work = Work {
+    path: "/bytes/1048576",
+    body_bytes: 1 << 20,
+    connections: 10,
+    streams: 1,
+    calls_vary: true,
+    counted: 200,
+    ..HTTP2
+};
+
 /// Without a table of header fields, as shb does without one.
 const TABLELESS: &[&str] = &["--h2-table", "0"];
 
@@ -435,31 +446,13 @@ pub const ROWS: &[Row] = &[
     row(
         "http2-big",
         "HTTP/2, 1 MiB bodies, 10 connections",
-        Work {
-            path: "/bytes/1048576",
-            body_bytes: 1 << 20,
-            connections: 10,
-            streams: 1,
-            calls_vary: true,
-            counted: 200,
-            ..HTTP2
-        },
+        HTTP2_BIG,
         &[at_least(1.0, BYTES, ONRUSH, SHB_500), at_least(1.0, BYTES, ONRUSH, H2LOAD)],
     ),
     row(
         "http2-upload",
         "HTTP/2, 1 MiB in every request, 10 connections",
-        Work {
-            target: Target::Serve,
-            path: "/sink",
-            body_bytes: 1 << 20,
-            uploads: true,
-            connections: 10,
-            streams: 1,
-            calls_vary: true,
-            counted: 200,
-            ..HTTP2
-        },
+        Work { target: Target::Serve, path: "/sink", uploads: true, ..HTTP2_BIG },
         &[at_least(1.0, BYTES, ONRUSH, SHB_500), at_least(1.0, BYTES, ONRUSH, H2LOAD)],
     ),
     Row {
