@@ -21,6 +21,20 @@ impl Document {
     }
 }
 
+/// A list of requests with these names.
+pub fn list<const N: usize>(names: [&str; N]) -> onrush_plan::List {
+    onrush_plan::List {
+        file: onrush_plan::Material::of("urls.txt", b"/".to_vec()),
+        bodies: Vec::new(),
+        order: onrush_plan::list::Order::Seq,
+        seed: 1,
+        part: (0, 1),
+        length: N as u64,
+        is_safe: true,
+        names: names.map(str::to_owned).to_vec(),
+    }
+}
+
 /// The report of a run below its first lines.
 pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     crate::report::closing(&Document::judged(plan, outcome)).unwrap()

@@ -149,6 +149,11 @@ impl Caller {
         is_there
     }
 
+    /// The number of the name of the requests of the batch.
+    pub fn name(&self) -> u16 {
+        self.source.name()
+    }
+
     /// Passes a complete response to the script.
     pub fn answered(&mut self, response: &Response<'_>) {
         self.enter(Callback::Response, |caller| match &mut caller.callbacks.response {

@@ -32,6 +32,8 @@ pub(super) struct Dispatch {
     pub depth: usize,
     /// The source's current batch.
     batch: Vec<Request>,
+    /// The number of the name of its requests.
+    name: u16,
     /// How many of its requests have been started; the others wait for a connection with room.
     started: usize,
     /// Slots whose connections have room, in order; some may have lost their connection since.
@@ -105,6 +107,7 @@ impl Dispatch {
             config,
             script,
             batch: Vec::new(),
+            name: 0,
             started: 0,
             ready: VecDeque::new(),
             active: None,
@@ -375,7 +378,7 @@ impl Dispatch {
         // it was on pace. If the target made it late, that is the request which met the stall: after S seconds at a rate
         // R, 2·S·R requests may leave at once, and the backlog is only S·R. A limit is left where we were stalled.
         let is_excused = waited && self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
-        let Self { batch, started, pacer, .. } = self;
+        let Self { batch, name, started, pacer, .. } = self;
         let rest = &batch[*started..];
         slot.pauses.over = slot.pauses.over.saturating_sub(u32::from(*started == 0));
         let Some(live) = slot.live() else { return false };
@@ -405,6 +408,7 @@ impl Dispatch {
                         returns: 0,
                         content: is_new.then(|| request.clone()),
                         number: (*started + number - 1) as u32,
+                        name: *name,
                         is_gathered: gathers,
                         is_calm,
                         late: false,
@@ -485,7 +489,7 @@ impl Dispatch {
     #[inline(never)]
     fn take_batch(&mut self, books: &mut Books) {
         match self.script.next(&mut self.batch) {
-            Some(true) => {}
+            Some(true) => self.name = self.script.name(),
             Some(false) => books.tally.start_no_more(),
             None => self.batch.clear(),
         }

@@ -21,6 +21,8 @@ pub struct OpenRequest {
     pub content: Option<Request>,
     /// Its number in its batch.
     pub number: u32,
+    /// The number of its name; zero: it has none.
+    pub name: u16,
     /// Whether it leaves only with the next wait, and is stamped then.
     pub is_gathered: bool,
     /// Whether it was sent, by a schedule, while less than half of the connections had a request in flight.

@@ -222,6 +222,7 @@ mod tests {
             returns: 0,
             content: None,
             number: 0,
+            name: 0,
             is_gathered,
             is_calm: false,
             late: false,

@@ -11,6 +11,8 @@ pub struct Rules {
     pub timeout_ns: Option<u64>,
     /// Whether the phases of every request are recorded.
     pub phases: bool,
+    /// Whether requests have names, by which they are counted.
+    pub by_name: bool,
     /// Requests are sent in batches, which have a latency of their own.
     pub pipelines: bool,
     /// Requests have a schedule, and their latency counts from when they were due.

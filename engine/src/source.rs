@@ -15,6 +15,11 @@ pub trait Source {
     /// If the run cannot go on; it ends with what was measured until then.
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure>;
 
+    /// The number of the name of the requests that it added last; zero: they have none.
+    fn name(&self) -> u16 {
+        0
+    }
+
     /// Whether every batch is the same, so that one call is enough.
     fn repeats(&self) -> bool {
         false

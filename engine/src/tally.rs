@@ -5,7 +5,7 @@ mod due;
 use std::collections::VecDeque;
 
 use onrush_proto::Nanos;
-use onrush_stats::{Cause, Interval, Phase, Silences, Transcript};
+use onrush_stats::{Cause, Interval, OfName, Phase, Silences, Transcript};
 
 use super::gone::Gone;
 use super::open_request::OpenRequest;
@@ -320,6 +320,7 @@ impl Tally {
     /// A response is complete; returns its latency in nanoseconds.
     pub fn complete(&mut self, request: &OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
+        let unsuccessful = self.interval.counters.unsuccessful;
         self.ended(request, at);
         self.completed += 1;
         self.heard(request, latency_ns, at);
@@ -342,7 +343,22 @@ impl Tally {
         if self.is_late_request(request, latency_ns) {
             self.answered_late(request, at);
         }
+        if self.rules.by_name {
+            let is_unsuccessful = self.interval.counters.unsuccessful > unsuccessful;
+            let shown_ns = self.shown_ns(request, latency_ns, at);
+            self.of_name(request).record(request.status, shown_ns, is_unsuccessful);
+        }
         latency_ns
+    }
+
+    /// The latency that the report shows of a response: with a schedule, since the request was due.
+    fn shown_ns(&self, request: &OpenRequest, latency_ns: u64, at: Nanos) -> u64 {
+        if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns }
+    }
+
+    /// What became of the requests with the name of this one.
+    fn of_name(&mut self, request: &OpenRequest) -> &mut OfName<u32> {
+        self.interval.by_name.get_or_insert_default().of(request.name)
     }
 
     /// A response was late, which makes the request unsuccessful unless its status already did.
@@ -378,7 +394,7 @@ impl Tally {
     fn unlike_success(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         // Where a tool is imitated, nothing shows them.
         if self.rules.scale == Scale::EXACT {
-            let shown_ns = if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns };
+            let shown_ns = self.shown_ns(request, latency_ns, at);
             self.interval.by_class.get_or_insert_default().record(status, shown_ns);
         }
         if status >= 400 {
@@ -422,6 +438,9 @@ impl Tally {
     ) {
         self.ended(request, at);
         self.interval.counters.failed += 1;
+        if self.rules.by_name {
+            self.of_name(request).failed += 1;
+        }
         self.error(phase, cause, at, example);
     }
 
@@ -435,6 +454,9 @@ impl Tally {
     pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
         self.ended(request, at);
         self.interval.counters.abandoned += 1;
+        if self.rules.by_name {
+            self.of_name(request).failed += 1;
+        }
         let age_ns = at.since(request.sent_at);
         if self.becomes_late(request, age_ns) {
             self.late(at);

@@ -30,6 +30,8 @@ pub struct Term {
     pub text: String,
     /// The figure.
     pub metric: Metric,
+    /// The name whose requests it is of; `None`: it is of all.
+    pub name: Option<String>,
     /// How the figure must compare with the value.
     pub comparison: Comparison,
     /// What the figure is compared with.

@@ -43,6 +43,9 @@ pub const BODY_MAX_MIB: u64 = 1024;
 /// Longest list of requests in MiB. It is kept in memory once.
 pub const LIST_MAX_MIB: u64 = 1024;
 
+/// Most names of a list whose requests have results of their own: each takes some 20 KB a thread.
+pub const NAMES_MAX: usize = 200;
+
 /// Largest script in MiB. It is compiled once per thread; real ones are less than a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 

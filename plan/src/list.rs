@@ -23,6 +23,8 @@ pub struct List {
     pub length: u64,
     /// Whether all of them are `GET` or `HEAD`.
     pub is_safe: bool,
+    /// The names by which they are counted, in the order of the list.
+    pub names: Vec<String>,
 }
 
 impl List {
@@ -94,6 +96,7 @@ mod tests {
             part: (0, 1),
             length: 1,
             is_safe: true,
+            names: Vec::new(),
         };
         let numbers = |list: &List| (0..12).map(|n| list.part.0 + n * list.part.1).collect::<Vec<_>>();
         let mut all: Vec<u64> = (0..3)

@@ -335,6 +335,12 @@ impl Metric {
         matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(View::Scheduled, _))
     }
 
+    /// Whether there is one for the requests of each name, too.
+    pub fn is_by_name(self) -> bool {
+        use Metric::{Errors, Latency, Rate, Requests, Status, StatusClass};
+        matches!(self, Latency(View::Shown, _) | Rate | Errors | Requests | Status(_) | StatusClass(_))
+    }
+
     fn view(self) -> View {
         if let Self::Latency(view, _) = self { view } else { View::Shown }
     }

@@ -5,7 +5,7 @@
 //! term      = metric ("<" / "<=" / ">" / ">=" / "=" / "!=") value
 //! until     = stop *("," stop)                             ; all of them must be reached
 //! stop      = metric ("+-" / "±") percent                  ; of a percentile, the mean or the rate
-//! metric    = a name of plan::metric::METRICS
+//! metric    = a name of plan::metric::METRICS ["[" name "]"] ; of a gate: of the requests of a list that have this name
 //! value     = a time (50ms), a number (10k), a share (0.1%), a multiple of the rate asked for (0.99*asked)
 //!           ; or who limited the run (target)
 //! ```
@@ -18,6 +18,7 @@ use onrush_plan::{Dialect, LimitedBy};
 
 use super::flaw::{Flaw, nearest};
 use super::units::{self, Unreadable};
+use crate::requests::is_name;
 
 /// What a condition is for. Its grammar is the same, but not what to write instead of a wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,10 +174,24 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
             reason: format!("expected <, <=, >, >=, = or != here; in a shell write '{}', with the quotes", example()),
         });
     };
-    let metric = name.trim_end().parse::<Metric>().map_err(|()| {
-        let meant = translated(name.trim_end(), comparison, typed.trim_start_matches('=').trim(), purpose);
-        Flaw { at, reason: meant.unwrap_or_else(|| unknown(name.trim_end(), Some(purpose))) }
+    let (metric_name, of_name) = by_name(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
+    let metric = metric_name.parse::<Metric>().map_err(|()| {
+        let meant = translated(metric_name, comparison, typed.trim_start_matches('=').trim(), purpose);
+        Flaw { at, reason: meant.unwrap_or_else(|| unknown(metric_name, Some(purpose))) }
     })?;
+    if let Some(of_name) = of_name {
+        let reason = match purpose {
+            Purpose::Objective => {
+                Some(format!("a search is about all requests; write {metric_name} without [{of_name}]"))
+            }
+            Purpose::Gate if !metric.is_by_name() => Some(format!(
+                "{metric_name} is not known by name; p0 to p100, mean, max, min, stdev, rate, requests, errors and \
+                 status.503 or status.5xx are"
+            )),
+            Purpose::Gate => None,
+        };
+        reason.map_or(Ok(()), |reason| Err(Flaw { at, reason }))?;
+    }
     if typed.starts_with('=') {
         let at = at + name.chars().count() + sign.len();
         return Err(Flaw { at, reason: "one = is enough".to_owned() });
@@ -190,7 +205,22 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     }
     let value_at = at + name.chars().count() + sign.len() + blanks;
     let value = value(metric, typed.trim_start(), purpose).map_err(|reason| Flaw { at: value_at, reason })?;
-    Ok(Term { text: text.to_owned(), metric, comparison, value })
+    if of_name.is_some() && matches!(value, Value::OfAsked(_)) {
+        return Err(Flaw { at: value_at, reason: "the rate asked for is that of all requests; try 10k".to_owned() });
+    }
+    Ok(Term { text: text.to_owned(), metric, name: of_name.map(str::to_owned), comparison, value })
+}
+
+/// A metric, and in brackets the name whose requests it is of, if it has one: `p99[login]`.
+fn by_name(text: &str) -> Result<(&str, Option<&str>), String> {
+    let Some((metric, rest)) = text.split_once('[') else { return Ok((text, None)) };
+    let name = rest.strip_suffix(']').filter(|name| is_name(name));
+    let name = name.ok_or_else(|| {
+        format!(
+            "expected the name of a request, and a bracket after it; write {metric}[login] for name=login in --urls"
+        )
+    })?;
+    Ok((metric, Some(name)))
 }
 
 /// What to write instead of a term with another tool's name for a metric; `None`: that is unknown.
@@ -388,7 +418,7 @@ mod tests {
             ("errors.status>1%", Metric::ErrorsOf(ErrorKind::Status), More, Value::Share(0.01)),
         ];
         for (text, metric, comparison, value) in cases {
-            let term = Term { text: text.to_owned(), metric, comparison, value };
+            let term = Term { text: text.to_owned(), metric, name: None, comparison, value };
             assert_eq!(condition(text, Purpose::Gate), Ok(Condition { terms: vec![term] }), "{text}");
         }
         let two = condition(" p99<50ms , errors<0.1% ", Purpose::Objective).unwrap();

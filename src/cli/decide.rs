@@ -70,6 +70,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let script = script(&mut typed);
     let seed = typed.seed.unwrap_or(SEED);
     let list = listed.map(|file| list::decide(&mut typed, file, &target, seed)).transpose()?;
+    list::gates_have_their_names(&typed.gates, list.as_ref())?;
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let http = std::mem::take(&mut typed.http).decide(&target, dialect)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, &http, dialect, &typed.io, &mut typed.warnings)?;

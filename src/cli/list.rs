@@ -2,15 +2,20 @@
 
 use std::path::PathBuf;
 
-use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
+use onrush_plan::condition::{Condition, Term};
+use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB, NAMES_MAX};
 use onrush_plan::list::{List, Order};
 use onrush_plan::{Material, Target, secrets};
 use onrush_text::printable;
 
+use super::flaw::nearest;
 use super::refusal::Refusal;
 use super::request;
 use super::typed::Typed;
 use crate::requests::Entries;
+
+/// How many names a message shows.
+const SHOWN: usize = 10;
 
 /// Reads the file of the list, if there is one.
 pub(super) fn read(typed: &mut Typed) -> Result<Option<Material>, Refusal> {
@@ -76,6 +81,31 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
         })?;
         bodies.push(body);
     }
-    let (length, is_safe) = (entries.len() as u64, entries.is_safe());
-    Ok(List { file, bodies, order, seed, part: (0, 1), length, is_safe })
+    let (names, further) = entries.names();
+    if further > 0 {
+        let all = NAMES_MAX + further;
+        typed.warnings.push(format!(
+            "the list has {all} names: the first {NAMES_MAX} have results of their own, the others together"
+        ));
+    }
+    let (length, is_safe, names) = (entries.len() as u64, entries.is_safe(), names.to_vec());
+    Ok(List { file, bodies, order, seed, part: (0, 1), length, is_safe, names })
+}
+
+/// A gate about the requests of a name needs a list that has it.
+pub(super) fn gates_have_their_names(gates: &[Condition], list: Option<&List>) -> Result<(), Refusal> {
+    let names = list.map_or(&[][..], |list| &list.names);
+    let of_name = |term: &'_ Term| term.name.clone().map(|name| (term.text.clone(), name));
+    let mut named = gates.iter().flat_map(|gate| &gate.terms).filter_map(of_name);
+    let Some((text, name)) = named.find(|(_, name)| !names.contains(name)) else { return Ok(()) };
+    let reason = match nearest(&name, names.iter().map(String::as_str)) {
+        _ if list.is_none() => "names are those of a list; add --urls FILE, whose lines have name=X".to_owned(),
+        _ if names.is_empty() => format!("no request of the list has a name; write name={name} behind its URL"),
+        Some(near) => format!("no request of the list is called {name}; did you mean {near}?"),
+        None => {
+            let known: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+            format!("no request of the list is called {name}; there are {}", printable(&known.join(", ")))
+        }
+    };
+    Err(Refusal::Misused(format!("--fail-if {text}: {reason}")))
 }

@@ -11,7 +11,7 @@ use onrush_text::{printable, units};
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Bounds, Missing};
 use crate::record::gate::{Gate, Judged};
-use crate::record::{Document, Named, Note, NoteId, OpenLoop, Requests, Verdict};
+use crate::record::{Document, Named, Note, NoteId, OfName, OpenLoop, Requests, Verdict};
 
 /// A line in GitHub's annotation syntax: an error of the workflow, in one line.
 pub fn annotation(line: &str) -> String {
@@ -97,8 +97,12 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
     if let Some(judged) = percentile(term, document) {
         return judged;
     }
-    let figure = document.value(term.metric);
-    let total = document.requests.all() as f64;
+    let of_name = term.name.as_ref().and_then(|name| document.names.iter().find(|it| it.name.as_ref() == Some(name)));
+    let figure = match &term.name {
+        None => document.value(term.metric),
+        Some(_) => of_name.and_then(|of_name| of_name.value(term.metric, document.duration_s)),
+    };
+    let total = of_name.map_or(document.requests.all(), OfName::all) as f64;
     let is_count = term.metric.about().unit.adds_up();
     let asked = document.open_loop.as_ref().and_then(Asked::of);
     let (figure, value) = match term.value {
@@ -122,7 +126,7 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
     });
     let values = match term.metric {
         Metric::Latency(View::Class(class), _) => document.value(Metric::StatusClass(class)).map_or(0, |it| it as u64),
-        _ => document.latency.service.count,
+        _ => of_name.map_or(document.latency.service.count, |of_name| of_name.completed),
     };
     let was = was.map(|was| was + &largest(term.metric, values));
     let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
@@ -189,6 +193,9 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
         return None;
     };
     let Value::Time(limit) = term.value else { return None };
+    if term.name.is_some() {
+        return None;
+    }
     let (open_loop, scheduled) = (document.open_loop.as_ref()?, document.latency.scheduled.as_ref()?);
     let bounds = open_loop.bounds(&scheduled.values().ok()?, document.requests.failed()).ok()?;
     let mut between = bounds.percentile(percent.value())?;
@@ -234,7 +241,7 @@ mod tests {
     const URL: &str = "http://127.0.0.1/";
 
     fn term(metric: Metric, comparison: Comparison, value: Value) -> Term {
-        Term { text: String::new(), metric, comparison, value }
+        Term { text: String::new(), metric, name: None, comparison, value }
     }
 
     /// What a metric was, and whether it is more than a value.

@@ -13,8 +13,8 @@ use super::evidence::Evidence;
 use super::evidence::measured::unseen;
 use super::{
     Addresses, Agreed, Connections, Distribution, Document, Ended, Exact, ExampleKind, Host, Http2, InFlight, Latency,
-    LedgerRow, Moment, OpenLoop, Phases, Requests, Row, RowLatency, SCHEMA, Script, Shortage, Shown, StageRow, Thread,
-    ThreadRates, Tls, Tool, Wrk2, distribution,
+    LedgerRow, Moment, OfName, OpenLoop, Phases, Requests, Row, RowLatency, SCHEMA, Script, Shortage, Shown, StageRow,
+    Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
 };
 use crate::failure::{self, Failure, why_row};
 use crate::figures::correct::{rewritten, spacing_of};
@@ -40,8 +40,19 @@ impl Document {
 
     /// The document of a run that has not been judged yet.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
-        let Stats { counters, statuses, ledger, latency, by_class, batch_latency, open_loop, phases, censored, .. } =
-            &outcome.totals;
+        let Stats {
+            counters,
+            statuses,
+            ledger,
+            latency,
+            by_class,
+            by_name,
+            batch_latency,
+            open_loop,
+            phases,
+            censored,
+            ..
+        } = &outcome.totals;
         let (expects_tls, location) = (&outcome.totals.expects_tls, &outcome.totals.location);
         let open_loop = open_loop.as_deref();
         let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
@@ -110,6 +121,7 @@ impl Document {
             censored: censored.as_deref().map(view),
             timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
             stages: if plan.dialect.is_compat() { Vec::new() } else { StageRow::of(plan, outcome) },
+            names: OfName::of(plan, by_name.as_deref()),
             threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
             thread_rates: Some(ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2)),
             script: (plan.script.is_some() && !outcome.has_lost_threads())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use onrush_plan::Percent;
+use onrush_plan::metric::Statistic;
 use onrush_stats::{Corrupt, Moments};
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,18 @@ pub(super) fn total<'a>(views: impl Iterator<Item = &'a Distribution>) -> Result
     percents.dedup();
     let shown = (!percents.is_empty()).then_some(&percents[..]);
     Ok((!views.is_empty()).then(|| distribution(&sum, shown)))
+}
+
+/// A statistic of these latencies, in microseconds.
+pub(super) fn statistic_us(values: &onrush_stats::Distribution<u64>, statistic: Statistic) -> Option<f64> {
+    let ns = match statistic {
+        Statistic::Mean => values.mean()?,
+        Statistic::Least => values.min()? as f64,
+        Statistic::Max => values.max()? as f64,
+        Statistic::Stdev => values.mean().map(|_| values.stdev())?,
+        Statistic::Percentile(percent) => (values.count() > 0).then(|| values.percentile(percent.value()) as f64)?,
+    };
+    Some(ns / NS_PER_US)
 }
 
 /// Rounds to 14 significant digits, so that a figure that is read and computed again, and differs in its last bits,

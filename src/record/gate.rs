@@ -71,6 +71,9 @@ impl Judged {
     /// What its figure was, or why there was none.
     pub fn figure(&self) -> String {
         let name = self.term.split(['<', '>', '=', '!']).next().unwrap_or_default();
+        if let (Some((_, of_name)), None) = (name.trim().trim_end_matches(']').split_once('['), &self.was) {
+            return format!("unknown, no request of the name {of_name}");
+        }
         self.was.clone().unwrap_or_else(|| match name.trim().parse() {
             Ok(Metric::Latency(View::Class(class), _)) => format!("unknown, no response with a status of {class}xx"),
             Ok(Metric::Latency(..)) => "unknown, no response".to_owned(),
@@ -89,6 +92,7 @@ mod tests {
         assert_eq!(figure("p99.5xx <= 50ms"), "unknown, no response with a status of 5xx");
         assert_eq!(figure("service.max>50ms"), "unknown, no response");
         assert_eq!(figure("unavailable=0"), "unknown");
+        assert_eq!(figure("p99[log-in]>1ms"), "unknown, no request of the name log-in");
         let known = Judged { term: "p99>50ms".to_owned(), was: Some("63.20ms".to_owned()), holds: true };
         assert_eq!(known.figure(), "63.20ms");
     }

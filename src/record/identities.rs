@@ -72,7 +72,16 @@ impl Document {
         let of_phases = phases.flat_map(|it| [Some(&it.connect), it.tls.as_ref(), Some(&it.ttfb), Some(&it.ttlb)]);
         let of_classes = by_class.values().map(Some);
         let of_stages = self.stages.iter().map(|stage| Some(&stage.latency));
-        views.into_iter().chain(of_classes).chain(of_stages).chain(of_open_loop).chain(of_phases).flatten().collect()
+        let of_names = self.names.iter().map(|of_name| Some(&of_name.latency));
+        views
+            .into_iter()
+            .chain(of_classes)
+            .chain(of_stages)
+            .chain(of_names)
+            .chain(of_open_loop)
+            .chain(of_phases)
+            .flatten()
+            .collect()
     }
 
     /// Every request ended in one way. What a thread that was lost had in flight is unknown.
@@ -173,6 +182,13 @@ impl Document {
             let of_class = (&*format!("the number of {class} in status"), total(statuses.map(|(_, count)| *count)));
             equal((&format!("latency.by_class.{class}.count"), u128::from(view.count)), of_class)?;
         }
+        for (of_name, index) in self.names.iter().zip(0..) {
+            let own = (&*format!("names[{index}].completed"), u128::from(of_name.completed));
+            equal(own, (&format!("the sum of names[{index}].status"), total(of_name.status.values().copied())))?;
+            equal(own, (&format!("names[{index}].latency.count"), u128::from(of_name.latency.count)))?;
+            at_most((&format!("names[{index}].unsuccessful"), u128::from(of_name.unsuccessful)), own)?;
+        }
+        at_most(("the sum of names.completed", total(self.names.iter().map(|it| it.completed))), completed)?;
         let started = ("requests.started", u128::from(self.requests.started));
         let lateness = self.open_loop.as_ref().map(|it| ("open_loop.lateness.count", u128::from(it.lateness.count)));
         lateness.map_or(Ok(()), |lateness| equal(lateness, started))

@@ -16,8 +16,8 @@ use super::rate;
 use super::runs;
 use super::sources::{Segment, nanos};
 use super::{
-    Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, Note, OpenLoop, Phases, Requests,
-    Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2, axis,
+    Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, Note, OfName, OpenLoop, Phases,
+    Requests, Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2, axis,
 };
 
 impl Document {
@@ -66,6 +66,7 @@ impl Document {
             open_loop.sent_per_s = rate(sum.requests.started, sum.duration_s);
         }
         sum.stages = StageRow::sum(&documents, &sources)?;
+        sum.names = OfName::sum(&documents)?;
         sum.sockets = Sockets::sum(&documents);
         sum.timeline = axis::rows(documents.iter().copied(), &segments)?;
         sum.notes.splice(0..0, sources.note());
@@ -119,6 +120,7 @@ impl Document {
             thread_rates: _,
             script: _,
             stages: _,
+            names: _,
             sockets: _,
             notes: _,
             evidence: _,

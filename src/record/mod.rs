@@ -25,6 +25,7 @@ mod merge;
 mod moment;
 mod named;
 mod note;
+mod of_name;
 mod open_loop;
 mod plan;
 mod read;
@@ -69,6 +70,7 @@ pub use level::Level;
 pub use moment::Moment;
 pub use named::{Named, counted_twice, in_order};
 pub use note::{Note, NoteId, Weight};
+pub use of_name::OfName;
 pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use read::{damaged, other_file};
@@ -190,6 +192,9 @@ pub struct Document {
     /// together, if all have the same and took place at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRow>,
+    /// What became of the requests by the names that their list gives them, in its order; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<OfName>,
     /// The generator's threads.
     pub threads: Vec<Thread>,
     /// Their requests per second, as in the row `Req/Sec`; zeros if there are no samples.

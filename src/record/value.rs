@@ -4,6 +4,7 @@ use onrush_plan::Dialect;
 use onrush_plan::metric::{ErrorKind, Metric, Statistic, View};
 use onrush_stats::{Corrupt, Distribution, Errors};
 
+use super::distribution::statistic_us;
 use super::{Document, Row};
 use crate::figures::NS_PER_US;
 use crate::figures::rate::rate;
@@ -57,7 +58,7 @@ impl Document {
         let latency = match view {
             View::Class(class) => {
                 let values = self.of_class(class).ok()??;
-                return of_values(&values, statistic);
+                return statistic_us(&values, statistic);
             }
             View::Shown => self.shown_latency(),
             View::Scheduled => self.latency.scheduled.as_ref()?,
@@ -80,18 +81,6 @@ impl Document {
             (values.count() > 0).then(|| values.percentile(percent.value()) as f64 / NS_PER_US)
         })
     }
-}
-
-/// A statistic of these latencies, in microseconds.
-fn of_values(values: &Distribution<u64>, statistic: Statistic) -> Option<f64> {
-    let ns = match statistic {
-        Statistic::Mean => values.mean()?,
-        Statistic::Least => values.min()? as f64,
-        Statistic::Max => values.max()? as f64,
-        Statistic::Stdev => values.mean().map(|_| values.stdev())?,
-        Statistic::Percentile(percent) => (values.count() > 0).then(|| values.percentile(percent.value()) as f64)?,
-    };
-    Some(ns / NS_PER_US)
 }
 
 impl Document {

@@ -33,7 +33,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     for (name, cell) in rows(document)? {
         text += &format!("| {name} | {} |\n", in_markdown(&cell));
     }
-    for parts in [parts::classes(document)?, parts::stages(document)?].iter().flatten() {
+    for parts in [parts::classes(document)?, parts::names(document)?, parts::stages(document)?].iter().flatten() {
         text += &format!("\n{}", parts.markdown());
     }
     if !document.notes.is_empty() {

@@ -1,16 +1,24 @@
-//! The parts of a run with latencies of their own: its stages, and the responses by the class of their status.
+//! The parts of a run with latencies of their own: its stages, the requests by name, and the responses by the class of
+//! their status.
 
 use onrush_stats::{Corrupt, Distribution as Values, has_enough_beyond};
 use onrush_text::units::{exact, per_second, percentage, thousands, time_us};
+use onrush_text::{in_markdown, printable};
 use std::time::Duration;
 
 use crate::figures::NS_PER_US;
-use crate::record::{Document, StageRow};
+use crate::record::{Document, OfName, StageRow};
 
 /// Classes with at most this share of the responses are not shown.
 const CLASS_SHARE_MIN: f64 = 0.01;
 /// Medians are different if the largest is more than this multiple of the smallest.
 const MEDIANS_DIFFER: f64 = 1.25;
+
+/// What stands for the name of requests that have none.
+const OTHERS: &str = "(others)";
+
+/// How many names are shown.
+const NAMES_SHOWN: usize = 50;
 
 /// A small table: one row for each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +46,7 @@ impl Parts {
                 .iter()
                 .zip(&widths[1..])
                 .for_each(|(cell, width)| text += &format!("{cell:>0$}", width.max(&6) + 3));
+            text.truncate(text.trim_end().len());
             text += "\n";
         }
         text
@@ -48,9 +57,48 @@ impl Parts {
         let row = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
         let rule: Vec<&str> =
             self.headings.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "--:" }).collect();
-        let rows = self.rows.iter().map(|cells| row(cells.iter().map(String::as_str).collect()));
+        let rows = self.rows.iter().map(|cells| {
+            let cells: Vec<String> = cells.iter().map(|cell| in_markdown(cell)).collect();
+            row(cells.iter().map(String::as_str).collect())
+        });
         row(self.headings.clone()) + &row(rule) + &rows.collect::<String>()
     }
+}
+
+/// The requests by name, if their list has names.
+///
+/// # Errors
+///
+/// When a histogram cannot be read.
+pub fn names(document: &Document) -> Result<Option<Parts>, Corrupt> {
+    if document.names.is_empty() {
+        return Ok(None);
+    }
+    let rows: Result<Vec<Vec<String>>, Corrupt> = document.names.iter().take(NAMES_SHOWN).map(of_name).collect();
+    let mut parts = Parts { headings: vec!["Name", "50%", "99%", "responses", "errors"], rows: rows? };
+    let more = document.names.len() - parts.rows.len();
+    if more > 0 {
+        let mut row = vec![String::new(); parts.headings.len()];
+        row[0] = format!("and {more} more");
+        parts.rows.push(row);
+    }
+    Ok(Some(parts))
+}
+
+/// The cells of a name.
+///
+/// # Errors
+///
+/// When a histogram cannot be read.
+pub fn of_name(of_name: &OfName) -> Result<Vec<String>, Corrupt> {
+    let latency = of_name.latency.values()?;
+    Ok(vec![
+        of_name.name.as_ref().map_or_else(|| OTHERS.to_owned(), |name| printable(name)),
+        percentile(&latency, 50.0),
+        percentile(&latency, 99.0),
+        thousands(of_name.completed),
+        thousands(of_name.errors()),
+    ])
 }
 
 /// The stages of a run, if it has several.

@@ -4,10 +4,10 @@
 //! and four bytes each. Checked is all of it before the first is sent.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use onrush_plan::limits::URL_MAX;
+use onrush_plan::limits::{NAMES_MAX, URL_MAX};
 use onrush_plan::list::List;
 use onrush_plan::target::{InvalidUrl, Scheme, percent_encoded};
 use onrush_plan::{Dialect, Target, secrets};
@@ -43,6 +43,12 @@ pub struct Entries {
     places: Vec<u32>,
     /// Of each, the sum of the weights up to it; empty if all are alike.
     weights: Arc<[u64]>,
+    /// The names, in the order of the list, at most [`NAMES_MAX`].
+    names: Vec<String>,
+    /// Of each request, the number of its name, from 1; empty if none has one.
+    numbers: Vec<u8>,
+    /// How many more names there are.
+    further_names: usize,
     target: Target,
     /// What precedes a path in a URL of the target.
     origin: String,
@@ -66,6 +72,9 @@ impl Entries {
             text: Arc::clone(&text),
             places: Vec::new(),
             weights: Arc::default(),
+            names: Vec::new(),
+            numbers: Vec::new(),
+            further_names: 0,
             origin: origin(target),
             target: target.clone(),
             bodies: BTreeMap::new(),
@@ -75,6 +84,7 @@ impl Entries {
         };
         let text = valid(&text)?;
         let (mut weights, mut is_open, mut has_body) = (Vec::new(), false, false);
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
         for (number, at, line) in lines(text) {
             let wrong = |reason| BadLine::Line { number: number + 1, reason };
             match Line::read(line).map_err(wrong)? {
@@ -94,6 +104,15 @@ impl Entries {
                         weights.push(weights.last().copied().unwrap_or(before) + u64::from(head.weight));
                     }
                     entries.places.push(at as u32);
+                    if let Some(name) = head.name {
+                        let next = numbers.len() + 1;
+                        let number = *numbers.entry(name).or_insert(next);
+                        // Those before it have none.
+                        entries.numbers.resize(entries.places.len(), 0);
+                        if let (Some(last), true) = (entries.numbers.last_mut(), number <= NAMES_MAX) {
+                            *last = number as u8;
+                        }
+                    }
                 }
                 Line::Field(..) | Line::Body(_) if !is_open => {
                     return Err(wrong(format!(
@@ -119,6 +138,10 @@ impl Entries {
             ));
         }
         entries.weights = weights.into();
+        entries.further_names = numbers.len().saturating_sub(NAMES_MAX);
+        let mut names: Vec<(&str, usize)> = numbers.into_iter().filter(|(_, number)| *number <= NAMES_MAX).collect();
+        names.sort_unstable_by_key(|(_, number)| *number);
+        entries.names = names.into_iter().map(|(name, _)| name.to_owned()).collect();
         Ok(entries)
     }
 
@@ -153,6 +176,16 @@ impl Entries {
     /// Of each request, the sum of the weights up to it; empty if all are alike.
     pub fn weights(&self) -> Arc<[u64]> {
         Arc::clone(&self.weights)
+    }
+
+    /// The names that have results of their own, in the order of the list, and how many more there are.
+    pub fn names(&self) -> (&[String], usize) {
+        (&self.names, self.further_names)
+    }
+
+    /// The number of the name of a request, from 1; zero if it has none of those.
+    pub fn name(&self, index: usize) -> u16 {
+        self.numbers.get(index).copied().unwrap_or_default().into()
     }
 
     /// The files with bodies.

@@ -17,7 +17,7 @@ pub enum Line<'a> {
     Body(&'a str),
 }
 
-/// The beginning of a request: `[METHOD] URL-or-path [weight=N]`.
+/// The beginning of a request: `[METHOD] URL-or-path [weight=N] [name=X]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head<'a> {
     /// The method, if it has one of its own.
@@ -26,12 +26,18 @@ pub struct Head<'a> {
     pub url: &'a str,
     /// Its weight.
     pub weight: u32,
+    /// Its name, by which it is counted.
+    pub name: Option<&'a str>,
 }
 
 /// How much of a line a message shows, in characters.
 const SHOWN: usize = 80;
 /// The heaviest weight.
 const WEIGHT_MAX: u32 = 1_000_000;
+/// The longest name, in characters.
+const NAME_MAX: usize = 64;
+/// What conditions such as `p99[login]<50ms` consist of.
+const NOT_IN_NAMES: &str = "[],<>=!\"";
 
 impl<'a> Line<'a> {
     /// Reads a line.
@@ -69,17 +75,24 @@ impl<'a> Head<'a> {
                 shown(text)
             ));
         };
-        let mut head = Head { method, url, weight: 1 };
+        let mut head = Head { method, url, weight: 1, name: None };
         for word in words {
-            let weight = word.strip_prefix("weight=").and_then(|weight| weight.parse().ok());
-            match weight.filter(|weight| (1..=WEIGHT_MAX).contains(weight)) {
-                Some(weight) => head.weight = weight,
-                None if word.starts_with("weight=") => {
-                    return Err(format!("{}: a weight is a whole number from 1 to {WEIGHT_MAX}", shown(word)));
+            match word.split_once('=') {
+                Some(("weight", weight)) => {
+                    head.weight = weight_of(weight)
+                        .ok_or_else(|| format!("{}: a weight is a whole number from 1 to {WEIGHT_MAX}", shown(word)))?
                 }
-                None => {
+                Some(("name", name)) if is_name(name) => head.name = Some(name),
+                Some(("name", _)) => {
                     return Err(format!(
-                        "{} after the URL; only weight=N may follow it, and blanks are %20",
+                        "{}: a name has 1 to {NAME_MAX} characters, none of them a control character or one of \
+                         {NOT_IN_NAMES}",
+                        shown(word)
+                    ));
+                }
+                _ => {
+                    return Err(format!(
+                        "{} after the URL; only weight=N and name=X may follow it, and blanks are %20",
                         shown(word)
                     ));
                 }
@@ -87,6 +100,17 @@ impl<'a> Head<'a> {
         }
         Ok(head)
     }
+}
+
+fn weight_of(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight))
+}
+
+/// Whether requests may be called that.
+pub fn is_name(text: &str) -> bool {
+    let is_allowed =
+        |character: char| !character.is_control() && !character.is_whitespace() && !NOT_IN_NAMES.contains(character);
+    (1..=NAME_MAX).contains(&text.chars().count()) && text.chars().all(is_allowed)
 }
 
 /// Whether a word is a URL or a path, not a method.
@@ -156,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_line_is_a_request_a_field_a_body_or_nothing() {
-        let head = |method, url, weight| Ok(Line::Request(Head { method, url, weight }));
+        let head = |method, url, weight| Ok(Line::Request(Head { method, url, weight, name: None }));
         for (text, expected) in [
             ("", Ok(Line::Blank)),
             ("  \r", Ok(Line::Blank)),
@@ -166,6 +190,7 @@ mod tests {
             ("http://h:80/a", head(None, "http://h:80/a", 1)),
             ("DELETE http://h/", head(Some("DELETE"), "http://h/", 1)),
             ("GET\t/a  weight=30", head(Some("GET"), "/a", 30)),
+            ("/a name=log-in", Ok(Line::Request(Head { method: None, url: "/a", weight: 1, name: Some("log-in") }))),
             ("X-Token: a: b", Ok(Line::Field("X-Token", "a: b"))),
             ("Empty:", Ok(Line::Field("Empty", ""))),
             ("Content-Length:5", Ok(Line::Field("Content-Length", "5"))),
@@ -189,7 +214,9 @@ mod tests {
             ("/a b", "\"b\" after the URL"),
             ("/a weight=0", "\"weight=0\": a weight is a whole number from 1"),
             ("/a weight=x", "a weight is a whole number"),
-            ("/a Weight=1", "only weight=N may follow"),
+            ("/a Weight=1", "only weight=N and name=X may follow"),
+            ("/a name=", "\"name=\": a name has 1 to 64 characters"),
+            ("/a name=a]", "one of [],<>=!\""),
             ("@", "no file after the @"),
             ("{\"method\": \"GET\"}", "looks like JSON"),
             (": a", "no name before the colon"),

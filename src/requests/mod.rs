@@ -9,6 +9,6 @@ mod order;
 mod source;
 
 pub use entries::{BadLine, Entries};
-pub use line::{field, is_token, raw_field};
+pub use line::{field, is_name, is_token, raw_field};
 pub use order::{Numbers, Picker};
 pub use source::Listed;

@@ -32,7 +32,7 @@ impl Listed {
     /// Its requests, in its thread.
     pub fn into_source(self) -> Box<dyn Source> {
         let kept = if self.entries.len() <= KEPT_MAX { vec![None; self.entries.len()] } else { Vec::new() };
-        Box::new(Sending { listed: self, kept, left: KEPT_BYTES_MAX })
+        Box::new(Sending { listed: self, kept, left: KEPT_BYTES_MAX, name: 0 })
     }
 }
 
@@ -43,6 +43,8 @@ struct Sending {
     kept: Vec<Option<Request>>,
     /// How many more bytes may be kept.
     left: usize,
+    /// The number of the name of the last request.
+    name: u16,
 }
 
 impl Source for Sending {
@@ -50,8 +52,13 @@ impl Source for Sending {
         let Some(k) = self.listed.numbers.next() else { return Ok(false) };
         let index = self.listed.picker.pick(k);
         let kept = self.kept.get(index).and_then(Option::as_ref).cloned();
+        self.name = self.listed.entries.name(index);
         batch.push(kept.unwrap_or_else(|| self.encoded(index)));
         Ok(true)
+    }
+
+    fn name(&self) -> u16 {
+        self.name
     }
 }
 

@@ -238,6 +238,7 @@ pub(super) fn config(
             },
             timeout_ns: plan.timeout.map(nanos),
             phases: plan.phases,
+            by_name: plan.list.as_ref().is_some_and(|list| !list.names.is_empty()),
             pipelines,
             open_loop: plan.schedule.as_ref().map(|schedule| {
                 let slice = schedule.send_slice.unwrap_or_default();

@@ -32,7 +32,7 @@ mod tests {
         // p99<50ms, and errors<3%.
         let p99 = search(Over::Rate).objective.terms.remove(0);
         let (metric, value) = (Metric::Errors, Value::Share(0.03));
-        let errors = Term { text: "errors<3%".to_owned(), metric, comparison: Comparison::Less, value };
+        let errors = Term { text: "errors<3%".to_owned(), metric, name: None, comparison: Comparison::Less, value };
         for (term, failed, unsuccessful, expected) in [
             (&p99, 10, 0, false),
             (&p99, 20, 0, true),

@@ -51,7 +51,7 @@ const LIMIT_S: f64 = 0.05;
 pub fn search(over: Over) -> Search {
     let p99 = "p99".parse().unwrap();
     let value = Value::Time(Duration::from_secs_f64(LIMIT_S));
-    let term = Term { text: "p99<50ms".to_owned(), metric: p99, comparison: Comparison::Less, value };
+    let term = Term { text: "p99<50ms".to_owned(), metric: p99, name: None, comparison: Comparison::Less, value };
     Search {
         plan: fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1),
         objective: Condition { terms: vec![term] },

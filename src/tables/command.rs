@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{Columns, Form, STAGES, Sort, Table, WRK_CMM};
+use super::{Columns, Form, Parts, Sort, Table, WRK_CMM};
 use crate::cli::arguments::{Subcommand, text};
 use crate::cli::{Command, Work};
 use crate::program::{EXIT_WRONG, print, say};
@@ -30,6 +30,7 @@ Usage: onrush table [options] FILE|FOLDER...
       --columns A,B    print a row for every run, with these columns, and
                        averages; wrk-cmm: the tables of wrk-cmm's scripts;
                        stages: a row for each stage of --stages;
+                       names: a row for each name=X of --urls;
                        help: a list of the figures
       --sort COL       sort by a column; COL:desc: the largest first
       --format FORM    md (the default), text, csv or json; the last two have
@@ -93,11 +94,16 @@ fn names(value: &str) -> Vec<String> {
 
 fn columns(value: &str) -> Result<Columns, String> {
     let names = names(value);
+    let parts = |name: &str| Parts::ALL.into_iter().find(|parts| parts.name() == name);
+    if let [only] = &names[..]
+        && let Some(parts) = parts(only)
+    {
+        return Ok(Columns::Parts(parts));
+    }
     match &names[..] {
         [only] if only == WRK_CMM => Ok(Columns::WrkCmm),
-        [only] if only == STAGES => Ok(Columns::Stages),
         [only] if only == super::HELP => Ok(Columns::Help),
-        _ => match names.iter().find(|name| [WRK_CMM, STAGES].contains(&name.as_str())) {
+        _ => match names.iter().find(|name| *name == WRK_CMM || parts(name).is_some()) {
             Some(whole) => {
                 Err(format!("{whole} stands for whole tables; leave out the other columns, or name all of them"))
             }
@@ -145,7 +151,10 @@ mod tests {
         assert!(parsed("a --help").unwrap().is_none());
         let columns = |line: &str| parsed(line).unwrap().unwrap().columns;
         assert_eq!((columns("a"), columns("a --columns wrk-cmm")), (Columns::Short, Columns::WrkCmm));
-        assert_eq!((columns("--columns help"), columns("a --columns stages")), (Columns::Help, Columns::Stages));
+        assert_eq!(
+            (columns("--columns help"), columns("a --columns stages")),
+            (Columns::Help, Columns::Parts(Parts::Stages))
+        );
     }
 
     #[test]

@@ -14,8 +14,8 @@ mod group;
 
 mod build;
 mod grid;
+mod parts;
 mod short;
-mod stages;
 
 mod format;
 
@@ -27,6 +27,7 @@ use std::path::PathBuf;
 
 pub use build::Sort;
 pub use command::COMMAND;
+pub use parts::Parts;
 
 use onrush_plan::column::FIELDS;
 use onrush_plan::{Metric, Percent};
@@ -61,8 +62,8 @@ pub enum Columns {
     /// Those that centminmod's script makes of wrk-cmm's results: every run with averages, and in a second table what
     /// averages hide.
     WrkCmm,
-    /// Those of the stages of runs (`--stages`): a row for each stage of every run.
-    Stages,
+    /// Those of parts of runs: a row for each part of every run.
+    Parts(Parts),
     /// Fields and figures with these names, for every run.
     Named(Vec<String>),
     /// None: a list of the figures is printed instead.
@@ -71,9 +72,6 @@ pub enum Columns {
 
 /// The name of [`Columns::WrkCmm`].
 pub const WRK_CMM: &str = "wrk-cmm";
-
-/// The name of [`Columns::Stages`].
-pub const STAGES: &str = "stages";
 
 /// The name of [`Columns::Help`].
 pub const HELP: &str = "help";
@@ -126,7 +124,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     let factors = build::factors(runs);
     let named: Option<Vec<Column>> = match &table.columns {
         Columns::Named(names) => Some(names.iter().map(|name| Column::named(name, &factors)).collect()),
-        Columns::Short | Columns::WrkCmm | Columns::Stages | Columns::Help => None,
+        Columns::Short | Columns::WrkCmm | Columns::Parts(_) | Columns::Help => None,
     };
     let sort = table.sort.as_ref();
     let sort =
@@ -146,9 +144,9 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     if let Some(sort) = &sort {
         sort.groups(&mut groups);
     }
-    if table.columns == Columns::Stages {
-        said.extend(without_stages(runs)?);
-        let grid = stages::stages(&groups, &key, table.form).map_err(|corrupt| corrupt.to_string())?;
+    if let Columns::Parts(parts) = table.columns {
+        said.extend(without_parts(parts, runs)?);
+        let grid = parts.table(&groups, &key, table.form).map_err(|corrupt| corrupt.to_string())?;
         return Ok(format::of(table.form)(&grid));
     }
     Ok(match table.form {
@@ -226,24 +224,20 @@ fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
 }
 
-/// The line about runs without stages.
+/// The line about runs without these parts.
 ///
 /// # Errors
 ///
 /// What to do if no run has any.
-fn without_stages(runs: &[Measured]) -> Result<Option<String>, String> {
-    let mut without = runs.iter().filter(|run| stages::of(run).is_empty());
+fn without_parts(parts: Parts, runs: &[Measured]) -> Result<Option<String>, String> {
+    let mut without = runs.iter().filter(|run| !parts.are_in(run));
     let Some(first) = without.next() else { return Ok(None) };
     let others = without.count();
     if others + 1 == runs.len() {
-        return Err(
-            "no result has stages: a run of two or more, such as onrush --stages 10s:100,10s:200 -o FILE.json, \
-                    writes them"
-                .to_owned(),
-        );
+        return Err(format!("no result has {}: {}", parts.name(), parts.example()));
     }
     let more = if others > 0 { format!(" and {others} more") } else { String::new() };
-    Ok(Some(format!("without stages, and therefore left out: {:?}{more}", first.origin.file)))
+    Ok(Some(format!("without {}, and therefore left out: {:?}{more}", parts.name(), first.origin.file)))
 }
 
 /// The line about a mean beside percentiles, if only the percentiles include requests without a response.

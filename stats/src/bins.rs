@@ -4,21 +4,23 @@
 //! happen ten times a second for every thread.
 //!
 //! The layout is that of <https://github.com/HdrHistogram/HdrHistogram> for values from 1 and three digits: below 2,048
-//! every value has its own bin, and each doubling of the value above that is split into 1,024 bins.
+//! every value has its own bin, and each doubling of the value above that is split into 1,024 bins; or, for two digits,
+//! below 256, and into 128.
 
 use std::ops::RangeInclusive;
 
 /// The largest value: one hour in nanoseconds. Larger values are recorded as this and counted.
 pub const HIGHEST: u64 = 3_600_000_000_000;
 
-/// The number of bins per doubling, as a power of two.
-const STEP_BITS: u32 = 10;
-
-/// The number of bins per doubling.
-const STEP: usize = 1 << STEP_BITS;
+/// The number of bins per doubling, as a power of two: with three digits ...
+pub const FINE: u32 = 10;
+/// ... and with two.
+pub const COARSE: u32 = 7;
 
 /// The number of bins.
-const COUNT: usize = place(HIGHEST) + 1;
+const fn count(step: u32) -> usize {
+    place(HIGHEST, step) + 1
+}
 
 /// The counter of a bin: `u32` for 100 ms of one thread, `u64` for a whole run.
 pub trait Count: Copy + Default + Into<u64> + std::fmt::Debug {
@@ -40,7 +42,7 @@ impl Count for u64 {
 
 /// How many values each bin has.
 #[derive(Clone, Debug)]
-pub struct Bins<C> {
+pub struct Bins<C, const STEP: u32 = FINE> {
     counts: Box<[C]>,
     /// The first and the last bin that was used; as long as there is none, the first is after the last.
     first: usize,
@@ -48,16 +50,16 @@ pub struct Bins<C> {
     total: u64,
 }
 
-impl<C: Count> Bins<C> {
+impl<C: Count, const STEP: u32> Bins<C, STEP> {
     /// Empty bins. All memory that they will ever need is allocated now; the kernel provides it where it is used.
     pub fn new() -> Self {
-        Self { counts: vec![C::default(); COUNT].into(), first: COUNT, last: 0, total: 0 }
+        Self { counts: vec![C::default(); count(STEP)].into(), first: count(STEP), last: 0, total: 0 }
     }
 
     /// Counts a value, of at most [`HIGHEST`], `times` times.
     #[inline]
     pub fn record(&mut self, value: u64, times: u64) {
-        let place = place(value);
+        let place = place(value, STEP);
         self.counts[place].add(times);
         self.first = self.first.min(place);
         self.last = self.last.max(place);
@@ -72,11 +74,11 @@ impl<C: Count> Bins<C> {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.counts[self.first.min(self.last)..=self.last].fill(C::default());
-        (self.first, self.last, self.total) = (COUNT, 0, 0);
+        (self.first, self.last, self.total) = (count(STEP), 0, 0);
     }
 
     /// Adds the counts of other bins.
-    pub fn add<D: Count>(&mut self, others: &Bins<D>) {
+    pub fn add<D: Count>(&mut self, others: &Bins<D, STEP>) {
         if others.total == 0 {
             return;
         }
@@ -92,28 +94,28 @@ impl<C: Count> Bins<C> {
     /// The bins that were used, ascending: the values of each, and their number.
     pub fn used(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
-        range.map(|place| (values(place), self.counts[place].into())).filter(|&(_, count)| count > 0)
+        range.map(|place| (values(place, STEP), self.counts[place].into())).filter(|&(_, count)| count > 0)
     }
 }
 
-/// The bin of a value.
+/// The bin of a value, with this number of bins per doubling, as a power of two.
 #[inline]
-const fn place(value: u64) -> usize {
-    // Below 2,048, the shift is zero.
-    let shift = u64::BITS - STEP_BITS - 1 - (value | (2 * STEP as u64 - 1)).leading_zeros();
-    ((shift as usize) << STEP_BITS) + (value >> shift) as usize
+const fn place(value: u64, step: u32) -> usize {
+    // Where every value has its own bin, the shift is zero.
+    let shift = u64::BITS - step - 1 - (value | ((2 << step) - 1)).leading_zeros();
+    ((shift as usize) << step) + (value >> shift) as usize
 }
 
 /// The values of a bin.
-fn values(place: usize) -> RangeInclusive<u64> {
-    let shift = (place >> STEP_BITS).saturating_sub(1);
-    let first = ((place - (shift << STEP_BITS)) as u64) << shift;
+fn values(place: usize, step: u32) -> RangeInclusive<u64> {
+    let shift = (place >> step).saturating_sub(1);
+    let first = ((place - (shift << step)) as u64) << shift;
     first..=first + (1 << shift) - 1
 }
 
 /// The values that share a bin with this one.
-pub fn neighbours(value: u64) -> RangeInclusive<u64> {
-    values(place(value))
+pub fn neighbours<const STEP: u32>(value: u64) -> RangeInclusive<u64> {
+    values(place(value, STEP), STEP)
 }
 
 #[cfg(test)]
@@ -125,23 +127,28 @@ mod tests {
 
     #[test]
     fn the_bins_are_those_of_hdrhistogram() {
-        let theirs = Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
-        let mut random = Random::new(1);
-        let drawn = (0..100_000).map(|round| random.next() >> (23 + round % 41)).filter(|&value| value <= HIGHEST);
-        for value in (0..5_000).chain([HIGHEST - 1, HIGHEST]).chain(drawn) {
-            let range = neighbours(value);
-            assert!(range.contains(&value) && place(value) < COUNT);
-            assert_eq!(*range.start(), theirs.lowest_equivalent(value), "{value}");
-            assert_eq!(*range.end(), theirs.highest_equivalent(value), "{value}");
+        for (digits, step) in [(3, FINE), (2, COARSE)] {
+            let theirs = Histogram::<u64>::new_with_bounds(1, HIGHEST, digits).unwrap();
+            let mut random = Random::new(1);
+            let drawn = (0..100_000).map(|round| random.next() >> (23 + round % 41)).filter(|&value| value <= HIGHEST);
+            for value in (0..5_000).chain([HIGHEST - 1, HIGHEST]).chain(drawn) {
+                let range = values(place(value, step), step);
+                assert!(range.contains(&value) && place(value, step) < count(step));
+                assert_eq!(*range.start(), theirs.lowest_equivalent(value), "{value}");
+                assert_eq!(*range.end(), theirs.highest_equivalent(value), "{value}");
+            }
         }
     }
 
     #[test]
     fn every_value_is_in_one_bin_and_bins_follow_one_another() {
-        for place in 1..COUNT {
-            assert_eq!(values(place - 1).end() + 1, *values(place).start());
-            assert_eq!(super::place(*values(place).start()), place);
-            assert_eq!(super::place(*values(place).end()), place);
+        for step in [FINE, COARSE] {
+            let values = |place| values(place, step);
+            for place in 1..count(step) {
+                assert_eq!(values(place - 1).end() + 1, *values(place).start());
+                assert_eq!(super::place(*values(place).start(), step), place);
+                assert_eq!(super::place(*values(place).end(), step), place);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ mod binned;
 mod bins;
 pub mod buffers;
 mod by_class;
+mod by_name;
 mod confidence;
 mod corrupt;
 pub mod counters;
@@ -40,6 +41,7 @@ pub use binned::{Binned, Step};
 pub use bins::{Count, HIGHEST};
 pub use buffers::Buffers;
 pub use by_class::ByClass;
+pub use by_name::{ByName, OfName};
 pub use corrupt::Corrupt;
 pub use counters::{Counters, Statuses};
 pub use distribution::Distribution;
@@ -79,6 +81,8 @@ pub struct Stats<C: Count> {
     /// The latencies that the report shows, in nanoseconds, of responses with a status of 300 to 599: with a schedule
     /// since the requests were due. `None` until there is one, and where a tool is imitated.
     pub by_class: Option<Box<ByClass<C>>>,
+    /// What became of requests by their name. `None` until there is one that has a name.
+    pub by_name: Option<Box<ByName<C>>>,
     /// Service latencies per batch, up to the last byte of its last response. `None` unless requests are sent in batches.
     pub batch_latency: Option<Box<Distribution<C>>>,
     /// Ages in nanoseconds of requests that were abandoned or still in flight at the end: each lasted at least that
@@ -129,6 +133,9 @@ impl<C: Count> Stats<C> {
         if let Some(by_class) = &mut self.by_class {
             by_class.clear();
         }
+        if let Some(by_name) = &mut self.by_name {
+            by_name.clear();
+        }
         if let Some(batch_latency) = &mut self.batch_latency {
             batch_latency.clear();
         }
@@ -162,6 +169,9 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
         self.latency += &other.latency;
         if let Some(by_class) = other.by_class.as_deref() {
             **self.by_class.get_or_insert_default() += by_class;
+        }
+        if let Some(by_name) = other.by_name.as_deref() {
+            **self.by_name.get_or_insert_default() += by_name;
         }
         if let Some(batches) = other.batch_latency.as_deref().filter(|batches| batches.count() > 0) {
             *self.batch_latency() += batches;
@@ -198,6 +208,7 @@ mod tests {
         interval.latency.record(value);
         interval.batch_latency().record(value * 4);
         interval.by_class.get_or_insert_default().record(301, value);
+        interval.by_name.get_or_insert_default().of(3).record(Some(301), value, true);
         interval.censored.get_or_insert_default().record(value * 2);
         interval.rates.record(value * 3);
         let open_loop = interval.open_loop.get_or_insert_default();
@@ -231,6 +242,7 @@ mod tests {
         assert_eq!(totals.latency.mean(), Some(15.0));
         assert_eq!(totals.batch_latency().mean(), Some(60.0));
         assert_eq!(totals.by_class.as_ref().unwrap().of(3).unwrap().mean(), Some(15.0));
+        assert_eq!(totals.by_name.as_mut().unwrap().of(3).latency.mean(), Some(15.0));
         assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
         assert_eq!(totals.rates.mean(), Some(45.0));
         let open_loop = totals.open_loop.as_ref().unwrap();
@@ -335,6 +347,7 @@ mod tests {
         assert_eq!(totals.latency.count() + totals.rates.count(), 0);
         assert!(totals.batch_latency.is_none() && totals.censored.is_none());
         assert!(totals.by_class.as_ref().unwrap().of(3).is_none());
+        assert_eq!(totals.by_name.as_mut().unwrap().of(3).latency.count(), 0);
         let open_loop = totals.open_loop.as_ref().unwrap();
         assert_eq!(
             (open_loop.scheduled.count() + open_loop.lateness.count() + open_loop.censored.count(), open_loop.due),

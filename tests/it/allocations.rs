@@ -37,6 +37,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
             scale: Scale::EXACT,
             timeout_ns: Some(2_000_000_000),
             phases: true,
+            by_name: false,
             pipelines: false,
             open_loop: None,
         },

@@ -14,6 +14,8 @@ cases! {
     requests_are_sent_in_proportion_to_their_weights needs "nginx";
     a_request_has_its_own_method_headers_and_body;
     a_list_goes_on_over_http2 needs "nginx";
+    each_name_has_results_of_its_own;
+    more_names_than_there_is_room_for_are_one_row (Once);
     a_list_names_its_target (Once);
     what_is_wrong_with_a_list_is_said_before_anything_is_sent (Once);
     a_long_list_is_read_quickly (Once);
@@ -110,6 +112,61 @@ fn a_list_goes_on_over_http2(context: &Context) {
     assert!(counts.len() == 3 && counts.values().all(|count| *count == 100), "{counts:?}");
 }
 
+/// The slow one is seen, and a gate that is about it breaks, although it is rare.
+fn each_name_has_results_of_its_own(context: &Context) {
+    let (target, scratch) = (target(), Scratch::new("list"));
+    let lines = "/delay/30 name=slow\n/bytes/10 name=fast weight=30\n/status/503 name=broken weight=3\n/bytes/1\n";
+    let list = scratch.file("urls.txt", lines);
+    for words in ["-t2 -c4 -n600", "-t1 -c4 -n600 -R 1k --http2 --streams 2"] {
+        let file = scratch.path().join("result.json");
+        let words = format!("{words} --urls-order weighted --fail-if p50[slow]>20ms --fail-if errors[fast]>0 -o");
+        let onrush = context.onrush().words(&words).word(&file).word("--urls").word(&list).word(url(&target, ""));
+        let output = onrush.run();
+        assert_eq!(output.code, 3, "{output:?}");
+        assert!(output.stderr.contains("p50[slow]>20ms: it was "), "{output:?}");
+        let result: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let names = result["names"].as_array().unwrap();
+        let called: Vec<&str> = names.iter().map(|it| it["name"].as_str().unwrap_or("-")).collect();
+        assert_eq!(called, ["slow", "fast", "broken", "-"]);
+        let count = |index: usize, key: &str| names[index][key].as_u64().unwrap();
+        assert_eq!((0..4).map(|index| count(index, "completed")).sum::<u64>(), 600, "{names:?}");
+        assert_eq!(names[2]["status"], serde_json::json!({ "503": count(2, "completed") }));
+        assert_eq!(count(2, "unsuccessful"), count(2, "completed"));
+        assert_eq!((count(0, "unsuccessful"), count(1, "unsuccessful")), (0, 0));
+        let least = |index: usize| names[index]["latency"]["min_us"].as_f64().unwrap();
+        assert!(least(0) >= 30_000.0 && least(1) < least(0), "{names:?}");
+        assert!(output.stdout.contains("\n  Name ") && output.stdout.contains("\n    (others) "), "{output:?}");
+        fs::remove_file(file).unwrap();
+    }
+    for (gate, words) in [
+        ("p99[slo]>1s", "no request of the list is called slo; did you mean slow?"),
+        ("late[slow]>0", "late is not known by name"),
+        ("p99[slow>1s", "expected the name of a request"),
+    ] {
+        let onrush =
+            context.onrush().words("-n1 --fail-if").word(gate).word("--urls").word(&list).word(url(&target, ""));
+        let output = onrush.run_plain();
+        assert!(output.code == 1 && output.stderr.contains(words), "{gate}: {output:?}");
+    }
+    let output = context.onrush().words("-n1 --fail-if p99[slow]>1s").word(url(&target, "/")).run_plain();
+    assert!(output.code == 1 && output.stderr.contains("add --urls FILE, whose lines have name=X"), "{output:?}");
+}
+
+fn more_names_than_there_is_room_for_are_one_row(context: &Context) {
+    let (target, scratch) = (target(), Scratch::new("list"));
+    let lines: String = (0..300).map(|number| format!("/bytes/1 name=n{number}\n")).collect();
+    let (list, file) = (scratch.file("urls.txt", lines), scratch.path().join("result.json"));
+    let onrush = context.onrush().words("-t2 -c2 -n600 -o").word(&file).word("--urls").word(list);
+    let output = onrush.word(url(&target, "")).run();
+    assert_no_errors(&output);
+    assert!(output.stderr.contains("the list has 300 names: the first 200 have results of their own"), "{output:?}");
+    let result: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let counts: Vec<u64> =
+        result["names"].as_array().unwrap().iter().map(|it| it["completed"].as_u64().unwrap()).collect();
+    assert_eq!((counts.len(), counts[200]), (201, 200));
+    assert!(counts[..200].iter().all(|count| *count == 2), "{counts:?}");
+}
+
 fn a_list_names_its_target(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("list"));
     let list = scratch.file("urls.txt", format!("/bytes/1\nGET {}\n", url(&server, "/bytes/2")));
@@ -139,7 +196,8 @@ fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) 
         (b"POST /a\n@a\n@b\n", "line 3: the request has a body already"),
         (b"/a weight=x\n", "line 1: \"weight=x\": a weight is a whole number"),
         (b"{\"url\": \"/\"}\n", "line 1: this looks like JSON"),
-        (b"/a name=b\n", "line 1: \"name=b\" after the URL"),
+        (b"/a nam=b\n", "line 1: \"nam=b\" after the URL"),
+        (b"/a name=b[c]\n", "line 1: \"name=b[c]\": a name has 1 to 64 characters"),
         (long.as_bytes(), "line 1: the path has 70001 bytes; at most 65536 are allowed"),
     ] {
         let list = scratch.file("urls.txt", text);

@@ -132,6 +132,7 @@ fn run_with(acts: Vec<(u64, Act)>, slots: usize, request: Request, window: usize
             scale: Scale::EXACT,
             timeout_ns: Some(SECOND),
             phases: false,
+            by_name: false,
             pipelines: false,
             open_loop: None,
         },

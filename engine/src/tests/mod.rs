@@ -63,6 +63,7 @@ pub fn config() -> Config {
             scale: Scale::EXACT,
             timeout_ns: Some(2 * SECOND),
             phases: false,
+            by_name: false,
             pipelines: false,
             open_loop: None,
         },

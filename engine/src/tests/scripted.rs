@@ -156,8 +156,7 @@ fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
 #[test]
 fn a_late_batch_is_one_timeout_only_as_wrk() {
     for (compat, expected) in [(true, 1), (false, 3)] {
-        let rules =
-            Rules { scale: scale(compat), timeout_ns: Some(MS / 2), phases: false, pipelines: true, open_loop: None };
+        let rules = Rules { scale: scale(compat), timeout_ns: Some(MS / 2), pipelines: true, ..config().rules };
         let three = Config { rules, requests: Some(3), duration_ns: None, ..config() };
         let ran = run_script(three, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
         assert_eq!(ran.totals.counters.late, expected);

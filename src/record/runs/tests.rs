@@ -44,7 +44,8 @@ fn run(began_ms: u64, seconds: u64) -> Document {
 /// A condition on the number of requests, which has this text.
 fn read(text: &str) -> Option<Condition> {
     let value = Value::Number(text.strip_prefix("requests<")?.parse().ok()?);
-    let term = Term { text: text.to_owned(), metric: Metric::Requests, comparison: Comparison::Less, value };
+    let term =
+        Term { text: text.to_owned(), metric: Metric::Requests, name: None, comparison: Comparison::Less, value };
     Some(Condition { terms: vec![term] })
 }
 

@@ -652,7 +652,7 @@ fn each_stage_has_a_row() {
     let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
     let of = |form: Form| {
         let inputs = vec![folder.path().to_path_buf()];
-        run(&Table { columns: Columns::Stages, form, ..table(inputs) })
+        run(&Table { columns: Columns::Parts(Parts::Stages), form, ..table(inputs) })
     };
     write("x-c-1-1.json", staged([1_000.0, 2_000.0], 1));
     assert_eq!(
@@ -679,4 +679,31 @@ fn each_stage_has_a_row() {
     }
     let Printed { text, said } = of(Form::Markdown);
     assert!(text.is_empty() && said[0].starts_with("no result has stages: a run of two or more, such as"), "{said:?}");
+}
+
+#[test]
+fn each_name_has_a_row() {
+    let folder = TempDir::new().unwrap();
+    let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+    plan.list = Some(fixtures::list(["log-in", "=cmd()"]));
+    let mut outcome = fixtures::flawless(1_000, 1);
+    let by_name = outcome.totals.by_name.get_or_insert_default();
+    (0..900).for_each(|_| by_name.of(1).record(Some(200), 3_000_000, false));
+    (0..100).for_each(|_| by_name.of(2).record(Some(503), 1_000_000, true));
+    fs::write(folder.path().join("x.json"), Document::judged(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
+    let of = |form: Form| {
+        let inputs = vec![folder.path().to_path_buf()];
+        run(&Table { columns: Columns::Parts(Parts::Names), form, ..table(inputs) }).text
+    };
+    assert_eq!(
+        of(Form::Markdown),
+        "| name | p50 | p99 | responses | errors |\n\
+         |------|-----|-----|-----------|--------|\n\
+         | log-in | 3.00ms | - | 900 | 0 |\n\
+         | =cmd() | 1.00ms | - | 100 | 100 |\n"
+    );
+    let rows = of(Form::Csv);
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!(rows[0], "run,name,requests,requests_per_sec,mean_us,p50_us,p99_us,max_us,failed,errors");
+    assert_eq!(rows[1], "1,log-in,900,900.00,3000.00,3000.00,3000.00,3000.00,0,0");
 }

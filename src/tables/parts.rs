@@ -1,0 +1,163 @@
+//! The table of parts of runs: a row for each stage, or for each name that a list gives its requests.
+
+use onrush_plan::column::RUN;
+use onrush_stats::Corrupt;
+
+use super::Form;
+use super::build::levels;
+use super::grid::{Cell, Grid, Head};
+use super::group::Group;
+use super::number::Number;
+use super::short::told_apart;
+use crate::figures::NS_PER_US;
+use crate::figures::rate::rate;
+use crate::record::{OfName, StageRow};
+use crate::report::parts;
+use crate::saved::Measured;
+
+/// What runs are divided into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// The stages of `--stages`.
+    Stages,
+    /// The names of the requests of `--urls`.
+    Names,
+}
+
+impl Parts {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Stages, Self::Names];
+
+    /// What stands for them among the names of columns.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stages => "stages",
+            Self::Names => "names",
+        }
+    }
+
+    /// Which runs have them.
+    pub fn example(self) -> &'static str {
+        match self {
+            Self::Stages => "a run of two or more, such as onrush --stages 10s:100,10s:200 -o FILE.json, writes them",
+            Self::Names => {
+                "a run of a list whose lines have name=X, such as onrush --urls LIST -o FILE.json, writes them"
+            }
+        }
+    }
+
+    /// Whether a run has them.
+    pub fn are_in(self, run: &Measured) -> bool {
+        let Some(document) = run.document.as_deref() else { return false };
+        match self {
+            Self::Stages => !document.stages.is_empty(),
+            Self::Names => !document.names.is_empty(),
+        }
+    }
+
+    /// The headings: what people read, or what programs do.
+    fn headings(self, is_plain: bool) -> &'static [&'static str] {
+        match (self, is_plain) {
+            (Self::Stages, false) => &["stage", "asked", "reached", "p50", "p99", "late", "errors"],
+            (Self::Stages, true) => &[
+                "stage",
+                "start_s",
+                "length_s",
+                "asked_per_s",
+                "requests_per_sec",
+                "p50_us",
+                "p99_us",
+                "late_requests",
+                "dropped_requests",
+                "errors",
+            ],
+            (Self::Names, false) => &["name", "p50", "p99", "responses", "errors"],
+            (Self::Names, true) => {
+                &["name", "requests", "requests_per_sec", "mean_us", "p50_us", "p99_us", "max_us", "failed", "errors"]
+            }
+        }
+    }
+
+    /// The rows of a run.
+    fn rows(self, run: &Measured, is_plain: bool) -> Result<Vec<Vec<Cell>>, Corrupt> {
+        let Some(document) = run.document.as_deref() else { return Ok(Vec::new()) };
+        let shown = |row: Vec<String>| row.into_iter().map(|text| Cell::shown_as(Some(text))).collect();
+        match (self, is_plain) {
+            (Self::Stages, true) => {
+                document.stages.iter().zip(1..).map(|(stage, index)| of_stage(stage, index)).collect()
+            }
+            (Self::Stages, false) => document.stages.iter().map(|stage| Ok(shown(parts::row(stage, true)?))).collect(),
+            (Self::Names, true) => document.names.iter().map(|name| of_name(name, document.duration_s)).collect(),
+            (Self::Names, false) => document.names.iter().map(|name| Ok(shown(parts::of_name(name)?))).collect(),
+        }
+    }
+
+    /// The table of the parts of these groups, with the fields of the key.
+    ///
+    /// # Errors
+    ///
+    /// When a histogram cannot be read.
+    pub fn table(self, groups: &[Group<'_>], key: &[String], form: Form) -> Result<Grid, Corrupt> {
+        let is_plain = matches!(form, Form::Csv | Form::Json);
+        let fields: Vec<usize> = if is_plain { (0..key.len()).collect() } else { told_apart(groups, key) };
+        let has_several = is_plain || groups.iter().any(|group| group.runs.len() > 1);
+        let keys = fields.iter().map(|&index| key[index].as_str()).chain(has_several.then_some(RUN));
+        let heads = keys.chain(self.headings(is_plain).iter().copied()).map(Head::new).collect();
+        let mut rows = Vec::new();
+        for group in groups {
+            let levels: Vec<Cell> = levels(group, key).collect();
+            for (number, run) in &group.runs {
+                for part in self.rows(run, is_plain)? {
+                    let mut row: Vec<Cell> = fields.iter().map(|&index| levels[index].clone()).collect();
+                    row.extend(has_several.then(|| Cell::level(number.to_string())));
+                    row.extend(part);
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(Grid { heads, rows })
+    }
+}
+
+fn number(value: Option<f64>) -> Cell {
+    Cell::number(value.and_then(Number::of), false)
+}
+
+fn count(count: Option<u64>) -> Cell {
+    Cell::number(count.map(Number::whole), true)
+}
+
+/// The figures of a stage as numbers.
+fn of_stage(stage: &StageRow, index: u64) -> Result<Vec<Cell>, Corrupt> {
+    let latency = stage.latency.values()?;
+    let us = |percent: f64| (latency.count() > 0).then(|| latency.percentile(percent) as f64 / NS_PER_US);
+    Ok(vec![
+        count(Some(index)),
+        number(Some(stage.start_s)),
+        number(Some(stage.length_s)),
+        number(stage.asked_per_s),
+        number(Some(stage.rate_per_s)),
+        number(us(50.0)),
+        number(us(99.0)),
+        count(stage.late),
+        count(stage.dropped),
+        count(Some(stage.errors.total())),
+    ])
+}
+
+/// The figures of a name as numbers.
+fn of_name(of_name: &OfName, duration_s: f64) -> Result<Vec<Cell>, Corrupt> {
+    let latency = of_name.latency.values()?;
+    let us = |percent: f64| (latency.count() > 0).then(|| latency.percentile(percent) as f64 / NS_PER_US);
+    Ok(vec![
+        Cell::text(of_name.name.clone()),
+        count(Some(of_name.completed)),
+        number(Some(rate(of_name.completed, duration_s))),
+        number(of_name.latency.mean_us),
+        number(us(50.0)),
+        number(us(99.0)),
+        number(of_name.latency.max_us),
+        count(Some(of_name.failed)),
+        count(Some(of_name.errors())),
+    ])
+}
