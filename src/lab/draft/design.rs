@@ -9,7 +9,7 @@ use onrush_plan::{Dialect, Plan, secrets};
 use onrush_text::{printable, units};
 
 use super::names::{factor_file, files_collide, point_file, slug};
-use super::options::{COMMAND, KEEP_SECRETS, Options, SYSCTL, URL, near, redacted};
+use super::options::{COMMAND, KEEP_SECRETS, LIST, Options, SYSCTL, URL, near, redacted};
 use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer};
 use super::resolved;
 use crate::cli::decide;
@@ -319,7 +319,15 @@ fn server(outline: Option<&OutlineServer>, run: &Options, is_varied: bool) -> Re
 
 /// The plan of these options, as if they had been typed.
 pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
-    if options.0.get(URL).is_none_or(Vec::is_empty) {
+    // Standard input would be empty for all but the first run.
+    let of_input = [(LIST, "-"), ("body", "@-")]
+        .into_iter()
+        .find(|(key, input)| options.0.get(*key).is_some_and(|values| values.iter().any(|value| value == input)));
+    if let Some((key, input)) = of_input {
+        return Err(format!("{key} {input}: standard input can be read only once; write it to a file, and name that"));
+    }
+    // A list may have it.
+    if options.0.get(URL).is_none_or(Vec::is_empty) && !options.0.contains_key(LIST) {
         return Err(format!("there is no {URL}; add {URL} = \"http://…\" to [run] or to every level of a factor"));
     }
     let words = options.words()?;

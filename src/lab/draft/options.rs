@@ -17,6 +17,8 @@ pub(crate) struct Options(pub BTreeMap<String, Vec<String>>);
 
 /// The key of the target's URL.
 pub(super) const URL: &str = "url";
+/// The key of the list of requests.
+pub(super) const LIST: &str = "urls";
 
 /// The key of a script's arguments.
 pub(super) const ARGS: &str = "args";

@@ -8,7 +8,7 @@ use onrush_text::units::exact;
 
 use super::Lab;
 use super::design::{self, Circumstances};
-use super::options::{ARGS, Options, SYSCTL, URL, redacted};
+use super::options::{ARGS, LIST, Options, SYSCTL, URL, redacted};
 use super::outline::{Outline, OutlineFactor, OutlineLevel};
 use super::typed::{OPTIONS, SHORTHAND, Typed};
 use crate::cli::flags::{self, Id};
@@ -43,7 +43,7 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
         return Err("nothing is varied; give -c, -t, -R, --streams or --sysctl a list, such as -c 1,8,64 or -c 1..64"
             .to_owned());
     }
-    if typed.words.is_empty() {
+    if typed.words.is_empty() && !typed.run.0.contains_key(LIST) {
         return Err("no URL; try onrush sweep -c 1,8,64 http://127.0.0.1:8080/".to_owned());
     }
     let mut words = std::mem::take(&mut typed.words).into_iter();

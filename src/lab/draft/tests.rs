@@ -226,10 +226,16 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
         ("-c 1,8 -o x.json h", "each run has its own file"),
         ("--sysctl x h", "write NAME=VALUE,VALUE"),
         ("-c 1,8", "no URL"),
+        ("-c 1,8 --urls - h", "urls -: standard input can be read only once; write it to a file"),
+        ("-c 1,8 --body @- h", "body @-: standard input can be read only once"),
     ] {
         let wrong = sweep_of(line).unwrap_err();
         assert!(wrong.contains(expected), "{line}: {wrong}");
     }
+    let list = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&list, "http://h/a\n").unwrap();
+    let of_list = sweep_of(&format!("-c 1,8 --urls {}", list.path().display())).unwrap();
+    assert_eq!(of_list.points[1].plan.target.typed, "http://h/a");
     assert!(sweep(&["--help".into()]).unwrap().is_none());
 }
 

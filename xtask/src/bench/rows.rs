@@ -5,7 +5,7 @@ use super::measure::{
     BESIDE, BYTES, CPU, Comparison, ELAPSED, EVIDENCE, INSTRUCTIONS, INSTRUCTIONS_ALONE, KEPT, LATENESS_50,
     LATENESS_99, Limit, MEMORY, Measure, RATE, RATE_ERROR, SYSTEM_CALLS, TARGET_CPU,
 };
-use super::work::{RESULT, Target, Work};
+use super::work::{LIST, NAMED_LIST, RESULT, Target, Work};
 
 /// One row of the table: some work, and what is measured of it.
 #[derive(Debug)]
@@ -147,6 +147,10 @@ const NO_SCRIPT: Contender = Contender::onrush("onrush without", |work| Work {
     options: &["-X", "POST", "--body", "name=x&size=3", "-H", "Content-Type: application/x-www-form-urlencoded"],
     ..work
 });
+/// The same request again and again instead of a list.
+const NO_LIST: Contender = Contender::onrush("onrush without", |work| Work { options: &[], ..work });
+/// The list without names.
+const NO_NAMES: Contender = Contender::onrush("onrush without", |work| Work { options: &["--urls", LIST], ..work });
 const NO_PHASES: Contender = Contender::onrush("onrush without", |work| Work { options: &[], ..work });
 const NO_RESUMPTION: Contender =
     Contender::onrush("onrush without", |work| Work { options: &["--tls-resume", "off"], ..work });
@@ -271,6 +275,18 @@ pub const ROWS: &[Row] = &[
             at_most(1.02, SYSTEM_CALLS, ONRUSH, NO_SCRIPT),
             beside(CPU, ONRUSH, NO_SCRIPT),
         ],
+    ),
+    row(
+        "list",
+        "a list of 10,000 requests; without: the same request again and again",
+        script(&["--urls", LIST]),
+        &[at_most(1.05, CPU, ONRUSH, NO_LIST), beside(CPU, EPOLL, NO_LIST)],
+    ),
+    row(
+        "names",
+        "a list with 200 names, 4 threads, unpinned; without: no names",
+        Work { threads: 4, pinned: false, ..script(&["--urls", NAMED_LIST]) },
+        &[at_most(1.05, CPU, ONRUSH, NO_NAMES), below(60.0, MEMORY, ONRUSH)],
     ),
     row(
         "big",

@@ -1,9 +1,29 @@
 //! The work of a row: what a generator is to do, the target that it does it to, and that target in simulation.
 
+use std::path::Path;
+use std::{fs, io};
+
 /// Where onrush writes a result file, from the root of the repository.
 pub const RESULT: &str = "target/bench/result.json";
 /// A file of 1 MiB, written before the first round, for [`Work::uploads`].
 pub const UPLOADED: &str = "target/bench/uploaded";
+/// Lists of 10,000 requests, written then, too: the same ones without names and with 200.
+pub const LIST: &str = "target/bench/list.txt";
+pub const NAMED_LIST: &str = "target/bench/named.txt";
+
+/// Writes the files that options name.
+///
+/// # Errors
+///
+/// If one cannot be written.
+pub fn write_files(root: &Path) -> io::Result<()> {
+    let lines = |name: fn(u32) -> String| -> String {
+        (0..10_000).map(|number| format!("/item/{number}?page={}{}\n", number % 7, name(number))).collect()
+    };
+    fs::write(root.join(UPLOADED), "x".repeat(1 << 20))?;
+    fs::write(root.join(LIST), lines(|_| String::new()))?;
+    fs::write(root.join(NAMED_LIST), lines(|number| format!(" name=item-{}", number % 200)))
+}
 
 /// Work for a generator.
 #[derive(Clone, Copy, Debug)]
