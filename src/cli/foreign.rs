@@ -164,7 +164,10 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     ),
     (&["--headers"], Advice::Spelled("-H, for instance -H 'Accept: text/html'")),
     // bombardier and ab.
-    (&["-f"], Advice::Spelled("--body @FILE; ab's version of TLS is --tls-min 1.2 --tls-max 1.2")),
+    (
+        &["-f"],
+        Advice::Spelled("--body @FILE; siege's list is --urls FILE, ab's version of TLS --tls-min 1.2 --tls-max 1.2"),
+    ),
     (&["--chunked"], Advice::NotYet("chunked request bodies")),
     (&["-F", "--form"], Advice::NotYet("multipart forms")),
     (&["--user-agent"], Advice::Spelled("-H, for instance -H 'User-Agent: X'")),
@@ -175,7 +178,12 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-I", "--head"], Advice::Spelled("-X, for instance -X HEAD")),
     (&["--include"], Advice::Spelled("--once, which shows one request in full")),
     // curl, ab and k6.
-    (&["-i"], Advice::Spelled("--once, which shows one request in full; ab's HEAD is -X HEAD, k6's iterations are -n")),
+    (
+        &["-i"],
+        Advice::Spelled(
+            "--once, which shows one request in full; ab's HEAD is -X HEAD, k6's iterations are -n, h2load's list is --urls FILE",
+        ),
+    ),
     (&["--max-time", "--connect-timeout", "-timeout"], Advice::Spelled("--give-up, for instance --give-up 5s")),
     (&["--host"], Advice::Spelled("-H, for instance -H 'Host: www.example.com'")),
     (&["-a", "--user"], Advice::Spelled("--basic-auth, for instance --basic-auth user:password")),

@@ -558,7 +558,7 @@ fn what_cannot_be_meant_is_refused_with_what_can_be() {
         ),
         (
             "-i",
-            "-i: onrush spells this --once, which shows one request in full; ab's HEAD is -X HEAD, k6's iterations are -n"
+            "-i: onrush spells this --once, which shows one request in full; ab's HEAD is -X HEAD, k6's iterations are -n, h2load's list is --urls FILE"
                 .to_owned(),
         ),
         ("-p 10", "-p: onrush spells this --streams, for instance --http2 --streams 10".to_owned()),
