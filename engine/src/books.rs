@@ -4,8 +4,9 @@ use onrush_proto::Nanos;
 use onrush_stats::{Gap, Transcript};
 
 use super::account::Account;
+use super::config::Config;
 use super::mailbox::Mailbox;
-use super::rules::{Rules, Scale};
+use super::rules::Scale;
 use super::tally::Tally;
 
 /// What one worker has measured.
@@ -29,12 +30,12 @@ pub(super) struct Books {
 }
 
 impl Books {
-    /// Empty books for a worker that may start `requests` requests; `None`: any number.
-    pub fn new(rules: Rules, sample_ns: u64, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
+    /// Empty books for a worker.
+    pub fn new(config: &Config, transcript: Option<Box<Transcript>>) -> Self {
         Self {
-            tally: Tally::new(rules, requests, transcript),
-            scale: rules.scale,
-            sample_ns,
+            tally: Tally::new(config, transcript),
+            scale: config.rules.scale,
+            sample_ns: config.sample_ns,
             start: Nanos::default(),
             end_at: Nanos::MAX,
             sampled_at: Nanos::default(),

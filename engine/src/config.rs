@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use onrush_plan::{Levels, PerConnection};
+use onrush_plan::{Checks, Levels, PerConnection};
 use onrush_proto::Parts;
 
 use super::demand::Demand;
@@ -37,6 +37,8 @@ pub struct Config {
     pub tunnel: Option<Parts>,
     /// The TLS config, if TLS is used.
     pub tls: Option<tls::Config>,
+    /// What responses are checked for.
+    pub checks: Checks,
     /// What counts, and how.
     pub rules: Rules,
     /// How long the target is loaded before measuring begins, in nanoseconds; everything below counts from then.

@@ -308,13 +308,17 @@ impl Live {
     }
 
     fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
-        let Some(request) = self.end(stream, at, tally) else { return };
+        let Some(mut request) = self.end(stream, at, tally) else { return };
         self.answered = true;
         self.troubled = false;
         self.unanswered_since = None;
         let latency_ns = tally.complete(&request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
+            transcript.failed_checks = request.failed_checks;
+        }
+        if let Some(checks) = &mut tally.checks {
+            checks.put_back(&mut request);
         }
         if script.wants.response {
             self.tell(request, latency_ns, script);
@@ -342,6 +346,9 @@ impl Live {
             if tally.wants_phases() {
                 request.first_at.get_or_insert(at);
             }
+            if let Some(checks) = &mut tally.checks {
+                checks.head(request, &self.protocol.fields(input));
+            }
             if let Some(shelf) = &mut self.shelf {
                 let kept = request.kept.get_or_insert_with(|| shelf.take());
                 self.protocol.write_text(input, &mut kept.head);
@@ -367,6 +374,11 @@ impl Live {
             && *of == stream
         {
             tally.refused(refusal, data);
+        }
+        if let Some(checks) = &mut tally.checks
+            && let Some(request) = self.request(stream)
+        {
+            checks.data(request, data);
         }
         if script.wants.body
             && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())

@@ -415,6 +415,8 @@ impl Dispatch {
                         status: None,
                         is_last: number == allowed,
                         lives: false,
+                        failed_checks: 0,
+                        seen: None,
                         kept: None,
                     };
                     books.tally.started(&request, now);
@@ -453,6 +455,8 @@ impl Dispatch {
                 is_calm: false,
                 status: None,
                 lives: false,
+                failed_checks: 0,
+                seen: None,
                 kept: None,
                 ..returned
             };

@@ -33,6 +33,7 @@ pub mod backend;
 mod books;
 mod callbacks;
 mod cause;
+mod checks;
 mod config;
 mod connection;
 mod control;
@@ -153,7 +154,7 @@ impl<B: Backend> Engine<B> {
         let script = Caller::new(source, callbacks, Arc::clone(&worker_link), Arc::clone(&control.bodies));
         let transcript = config.transcribe.then(Box::default);
         Self {
-            books: Books::new(config.rules, config.sample_ns, config.requests, transcript),
+            books: Books::new(&config, transcript),
             dispatch: Dispatch::new(Rc::clone(&config), script, pacer),
             roster: Roster::new(config, backend, make_protocol, Arc::clone(&worker_link)),
             timers: Timers::default(),

@@ -229,6 +229,8 @@ mod tests {
             status: None,
             is_last: true,
             lives: false,
+            failed_checks: 0,
+            seen: None,
             kept: None,
         }
     }

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use onrush_proto::Nanos;
 use onrush_stats::{Cause, Interval, OfName, Phase, Silences, Transcript};
 
+use super::checks::{Checks, first};
+use super::config::Config;
 use super::gone::Gone;
 use super::open_request::OpenRequest;
 use super::rules::{Rules, Scale};
@@ -14,6 +16,8 @@ use super::rules::{Rules, Scale};
 /// What one worker counts.
 pub struct Tally {
     rules: Rules,
+    /// What responses are checked for, if there is anything.
+    pub checks: Option<Box<Checks>>,
     /// When the worker started.
     start: Nanos,
     /// The interval being recorded.
@@ -48,13 +52,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally for a worker that may start this many requests.
-    pub fn new(rules: Rules, requests: Option<u64>, transcript: Option<Box<Transcript>>) -> Self {
+    /// An empty tally for a worker.
+    pub fn new(config: &Config, transcript: Option<Box<Transcript>>) -> Self {
         Self {
-            rules,
+            rules: config.rules,
+            checks: Checks::new(&config.checks),
             start: Nanos::default(),
             interval: Box::default(),
-            left: requests,
+            left: config.requests,
             warms_up: false,
             open: 0,
             gathered: 0,
@@ -203,6 +208,11 @@ impl Tally {
             self.interval.censored.get_or_insert_default().record(at.since(due));
             self.unanswered(due, at);
         }
+    }
+
+    /// Whether to look at bodies, whatever their responses are.
+    pub fn wants_body(&self) -> bool {
+        self.transcript.is_some() || self.checks.as_ref().is_some_and(|checks| checks.want_body())
     }
 
     /// Whether to look for a `Location` in the head of a response with this status.
@@ -361,9 +371,10 @@ impl Tally {
         self.interval.by_name.get_or_insert_default().of(request.name)
     }
 
-    /// A response was late, which makes the request unsuccessful unless its status already did.
+    /// A response was late, which makes the request unsuccessful unless its status or a check already did.
     fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
-        self.interval.counters.unsuccessful += u64::from(request.status.is_none_or(|status| status < 400));
+        let is_failure = request.status.is_some_and(|status| self.is_failure(status)) || request.failed_checks != 0;
+        self.interval.counters.unsuccessful += u64::from(!is_failure);
         if !request.late && (request.is_last || !self.rules.scale.late_once_a_batch) {
             self.late(at);
         }
@@ -384,24 +395,33 @@ impl Tally {
     fn status(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let Some(status) = request.status else { return };
         self.interval.statuses.record(status);
-        if status >= 300 {
+        if status >= 300 || self.is_failure(status) || request.failed_checks != 0 {
             self.unlike_success(status, request, latency_ns, at);
         }
     }
 
-    /// A response has a status other than those of success.
+    /// Whether a response with this status is unsuccessful.
+    fn is_failure(&self, status: u16) -> bool {
+        self.checks.as_ref().map_or(status >= 400, |checks| checks.is_failure(status))
+    }
+
+    /// A response has a status other than those of success, or failed a check.
     #[inline(never)]
     fn unlike_success(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         // Where a tool is imitated, nothing shows them.
-        if self.rules.scale == Scale::EXACT {
+        if status >= 300 && self.rules.scale == Scale::EXACT {
             let shown_ns = self.shown_ns(request, latency_ns, at);
             self.interval.by_class.get_or_insert_default().record(status, shown_ns);
         }
-        if status >= 400 {
-            self.interval.counters.unsuccessful += 1;
-            let tenth = self.tenth(at);
+        let (is_failure, tenth) = (self.is_failure(status), self.tenth(at));
+        if is_failure {
             self.interval.ledger.record(Phase::Status, Cause::Status(status), tenth, Vec::new);
         }
+        if let Some(number) = first(request.failed_checks) {
+            let example = || self.checks.as_ref().map_or_else(Vec::new, |checks| checks.instead(request));
+            self.interval.ledger.record(Phase::Check, Cause::Check(number), tenth, example);
+        }
+        self.interval.counters.unsuccessful += u64::from(is_failure || request.failed_checks != 0);
     }
 
     /// Whether a request in flight must be counted as late now.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::schedule::{Arrivals, Rate, Stage};
 use crate::target::Scheme;
-use crate::{Dialect, Http, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
+use crate::{Checks, Dialect, Http, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
@@ -42,6 +42,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         once: false,
         spin: Spin::Auto,
         list: None,
+        checks: Checks::default(),
         script: None,
         seed: 1,
         show: Show { cmm_layout: dialect == Dialect::WrkCmm, notes: true, ..Show::default() },

@@ -2,6 +2,7 @@
 //!
 //! What was typed is turned into a plan before anything is measured.
 
+pub mod checks;
 pub mod column;
 pub mod condition;
 pub mod experiment;
@@ -38,6 +39,7 @@ pub mod tls;
 pub mod transport;
 pub mod way;
 
+pub use checks::Checks;
 pub use condition::{Condition, StopTerm};
 pub use experiment::Experiment;
 pub use filter::Filter;
@@ -93,6 +95,9 @@ pub struct Plan {
     pub body: Option<Material>,
     /// The list of requests that are sent instead, each a difference from that content.
     pub list: Option<List>,
+    /// What a response must be to count as a success.
+    #[serde(default)]
+    pub checks: Checks,
     /// The Lua script that shapes requests and their timing.
     pub script: Option<Script>,
     /// The number of threads and connections.

@@ -46,6 +46,9 @@ pub const LIST_MAX_MIB: u64 = 1024;
 /// Most names of a list whose requests have results of their own: each takes some 20 KB a thread.
 pub const NAMES_MAX: usize = 200;
 
+/// The most checks of heads and bodies: a request notes in one word which of them its response has not passed.
+pub const CHECKS_MAX: usize = 31;
+
 /// Largest script in MiB. It is compiled once per thread; real ones are less than a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 

@@ -86,8 +86,10 @@ pub enum ErrorKind {
     Timeout,
     /// All of these, wrk's `Socket errors`.
     Socket,
-    /// A status of 400 or higher.
+    /// An unsuccessful status: 400 or higher, or one that was not expected.
     Status,
+    /// A response that failed a check.
+    Check,
 }
 
 /// What the value of a metric is.
@@ -139,7 +141,7 @@ pub struct About {
 }
 
 /// All metrics.
-pub static METRICS: [About; 26] = {
+pub static METRICS: [About; 27] = {
     use Better::{Higher, Lower, Neither};
     use ErrorKind::{Connect, Read, Socket, Timeout, Write};
     use Metric::*;
@@ -170,7 +172,7 @@ pub static METRICS: [About; 26] = {
             &["errors_percent"],
             Share,
             Lower,
-            "requests that failed, were abandoned, late, dropped or unsent, or got a status of 400 or more, each once",
+            "requests that failed, were abandoned, late, dropped or unsent, or got an unsuccessful response, each once",
         ),
         about(
             Unavailable,
@@ -197,7 +199,13 @@ pub static METRICS: [About; 26] = {
         errors(Write, "errors.write", &["write_errors"], "requests that could not be sent"),
         errors(Timeout, "errors.timeout", &["timeouts"], "requests that took longer than --timeout"),
         errors(Socket, "errors.socket", &["errors"], "these four together, wrk's Socket errors"),
-        errors(ErrorKind::Status, "errors.status", &["status_errors"], "responses with a status of 400 or more"),
+        errors(
+            ErrorKind::Status,
+            "errors.status",
+            &["status_errors"],
+            "responses with a status of 400 or more, or one that was not expected",
+        ),
+        errors(ErrorKind::Check, "errors.check", &["check_errors"], "responses that failed a check"),
         about(Verdict, "verdict", &[], Name, Neither, "what limited the run"),
     ]
 };

@@ -79,6 +79,8 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let show = show(&mut typed, &way)?;
     let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
     let body = body(typed.body)?;
+    let method = (list.is_none() && script.is_none()).then_some(request.method.as_str());
+    let checks = typed.checks.decide(dialect, method, &mut typed.warnings)?;
     typed.warnings.extend(request::miscased(&request.method).filter(|_| script.is_none()));
     // With a script the headers and the body that count are those of the script.
     if script.is_none() {
@@ -113,6 +115,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         spin: typed.spin,
         seed,
         list,
+        checks,
         script,
         request,
         body,

@@ -123,6 +123,14 @@ const REQUEST: &[Flag] = &[
         .help("use a new connection for every request, and send\n\"Connection: close\""),
     flag(Id::RequestsPerConnection, "--requests-per-connection N")
         .help("replace a connection after N requests; the last one\ncarries \"Connection: close\""),
+    flag(Id::ExpectStatus, "--expect-status LIST")
+        .common()
+        .help("statuses of success, such as 200,204, 2xx or\n200-204,404; every other one is an error (below 400)"),
+    flag(Id::ExpectBody, "--expect-body TEXT")
+        .common()
+        .help("count a response as an error unless its body contains\nTEXT; may be repeated"),
+    flag(Id::ExpectHeader, "--expect-header H")
+        .help("the same for a header: \"Name: value\", or \"Name\" for\nany value; may be repeated"),
     flag(Id::Once, "--once").common().help("send one request, and show it and the response"),
 ];
 

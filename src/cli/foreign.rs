@@ -246,6 +246,18 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--tag"], Advice::Spelled("--label, for instance --label server=nginx")),
     (&["--name"], Advice::Spelled("--label, for instance --label attack=first")),
     (&["--junit", "--junit-xml"], Advice::Spelled("-o, for instance -o result.xml")),
+    // autocannon.
+    (&["--expectBody"], Advice::Spelled("--expect-body, for instance --expect-body '\"ok\":true'")),
+    // curl.
+    (
+        &["--fail", "--fail-with-body"],
+        Advice::Instead("statuses of 400 or more are errors; --expect-status 2xx says which are not, --fail-if 'errors>0' fails"),
+    ),
+    // drill and artillery.
+    (
+        &["--assert", "--assertion", "--expect"],
+        Advice::Spelled("--expect-status, --expect-body or --expect-header, for instance --expect-status 200,204"),
+    ),
     (
         &["--threshold", "--thresholds"],
         Advice::Spelled("--fail-if, for instance --fail-if 'p99>50ms' --fail-if 'errors>1%'"),

@@ -7,6 +7,7 @@
 //! `commands` is all that is known of them here.
 
 pub(crate) mod arguments;
+mod checks;
 pub(crate) mod command_line;
 mod commands;
 mod compat;

@@ -11,6 +11,7 @@ use onrush_plan::list::Order;
 use onrush_plan::secrets;
 use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
 
+use super::checks::TypedChecks;
 use super::connect::ConnectOptions;
 use super::flags::{self, Flag, Id, Origin};
 use super::front::{Front, Item, Misuse};
@@ -59,6 +60,8 @@ pub(crate) struct Typed {
     pub urls: Option<PathBuf>,
     /// `--urls-order`.
     pub urls_order: Option<Order>,
+    /// Everything about checks of responses.
+    pub checks: TypedChecks,
     /// `--script`.
     pub script: Option<PathBuf>,
     /// `--basic-auth`.
@@ -222,6 +225,7 @@ impl Typed {
             Id::Body => self.body = Some(value),
             Id::Urls => self.urls = Some(PathBuf::from(value)),
             Id::UrlsOrder => self.urls_order = Some(order(flag, &value)?),
+            Id::ExpectStatus | Id::ExpectBody | Id::ExpectHeader => self.checks.take(flag, &value)?,
             Id::Io => self.io = io(flag, &value)?,
             Id::Compat if compat::named(&value).is_some() => {}
             Id::Compat => return Err(wrong(flag, &value, "unknown; write wrk, wrk-cmm or wrk2")),

@@ -23,8 +23,10 @@ pub struct Checks {
     pub completed: Option<f64>,
     /// Connections and requests that failed without a status.
     failed: Option<f64>,
-    /// Responses with a status of 400 or more.
+    /// Responses with an unsuccessful status.
     bad: Option<f64>,
+    /// Responses that failed a check.
+    unfit: Option<f64>,
     /// Bytes received for each complete response, heads included.
     pub bytes_per_response: Option<f64>,
     /// The share (0 to 1) of the time for which the target was unavailable, on average; only with a rate.
@@ -52,6 +54,7 @@ impl Checks {
             completed,
             failed: sum(Metric::ErrorsOf(ErrorKind::Socket)),
             bad: sum(Metric::ErrorsOf(ErrorKind::Status)),
+            unfit: sum(Metric::ErrorsOf(ErrorKind::Check)).filter(|count| *count > 0.0),
             bytes_per_response: bytes.map(|(bytes, completed)| bytes / completed),
             unavailable: sum(Metric::Unavailable).map(|sum| sum / runs.len() as f64),
             limited_by,
@@ -65,7 +68,7 @@ impl Checks {
         (all > 0.0).then(|| failed / all)
     }
 
-    /// The share of responses with a status of 400 or more.
+    /// The share of responses with an unsuccessful status.
     pub fn status_share(&self) -> Option<f64> {
         let (bad, all) = self.bad()?;
         (all > 0.0).then(|| bad / all)
@@ -77,16 +80,26 @@ impl Checks {
         Some((failed, failed + self.completed?))
     }
 
-    /// Responses with a status of 400 or more, and all responses.
+    /// Responses with an unsuccessful status, and all responses.
     pub fn bad(&self) -> Option<(f64, f64)> {
         Some((self.bad?, self.completed?))
+    }
+
+    /// Responses that failed a check, and all responses; `None` if there are no such responses.
+    pub fn unfit(&self) -> Option<(f64, f64)> {
+        Some((self.unfit?, self.completed?))
     }
 
     /// Why two sides cannot be compared fairly: the shares of what failed differ, or a generator was the limit.
     pub fn doubt(both: &[Self; 2]) -> Option<String> {
         let [a, b] = both;
-        let bad = "responses with a status of 400 or more";
-        for (name, one, other) in [("failed connects and requests", a.failed(), b.failed()), (bad, a.bad(), b.bad())] {
+        let bad = "responses with an unsuccessful status";
+        let unfit = |side: &Self| side.unfit().or(Some((0.0, side.completed?)));
+        for (name, one, other) in [
+            ("failed connects and requests", a.failed(), b.failed()),
+            (bad, a.bad(), b.bad()),
+            ("responses that failed a check", unfit(a), unfit(b)),
+        ] {
             let (Some(one), Some(other)) = (one, other) else { continue };
             if differ(one, other) {
                 return Some(format!("the shares of {name} differ (A {}, B {})", share(one), share(other)));
@@ -163,7 +176,7 @@ mod tests {
             "the shares of failed connects and requests differ (A 0 %, B 0.50 %)"
         );
         let words = Checks::doubt(&[failed(0.0), status(10_000.0)]).unwrap();
-        assert_eq!(words, "the shares of responses with a status of 400 or more differ (A 0 %, B 100 %)");
+        assert_eq!(words, "the shares of responses with an unsuccessful status differ (A 0 %, B 100 %)");
     }
 
     #[test]

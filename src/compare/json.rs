@@ -91,7 +91,7 @@ struct Side<'a> {
     /// The share of the requests that failed without a status.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_share: Option<f64>,
-    /// The share of the responses with a status of 400 or more.
+    /// The share of the responses with an unsuccessful status.
     #[serde(skip_serializing_if = "Option::is_none")]
     status_share: Option<f64>,
     /// The share of the time for which the target was unavailable, on average; only with a rate.

@@ -192,7 +192,7 @@ fn shares_of_failures_that_differ_leave_no_verdict() {
     }
     let Printed { text, .. } = folder(folder_of(&documents).path());
     assert!(
-        text.contains("\nno verdict: the shares of responses with a status of 400 or more differ (A 0 %, B 100 %)\n"),
+        text.contains("\nno verdict: the shares of responses with an unsuccessful status differ (A 0 %, B 100 %)\n"),
         "{text}"
     );
     assert!(!text.contains("faster"), "{text}");

@@ -204,7 +204,8 @@ fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
     let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
     let rows = [
         ("errors", share(a.failed()), share(b.failed())),
-        ("status of 400 or more", share(a.bad()), share(b.bad())),
+        ("unsuccessful status", share(a.bad()), share(b.bad())),
+        ("failed check", share(a.unfit()), share(b.unfit())),
         ("target unavailable", unavailable(a), unavailable(b)),
         ("bytes per response", bytes(a), bytes(b)),
     ];
@@ -281,11 +282,11 @@ mod tests {
         assert_eq!(
             text,
             "A = A, B = B: 6 rounds of \"test\", interleaved\n\n\
-             \x20                           A       B    B/A           95 %        p\n\
-             errors                    0 %     0 %\n\
-             status of 400 or more     0 %     0 %\n\n\
+             \x20                         A       B    B/A           95 %        p\n\
+             errors                  0 %     0 %\n\
+             unsuccessful status     0 %     0 %\n\n\
              B is 10 % faster (95 %: 10 … 10 %)\n\n\
-             requests/s             100.00  110.00  1.100  1.100 … 1.100  < 0.001\n\
+             requests/s           100.00  110.00  1.100  1.100 … 1.100  < 0.001\n\
              rank test: p 0.031\n"
         );
     }

@@ -1,10 +1,12 @@
 //! What went wrong, in words: why a run could not start or broke off, and each row of the ledger.
 
+mod check;
 mod errno;
 mod proxy;
 mod row;
 mod tls;
 
+pub use check::words as failed_check;
 pub use errno::{short, words as errno_words};
 pub use row::{Failure, class, is_ours, too_few_files, why, why_row};
 pub use tls::agreed;
@@ -48,7 +50,7 @@ fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: boo
     let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, &row) };
     let remedy = failure.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
     let peer = peer_of(plan, address, is_about_tls);
-    let why = why(cause, plan.timeout);
+    let why = why(cause, plan);
     if is_about_tls {
         return format!("TLS handshake with {peer} failed: {why}{remedy}");
     }
@@ -71,7 +73,7 @@ pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
     let peer = peer_of(plan, waiting.address, matches!(waiting.cause, Cause::Tls(_)));
     let why = match waiting.cause {
         Cause::Errno(number) => short(number),
-        cause => why(cause, plan.timeout),
+        cause => why(cause, plan),
     };
     format!("onrush: waiting for {peer} ({why}), up to {}", units::spaced(waiting.limit))
 }

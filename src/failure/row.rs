@@ -1,7 +1,6 @@
 //! One row of the ledger in words: why it failed, and what to do about it.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use onrush_plan::Plan;
 use onrush_proto::{Code, Error};
@@ -9,7 +8,7 @@ use onrush_stats::{Cause, Phase, Row};
 use onrush_text::units::{counted, spaced, thousands};
 use rustix::io::Errno;
 
-use super::{errno, proxy, tls};
+use super::{check, errno, proxy, tls};
 use crate::run::{Outcome, Ports, Shortage, host};
 
 /// One row of the ledger, with all that the advice needs.
@@ -88,8 +87,8 @@ impl Failure {
                 "fewer --streams or a lower rate (-R) may do"
             }
             Cause::Protocol(Error::NoStreams | Error::NoWindow) => tls::SERVER_LOG,
-            Cause::Protocol(_) if self.once => return None,
-            Cause::Protocol(_) => "--once shows a response in full",
+            Cause::Protocol(_) | Cause::Check(_) if self.once => return None,
+            Cause::Protocol(_) | Cause::Check(_) => "--once shows a response in full",
         };
         Some(text.to_owned())
     }
@@ -186,16 +185,16 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     )
 }
 
-/// The cause of a row as text; `timeout` is the threshold of `--timeout`.
-pub fn why_row(row: &Row, timeout: Option<Duration>) -> String {
+/// The cause of a row as text.
+pub fn why_row(row: &Row, plan: &Plan) -> String {
     match row {
         Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),
-        Row { cause, .. } => why(*cause, timeout),
+        Row { cause, .. } => why(*cause, plan),
     }
 }
 
-/// A cause as text; `timeout` is the threshold of `--timeout`.
-pub fn why(cause: Cause, timeout: Option<Duration>) -> String {
+/// A cause as text.
+pub fn why(cause: Cause, plan: &Plan) -> String {
     match cause {
         Cause::Errno(number) => errno::words(number),
         Cause::Kernel(number) => format!("refused by this machine's kernel: {}", errno::words(number)),
@@ -203,8 +202,9 @@ pub fn why(cause: Cause, timeout: Option<Duration>) -> String {
         Cause::Tls(failure) => tls::words(failure),
         Cause::Proxy(failure) => proxy::words(failure),
         Cause::Unanswered => "no response to a connection attempt".to_owned(),
-        Cause::Late => format!("no complete response within {}", spaced(timeout.unwrap_or_default())),
+        Cause::Late => format!("no complete response within {}", spaced(plan.timeout.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
+        Cause::Check(number) => check::words(&plan.checks, number.into()),
     }
 }
 
@@ -216,5 +216,6 @@ pub fn class(phase: Phase) -> &'static str {
         Phase::Head | Phase::Body => "read",
         Phase::Timeout => "timeout",
         Phase::Status => "status",
+        Phase::Check => "check",
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use onrush_plan::experiment::{Experiment, Point};
 use onrush_plan::{Order, Percent, Stop, secrets};
+use onrush_stats::Errors;
 use onrush_text::units;
 
 use super::Turn;
@@ -79,13 +80,20 @@ pub fn measured(document: &Document) -> String {
             words.push_str(&format!(", p{name} {}", units::time_us(us)));
         }
     }
-    let refused = document.errors.status;
-    let failed = document.errors.total() - refused;
+    let Errors { status: refused, check: unfit, .. } = document.errors;
+    let failed = document.errors.socket();
     if failed > 0 {
         words.push_str(&format!(", {}", units::counted(failed, "error")));
     }
     if refused > 0 {
-        words.push_str(&format!(", {} with a status of 400 or more", units::counted(refused, "response")));
+        let status = document
+            .plan
+            .expected_status()
+            .map_or("a status of 400 or more".to_owned(), |expected| format!("a status other than {expected}"));
+        words.push_str(&format!(", {} with {status}", units::counted(refused, "response")));
+    }
+    if unfit > 0 {
+        words.push_str(&format!(", {}", units::counted(unfit, "failed check")));
     }
     let limit = document.verdict.as_ref().map(|verdict| verdict.limited_by).filter(|limit| limit.is_our_fault());
     limit.iter().for_each(|limit| words.push_str(&format!(", limited by onrush itself ({})", limit.name())));

@@ -11,12 +11,12 @@ use std::time::Duration;
 use onrush_plan::levels::Level;
 use onrush_plan::{Levels, Load, Part, Plan, Probing, Slots, Stop};
 use onrush_proto::http2::Seen;
-use onrush_stats::Phase;
+use onrush_stats::{Errors, Phase};
 use onrush_text::units::counted;
 
 use crate::failure::why_row;
 use crate::live::ProgressLine;
-use crate::record::evidence::measured::{heard_s, refused, silences};
+use crate::record::evidence::measured::{heard_s, silences};
 use crate::run::{Ended, Interrupt, Observer, Outcome, Probe, Slot, nanos};
 use crate::session;
 
@@ -83,13 +83,13 @@ fn as_before(mut probe: Probe, base: &Base) -> Probe {
     probe
 }
 
-/// The share of the responses that are neither 2xx nor 3xx.
+/// The share of the responses that are unsuccessful, by their status or by a check.
 fn refused_share(outcome: &Outcome) -> f64 {
-    refused(outcome.totals.statuses.iter()) as f64 / outcome.totals.counters.completed.max(1) as f64
+    let Errors { status, check, .. } = outcome.totals.ledger.totals();
+    status.max(check) as f64 / outcome.totals.counters.completed.max(1) as f64
 }
 
-/// Carries out a probe with the plan of a run that has just ended, in which this share of the responses was neither 2xx nor
-/// 3xx.
+/// Carries out a probe with the plan of a run that has just ended, in which this share of the responses was unsuccessful.
 fn run(plan: &Plan, design: &Design, refused: f64, interrupt: &Interrupt) -> Probe {
     let plan = of(plan, design);
     let mut line = ProgressLine::on_stderr("probe: ", &plan);
@@ -145,7 +145,7 @@ impl Observer for Ticks {
 }
 
 /// What happened in a probe, so that it tells nothing, as the end of a sentence; in the run before, this share of the
-/// responses was neither 2xx nor 3xx.
+/// responses was unsuccessful.
 fn unlike(plan: &Plan, outcome: &Outcome, refused: f64) -> Option<String> {
     let counters = &outcome.totals.counters;
     if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
@@ -160,8 +160,8 @@ fn unlike(plan: &Plan, outcome: &Outcome, refused: f64) -> Option<String> {
     let failed = errors.connect + errors.read + errors.write;
     if failed as f64 > FAILED * counters.completed as f64 {
         let rows = outcome.totals.ledger.rows().iter();
-        let rows = rows.filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status));
-        let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, plan.timeout));
+        let rows = rows.filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check));
+        let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, plan));
         return Some(format!("{} failed in it: {}", counted(failed, "connect or request"), most.unwrap_or_default()));
     }
     let silent_s = heard_s(&silences(plan, outcome));
@@ -174,7 +174,7 @@ fn unlike(plan: &Plan, outcome: &Outcome, refused: f64) -> Option<String> {
     let refused_now = refused_share(outcome);
     (refused_now > refused + FAILED).then(|| {
         format!(
-            "{:.0} % of the responses in it were neither 2xx nor 3xx, and {:.0} % in the run",
+            "{:.0} % of the responses in it were unsuccessful, and {:.0} % in the run",
             100.0 * refused_now,
             100.0 * refused
         )

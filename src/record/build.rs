@@ -342,7 +342,11 @@ impl LedgerRow {
             advice,
             ours: failure.is_ours(),
             phase: row.phase.name().to_owned(),
-            cause: why_row(row, plan.timeout),
+            cause: match row.cause {
+                // It has what was typed.
+                Cause::Check(_) => shown(plan, outcome, why_row(row, plan)),
+                _ => why_row(row, plan),
+            },
             count: row.count,
             first_s: row.first_s(),
             last_s: row.last_s(),
@@ -356,9 +360,10 @@ impl ExampleKind {
     /// That of a failure with this cause; `None`: an address or a path.
     fn of(cause: Cause) -> Option<Self> {
         match cause {
-            Cause::Protocol(_) | Cause::Proxy(_) | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => {
-                Some(Self::Received)
-            }
+            Cause::Protocol(_)
+            | Cause::Proxy(_)
+            | Cause::Check(_)
+            | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => Some(Self::Received),
             Cause::Tls(_) => Some(Self::Detail),
             _ => None,
         }

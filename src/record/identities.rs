@@ -5,6 +5,7 @@
 //! some parts may cover fewer requests than others.
 
 use onrush_plan::Dialect;
+use onrush_plan::checks::is_failure;
 use onrush_stats::{Corrupt, Errors};
 use thiserror::Error;
 
@@ -107,10 +108,13 @@ impl Document {
 
     /// The statuses and the ledger add up to the totals.
     fn failures(&self) -> Result<(), Contradiction> {
-        let of = |least: u16| total(self.status.range(least..).map(|(_, count)| *count));
-        equal(("the sum of status", of(0)), ("requests.completed", self.requests.completed.into()))?;
-        let Errors { connect, read, write, timeout, status } = self.errors;
-        equal(("the number of statuses from 400 on", of(400)), ("errors.status", status.into()))?;
+        let all = total(self.status.values().copied());
+        equal(("the sum of status", all), ("requests.completed", self.requests.completed.into()))?;
+        let Errors { connect, read, write, timeout, status, check } = self.errors;
+        let expected = self.plan.expected_status();
+        let failures = self.status.iter().filter(|(status, _)| is_failure(expected, **status));
+        let failures = total(failures.map(|(_, count)| *count));
+        equal(("the number of unsuccessful statuses", failures), ("errors.status", status.into()))?;
         let of_completed = ("requests.completed", self.requests.completed.into());
         for (name, part, whole) in [
             ("requests.unsuccessful", self.requests.unsuccessful, of_completed),
@@ -120,18 +124,20 @@ impl Document {
         }
         if let Some(unsuccessful) = self.requests.unsuccessful {
             at_most(("errors.status", status.into()), ("requests.unsuccessful", unsuccessful.into()))?;
+            at_most(("errors.check", check.into()), ("requests.unsuccessful", unsuccessful.into()))?;
         }
         equal(("requests.timeout", self.requests.timeout.into()), ("errors.timeout", timeout.into()))?;
         let in_ledger = |phases: &[&str]| {
             let rows = self.ledger.iter().filter(|row| phases.contains(&row.phase.as_str()));
             total(rows.map(|row| row.count))
         };
-        let totals: [(&[&str], &str, u64); 5] = [
+        let totals: [(&[&str], &str, u64); 6] = [
             (&["resolve", "connect", "tls"], "errors.connect", connect),
             (&["head", "body"], "errors.read", read),
             (&["send"], "errors.write", write),
             (&["timeout"], "errors.timeout", timeout),
             (&["status"], "errors.status", status),
+            (&["check"], "errors.check", check),
         ];
         for (phases, name, counted) in totals {
             equal(("the part of the ledger", in_ledger(phases)), (name, counted.into()))?;
@@ -346,7 +352,7 @@ mod tests {
             (&closed, |it| it.requests.started = 9_000, "requests.started + carried is 9000"),
             (&closed, |it| it.requests.open = 1, "is 1001 and requests.started + carried is 1000"),
             (&closed, |it| it.status = [(200, 9)].into(), "the sum of status is 9 and requests.completed is 1000"),
-            (&closed, |it| it.status = [(500, 1_000)].into(), "from 400 on is 1000 and errors.status is 0"),
+            (&closed, |it| it.status = [(500, 1_000)].into(), "unsuccessful statuses is 1000 and errors.status is 0"),
             (&closed, |it| it.errors.read = 7, "the part of the ledger is 1 and errors.read is 7"),
             (&closed, |it| it.ledger.clear(), "the part of the ledger is 0 and errors.read is 1"),
             (&closed, |it| it.requests.timeout = 1, "requests.timeout is 1 and errors.timeout is 0"),

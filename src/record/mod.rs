@@ -287,7 +287,7 @@ pub struct Requests {
     pub carried: u64,
     /// Requests whose response was read to its last byte, of any status.
     pub completed: u64,
-    /// Of those `completed`, requests whose response took longer than `--timeout` or has a status of 400 or more, each
+    /// Of those `completed`, requests whose response took longer than `--timeout`, has an unsuccessful status or failed a check, each
     /// once; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsuccessful: Option<u64>,

@@ -1,6 +1,7 @@
 //! What a run was asked to do, as a document has it, and how two plans differ.
 
 use aws_lc_rs::digest;
+use onrush_plan::checks::{self, StatusList};
 use onrush_plan::secrets::{self, Known, REDACTED};
 use onrush_plan::{Io, Percent, Spin};
 use onrush_text::escape;
@@ -48,6 +49,9 @@ pub struct Plan {
     /// The list of requests, if there is one; each is a difference from the method, the headers and the body above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<List>,
+    /// What responses were checked for, if for anything but a status below 400.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
     /// The script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
@@ -130,6 +134,33 @@ pub struct List {
     pub order: String,
 }
 
+/// What responses were checked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Expected {
+    /// The statuses of success, as typed; left out: those below 400.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub status: Option<StatusList>,
+    /// Headers, each with its value or, for any, without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<ExpectedHeader>,
+    /// Texts in the body.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub body: Vec<String>,
+}
+
+/// An expected header.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ExpectedHeader {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
 /// A script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -157,6 +188,10 @@ impl Plan {
             name: name.clone(),
             value: shown(value, if secrets::is_secret(name) { |_| REDACTED.to_owned() } else { secrets::text }),
         };
+        let expected = |checks::ExpectedHeader { name, value }: &checks::ExpectedHeader| ExpectedHeader {
+            name: name.clone(),
+            value: value.as_ref().map(|value| header(&(name.clone(), value.clone())).value),
+        };
         Self {
             url: shown(&plan.target.typed, secrets::url),
             method: plan.request.method.clone(),
@@ -173,6 +208,11 @@ impl Plan {
                 bytes: list.file.contents().map_or(0, <[u8]>::len) as u64,
                 requests: list.length,
                 order: list.order.name().to_owned(),
+            }),
+            expected: (!plan.checks.is_empty()).then(|| Expected {
+                status: plan.checks.status.clone(),
+                headers: plan.checks.headers.iter().map(expected).collect(),
+                body: plan.checks.body.iter().map(|text| shown(text, secrets::text)).collect(),
             }),
             script: plan.script.as_ref().map(|onrush_plan::Script { file, args }| Script {
                 path: file.name.clone(),
@@ -216,6 +256,11 @@ impl Plan {
             seed: plan.seed,
             percentiles: plan.show.percents.clone(),
         }
+    }
+
+    /// The statuses of success; `None`: those below 400.
+    pub fn expected_status(&self) -> Option<&StatusList> {
+        self.expected.as_ref()?.status.as_ref()
     }
 
     /// Whether stages determine how long the run lasts.
@@ -293,6 +338,12 @@ impl Plan {
             header.value = Header::shown(&header.name, &header.value);
         }
         plan.body = plan.body.as_deref().map(secrets::text);
+        if let Some(expected) = &mut plan.expected {
+            for ExpectedHeader { name, value } in &mut expected.headers {
+                *value = value.as_deref().map(|value| Header::shown(name, value));
+            }
+            expected.body.iter_mut().for_each(|text| *text = secrets::text(text));
+        }
         if let Some(script) = &mut plan.script {
             script.args = secrets::words(script.args.iter().map(String::as_str));
         }

@@ -5,9 +5,7 @@ use onrush_stats::silences::{GAP_MIN_NS, common, joined};
 use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
-use super::evidence::measured::{
-    figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, refused, sent, silence,
-};
+use super::evidence::measured::{figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, sent, silence};
 use super::evidence::{
     Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target,
     Thirds,
@@ -151,7 +149,7 @@ impl<'a> Runs<'a> {
         let (due, missed) = (of(requests.due) + of(requests.due_before), of(requests.dropped) + of(requests.unsent));
         let silences = self.silences(least_ns(values, open_loop.is_some()), open_loop.map(|_| sum.rate_per_s));
         let is_heard = open_loop.is_none() && requests.completed > 0;
-        let statuses = || sum.status.iter().map(|(status, count)| (*status, *count));
+        let statuses = sum.status.iter().map(|(status, count)| (*status, *count));
         Ok(Load {
             elapsed_s: sum.duration_s,
             connections: self.sources.most(|run| run.evidence.as_ref().map_or(0, |it| it.load.connections)),
@@ -172,8 +170,10 @@ impl<'a> Runs<'a> {
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
             timeouts: sum.errors.timeout,
-            refused: refused(statuses()),
-            refusal: Refusal::of(statuses()),
+            expected: sum.plan.expected_status().cloned(),
+            refused: sum.errors.status,
+            refusal: Refusal::of(statuses, sum.plan.expected_status()),
+            failed_checks: sum.errors.check,
             hanging: self.count(|load| load.hanging),
             left: self.each.iter().map(|run| run.evidence.load.left).sum(),
             usually_left: self.each.iter().map(|run| run.evidence.load.usually_left).sum(),

@@ -16,8 +16,9 @@ pub fn errors(kind: ErrorKind, errors: &Errors) -> u64 {
         ErrorKind::Read => errors.read,
         ErrorKind::Write => errors.write,
         ErrorKind::Timeout => errors.timeout,
-        ErrorKind::Socket => errors.total() - errors.status,
+        ErrorKind::Socket => errors.socket(),
         ErrorKind::Status => errors.status,
+        ErrorKind::Check => errors.check,
     }
 }
 

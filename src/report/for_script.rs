@@ -27,11 +27,8 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> Summary {
     };
     latency.raw = Some(Box::new(measured));
     latency.scheduled = scheduled.map(Box::new);
-    let row = |row: &Row| LedgerRow {
-        phase: class(row.phase).to_owned(),
-        cause: why(row.cause, plan.timeout),
-        count: row.count,
-    };
+    let row =
+        |row: &Row| LedgerRow { phase: class(row.phase).to_owned(), cause: why(row.cause, plan), count: row.count };
     Summary {
         duration_us: u64::try_from(outcome.elapsed.as_micros()).unwrap_or(u64::MAX),
         requests: totals.counters.completed,

@@ -134,6 +134,7 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
             elapsed_us,
             bytes: document.bytes_received,
             errors: document.errors,
+            expected: document.plan.expected_status().cloned(),
             interim: if breakout == Breakout::All { document.requests.interim } else { 0 },
             statuses: if is_native { document.status.clone().into_iter().collect() } else { Vec::new() },
             rate_per_s: rate::rate(document.counted(), seconds),

@@ -105,9 +105,10 @@ fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
 
 /// wrk's errors, as far as there were any.
 fn errors(errors: &Errors) -> String {
-    let Errors { connect, read, write, timeout, status } = *errors;
-    let all = [("connect", connect), ("read", read), ("write", write), ("timeout", timeout), ("status", status)];
-    let some = all.into_iter().filter(|(_, count)| *count > 0);
+    let Errors { connect, read, write, timeout, status, check } = *errors;
+    let socket = [("connect", connect), ("read", read), ("write", write), ("timeout", timeout)];
+    let all = socket.into_iter().chain([("status", status), ("check", check)]);
+    let some = all.filter(|(_, count)| *count > 0);
     let some: Vec<String> = some.map(|(name, count)| format!("{name} {}", thousands(count))).collect();
     if some.is_empty() { "none".to_owned() } else { some.join(", ") }
 }

@@ -2,20 +2,40 @@
 
 use std::fmt::Write;
 
+use onrush_plan::Plan;
 use onrush_proto::Nanos;
 use onrush_stats::Transcript;
 use onrush_stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
 use onrush_text::misleads;
 use onrush_text::units;
 
-use crate::failure::agreed;
+use crate::failure::{agreed, failed_check};
 use crate::run::Outcome;
 
 /// The request after `> `, the response's heads after `< `, the beginning of the body, a line of timings, and with TLS
-/// what was negotiated.
-pub fn once(outcome: &Outcome) -> String {
+/// what was negotiated; then whether the checks hold, if there are any.
+pub fn once(plan: &Plan, outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
-    text + &agreed(&outcome.totals.handshakes)
+    let completed = outcome.transcript.as_deref().filter(|transcript| transcript.completed.is_some());
+    let checks = completed.map_or_else(String::new, |transcript| checks(plan, transcript, outcome));
+    text + &agreed(&outcome.totals.handshakes) + &checks
+}
+
+/// `checks: all 3 hold`, or those that failed.
+fn checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> String {
+    let count = plan.checks.count() + usize::from(plan.checks.status.is_some());
+    let status =
+        outcome.totals.statuses.iter().map(|(status, _)| status).find(|status| plan.checks.is_failure(*status));
+    let status = status.filter(|_| plan.checks.status.is_some()).map(|status| format!("the status is {status}"));
+    let has_failed = |number: &usize| transcript.failed_checks >> number & 1 != 0;
+    let others = (0..plan.checks.count()).filter(has_failed).map(|number| failed_check(&plan.checks, number));
+    let failed: Vec<String> = status.into_iter().chain(others).collect();
+    match (count, failed.len()) {
+        (0, _) => String::new(),
+        (1, 0) => "checks: the only one holds\n".to_owned(),
+        (_, 0) => format!("checks: all {count} hold\n"),
+        (_, bad) => format!("checks: {bad} of {count} failed: {}\n", failed.join("; ")),
+    }
 }
 
 fn transcript(transcript: &Transcript) -> String {
@@ -120,6 +140,7 @@ mod tests {
             first_sent: Nanos(60_000),
             first_received: Some(Nanos(260_000)),
             completed: Some(Nanos(1_060_000)),
+            failed_checks: 0,
         });
         let expected = "\
 > GET / HTTP/1.1

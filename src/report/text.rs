@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use onrush_plan::checks::StatusList;
 use onrush_stats::Errors;
 use onrush_text::units;
 
@@ -35,8 +36,10 @@ pub struct Totals {
     pub elapsed_us: f64,
     /// Bytes received.
     pub bytes: u64,
-    /// wrk's five error totals.
+    /// wrk's five error totals, and that of the checks.
     pub errors: Errors,
+    /// The statuses of success, if they were typed.
+    pub expected: Option<StatusList>,
     /// Interim responses (1xx), where they are shown.
     pub interim: u64,
     /// How often each status was received, where that is shown.
@@ -71,10 +74,11 @@ impl Text {
 impl Totals {
     /// The lines.
     pub fn render(&self) -> String {
-        let Self { completed, elapsed_us, bytes, errors, interim, ref statuses, rate_per_s, bytes_per_s } = *self;
+        let Self { completed, elapsed_us, bytes, errors, ref expected, interim, ref statuses, rate_per_s, bytes_per_s } =
+            *self;
         let read = units::binary(bytes as f64);
         let mut text = format!("  {completed} requests in {}, {read}B read\n", units::time_us(elapsed_us));
-        if errors.connect + errors.read + errors.write + errors.timeout > 0 {
+        if errors.socket() > 0 {
             text += &format!(
                 "  Socket errors: connect {}, read {}, write {}, timeout {}\n",
                 errors.connect, errors.read, errors.write, errors.timeout
@@ -84,7 +88,13 @@ impl Totals {
             text += &format!("  Interim responses (1xx): {interim}\n");
         }
         if errors.status > 0 {
-            text += &format!("  Non-2xx or 3xx responses: {}\n", errors.status);
+            let others = expected
+                .as_ref()
+                .map_or("Non-2xx or 3xx responses".to_owned(), |expected| format!("Responses other than {expected}"));
+            text += &format!("  {others}: {}\n", errors.status);
+        }
+        if errors.check > 0 {
+            text += &format!("  Failed checks: {}\n", errors.check);
         }
         // A single status of success is what everybody expects.
         if !matches!(statuses[..], [] | [(200..300, _)]) {

@@ -230,6 +230,7 @@ pub(super) fn config(
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),
         tls,
+        checks: plan.checks.clone(),
         rules: Rules {
             scale: match (plan.dialect, &plan.schedule) {
                 (Dialect::Native, _) => Scale::EXACT,

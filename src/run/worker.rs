@@ -65,8 +65,12 @@ impl Worker {
         let is_tls = self.config.tls.is_some();
         let http2 = Shared::new(Options {
             is_https: is_tls,
-            wants_body: self.config.transcribe || callbacks.response.as_ref().is_some_and(|wanted| wanted.body),
-            wants_fields: self.config.transcribe || callbacks.response.as_ref().is_some_and(|wanted| wanted.headers),
+            wants_body: self.config.transcribe
+                || !self.config.checks.body.is_empty()
+                || callbacks.response.as_ref().is_some_and(|wanted| wanted.body),
+            wants_fields: self.config.transcribe
+                || !self.config.checks.headers.is_empty()
+                || callbacks.response.as_ref().is_some_and(|wanted| wanted.headers),
             blocks_max: self.blocks_max,
             ..options(&self.http, depth)
         });

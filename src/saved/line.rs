@@ -63,8 +63,10 @@ pub enum Line<'a> {
     Errors([u64; 4]),
     /// `Interim responses (1xx): 3`
     Interim,
-    /// `Non-2xx or 3xx responses: 28187`
+    /// `Non-2xx or 3xx responses: 28187`, or of onrush `Responses other than 200,204: 28187`
     Statuses(u64),
+    /// `Failed checks: 3`, from onrush.
+    Checks(u64),
     /// `Status 200: 1,234 · 404: 5`, from onrush; not read.
     Counts,
     /// `Requests/sec:    753.86`
@@ -121,7 +123,10 @@ impl<'a> Line<'a> {
                 Self::Errors([count(connect)?, count(read)?, count(write)?, count(timeout)?])
             }
             ["Interim", "responses", ..] => Self::Interim,
-            ["Non-2xx", "or", "3xx", "responses:", count] => Self::Statuses(count.parse().ok()?),
+            ["Failed", "checks:", count] => Self::Checks(count.parse().ok()?),
+            ["Non-2xx", "or", "3xx", "responses:", count] | ["Responses", "other", "than", _, count] => {
+                Self::Statuses(count.parse().ok()?)
+            }
             ["Status", first, count, ..] if first.ends_with(':') && is_number(&count.replace(',', "")) => Self::Counts,
             ["Requests/sec:", rate] => Self::Rate(rate),
             ["Transfer/sec:", bytes] => Self::Transfer(bytes),
@@ -145,9 +150,10 @@ impl<'a> Line<'a> {
             Self::Errors(_) => 10,
             Self::Interim => 11,
             Self::Statuses(_) => 12,
-            Self::Counts => 13,
-            Self::Rate(_) => 14,
-            Self::Transfer(_) => 15,
+            Self::Checks(_) => 13,
+            Self::Counts => 14,
+            Self::Rate(_) => 15,
+            Self::Transfer(_) => 16,
         }
     }
 

@@ -111,8 +111,12 @@ impl Report {
                 figures.extend(us.map(|us| (Metric::Duration, us)));
                 figures.insert(Metric::Received, units::bytes(bytes).map_err(unprinted(bytes))?.round());
                 // The lines that follow are printed only if they are not zero.
-                figures
-                    .extend(FAILURES.into_iter().chain([ErrorKind::Status]).map(|kind| (Metric::ErrorsOf(kind), 0.0)));
+                figures.extend(
+                    FAILURES
+                        .into_iter()
+                        .chain([ErrorKind::Status, ErrorKind::Check])
+                        .map(|kind| (Metric::ErrorsOf(kind), 0.0)),
+                );
             }
             Line::Errors(counts) => {
                 let [connect, read, write, timeout] = counts.map(|count| count as f64);
@@ -121,6 +125,10 @@ impl Report {
                 figures.extend(counts.map(|(kind, count)| (Metric::ErrorsOf(kind), count)));
             }
             Line::Statuses(status) => _ = figures.insert(Metric::ErrorsOf(ErrorKind::Status), *status as f64),
+            Line::Checks(checks) => {
+                figures.insert(Metric::ErrorsOf(ErrorKind::Check), *checks as f64);
+                self.tool = "onrush";
+            }
             Line::Rate(rate) => {
                 let per_s = units::metric(rate).map_err(unprinted(rate))?;
                 figures.extend(per_s.map(|per_s| (Metric::Rate, per_s)));

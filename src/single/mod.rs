@@ -326,7 +326,7 @@ fn strict(verdict: &Verdict) -> String {
 /// What is printed after the run.
 fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
     Ok(match plan.show.format {
-        _ if plan.once => report::once(outcome),
+        _ if plan.once => report::once(plan, outcome),
         Format::Text => report::closing(document)?,
         Format::Json => document.to_json(),
     })

@@ -84,8 +84,11 @@ pub fn metrics(names: &[&str]) -> impl Iterator<Item = Metric> {
 /// Failed connects and requests.
 pub const FAILED: Metric = Metric::ErrorsOf(ErrorKind::Socket);
 
-/// Responses with a status of 400 or more.
+/// Responses with an unsuccessful status.
 pub const BAD: Metric = Metric::ErrorsOf(ErrorKind::Status);
+
+/// Responses that failed a check.
+pub const UNFIT: Metric = Metric::ErrorsOf(ErrorKind::Check);
 
 /// Whether tables for people show a figure as a whole number.
 pub fn is_whole(metric: Metric) -> bool {

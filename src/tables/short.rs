@@ -59,7 +59,7 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
         cells.extend(latencies.iter().map(|metric| {
             Cell::shown_as(latency_us(group, *metric, merged.as_ref()).map(|us| units::time_us(us.value())))
         }));
-        let errors = [column::FAILED, column::BAD].map(|metric| group.sum(metric));
+        let errors = [column::FAILED, column::BAD, column::UNFIT].map(|metric| group.sum(metric));
         let errors = errors.into_iter().sum::<Option<Number>>();
         cells.push(Cell::shown_as(errors.map(|errors| units::thousands(errors.value() as u64))));
         cells

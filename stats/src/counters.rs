@@ -25,7 +25,7 @@ pub struct Counters {
     pub interim: u64,
     /// Requests that exceeded `--timeout`, whether or not a response came later.
     pub late: u64,
-    /// Complete responses that took longer than `--timeout` or have a status of 400 or more, each once.
+    /// Complete responses that took longer than `--timeout`, have an unsuccessful status or failed a check, each once.
     pub unsuccessful: u64,
     /// Requests that got no complete response because something failed.
     pub failed: u64,

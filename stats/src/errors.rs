@@ -23,8 +23,10 @@ pub enum Phase {
     Body,
     /// Waiting longer than `--timeout`.
     Timeout,
-    /// None: the response is complete and has a status of 400 or more.
+    /// None: the response is complete and has an unsuccessful status: 400 or more, or one that was not expected.
     Status,
+    /// None: the response is complete and has failed a check.
+    Check,
 }
 
 impl Phase {
@@ -39,6 +41,7 @@ impl Phase {
             Self::Body => "body",
             Self::Timeout => "timeout",
             Self::Status => "status",
+            Self::Check => "check",
         }
     }
 }
@@ -62,6 +65,9 @@ pub enum Cause {
     Late,
     /// The status of the response.
     Status(u16),
+    /// The first check that the response failed, by its number in the plan. The example is what came instead: a value, or
+    /// the beginning of the body.
+    Check(u8),
 }
 
 /// Why TLS failed, certificates first. The example of a row is the certificate, the message or the response.
@@ -199,7 +205,7 @@ impl Ledger {
         self.rows.clear();
     }
 
-    /// The five totals that wrk prints.
+    /// The five totals that wrk prints, and that of the checks.
     pub fn totals(&self) -> Errors {
         let mut errors = Errors::default();
         for row in &self.rows {
@@ -209,6 +215,7 @@ impl Ledger {
                 Phase::Head | Phase::Body => &mut errors.read,
                 Phase::Timeout => &mut errors.timeout,
                 Phase::Status => &mut errors.status,
+                Phase::Check => &mut errors.check,
             };
             *total += row.count;
         }
@@ -240,7 +247,7 @@ impl AddAssign<&Self> for Ledger {
     }
 }
 
-/// wrk's five error totals.
+/// wrk's five error totals, and that of the checks.
 #[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
 pub struct Errors {
@@ -252,14 +259,28 @@ pub struct Errors {
     pub write: u64,
     /// Requests that exceeded `--timeout`.
     pub timeout: u64,
-    /// Responses with a status of 400 or more.
+    /// Responses with an unsuccessful status: 400 or more, or one that was not expected.
     pub status: u64,
+    /// Responses that failed a check of their head or body.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub check: u64,
+}
+
+/// For serde.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Errors {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.connect + self.read + self.write + self.timeout + self.status
+        self.socket() + self.status + self.check
+    }
+
+    /// wrk's `Socket errors`: those of connections and requests, not of complete responses.
+    pub fn socket(&self) -> u64 {
+        self.connect + self.read + self.write + self.timeout
     }
 }
 
@@ -302,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phase_belongs_to_one_of_the_five_totals() {
+    fn every_phase_belongs_to_one_of_the_totals() {
         let mut ledger = Ledger::default();
         let often = [
             (Phase::Resolve, 1),
@@ -313,10 +334,11 @@ mod tests {
             (Phase::Body, 32),
             (Phase::Timeout, 64),
             (Phase::Status, 128),
+            (Phase::Check, 256),
         ];
         for (phase, times) in often {
             (0..times).for_each(|_| ledger.record(phase, REFUSED, 0, Vec::new));
         }
-        assert_eq!(ledger.totals(), Errors { connect: 7, read: 48, write: 8, timeout: 64, status: 128 });
+        assert_eq!(ledger.totals(), Errors { connect: 7, read: 48, write: 8, timeout: 64, status: 128, check: 256 });
     }
 }

@@ -177,6 +177,7 @@ impl RowFigures {
                 write: take(&mut self.errors.write),
                 timeout: take(&mut self.errors.timeout),
                 status: take(&mut self.errors.status),
+                check: take(&mut self.errors.check),
             },
             latency: self.latency.take(part, whole),
             scheduled: self.scheduled.take(part, whole),

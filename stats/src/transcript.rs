@@ -38,6 +38,8 @@ pub struct Transcript {
     pub first_received: Option<Nanos>,
     /// When the response was complete.
     pub completed: Option<Nanos>,
+    /// The checks that the response failed, a bit for each by its number.
+    pub failed_checks: u32,
 }
 
 impl Transcript {

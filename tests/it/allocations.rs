@@ -33,6 +33,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         addresses: vec![server.address()],
         first_connection: 0,
         tls: None,
+        checks: onrush_plan::Checks::default(),
         rules: Rules {
             scale: Scale::EXACT,
             timeout_ns: Some(2_000_000_000),

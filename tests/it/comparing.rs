@@ -114,7 +114,7 @@ fn error_pages_are_not_faster(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(
         output.line("no verdict: "),
-        Some("no verdict: the shares of responses with a status of 400 or more differ (A 0 of 40, B 40 of 40)"),
+        Some("no verdict: the shares of responses with an unsuccessful status differ (A 0 of 40, B 40 of 40)"),
         "{output:?}"
     );
     assert!(!output.stdout.contains("faster"), "{output:?}");

@@ -22,8 +22,8 @@ mod window;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use onrush_plan::PerConnection;
 use onrush_plan::load::Limiter;
+use onrush_plan::{Checks, PerConnection};
 use onrush_proto::{Parts, Request};
 use onrush_stats::Totals;
 
@@ -59,6 +59,7 @@ pub fn config() -> Config {
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         first_connection: 0,
         tls: None,
+        checks: Checks::default(),
         rules: Rules {
             scale: Scale::EXACT,
             timeout_ns: Some(2 * SECOND),

@@ -1,8 +1,9 @@
-//! Notes on responses that are not 2xx.
+//! Notes on responses that are not 2xx, or whose status was not expected.
 
 use std::cmp::Reverse;
 
-use onrush_text::units::{listed, thousands};
+use onrush_plan::checks::is_failure;
+use onrush_text::units::{counted, listed, thousands};
 
 use super::were;
 use crate::record::{Document, Note, NoteId, STATUSES_NAMED};
@@ -19,18 +20,33 @@ pub fn note(document: &Document) -> Option<Note> {
     let of_class =
         |class: u16| status.iter().filter(move |(status, _)| **status / 100 == class).map(|(_, count)| count);
     let doubtful = |class: u16| class != 2 && of_class(class).sum::<u64>() * 100 > answers * STATUS_PERCENT;
-    if !(0..10).any(doubtful) {
+    let expected = plan.expected_status();
+    // What was typed is meant exactly.
+    let is_doubtful = if expected.is_some() { document.errors.status > 0 } else { (0..10).any(doubtful) };
+    if !is_doubtful {
         return None;
     }
     if document.expects_tls && status.keys().all(|status| *status == 400) {
         return Some(Note::doubt(NoteId::ExpectsTls, format!("{} 400: {EXPECTS_TLS}", all_were(answers))));
     }
     let mut counts: Vec<(u16, u64)> = status.iter().map(|(status, count)| (*status, *count)).collect();
+    let instead = expected.map_or(String::new(), |expected| format!(" instead of {expected}"));
     if let (true, &[(status, _)]) = (plan.once, &counts[..]) {
-        return Some(Note::failure(NoteId::Status, answer_line(status, location.as_deref())));
+        let line = match expected {
+            Some(_) => format!("the response was {status}{instead}"),
+            None => answer_line(status, location.as_deref()),
+        };
+        return Some(Note::failure(NoteId::Status, line));
     }
     counts.sort_by_key(|&(status, count)| (Reverse(count), status));
-    Some(Note::failure(NoteId::Statuses, statuses_line(answers, &counts, location.as_deref())))
+    let line = match expected {
+        Some(_) => {
+            counts.retain(|(status, _)| is_failure(expected, *status));
+            format!("{}{instead}: --once shows one in full", of_all(answers, &counts))
+        }
+        None => statuses_line(answers, &counts, location.as_deref()),
+    };
+    Some(Note::failure(NoteId::Statuses, line))
 }
 
 /// The beginning of a sentence about all responses.
@@ -50,15 +66,20 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
         }
         ([(status, _)], _) => format!("{all} {status}: --once shows one in full"),
         (_, location) => {
-            let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
-            let mut parts: Vec<String> =
-                named.iter().map(|&(status, count)| format!("{} {} {status}", thousands(count), were(count))).collect();
-            let others: u64 = others.iter().map(|&(_, count)| count).sum();
-            parts.extend((others > 0).then(|| format!("{} had other statuses", thousands(others))));
             let redirect = location.map_or(String::new(), |location| format!("; a redirect leads to {location}"));
-            format!("of {} responses, {}{redirect}", thousands(answers), listed(&parts))
+            of_all(answers, counts) + &redirect
         }
     }
+}
+
+/// How many of the responses had these statuses.
+fn of_all(answers: u64, counts: &[(u16, u64)]) -> String {
+    let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
+    let mut parts: Vec<String> =
+        named.iter().map(|&(status, count)| format!("{} {} {status}", thousands(count), were(count))).collect();
+    let others: u64 = others.iter().map(|&(_, count)| count).sum();
+    parts.extend((others > 0).then(|| format!("{} had other statuses", thousands(others))));
+    format!("of {}, {}", counted(answers, "response"), listed(&parts))
 }
 
 fn answer_line(status: u16, location: Option<&str>) -> String {

@@ -31,7 +31,7 @@ pub const CROWDED: f64 = 0.05;
 const UNUSED: f64 = 0.5;
 /// A rate was kept up with if at least this share of what was due was sent ...
 const SENT: f64 = 0.99;
-/// ... fewer than this share of the responses were other than 2xx and 3xx, and as few requests failed ...
+/// ... fewer than this share of the responses were unsuccessful, and as few requests failed ...
 const FAILED: f64 = 0.01;
 /// ... and the target was silent for less than this share of the run.
 const OUTAGE: f64 = 0.01;
@@ -244,17 +244,27 @@ fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
     left <= (1.0 - SENT) * (load.completed as f64 + left) || left <= in_flight + 3.0 * in_flight.sqrt() + 2.0
 }
 
-/// Whether too many responses are other than 2xx and 3xx.
+/// Whether too many responses are unsuccessful.
 fn is_refused(load: &Load) -> bool {
-    load.refused as f64 >= FAILED * load.completed as f64 && load.refused > 0
+    refused(load) as f64 >= FAILED * load.completed as f64 && refused(load) > 0
+}
+
+/// How many responses are unsuccessful, by their status or by a check: at least the larger number of the two.
+fn refused(load: &Load) -> u64 {
+    load.refused.max(load.failed_checks)
 }
 
 /// Those responses: `83 % of the responses were 429`.
 fn refusals(load: &Load) -> String {
-    let were = load.refusal.map_or("neither 2xx nor 3xx".to_owned(), |Refusal { status, is_only }| {
-        if is_only { status.to_string() } else { format!("neither 2xx nor 3xx, most of them {status}") }
+    let share = percent(refused(load) as f64 / load.completed as f64);
+    if load.failed_checks > load.refused {
+        return format!("{share} of the responses failed a check");
+    }
+    let others = load.expected.as_ref().map_or("neither 2xx nor 3xx".to_owned(), |list| format!("other than {list}"));
+    let were = load.refusal.map_or(others.clone(), |Refusal { status, is_only }| {
+        if is_only { status.to_string() } else { format!("{others}, most of them {status}") }
     });
-    format!("{} of the responses were {were}", percent(load.refused as f64 / load.completed as f64))
+    format!("{share} of the responses were {were}")
 }
 
 /// A closed loop in which so much failed that its rate means little.
@@ -265,7 +275,7 @@ fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 
 /// A closed loop whose rate is that of error pages.
 fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    let is_refused = load.refused as f64 >= REFUSED * load.completed as f64 && load.refused > 0;
+    let is_refused = refused(load) as f64 >= REFUSED * load.completed as f64 && refused(load) > 0;
     (load.asked_per_s.is_none() && is_refused).then_some(())?;
     Some(ruling(LimitedBy::Unclear, refusals(load), "find out why first")?.saying(&[NoteId::Statuses]))
 }

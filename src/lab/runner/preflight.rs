@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use onrush_plan::experiment::{Experiment, Point};
 use onrush_plan::secrets::Known;
 use onrush_plan::{Plan, secrets};
+use onrush_stats::Phase;
 use serde::Serialize;
 
 use super::super::Folder;
@@ -31,6 +32,15 @@ pub(super) struct FirstResponse {
     /// Whether it says that the port expects TLS.
     #[serde(skip)]
     expects_tls: bool,
+    /// Whether the status is unsuccessful.
+    #[serde(skip)]
+    is_failure: bool,
+    /// Whether it was said which statuses are successful.
+    #[serde(skip)]
+    has_list: bool,
+    /// What is wrong with it, if it failed a check.
+    #[serde(skip)]
+    failed_check: Option<String>,
 }
 
 impl FirstResponse {
@@ -42,17 +52,18 @@ impl FirstResponse {
         self
     }
 
-    /// A sentence about a status that is probably not wanted.
+    /// A sentence about a status that is probably not wanted, or a failed check.
     pub fn doubt(&self) -> Option<String> {
+        const AN_ERROR: &str = "every response like it counts as an error";
         let Self { point, url, .. } = self;
-        let status = self.status.filter(|status| *status >= 300)?;
+        let status = self.status?;
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
-        let why = if self.expects_tls {
-            judge::EXPECTS_TLS
-        } else if status < 400 {
-            "is the redirect what you want to measure?"
-        } else {
-            "every response like it counts as an error"
+        let why = match &self.failed_check {
+            _ if self.expects_tls => judge::EXPECTS_TLS,
+            _ if self.is_failure => AN_ERROR,
+            Some(check) => return Some(format!("{point}{url} fails a check, {check}: {AN_ERROR}")),
+            None if status >= 300 && !self.has_list => "is the redirect what you want to measure?",
+            None => return None,
         };
         Some(format!("{point}{url} responds with status {status}: {why}"))
     }
@@ -111,9 +122,13 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Err
         let why = document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase));
         return Err((anyhow!("{url} gave no response to a first request{why}"), Unasked::NoResponse));
     }
+    let failed_check = document.ledger.iter().find(|row| row.phase == Phase::Check.name());
     let head = String::from_utf8_lossy(&secrets::message(&transcript.head)).into_owned();
     Ok(FirstResponse {
         point: String::new(),
+        is_failure: document.errors.status > 0,
+        has_list: document.plan.expected_status().is_some(),
+        failed_check: failed_check.map(|row| row.cause.clone()),
         url: document.plan.url,
         status: document.status.keys().next().copied(),
         body_bytes: transcript.body_bytes,

@@ -154,8 +154,10 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         connect_errors: errors.connect.saturating_sub(ours),
         read_errors: errors.read,
         timeouts: errors.timeout,
-        refused: refused(outcome.totals.statuses.iter()),
-        refusal: Refusal::of(outcome.totals.statuses.iter()),
+        expected: plan.checks.status.clone(),
+        refused: errors.status,
+        refusal: Refusal::of(outcome.totals.statuses.iter(), plan.checks.status.as_ref()),
+        failed_checks: errors.check,
         hanging: hanging(outcome),
         left: open_loop.map(|it| left(plan, outcome, it)),
         usually_left: open_loop.and_then(|_| usually_left(outcome)),
@@ -214,11 +216,6 @@ pub fn is_unlikely(gap: Gap, heard_ns: u64, per_s: Option<f64>) -> bool {
     gap.from_ns > 0 && heard_ns >= GAP_MIN_NS && per_s.is_some_and(|per_s| heard_ns as f64 / 1e9 * per_s >= SURELY)
 }
 
-/// How many responses were other than 2xx and 3xx.
-pub fn refused(statuses: impl Iterator<Item = (u16, u64)>) -> u64 {
-    statuses.filter(|(status, _)| !(200..400).contains(status)).map(|(_, count)| count).sum()
-}
-
 /// Whether connects failed because this machine had no port, descriptor or memory for them.
 fn is_our_connect(row: &Row) -> bool {
     row.phase == Phase::Connect && is_ours(row.cause)
@@ -226,7 +223,8 @@ fn is_our_connect(row: &Row) -> bool {
 
 /// Whether connects or requests failed from this time on, in nanoseconds. Those that only lasted long did not.
 fn fails_from(outcome: &Outcome, from_ns: u64) -> bool {
-    let is_failure = |row: &&Row| !matches!(row.phase, Phase::Timeout | Phase::Status) && !is_our_connect(row);
+    let is_failure =
+        |row: &&Row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check) && !is_our_connect(row);
     let mut rows = outcome.totals.ledger.rows().iter().filter(is_failure);
     // Their times are in tenths of a second.
     rows.any(|row| row.last_s() + 0.1 >= from_ns as f64 / 1e9)

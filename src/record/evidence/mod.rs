@@ -6,6 +6,7 @@ pub(crate) mod measured;
 
 use std::cmp::Reverse;
 
+use onrush_plan::checks::{StatusList, is_failure};
 use serde::{Deserialize, Serialize};
 
 pub use crate::run::{Elasticity, Probe, Slot};
@@ -158,12 +159,19 @@ pub struct Load {
     pub connect_errors: u64,
     /// Requests whose connection failed before the response was complete.
     pub read_errors: u64,
-    /// Responses with a status other than 2xx and 3xx; left out by older versions.
+    /// The statuses of success; left out: those below 400.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub expected: Option<StatusList>,
+    /// Responses with an unsuccessful status; left out by older versions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
     /// The most frequent of these statuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
+    /// Responses that failed a check of their head or body.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_checks: u64,
     /// Requests in flight at the end that had been for at least a second and three times the slowest response.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hanging: u64,
@@ -215,7 +223,7 @@ impl Load {
     }
 }
 
-/// The most frequent status other than 2xx and 3xx.
+/// The most frequent unsuccessful status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
@@ -226,9 +234,9 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// That of these statuses and their numbers; of equally frequent ones, the lowest.
-    pub fn of(statuses: impl Iterator<Item = (u16, u64)>) -> Option<Self> {
-        let others: Vec<(u16, u64)> = statuses.filter(|(status, _)| !(200..400).contains(status)).collect();
+    /// That of these statuses and their numbers, of which those of a list, or `None`, are expected; of equally frequent ones, the lowest.
+    pub fn of(statuses: impl Iterator<Item = (u16, u64)>, expected: Option<&StatusList>) -> Option<Self> {
+        let others: Vec<(u16, u64)> = statuses.filter(|(status, _)| is_failure(expected, *status)).collect();
         let &(status, _) = others.iter().max_by_key(|(status, count)| (*count, Reverse(*status)))?;
         Some(Self { status, is_only: others.len() == 1 })
     }

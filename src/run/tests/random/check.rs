@@ -59,9 +59,11 @@ fn counted(ran: &Ran) -> Result<(), String> {
     let counters = &totals.counters;
     let statuses: u64 = totals.statuses.iter().map(|(_, count)| count).sum();
     ensure!(statuses == counters.completed, statuses, counters);
-    let bad: u64 = totals.statuses.iter().filter(|(status, _)| *status >= 400).map(|(_, count)| count).sum();
+    let bad: u64 =
+        totals.statuses.iter().filter(|(status, _)| ran.plan.checks.is_failure(*status)).map(|(_, count)| count).sum();
     ensure!(in_ledger(totals, &[Phase::Status]) == bad, bad, totals.ledger);
     ensure!((bad..=counters.completed).contains(&counters.unsuccessful), bad, counters);
+    ensure!(in_ledger(totals, &[Phase::Check]) <= counters.unsuccessful, counters, totals.ledger);
     ensure!(in_ledger(totals, &[Phase::Timeout]) == counters.late, counters, totals.ledger);
     ensure!(in_ledger(totals, &[Phase::Send, Phase::Head, Phase::Body]) >= counters.failed, counters, totals.ledger);
     let censored = totals.censored.as_ref().map_or(0, |censored| censored.count());

@@ -1,0 +1,227 @@
+//! Checks of responses: which statuses are failures, which fields heads must have, and a search for the texts that
+//! bodies must contain, in whatever pieces they arrive.
+//!
+//! It keeps no body: of what has arrived, only how much of each text its end may be the beginning of.
+
+use memchr::memmem::Finder;
+use onrush_plan as plan;
+use onrush_plan::checks::{ExpectedHeader, StatusList, is_failure};
+use onrush_proto::Fields;
+
+use super::open_request::OpenRequest;
+
+/// How many bytes of what came instead are kept as an example.
+const EXAMPLE_BYTES: usize = 120;
+
+/// The checks of a worker's responses.
+pub struct Checks {
+    status: Option<StatusList>,
+    headers: Vec<ExpectedHeader>,
+    texts: Vec<Text>,
+    /// Memory of responses that have ended; boxed, as open requests hold it.
+    #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
+    free: Vec<Box<Seen>>,
+}
+
+/// What a response has had so far, where it has not passed every check at once.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// For each text, how many of its bytes the body so far ends with.
+    matched: Vec<usize>,
+    /// The first value of the first field that was wrong.
+    value: Vec<u8>,
+    /// The beginning of the body.
+    body: Vec<u8>,
+}
+
+impl Checks {
+    /// The checks of a plan; `None`: it has none.
+    pub fn new(checks: &plan::Checks) -> Option<Box<Self>> {
+        let plan::Checks { status, headers, body } = checks.clone();
+        let texts = body.iter().map(|text| Text::new(text.as_bytes())).collect();
+        (!checks.is_empty()).then(|| Box::new(Self { status, headers, texts, free: Vec::new() }))
+    }
+
+    /// Whether a response with this status is unsuccessful.
+    pub fn is_failure(&self, status: u16) -> bool {
+        is_failure(self.status.as_ref(), status)
+    }
+
+    /// Whether any check looks at bodies.
+    pub fn want_body(&self) -> bool {
+        !self.texts.is_empty()
+    }
+
+    /// Checks a head; of the body, no text has been found yet.
+    pub fn head(&mut self, request: &mut OpenRequest, fields: &Fields<'_>) {
+        self.put_back(request);
+        request.failed_checks = bits(self.texts.len()) << self.headers.len();
+        for (number, ExpectedHeader { name, value }) in self.headers.iter().enumerate() {
+            let of_name = || fields.clone().filter(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()));
+            if of_name().any(|(_, found)| value.as_ref().is_none_or(|value| value.as_bytes() == found)) {
+                continue;
+            }
+            // The first check that failed gets the example.
+            if let (Some((_, found)), 0) = (of_name().next(), request.failed_checks & bits(number)) {
+                extend(&mut take(&mut request.seen, &mut self.free, self.texts.len()).value, found);
+            }
+            request.failed_checks |= 1 << number;
+        }
+    }
+
+    /// Looks for the texts in the next piece of a body.
+    #[inline]
+    pub fn data(&mut self, request: &mut OpenRequest, piece: &[u8]) {
+        if request.failed_checks >> self.headers.len() != 0 {
+            self.search(request, piece);
+        }
+    }
+
+    fn search(&mut self, request: &mut OpenRequest, piece: &[u8]) {
+        let of_heads = self.headers.len();
+        for (number, text) in self.texts.iter().enumerate() {
+            let bit = 1 << (of_heads + number);
+            if request.failed_checks & bit == 0 {
+                continue;
+            }
+            let before = request.seen.as_ref().map_or(0, |seen| seen.matched[number]);
+            match text.advance(before, piece) {
+                // What arrives whole needs no memory.
+                None => request.failed_checks &= !bit,
+                Some(matched) => {
+                    take(&mut request.seen, &mut self.free, self.texts.len()).matched[number] = matched;
+                }
+            }
+        }
+        if request.failed_checks >> of_heads != 0 {
+            extend(&mut take(&mut request.seen, &mut self.free, self.texts.len()).body, piece);
+        }
+    }
+
+    /// What came instead of what the first check expects that a response has failed: a value, or the beginning of a body.
+    pub fn instead(&self, request: &OpenRequest) -> Vec<u8> {
+        let is_of_head = request.failed_checks & bits(self.headers.len()) != 0;
+        let part = request.seen.as_ref().map(|seen| if is_of_head { &seen.value } else { &seen.body });
+        part.cloned().unwrap_or_default()
+    }
+
+    /// Takes back the memory of a response that is no longer needed.
+    pub fn put_back(&mut self, request: &mut OpenRequest) {
+        if let Some(mut seen) = request.seen.take() {
+            seen.matched.fill(0);
+            seen.value.clear();
+            seen.body.clear();
+            self.free.push(seen);
+        }
+    }
+}
+
+/// The memory of a response; if it has none yet, that of an earlier one.
+#[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
+fn take<'a>(seen: &'a mut Option<Box<Seen>>, free: &mut Vec<Box<Seen>>, texts: usize) -> &'a mut Seen {
+    let new = || Box::new(Seen { matched: vec![0; texts], value: Vec::new(), body: Vec::new() });
+    seen.get_or_insert_with(|| free.pop().unwrap_or_else(new))
+}
+
+/// The number of the first of these checks, if there is one.
+pub fn first(checks: u32) -> Option<u8> {
+    (checks != 0).then(|| checks.trailing_zeros() as u8)
+}
+
+/// The lowest bits, this many of them.
+fn bits(count: usize) -> u32 {
+    (1 << count) - 1
+}
+
+/// Adds what an example has room for.
+fn extend(example: &mut Vec<u8>, bytes: &[u8]) {
+    let room = EXAMPLE_BYTES.saturating_sub(example.len());
+    example.extend_from_slice(&bytes[..bytes.len().min(room)]);
+}
+
+/// A text that bodies must contain, for the search of Knuth, Morris and Pratt at the borders of pieces.
+struct Text {
+    finder: Finder<'static>,
+    /// For each of its beginnings, the length of the longest shorter one that it ends with.
+    borders: Vec<usize>,
+}
+
+impl Text {
+    /// A text of at least one byte.
+    fn new(text: &[u8]) -> Self {
+        let mut text = Self { finder: Finder::new(text).into_owned(), borders: vec![0] };
+        for end in 1..text.finder.needle().len() {
+            let border = text.step(text.borders[end - 1], text.finder.needle()[end]);
+            text.borders.push(border);
+        }
+        text
+    }
+
+    /// How much of the text the bytes up to this one end with, if those before ended with `matched` bytes of it.
+    fn step(&self, mut matched: usize, byte: u8) -> usize {
+        let text = self.finder.needle();
+        while matched > 0 && text[matched] != byte {
+            matched = self.borders[matched - 1];
+        }
+        matched + usize::from(text[matched] == byte)
+    }
+
+    /// The same for a piece of a body; `None`: it contains the end of the text.
+    fn advance(&self, mut matched: usize, piece: &[u8]) -> Option<usize> {
+        let length = self.finder.needle().len();
+        let mut rest = piece;
+        while let ([byte, others @ ..], 1..) = (rest, matched) {
+            matched = self.step(matched, *byte);
+            if matched == length {
+                return None;
+            }
+            rest = others;
+        }
+        if rest.len() >= length && self.finder.find(rest).is_some() {
+            return None;
+        }
+        let tail = &rest[rest.len().saturating_sub(length - 1)..];
+        Some(tail.iter().fold(matched, |matched, byte| self.step(matched, *byte)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a text is found in a body that arrives in pieces that end at these places.
+    fn is_found(text: &str, body: &[u8], ends: &[usize]) -> bool {
+        let text = Text::new(text.as_bytes());
+        let mut start = 0;
+        let mut matched = Some(0);
+        for &end in ends.iter().chain(&[body.len()]) {
+            matched = matched.and_then(|matched| text.advance(matched, &body[start..end]));
+            start = end;
+        }
+        matched.is_none()
+    }
+
+    #[test]
+    fn a_text_is_found_wherever_a_body_is_split() {
+        for (text, body) in [
+            ("a", "xxaxx"),
+            ("aab", "aaaab"),
+            ("abab", "abaabab"),
+            ("abacabab", "abacabacabab"),
+            ("aaa", "aabaaba"),
+            ("\"status\":\"ok\"", "{\"status\":\"okay\",\"status\":\"ok\"}"),
+            ("é", "cafe\u{301} caf\u{e9}"),
+            ("abc", "ab"),
+            ("abc", ""),
+        ] {
+            let (body, expected) = (body.as_bytes(), body.contains(text));
+            for first in 0..=body.len() {
+                for second in first..=body.len() {
+                    assert_eq!(is_found(text, body, &[first, second]), expected, "{text} at {first} and {second}");
+                }
+            }
+            let single: Vec<usize> = (0..body.len()).collect();
+            assert_eq!(is_found(text, body, &single), expected, "{text} byte by byte");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What a response must be to count as a success, as `--expect-status`, `--expect-header` and `--expect-body` say it.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::limits::CHECKS_MAX;
+
+/// What every response is checked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checks {
+    /// The statuses of success; `None`: those below 400.
+    pub status: Option<StatusList>,
+    /// Fields that each head must have.
+    pub headers: Vec<ExpectedHeader>,
+    /// Texts that each body must contain.
+    pub body: Vec<String>,
+}
+
+/// A field that a head must have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedHeader {
+    /// Its name, in any case.
+    pub name: String,
+    /// Its value; `None`: any.
+    pub value: Option<String>,
+}
+
+/// A check of a head or a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check<'a> {
+    /// The head must have this field.
+    Header(&'a ExpectedHeader),
+    /// The body must contain this text.
+    Body(&'a str),
+}
+
+impl Checks {
+    /// Whether nothing is expected but what always is: a status below 400.
+    pub fn is_empty(&self) -> bool {
+        self.status.is_none() && self.count() == 0
+    }
+
+    /// How many checks of heads and bodies there are.
+    pub fn count(&self) -> usize {
+        self.headers.len() + self.body.len()
+    }
+
+    /// Whether there is room for one more.
+    pub fn have_room(&self) -> bool {
+        self.count() < CHECKS_MAX
+    }
+
+    /// The check with this number: first those of heads, then those of bodies, in the order typed.
+    pub fn get(&self, number: usize) -> Option<Check<'_>> {
+        let headers = self.headers.iter().map(Check::Header);
+        headers.chain(self.body.iter().map(|text| Check::Body(text))).nth(number)
+    }
+
+    /// Whether a response with this status is unsuccessful.
+    pub fn is_failure(&self, status: u16) -> bool {
+        is_failure(self.status.as_ref(), status)
+    }
+}
+
+/// Whether a response with this status is unsuccessful, if these statuses, or `None`, are those of success.
+pub fn is_failure(expected: Option<&StatusList>, status: u16) -> bool {
+    expected.map_or(status >= 400, |expected| !expected.contains(status))
+}
+
+/// Statuses, as in `200-204,3xx,404`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct StatusList {
+    text: String,
+    ranges: Vec<RangeInclusive<u16>>,
+}
+
+impl StatusList {
+    /// Whether a status is one of them.
+    pub fn contains(&self, status: u16) -> bool {
+        self.ranges.iter().any(|range| range.contains(&status))
+    }
+
+    /// The list as typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl FromStr for StatusList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let ranges = text.split(',').map(statuses).collect::<Result<_, _>>()?;
+        Ok(Self { text: text.to_owned(), ranges })
+    }
+}
+
+/// One part of a list: `200`, `200-204` or `2xx`. The error says what is wrong with it.
+fn statuses(part: &str) -> Result<RangeInclusive<u16>, String> {
+    let wrong = |why: &str| Err(format!("{part:?} {why}; write for instance 200, 2xx or 200-204,404"));
+    let status = |text: &str| {
+        let is_number = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| is_number)
+    };
+    let range = match (part.strip_suffix("xx"), part.split_once('-')) {
+        (Some(class), _) if class.len() == 1 => status(&format!("{class}00")).map(|first| first..=first + 99),
+        (_, Some((first, last))) => status(first).zip(status(last)).map(|(first, last)| first..=last),
+        _ => status(part).map(|only| only..=only),
+    };
+    match range {
+        None => wrong("is no status, range or class of statuses"),
+        Some(range) if range.is_empty() => wrong("is a range whose end is before its beginning"),
+        // Responses with 1xx are interim: the one that follows them counts.
+        Some(range) if *range.start() < 200 || *range.end() > 599 => wrong("is not within 200 to 599"),
+        Some(range) => Ok(range),
+    }
+}
+
+impl fmt::Display for StatusList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<StatusList> for String {
+    fn from(list: StatusList) -> Self {
+        list.text
+    }
+}
+
+impl TryFrom<String> for StatusList {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_statuses_ranges_and_classes() {
+        let table: [(&str, &[u16], &[u16]); 4] = [
+            ("200", &[200], &[199, 201, 404]),
+            ("200,204", &[200, 204], &[201, 203, 205]),
+            ("2xx", &[200, 250, 299], &[199, 300]),
+            ("200-204,404,5xx", &[200, 204, 404, 500, 599], &[205, 403, 405, 600]),
+        ];
+        for (text, members, others) in table {
+            let list: StatusList = text.parse().unwrap();
+            assert!(members.iter().all(|status| list.contains(*status)), "{text}");
+            assert!(!others.iter().any(|status| list.contains(*status)), "{text}");
+            assert_eq!(list.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_statuses_is_refused_by_the_part_that_is_wrong() {
+        for (text, expected) in [
+            ("", "\"\" is no status, range or class of statuses"),
+            ("200,", "\"\" is no status, range or class of statuses"),
+            ("2x", "\"2x\" is no status, range or class of statuses"),
+            ("ok", "\"ok\" is no status, range or class of statuses"),
+            ("+20", "\"+20\" is no status, range or class of statuses"),
+            ("200, 204", "\" 204\" is no status, range or class of statuses"),
+            ("99", "\"99\" is no status, range or class of statuses"),
+            ("200,999", "\"999\" is not within 200 to 599"),
+            ("1xx", "\"1xx\" is not within 200 to 599"),
+            ("204-200", "\"204-200\" is a range whose end is before its beginning"),
+            ("éxx", "\"éxx\" is no status, range or class of statuses"),
+        ] {
+            let why = text.parse::<StatusList>().unwrap_err();
+            assert_eq!(why, format!("{expected}; write for instance 200, 2xx or 200-204,404"));
+        }
+    }
+
+    #[test]
+    fn without_a_list_statuses_from_400_on_are_failures() {
+        let mut checks = Checks::default();
+        assert_eq!(
+            [200, 302, 399, 400, 503].map(|status| checks.is_failure(status)),
+            [false, false, false, true, true]
+        );
+        checks.status = "404".parse().ok();
+        assert_eq!([200, 404].map(|status| checks.is_failure(status)), [true, false]);
+    }
+
+    #[test]
+    fn checks_of_heads_have_the_first_numbers() {
+        let field = ExpectedHeader { name: "ETag".to_owned(), value: None };
+        let checks = Checks { status: None, headers: vec![field.clone()], body: vec!["ok".to_owned()] };
+        assert_eq!(
+            [0, 1, 2].map(|number| checks.get(number)),
+            [Some(Check::Header(&field)), Some(Check::Body("ok")), None]
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! The checks of responses: the options `--expect-status`, `--expect-header` and `--expect-body`.
+
+use std::ffi::{OsStr, OsString};
+
+use onrush_plan::checks::ExpectedHeader;
+use onrush_plan::limits::CHECKS_MAX;
+use onrush_plan::{Checks, Dialect, secrets};
+
+use super::flags::{Flag, Id};
+use super::refusal::{Refusal, wrong};
+use crate::requests::{field, is_token};
+
+/// The options about checks of responses, as typed.
+#[derive(Debug, Default)]
+pub(crate) struct TypedChecks {
+    checks: Checks,
+    /// The name of the first of them.
+    first: Option<&'static str>,
+}
+
+impl TypedChecks {
+    /// Takes one option in. Those about heads and bodies add up.
+    pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
+        self.first.get_or_insert(flag.spelling.long);
+        if flag.id == Id::ExpectStatus {
+            let list = value.to_string_lossy().parse().map_err(|reason| wrong(flag, value, reason))?;
+            self.checks.status = Some(list);
+            return Ok(());
+        }
+        if !self.checks.have_room() {
+            let most = format!("at most {CHECKS_MAX} checks of heads and bodies; leave some out");
+            return Err(wrong(flag, &shown(flag, value), most));
+        }
+        let text = value.to_str().ok_or_else(|| wrong(flag, &shown(flag, value), "not UTF-8"))?;
+        if flag.id == Id::ExpectHeader {
+            let header = header(text).map_err(|reason| wrong(flag, &shown(flag, value), reason))?;
+            self.checks.headers.push(header);
+        } else if text.is_empty() {
+            return Err(wrong(flag, value, "an empty text, which every body contains; write a part of the body"));
+        } else {
+            self.checks.body.push(text.to_owned());
+        }
+        Ok(())
+    }
+
+    /// The checks; `method`: that of the requests, if all have the same.
+    pub fn decide(self, dialect: Dialect, method: Option<&str>, warnings: &mut Vec<String>) -> Result<Checks, Refusal> {
+        if let Some(name) = self.first.filter(|_| dialect.is_compat()) {
+            let line = format!("--{name}: {} does not check responses; leave it out", dialect.name());
+            return Err(Refusal::Cannot(line));
+        }
+        if !self.checks.body.is_empty() && method == Some("HEAD") {
+            warnings.push("--expect-body: no response to HEAD has a body, so every one fails this check".to_owned());
+        }
+        Ok(self.checks)
+    }
+}
+
+/// A field as typed: `Name: value`, or `Name` for any value.
+fn header(text: &str) -> Result<ExpectedHeader, &'static str> {
+    if is_token(text) {
+        return Ok(ExpectedHeader { name: text.to_owned(), value: None });
+    }
+    if !text.contains(':') {
+        return Err("no colon; write 'Name: value', or 'Name' for any value");
+    }
+    let (name, value) = field(text)?;
+    Ok(ExpectedHeader { name: name.to_owned(), value: Some(value.trim_ascii().to_owned()) })
+}
+
+/// A value without its secrets.
+fn shown(flag: &Flag, value: &OsStr) -> OsString {
+    let text = value.to_string_lossy();
+    if flag.id == Id::ExpectHeader { secrets::misspelt_header(&text).into() } else { secrets::text(&text).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_expected_with_a_value_or_with_any() {
+        let table = [
+            ("ETag", Ok(("ETag", None))),
+            ("content-type:text/html ", Ok(("content-type", Some("text/html")))),
+            ("A: b: c", Ok(("A", Some("b: c")))),
+            ("A:", Ok(("A", Some("")))),
+            ("Content-Type text/html", Err("no colon; write 'Name: value', or 'Name' for any value")),
+            ("", Err("no colon; write 'Name: value', or 'Name' for any value")),
+            (": x", Err("no name before the colon; write 'Name: value'")),
+            ("A: b\nC: d", Err("a control character in the value; leave it out")),
+        ];
+        for (text, expected) in table {
+            let found = header(text);
+            let found = found.as_ref().map(|it| (it.name.as_str(), it.value.as_deref())).map_err(|why| *why);
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

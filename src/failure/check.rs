@@ -1,0 +1,55 @@
+//! Text about a check that a response failed.
+
+use onrush_plan::Checks;
+use onrush_plan::checks::{Check, ExpectedHeader};
+use onrush_plan::secrets::{REDACTED, is_secret};
+use onrush_text::printable;
+
+/// The most characters of an expected value or text that are shown.
+const SHOWN_MAX: usize = 80;
+
+/// What is wrong with the response, by the number of the check.
+pub fn words(checks: &Checks, number: usize) -> String {
+    match checks.get(number) {
+        Some(Check::Header(ExpectedHeader { name, value: None })) => format!("no header {name}"),
+        Some(Check::Header(ExpectedHeader { name, value: Some(value) })) => {
+            format!("no header {name}: {}", if is_secret(name) { REDACTED.to_owned() } else { shown(value) })
+        }
+        Some(Check::Body(text)) => format!("the body does not contain \"{}\"", shown(text)),
+        None => format!("check {} failed", number + 1),
+    }
+}
+
+/// The beginning of a text.
+fn shown(text: &str) -> String {
+    let beginning: String = text.chars().take(SHOWN_MAX).collect();
+    let dots = if beginning.len() < text.len() { "…" } else { "" };
+    printable(&beginning) + dots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_named_by_what_it_expects() {
+        let header =
+            |name: &str, value: Option<&str>| ExpectedHeader { name: name.to_owned(), value: value.map(str::to_owned) };
+        let headers =
+            vec![header("ETag", None), header("Content-Type", Some("text/html")), header("Set-Cookie", Some("id=1"))];
+        let checks = Checks { status: None, headers, body: vec!["a\nb".to_owned(), "é".repeat(90)] };
+        let words: Vec<String> = (0..6).map(|number| words(&checks, number)).collect();
+        let long = format!("the body does not contain \"{}…\"", "é".repeat(80));
+        assert_eq!(
+            words,
+            [
+                "no header ETag",
+                "no header Content-Type: text/html",
+                "no header Set-Cookie: REDACTED",
+                "the body does not contain \"a\\u{a}b\"",
+                &long,
+                "check 6 failed"
+            ]
+        );
+    }
+}
