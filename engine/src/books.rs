@@ -1,10 +1,9 @@
 //! What a worker has measured: the window that counts, its tally, and the samples taken ten times a second.
 
 use onrush_proto::Nanos;
-use onrush_stats::{Gap, Transcript};
+use onrush_stats::Gap;
 
 use super::account::Account;
-use super::config::Config;
 use super::mailbox::Mailbox;
 use super::rules::Scale;
 use super::tally::Tally;
@@ -30,12 +29,12 @@ pub(super) struct Books {
 }
 
 impl Books {
-    /// Empty books for a worker.
-    pub fn new(config: &Config, transcript: Option<Box<Transcript>>) -> Self {
+    /// Empty books with an empty tally.
+    pub fn new(tally: Tally, scale: Scale, sample_ns: u64) -> Self {
         Self {
-            tally: Tally::new(config, transcript),
-            scale: config.rules.scale,
-            sample_ns: config.sample_ns,
+            tally,
+            scale,
+            sample_ns,
             start: Nanos::default(),
             end_at: Nanos::MAX,
             sampled_at: Nanos::default(),

@@ -8,8 +8,6 @@ use onrush_plan as plan;
 use onrush_plan::checks::{ExpectedHeader, StatusList, is_failure};
 use onrush_proto::Fields;
 
-use super::open_request::OpenRequest;
-
 /// How many bytes of what came instead are kept as an example.
 const EXAMPLE_BYTES: usize = 120;
 
@@ -23,9 +21,26 @@ pub struct Checks {
     free: Vec<Box<Seen>>,
 }
 
-/// What a response has had so far, where it has not passed every check at once.
+/// What is known of a response's checks.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct Checked {
+    /// Those that it has failed, a bit for each by its number; while it arrives, those of its body that it has not passed yet
+    /// are among them.
+    pub failed: u32,
+    /// What it has had so far, if that is needed.
+    seen: Option<Box<Seen>>,
+}
+
+impl Checked {
+    /// The number of the first check that failed, if one did.
+    pub fn first_failed(&self) -> Option<u8> {
+        (self.failed != 0).then(|| self.failed.trailing_zeros() as u8)
+    }
+}
+
+/// What a response has had so far, where it has not passed every check at once.
+#[derive(Debug)]
+struct Seen {
     /// For each text, how many of its bytes the body so far ends with.
     matched: Vec<usize>,
     /// The first value of the first field that was wrong.
@@ -53,61 +68,61 @@ impl Checks {
     }
 
     /// Checks a head; of the body, no text has been found yet.
-    pub fn head(&mut self, request: &mut OpenRequest, fields: &Fields<'_>) {
-        self.put_back(request);
-        request.failed_checks = bits(self.texts.len()) << self.headers.len();
+    pub fn head(&mut self, checked: &mut Checked, fields: &Fields<'_>) {
+        self.put_back(checked);
+        checked.failed = bits(self.texts.len()) << self.headers.len();
         for (number, ExpectedHeader { name, value }) in self.headers.iter().enumerate() {
             let of_name = || fields.clone().filter(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()));
             if of_name().any(|(_, found)| value.as_ref().is_none_or(|value| value.as_bytes() == found)) {
                 continue;
             }
             // The first check that failed gets the example.
-            if let (Some((_, found)), 0) = (of_name().next(), request.failed_checks & bits(number)) {
-                extend(&mut take(&mut request.seen, &mut self.free, self.texts.len()).value, found);
+            if let (Some((_, found)), 0) = (of_name().next(), checked.failed & bits(number)) {
+                extend(&mut take(&mut checked.seen, &mut self.free, self.texts.len()).value, found);
             }
-            request.failed_checks |= 1 << number;
+            checked.failed |= 1 << number;
         }
     }
 
     /// Looks for the texts in the next piece of a body.
     #[inline]
-    pub fn data(&mut self, request: &mut OpenRequest, piece: &[u8]) {
-        if request.failed_checks >> self.headers.len() != 0 {
-            self.search(request, piece);
+    pub fn data(&mut self, checked: &mut Checked, piece: &[u8]) {
+        if checked.failed >> self.headers.len() != 0 {
+            self.search(checked, piece);
         }
     }
 
-    fn search(&mut self, request: &mut OpenRequest, piece: &[u8]) {
+    fn search(&mut self, checked: &mut Checked, piece: &[u8]) {
         let of_heads = self.headers.len();
         for (number, text) in self.texts.iter().enumerate() {
             let bit = 1 << (of_heads + number);
-            if request.failed_checks & bit == 0 {
+            if checked.failed & bit == 0 {
                 continue;
             }
-            let before = request.seen.as_ref().map_or(0, |seen| seen.matched[number]);
+            let before = checked.seen.as_ref().map_or(0, |seen| seen.matched[number]);
             match text.advance(before, piece) {
                 // What arrives whole needs no memory.
-                None => request.failed_checks &= !bit,
+                None => checked.failed &= !bit,
                 Some(matched) => {
-                    take(&mut request.seen, &mut self.free, self.texts.len()).matched[number] = matched;
+                    take(&mut checked.seen, &mut self.free, self.texts.len()).matched[number] = matched;
                 }
             }
         }
-        if request.failed_checks >> of_heads != 0 {
-            extend(&mut take(&mut request.seen, &mut self.free, self.texts.len()).body, piece);
+        if checked.failed >> of_heads != 0 {
+            extend(&mut take(&mut checked.seen, &mut self.free, self.texts.len()).body, piece);
         }
     }
 
     /// What came instead of what the first check expects that a response has failed: a value, or the beginning of a body.
-    pub fn instead(&self, request: &OpenRequest) -> Vec<u8> {
-        let is_of_head = request.failed_checks & bits(self.headers.len()) != 0;
-        let part = request.seen.as_ref().map(|seen| if is_of_head { &seen.value } else { &seen.body });
+    pub fn instead(&self, checked: &Checked) -> Vec<u8> {
+        let is_of_head = checked.failed & bits(self.headers.len()) != 0;
+        let part = checked.seen.as_ref().map(|seen| if is_of_head { &seen.value } else { &seen.body });
         part.cloned().unwrap_or_default()
     }
 
     /// Takes back the memory of a response that is no longer needed.
-    pub fn put_back(&mut self, request: &mut OpenRequest) {
-        if let Some(mut seen) = request.seen.take() {
+    pub fn put_back(&mut self, checked: &mut Checked) {
+        if let Some(mut seen) = checked.seen.take() {
             seen.matched.fill(0);
             seen.value.clear();
             seen.body.clear();
@@ -121,11 +136,6 @@ impl Checks {
 fn take<'a>(seen: &'a mut Option<Box<Seen>>, free: &mut Vec<Box<Seen>>, texts: usize) -> &'a mut Seen {
     let new = || Box::new(Seen { matched: vec![0; texts], value: Vec::new(), body: Vec::new() });
     seen.get_or_insert_with(|| free.pop().unwrap_or_else(new))
-}
-
-/// The number of the first of these checks, if there is one.
-pub fn first(checks: u32) -> Option<u8> {
-    (checks != 0).then(|| checks.trailing_zeros() as u8)
 }
 
 /// The lowest bits, this many of them.

@@ -315,10 +315,10 @@ impl Live {
         let latency_ns = tally.complete(&request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
-            transcript.failed_checks = request.failed_checks;
+            transcript.failed_checks = request.checked.failed;
         }
         if let Some(checks) = &mut tally.checks {
-            checks.put_back(&mut request);
+            checks.put_back(&mut request.checked);
         }
         if script.wants.response {
             self.tell(request, latency_ns, script);
@@ -347,7 +347,7 @@ impl Live {
                 request.first_at.get_or_insert(at);
             }
             if let Some(checks) = &mut tally.checks {
-                checks.head(request, &self.protocol.fields(input));
+                checks.head(&mut request.checked, &self.protocol.fields(input));
             }
             if let Some(shelf) = &mut self.shelf {
                 let kept = request.kept.get_or_insert_with(|| shelf.take());
@@ -378,7 +378,7 @@ impl Live {
         if let Some(checks) = &mut tally.checks
             && let Some(request) = self.request(stream)
         {
-            checks.data(request, data);
+            checks.data(&mut request.checked, data);
         }
         if script.wants.body
             && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())

@@ -13,6 +13,7 @@ use onrush_stats::silences::GAP_MIN_NS;
 
 use super::books::Books;
 use super::callbacks::Caller;
+use super::checks::Checked;
 use super::config::Config;
 use super::crowding::Crowding;
 use super::open_request::OpenRequest;
@@ -415,8 +416,7 @@ impl Dispatch {
                         status: None,
                         is_last: number == allowed,
                         lives: false,
-                        failed_checks: 0,
-                        seen: None,
+                        checked: Checked::default(),
                         kept: None,
                     };
                     books.tally.started(&request, now);
@@ -455,8 +455,7 @@ impl Dispatch {
                 is_calm: false,
                 status: None,
                 lives: false,
-                failed_checks: 0,
-                seen: None,
+                checked: Checked::default(),
                 kept: None,
                 ..returned
             };

@@ -102,9 +102,11 @@ use account::Account;
 use backend::{Backend, ConnId};
 use books::Books;
 use callbacks::Caller;
+use checks::Checks;
 use dispatch::Dispatch;
 use end::End;
 use roster::Roster;
+use tally::Tally;
 use timers::{Timer, Timers};
 use turn::Turn;
 
@@ -153,8 +155,9 @@ impl<B: Backend> Engine<B> {
         let config = Rc::new(config);
         let script = Caller::new(source, callbacks, Arc::clone(&worker_link), Arc::clone(&control.bodies));
         let transcript = config.transcribe.then(Box::default);
+        let tally = Tally::new(config.rules, Checks::new(&config.checks), config.requests, transcript);
         Self {
-            books: Books::new(&config, transcript),
+            books: Books::new(tally, config.rules.scale, config.sample_ns),
             dispatch: Dispatch::new(Rc::clone(&config), script, pacer),
             roster: Roster::new(config, backend, make_protocol, Arc::clone(&worker_link)),
             timers: Timers::default(),

@@ -2,7 +2,7 @@
 
 use onrush_proto::{Nanos, Request, StreamId};
 
-use super::checks::Seen;
+use super::checks::Checked;
 use super::kept::KeptResponse;
 
 /// A request that was started and has not ended.
@@ -36,11 +36,8 @@ pub struct OpenRequest {
     pub is_last: bool,
     /// Whether its stream stays open and messages may come at any time, so that it is never late.
     pub lives: bool,
-    /// The checks that its response has failed, a bit for each by its number; while it arrives, those of its body that it
-    /// has not passed yet are among them.
-    pub failed_checks: u32,
-    /// What its response has had so far, where checks need to know.
-    pub seen: Option<Box<Seen>>,
+    /// What is known of the checks of its response.
+    pub checked: Checked,
     /// The parts of its response kept for a script, if there are any.
     pub kept: Option<Box<KeptResponse>>,
 }

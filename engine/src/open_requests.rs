@@ -212,6 +212,7 @@ mod tests {
     use onrush_plan::Random;
 
     use super::*;
+    use crate::checks::Checked;
 
     fn request(stream: u32, is_gathered: bool) -> OpenRequest {
         OpenRequest {
@@ -229,8 +230,7 @@ mod tests {
             status: None,
             is_last: true,
             lives: false,
-            failed_checks: 0,
-            seen: None,
+            checked: Checked::default(),
             kept: None,
         }
     }

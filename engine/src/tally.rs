@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use onrush_proto::Nanos;
 use onrush_stats::{Cause, Interval, OfName, Phase, Silences, Transcript};
 
-use super::checks::{Checks, first};
-use super::config::Config;
+use super::checks::Checks;
 use super::gone::Gone;
 use super::open_request::OpenRequest;
 use super::rules::{Rules, Scale};
@@ -52,14 +51,19 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally for a worker.
-    pub fn new(config: &Config, transcript: Option<Box<Transcript>>) -> Self {
+    /// An empty tally for a worker that may start this many requests.
+    pub fn new(
+        rules: Rules,
+        checks: Option<Box<Checks>>,
+        requests: Option<u64>,
+        transcript: Option<Box<Transcript>>,
+    ) -> Self {
         Self {
-            rules: config.rules,
-            checks: Checks::new(&config.checks),
+            rules,
+            checks,
             start: Nanos::default(),
             interval: Box::default(),
-            left: config.requests,
+            left: requests,
             warms_up: false,
             open: 0,
             gathered: 0,
@@ -373,7 +377,7 @@ impl Tally {
 
     /// A response was late, which makes the request unsuccessful unless its status or a check already did.
     fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
-        let is_failure = request.status.is_some_and(|status| self.is_failure(status)) || request.failed_checks != 0;
+        let is_failure = request.status.is_some_and(|status| self.is_failure(status)) || request.checked.failed != 0;
         self.interval.counters.unsuccessful += u64::from(!is_failure);
         if !request.late && (request.is_last || !self.rules.scale.late_once_a_batch) {
             self.late(at);
@@ -395,7 +399,7 @@ impl Tally {
     fn status(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let Some(status) = request.status else { return };
         self.interval.statuses.record(status);
-        if status >= 300 || self.is_failure(status) || request.failed_checks != 0 {
+        if status >= 300 || self.is_failure(status) || request.checked.failed != 0 {
             self.unlike_success(status, request, latency_ns, at);
         }
     }
@@ -417,11 +421,11 @@ impl Tally {
         if is_failure {
             self.interval.ledger.record(Phase::Status, Cause::Status(status), tenth, Vec::new);
         }
-        if let Some(number) = first(request.failed_checks) {
-            let example = || self.checks.as_ref().map_or_else(Vec::new, |checks| checks.instead(request));
+        if let Some(number) = request.checked.first_failed() {
+            let example = || self.checks.as_ref().map_or_else(Vec::new, |checks| checks.instead(&request.checked));
             self.interval.ledger.record(Phase::Check, Cause::Check(number), tenth, example);
         }
-        self.interval.counters.unsuccessful += u64::from(is_failure || request.failed_checks != 0);
+        self.interval.counters.unsuccessful += u64::from(is_failure || request.checked.failed != 0);
     }
 
     /// Whether a request in flight must be counted as late now.

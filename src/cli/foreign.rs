@@ -251,7 +251,9 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     // curl.
     (
         &["--fail", "--fail-with-body"],
-        Advice::Instead("statuses of 400 or more are errors; --expect-status 2xx says which are not, --fail-if 'errors>0' fails"),
+        Advice::Instead(
+            "statuses of 400 or more are errors; --expect-status 2xx says which are not, --fail-if 'errors>0' fails",
+        ),
     ),
     // drill and artillery.
     (

@@ -21,6 +21,8 @@ mod availability;
 mod backends;
 /// Scripts with errors, and scripts that misbehave.
 mod broken_scripts;
+/// Checks of responses.
+mod checks;
 /// Connections that end after a number of requests.
 mod closing;
 /// Whether saved results differ.
@@ -135,6 +137,7 @@ fn main() {
         ("availability", availability::cases()),
         ("backends", backends::cases()),
         ("broken_scripts", broken_scripts::cases()),
+        ("checks", checks::cases()),
         ("closing", closing::cases()),
         ("comparing", comparing::cases()),
         ("compat", compat::cases()),

@@ -1,6 +1,7 @@
 //! The engine in virtual time: HTTP/1.1 against simulated servers, and a second protocol through the same loop.
 
 mod account;
+mod checks;
 mod crowding;
 mod demand;
 mod hostile;

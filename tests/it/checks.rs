@@ -1,0 +1,141 @@
+//! Checks of responses (`--expect-status`, `--expect-header`, `--expect-body`): what counts, what is said, how a run ends.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Context, Scratch, cases, target, url};
+use crate::servers::{Server, assert_no_errors};
+
+cases! {
+    nginx_passes_the_checks_that_hold needs "nginx";
+    what_fails_is_counted_named_and_shown;
+    a_list_of_statuses_defines_success;
+    checks_work_with_http2_rates_and_warm_ups;
+    a_large_body_is_searched_to_its_end;
+    one_request_says_whether_the_checks_hold (Once);
+    a_script_works_beside_checks (Once);
+    a_rate_of_unsuccessful_responses_is_not_kept_up_with (Once);
+    what_is_wrong_with_a_check_is_said_before_anything_is_sent (Once);
+}
+
+fn nginx_passes_the_checks_that_hold(context: &Context) {
+    let nginx = Server::nginx(1_000);
+    let words = "-t1 -c4 -n200 --expect-status 200 --expect-header server --expect-body World";
+    let onrush = context.onrush().words(words).word("--expect-header").word("content-length: 13");
+    let output = onrush.word(nginx.url("/hello")).run();
+    assert_no_errors(&output);
+    assert_eq!((output.line("Failed checks"), nginx.log().len()), (None, 200), "{output:?}");
+}
+
+fn what_fails_is_counted_named_and_shown(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("checks"));
+    let result = scratch.path().join("result.json");
+    let onrush = context.onrush().words("-t1 -c2 -n50 --body hello --expect-body hell --expect-body heaven -o");
+    let onrush = onrush.word(&result).word("--fail-if").word("errors.check>0");
+    let output = onrush.word(url(&server, "/echo")).run();
+    assert_eq!(output.code, 3, "{output:?}");
+    assert_eq!(output.line("Failed checks:"), Some("  Failed checks: 50"), "{output:?}");
+    let note = "check: 50 × the body does not contain \"heaven\", received: \"hello\"";
+    assert!(output.note("does not contain").contains(note), "{output:?}");
+    let document: Value = serde_json::from_slice(&std::fs::read(&result).unwrap()).unwrap();
+    assert_eq!(document["errors"]["check"], 50, "{document}");
+    assert_eq!(document["requests"]["unsuccessful"], 50, "{document}");
+    assert_eq!(document["plan"]["expected"], json!({ "body": ["hell", "heaven"] }));
+    let row = &document["ledger"][0];
+    assert_eq!((&row["phase"], &row["example"]), (&json!("check"), &json!("hello")), "{document}");
+}
+
+fn a_list_of_statuses_defines_success(context: &Context) {
+    let server = target();
+    let gate = |list: &str, path: &str| {
+        let onrush = context.onrush().words("-t1 -c2 -n50 --fail-if errors>0 --expect-status").word(list);
+        onrush.word(url(&server, path)).run()
+    };
+    let output = gate("200,404", "/status/404");
+    assert_eq!((output.code, output.line("Responses other")), (0, None), "{output:?}");
+    let output = gate("404", "/");
+    assert_eq!(
+        (output.code, output.line("Responses other")),
+        (3, Some("  Responses other than 404: 50")),
+        "{output:?}"
+    );
+    let said = output.note("instead of 404");
+    assert!(said.contains("of 50 responses, 50 were 200 instead of 404: --once shows one in full"), "{said}");
+}
+
+fn checks_work_with_http2_rates_and_warm_ups(context: &Context) {
+    let server = target();
+    for words in ["--http2 --streams 4", "-R 2k", "--warmup 100ms", "--disable-keepalive"] {
+        for (text, failed) in [("ell", 0), ("elk", 60)] {
+            let onrush = context.onrush().words("-t1 -c2 -n60 --body hello --expect-status 2xx").words(words);
+            let onrush = onrush.words("--expect-header").word("content-length: 5").words("--expect-body").word(text);
+            let output = onrush.word(url(&server, "/echo")).run();
+            let line = (failed > 0).then(|| format!("  Failed checks: {failed}"));
+            assert_eq!((output.line("Failed checks"), output.requests()), (line.as_deref(), 60), "{words}: {output:?}");
+        }
+    }
+}
+
+fn a_large_body_is_searched_to_its_end(context: &Context) {
+    let server = target();
+    let (scratch, mut body) = (Scratch::new("checks"), vec![b'x'; 3 << 20]);
+    body.extend(b"the end");
+    let file = scratch.file("body", body);
+    for (text, failed) in [("xthe end", None), ("xxthe  end", Some("  Failed checks: 10"))] {
+        for version in ["--http1.1", "--http2"] {
+            let onrush = context.onrush().words("-t1 -c1 -n10").words(version).words("--expect-body").word(text);
+            let onrush = onrush.word("--body").word(format!("@{}", file.display()));
+            let output = onrush.word(url(&server, "/echo")).run();
+            assert_eq!((output.line("Failed checks"), output.requests()), (failed, 10), "{version}: {output:?}");
+        }
+    }
+}
+
+fn one_request_says_whether_the_checks_hold(context: &Context) {
+    let server = target();
+    let once = |words: &str| {
+        context.onrush().words("--once --body hello --expect-status 200").words(words).word(url(&server, "/echo")).run()
+    };
+    assert!(once("").stdout.ends_with("checks: the only one holds\n"));
+    assert!(once("--expect-body hell").stdout.ends_with("checks: all 2 hold\n"));
+    let output = once("--expect-body heaven --expect-header ETag");
+    let line = "checks: 2 of 3 failed: no header ETag; the body does not contain \"heaven\"\n";
+    assert!(output.stdout.ends_with(line), "{output:?}");
+}
+
+fn a_script_works_beside_checks(context: &Context) {
+    let server = target();
+    let script = "local seen = 0\nfunction response(status, headers, body) if body == 'hello' then seen = seen + 1 end end\n\
+                  function request() return wrk.format('POST', '/echo', {}, 'hello') end";
+    let onrush = context.onrush().words("-t1 -c1 -n20 --expect-body hello --expect-body bye").lua(script);
+    let output = onrush.word(url(&server, "/")).run();
+    assert_eq!((output.line("Failed checks"), output.requests()), (Some("  Failed checks: 20"), 20), "{output:?}");
+}
+
+fn a_rate_of_unsuccessful_responses_is_not_kept_up_with(context: &Context) {
+    let server = target();
+    for (words, reason) in [
+        ("--expect-status 204", "100 % of the responses were 200"),
+        ("--expect-body no", "100 % of the responses failed a check"),
+    ] {
+        let output = context.onrush().words("-t1 -c4 -d1s -R 200").words(words).word(url(&server, "/")).run();
+        assert!(output.stderr.contains(reason), "{output:?}");
+    }
+}
+
+fn what_is_wrong_with_a_check_is_said_before_anything_is_sent(context: &Context) {
+    for (option, value, reason) in [
+        ("--expect-status", "99", "\"99\" is no status, range or class of statuses; write for instance 200, 2xx or"),
+        ("--expect-status", "2x", "\"2x\" is no status, range or class of statuses"),
+        ("--expect-status", "700", "\"700\" is not within 200 to 599"),
+        ("--expect-body", "", "an empty text, which every body contains; write a part of the body"),
+        ("--expect-header", "Content-Type text/html", "no colon; write 'Name: value', or 'Name' for any value"),
+        ("--expect-header", "A: b\nC: d", "a control character in the value; leave it out"),
+    ] {
+        let output = context.onrush().word(option).word(value).word("http://127.0.0.1:9/").run();
+        let line = format!("onrush: {option} {value:?}: {reason}");
+        assert!(output.code == 1 && output.stderr.starts_with(&line), "{line}: {output:?}");
+    }
+    let output = context.onrush().words("--compat wrk --expect-status 200 http://127.0.0.1:9/").run();
+    let line = "onrush: --expect-status: wrk does not check responses; leave it out\n";
+    assert!(output.code == 1 && output.stderr.starts_with(line), "{output:?}");
+}
