@@ -296,12 +296,12 @@ func main() {
 const PYTHON: &str = r#"import asyncio, sys
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from h2.events import DataReceived, RequestReceived, StreamEnded
+from h2.events import DataReceived, RequestReceived, SettingsAcknowledged, StreamEnded
 from h2.settings import SettingCodes
 
 class Connection(asyncio.Protocol):
     def connection_made(self, transport):
-        self.transport, self.responses, self.is_ended = transport, 0, False
+        self.transport, self.responses, self.is_set, self.is_ended = transport, 0, False, False
         self.heads, self.received, self.unsent = {}, {}, {}
         self.h2 = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
         self.h2.initiate_connection()
@@ -315,6 +315,11 @@ class Connection(asyncio.Protocol):
                 elif isinstance(event, DataReceived):
                     self.received[event.stream_id] += event.data
                     self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+                    self.change_settings(event.stream_id)
+                elif isinstance(event, SettingsAcknowledged):
+                    # h2 opens windows only when told of data, and none comes where the new settings leave no window.
+                    for stream in self.received:
+                        self.h2.acknowledge_received_data(0, stream)
                 elif isinstance(event, StreamEnded) and not self.is_ended:
                     self.respond(event.stream_id, self.heads.pop(event.stream_id), self.received.pop(event.stream_id))
             for stream in list(self.unsent):
@@ -325,17 +330,22 @@ class Connection(asyncio.Protocol):
             self.transport.close()
         self.transport.write(self.h2.data_to_send())
 
-    def respond(self, stream, head, received):
-        method, path = head[":method"], head[":path"]
-        print(method, path, "HTTP/2.0", len(received), file=sys.stderr)
-        self.responses += 1
-        if path == "/settings" and self.responses == 3:
+    # Once, when a body has used more than the new window and h2 has not yet given it any back.
+    def change_settings(self, stream):
+        is_time = self.responses >= 3 and 10_000 < len(self.received[stream]) < 32_000
+        if self.heads[stream][":path"] == "/settings" and is_time and not self.is_set:
+            self.is_set = True
             self.h2.ping(b"settings")
             self.h2.update_settings({
                 SettingCodes.INITIAL_WINDOW_SIZE: 10_000,
                 SettingCodes.HEADER_TABLE_SIZE: 0,
                 SettingCodes.MAX_FRAME_SIZE: 50_000,
             })
+
+    def respond(self, stream, head, received):
+        method, path = head[":method"], head[":path"]
+        print(method, path, "HTTP/2.0", len(received), file=sys.stderr)
+        self.responses += 1
         if path == "/hints":
             self.h2.send_headers(stream, [(":status", "103"), ("link", "</style.css>; rel=preload")])
         bodies = {"/hello": b"Hello, World!", "/file.bin": b"x" * 100_000, "/hints": b"hello", "/none": b""}
