@@ -132,7 +132,8 @@ fn python_logs_what_is_counted(context: &Context) {
 fn python_pads_what_it_returns(context: &Context) {
     let (python, scratch) = (Server::python_script(PYTHON), Scratch::new("http2-body"));
     let onrush = echoing(context, &scratch.file("body", body()));
-    let onrush = onrush.words("-t1 -c2 -n6 --streams 3 --h2-window 30k --h2-connection-window 65535");
+    // Python may take seconds for it on a busy machine.
+    let onrush = onrush.words("-t1 -c2 -n6 --timeout 20s --streams 3 --h2-window 30k --h2-connection-window 65535");
     let (output, _) = run(onrush.word(python.url("/echo")));
     assert_complete(&output, 6);
     assert_eq!(python.log(), ["POST /echo HTTP/2.0 1048576"; 6]);
