@@ -5,7 +5,7 @@ mod due;
 use std::collections::VecDeque;
 
 use onrush_proto::Nanos;
-use onrush_stats::{Cause, Interval, OfName, Phase, Silences, Transcript};
+use onrush_stats::{ByName, Cause, Interval, OfName, Phase, Silences, Transcript};
 
 use super::checks::Checks;
 use super::gone::Gone;
@@ -34,6 +34,12 @@ pub struct Tally {
     pub completed: u64,
     /// What went over the wire, if that is recorded.
     pub transcript: Option<Box<Transcript>>,
+    /// What became of requests by name, since it was last handed over: adding up hundreds of names takes time.
+    by_name: Option<Box<ByName<u32>>>,
+    /// The second in which that was.
+    names_handed_in: u64,
+    /// Whether the interval has some that have not been handed over.
+    has_names: bool,
     /// When nothing was completed.
     pub silences: Silences,
     /// Whether a `Location` has been kept already.
@@ -70,6 +76,9 @@ impl Tally {
             gathered_bytes: 0,
             completed: 0,
             transcript,
+            by_name: None,
+            names_handed_in: 0,
+            has_names: false,
             silences: Silences::new(),
             located: false,
             has_seen_400: false,
@@ -88,6 +97,27 @@ impl Tally {
     /// From now on nothing counts.
     pub fn warm_up(&mut self) {
         self.warms_up = true;
+    }
+
+    /// Puts what is known by name into the interval, which is about to be handed over: once a second, or because the run
+    /// `is_over`.
+    pub fn hand_over_names(&mut self, until_ns: u64, is_over: bool) {
+        let second = until_ns / 1_000_000_000;
+        if second > self.names_handed_in || is_over {
+            self.names_handed_in = second;
+            if !std::mem::replace(&mut self.has_names, true) {
+                // What the interval has is empty.
+                std::mem::swap(&mut self.interval.by_name, &mut self.by_name);
+            } else if let Some(by_name) = &mut self.by_name {
+                **self.interval.by_name.get_or_insert_default() += &**by_name;
+                by_name.clear();
+            }
+        }
+    }
+
+    /// The interval is an empty one.
+    pub fn has_handed_over(&mut self) {
+        self.has_names = false;
     }
 
     /// Whether nothing counts yet.
@@ -372,7 +402,7 @@ impl Tally {
 
     /// What became of the requests with the name of this one.
     fn of_name(&mut self, request: &OpenRequest) -> &mut OfName<u32> {
-        self.interval.by_name.get_or_insert_default().of(request.name)
+        self.by_name.get_or_insert_default().of(request.name)
     }
 
     /// A response was late, which makes the request unsuccessful unless its status or a check already did.

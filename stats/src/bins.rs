@@ -43,7 +43,7 @@ impl Count for u64 {
 /// How many values each bin has.
 #[derive(Clone, Debug)]
 pub struct Bins<C, const STEP: u32 = FINE> {
-    counts: Box<[C]>,
+    counts: Vec<C>,
     /// The first and the last bin that was used; as long as there is none, the first is after the last.
     first: usize,
     last: usize,
@@ -51,15 +51,26 @@ pub struct Bins<C, const STEP: u32 = FINE> {
 }
 
 impl<C: Count, const STEP: u32> Bins<C, STEP> {
-    /// Empty bins. All memory that they will ever need is allocated now; the kernel provides it where it is used.
+    /// Empty bins. All memory that they will ever need is allocated now, and the kernel provides it where it is used; that
+    /// of coarse ones, of which there may be hundreds, grows with the values.
     pub fn new() -> Self {
-        Self { counts: vec![C::default(); count(STEP)].into(), first: count(STEP), last: 0, total: 0 }
+        let allocated = if STEP == FINE { count(STEP) } else { 0 };
+        Self { counts: vec![C::default(); allocated], first: count(STEP), last: 0, total: 0 }
+    }
+
+    /// Makes room for a bin, and for the others of its doubling.
+    #[cold]
+    fn grow(&mut self, place: usize) {
+        self.counts.resize((((place >> STEP) + 1) << STEP).min(count(STEP)), C::default());
     }
 
     /// Counts a value, of at most [`HIGHEST`], `times` times.
     #[inline]
     pub fn record(&mut self, value: u64, times: u64) {
         let place = place(value, STEP);
+        if place >= self.counts.len() {
+            self.grow(place);
+        }
         self.counts[place].add(times);
         self.first = self.first.min(place);
         self.last = self.last.max(place);
@@ -73,7 +84,9 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
-        self.counts[self.first.min(self.last)..=self.last].fill(C::default());
+        if self.total > 0 {
+            self.counts[self.first..=self.last].fill(C::default());
+        }
         (self.first, self.last, self.total) = (count(STEP), 0, 0);
     }
 
@@ -81,6 +94,9 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     pub fn add<D: Count>(&mut self, others: &Bins<D, STEP>) {
         if others.total == 0 {
             return;
+        }
+        if others.last >= self.counts.len() {
+            self.grow(others.last);
         }
         let range = others.first..=others.last;
         for (count, other) in self.counts[range.clone()].iter_mut().zip(&others.counts[range]) {

@@ -26,7 +26,7 @@ pub struct Distribution<C: Count, const STEP: u32 = FINE> {
 
 impl<C: Count, const STEP: u32> Distribution<C, STEP> {
     /// An empty distribution. All memory that it will ever need is allocated now (about 130 KB for `u32`, 260 KB for
-    /// `u64`; with two digits an eighth of that).
+    /// `u64`); with two digits it grows with the values, to at most an eighth of that.
     pub fn new() -> Self {
         Self { bins: Bins::new(), sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0, clamped: 0 }
     }

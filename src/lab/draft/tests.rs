@@ -233,7 +233,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
         assert!(wrong.contains(expected), "{line}: {wrong}");
     }
     let list = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(&list, "http://h/a\n").unwrap();
+    fs::write(&list, "http://h/a\n").unwrap();
     let of_list = sweep_of(&format!("-c 1,8 --urls {}", list.path().display())).unwrap();
     assert_eq!(of_list.points[1].plan.target.typed, "http://h/a");
     assert!(sweep(&["--help".into()]).unwrap().is_none());

@@ -7,8 +7,9 @@ use std::{fs, io};
 pub const RESULT: &str = "target/bench/result.json";
 /// A file of 1 MiB, written before the first round, for [`Work::uploads`].
 pub const UPLOADED: &str = "target/bench/uploaded";
-/// Lists of 10,000 requests, written then, too: the same ones without names and with 200.
+/// A list of 10,000 requests, written then, too.
 pub const LIST: &str = "target/bench/list.txt";
+/// The same ones with 200 names.
 pub const NAMED_LIST: &str = "target/bench/named.txt";
 
 /// Writes the files that options name.
