@@ -160,7 +160,7 @@ impl Call<'_> {
             }
             self.is_greeted = true;
             if !self.scene.uploads && !self.scene.is_late {
-                self.heard.sent.extend_from_slice(bytes);
+                self.heard.sent.extend_from_slice(&bytes);
             }
         }
     }

@@ -40,6 +40,7 @@ mod request;
 mod time;
 #[cfg(test)]
 mod told;
+mod transmit;
 
 pub use breach::Breach;
 pub use code::Code;
@@ -50,9 +51,9 @@ pub use http2::Http2;
 
 pub use request::{Encoded, Parts, Request, Said};
 pub use time::Nanos;
+pub use transmit::{Transmit, Woven};
 
 use std::ops::Range;
-use std::rc::Rc;
 
 /// One connection's protocol on the client's side. See the crate documentation for how to drive it.
 pub trait Client {
@@ -205,25 +206,6 @@ impl Event {
             | Self::Complete { stream }
             | Self::Failed { stream, .. } => Some(stream),
             Self::Draining { .. } => None,
-        }
-    }
-}
-
-/// Bytes to send.
-#[derive(Clone, Debug)]
-pub enum Transmit {
-    /// Bytes that never change and are sent without copying.
-    Shared(Rc<[u8]>, Range<usize>),
-    /// Bytes made for one send.
-    Owned(Vec<u8>),
-}
-
-impl Transmit {
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Shared(bytes, range) => &bytes[range.clone()],
-            Self::Owned(bytes) => bytes,
         }
     }
 }

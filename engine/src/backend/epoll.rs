@@ -19,7 +19,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::arrival::Arrivals;
 use super::dialer::DialError;
-use super::socket::{DISCARDED_AT_ONCE, Delay, Threshold, send_some};
+use super::socket::{DISCARDED_AT_ONCE, Delay, Threshold, send_rest, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
 
 /// The most events taken from the kernel at once.
@@ -205,11 +205,11 @@ impl Socket {
     /// Continues an unfinished send. `None`: there is none, or nothing could be sent.
     fn resume_send(&mut self) -> Option<Result<usize, Errno>> {
         let (transmit, sent) = self.unsent.as_mut()?;
-        match send_some(self.fd.as_ref()?, &transmit.bytes()[*sent..]) {
+        match send_rest(self.fd.as_ref()?, transmit, *sent) {
             Ok(0) => None,
             Ok(n) => {
                 *sent += n;
-                if *sent == transmit.bytes().len() {
+                if *sent == transmit.len() {
                     self.unsent = None;
                 }
                 Some(Ok(n))
@@ -276,11 +276,11 @@ impl Backend for Epoll {
         let socket = &mut self.sockets[conn.index()];
         debug_assert!(socket.unsent.is_none(), "one send at a time");
         let Some(fd) = &socket.fd else { return 0 };
-        socket.delay.before_send(fd, bytes.bytes().len());
-        match send_some(fd, bytes.bytes()) {
+        socket.delay.before_send(fd, bytes.len());
+        match send_rest(fd, &bytes, 0) {
             Ok(n) => {
                 self.taken += n as u64;
-                if n < bytes.bytes().len() {
+                if n < bytes.len() {
                     socket.unsent = Some((bytes, n));
                     self.count_urgent(conn);
                 }

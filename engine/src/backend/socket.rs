@@ -1,16 +1,18 @@
 //! Sockets for a load generator: non-blocking, close-on-exec, and without Nagle's delay once that matters.
 
+use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, bind, ipproto, recv, send, shutdown,
-    socket_with, sockopt,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags, SocketType, bind, ipproto, recv,
+    send, sendmsg, shutdown, socket_with, sockopt,
 };
 
 use onrush_plan::SocketOptions;
+use onrush_proto::Transmit;
 use onrush_stats::TcpInfo;
 use onrush_stats::buffers::{Buffers, Sizes};
 
@@ -183,6 +185,22 @@ const SEGMENT_MIN: usize = 536;
 pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     loop {
         match send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(0),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The same with the rest of what is sent from byte `from` on.
+pub fn send_rest(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, Errno> {
+    if let Some(bytes) = transmit.in_one() {
+        return send_some(fd, &bytes[from..]);
+    }
+    let slices: Vec<IoSlice<'_>> = transmit.slices(from).into_iter().map(IoSlice::new).collect();
+    loop {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        match sendmsg(fd, &slices, &mut SendAncillaryBuffer::default(), flags) {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return Ok(0),
             outcome => return outcome,

@@ -90,7 +90,7 @@ impl<B: Backend> Roster<B> {
                 words.into_iter().for_each(|words| link.send(words));
                 self.backend.send_last(conn, &link.last_words());
             }
-            (None, Some(words)) => self.backend.send_last(conn, words.bytes()),
+            (None, Some(words)) => self.backend.send_last(conn, &words.bytes()),
             (None, None) => {}
         }
         if self.slots[conn.index()].live().is_some_and(|live| live.protocol.is_http2()) {

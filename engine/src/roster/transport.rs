@@ -101,9 +101,9 @@ impl<B: Backend> Roster<B> {
             && live.protocol.may_have_output()
             && let Some(transmit) = live.protocol.poll_transmit(at)
         {
-            live.unsent = transmit.bytes().len();
+            live.unsent = transmit.len();
             if let Some(transcript) = &mut books.tally.transcript {
-                transcript.send(&live.protocol.readable(transmit.bytes()), !live.open.is_empty(), at);
+                transcript.send(&live.protocol.readable(&transmit.bytes()), !live.open.is_empty(), at);
             }
             if let Some(link) = &mut slot.link {
                 link.send(transmit);

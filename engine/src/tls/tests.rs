@@ -46,7 +46,8 @@ fn server_with(certified: &rcgen::CertifiedKey<rcgen::KeyPair>) -> Arc<ServerCon
 fn up(link: &mut Link, server: &mut ServerConnection) -> usize {
     let mut plain = 0;
     while let Some(encrypted) = link.seal().unwrap() {
-        let mut bytes = encrypted.bytes();
+        let bytes = encrypted.bytes();
+        let mut bytes = &*bytes;
         while !bytes.is_empty() {
             server.read_tls(&mut bytes).unwrap();
             server.process_new_packets().unwrap();
@@ -283,9 +284,9 @@ fn a_large_request_is_encrypted_in_parts_and_told_when_it_was_accepted() {
             }
         }
     };
-    take(first.bytes());
+    take(&first.bytes());
     while let Some(encrypted) = link.seal().unwrap() {
-        take(encrypted.bytes());
+        take(&encrypted.bytes());
         link.accepted(encrypted.bytes().len());
     }
     assert_eq!(received, sent);

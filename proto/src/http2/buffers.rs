@@ -99,7 +99,7 @@ mod tests {
         let mut buffers = Buffers::default();
         let first = filled(&mut buffers, b"first");
         let second = filled(&mut buffers, b"second");
-        assert_eq!((first.bytes(), second.bytes()), (&b"first"[..], &b"second"[..]));
+        assert_eq!([first.in_one(), second.in_one()], [Some(&b"first"[..]), Some(&b"second"[..])]);
         let places = [first.bytes().as_ptr(), second.bytes().as_ptr()];
         drop(second);
         let third = filled(&mut buffers, b"third");

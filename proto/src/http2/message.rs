@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::hpack::{self, Secrecy};
 use super::written::Written;
 use crate::http1::{ResponseKind, Wire, needs_length, unchunked};
-use crate::{Fields, Parts};
+use crate::{Fields, Parts, transmit};
 
 /// A request, encoded.
 #[derive(Debug)]
@@ -63,8 +63,10 @@ impl Message {
             response: wire.response(),
         }
     }
+}
 
-    pub(super) fn body(&self) -> &[u8] {
+impl transmit::Body for Message {
+    fn body(&self) -> &[u8] {
         match &self.body {
             Body::Parts(bytes) => bytes,
             Body::Wire(bytes, range) => &bytes[range.clone()],

@@ -293,16 +293,21 @@ impl Client for Http2 {
         }
         let length = sender.room_wanted(streams, &shared.greeting, allowed);
         let mut bodies = Bodies::None;
+        // TLS copies all of it anyway.
+        let mut woven = Vec::new();
+        let weaves = !shared.options.is_https;
         let transmit = buffers.fill(length, |buffer| {
             let length;
-            (length, bodies) = sender.write(streams, &shared.greeting, self.settings, buffer);
+            let woven = weaves.then_some(&mut woven);
+            (length, bodies) = sender.write(streams, &shared.greeting, self.settings, buffer, woven);
             length
         });
+        let transmit = transmit.woven_with(woven);
         sender.note_wait(bodies, now, seen);
         if bodies == Bodies::Sent {
             self.patience = PATIENCE;
         }
-        (!transmit.bytes().is_empty()).then_some(transmit)
+        (transmit.len() > 0).then_some(transmit)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

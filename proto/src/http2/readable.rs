@@ -96,7 +96,7 @@ mod tests {
         client.start(&request, true).unwrap();
         let mut text = Vec::new();
         while let Some(transmit) = client.poll_transmit(Nanos(0)) {
-            text.extend(readable(transmit.bytes()));
+            text.extend(readable(&transmit.bytes()));
             client.handle_sent(transmit.bytes().len());
         }
         let expected = "\
@@ -121,7 +121,7 @@ body\r
         let headers = vec![("a".to_owned(), "b".repeat(100_000)), ("c".to_owned(), "d".to_owned())];
         let parts = Parts { method: "GET".to_owned(), target: "/".to_owned(), headers, ..Parts::default() };
         client.start(&Request::new(parts), true).unwrap();
-        let text = readable(client.poll_transmit(Nanos(0)).unwrap().bytes());
+        let text = readable(&client.poll_transmit(Nanos(0)).unwrap().bytes());
         assert!(text.len() > 100_000 && text.ends_with(b"b\r\nc: d\r\n\r\n"));
     }
 }

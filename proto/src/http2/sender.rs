@@ -3,6 +3,8 @@
 //! Bodies take turns, a frame each, as far as the windows of the server allow.
 
 use std::collections::VecDeque;
+use std::ops::Range;
+use std::rc::Rc;
 
 use super::buffers::LARGE;
 use super::frame::{self, HEADER, Header, PAYLOAD_USUAL, flag, kind};
@@ -11,6 +13,7 @@ use super::message::Message;
 use super::seen::Seen;
 use super::settings::{Settings, WINDOW_MAX, WINDOW_USUAL};
 use super::streams::Streams;
+use crate::transmit::{Body, Payload};
 use crate::{Breach, Nanos};
 
 /// How many replies to SETTINGS and PING wait for the transport at most. A server that asks for more does not read them.
@@ -22,6 +25,12 @@ const CONTROL_MAX: usize = 17 * REPLIES_MAX as usize;
 /// How many more may wait for each request: a server that keeps to its windows causes no more than two WINDOW_UPDATEs
 /// before it has to read them, and a RST_STREAM.
 const CONTROL_PER_STREAM: usize = 3 * 13;
+
+/// The smallest piece of a body that is sent from where it is: copying fewer bytes costs less.
+const WOVEN_MIN: usize = 4096;
+
+/// How many pieces of bodies are sent at once from where they are.
+const WOVEN_AT_ONCE: usize = 16;
 
 /// The smallest piece of a body to send, unless it is the last. A window that is smaller may still grow.
 const PIECE_MIN: usize = 1024;
@@ -240,27 +249,29 @@ impl Sender {
 
     /// Writes small frames only: the connection is over.
     pub(super) fn write_last(&mut self, greeting: &[u8], buffer: &mut [u8]) -> usize {
-        let mut writer = Writer { buffer, length: 0 };
+        let mut writer = Writer { buffer, length: 0, woven: None, woven_bytes: 0 };
         self.write_control(greeting, &mut writer);
         self.written += writer.length as u64;
         writer.length
     }
 
-    /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is.
+    /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is. Large pieces of bodies
+    /// are added to `woven` instead, if it is there.
     pub(super) fn write(
         &mut self,
         streams: &mut Streams,
         greeting: &[u8],
         settings: Settings,
         buffer: &mut [u8],
+        woven: Option<&mut Vec<Payload>>,
     ) -> (usize, Bodies) {
-        let mut writer = Writer { buffer, length: 0 };
+        let mut writer = Writer { buffer, length: 0, woven, woven_bytes: 0 };
         self.write_control(greeting, &mut writer);
         let bodies = match self.write_headers(streams, settings.streams, &mut writer) {
             true => self.write_bodies(streams, settings.window, &mut writer),
             false => Bodies::Full,
         };
-        self.written += writer.length as u64;
+        self.written += (writer.length + writer.woven_bytes) as u64;
         (writer.length, bodies)
     }
 
@@ -346,13 +357,13 @@ impl Sender {
                 self.uploads.rotate_left(1);
                 continue;
             }
-            if writer.room() < HEADER + size {
+            if !writer.has_room_for(size) {
                 self.has_small |= has_small;
                 return if bodies == Bodies::Sent { bodies } else { Bodies::Full };
             }
             let ends = size == rest.len();
             let flags = if ends { flag::END_STREAM } else { 0 };
-            writer.frame(kind::DATA, flags, number, &[], &rest[..size]);
+            writer.data(flags, number, message, stream.body_written..stream.body_written + size);
             bodies = Bodies::Sent;
             passed = 0;
             self.window -= size as i64;
@@ -394,6 +405,10 @@ fn write_block(number: u32, has_body: bool, update: &[u8], block: &[u8], writer:
 struct Writer<'a> {
     buffer: &'a mut [u8],
     length: usize,
+    /// The pieces of bodies that are not copied, if there may be such.
+    woven: Option<&'a mut Vec<Payload>>,
+    /// How long they are together.
+    woven_bytes: usize,
 }
 
 impl Writer<'_> {
@@ -404,6 +419,32 @@ impl Writer<'_> {
     fn put(&mut self, bytes: &[u8]) {
         self.buffer[self.length..][..bytes.len()].copy_from_slice(bytes);
         self.length += bytes.len();
+    }
+
+    /// Whether a piece of this size is sent from where it is.
+    fn weaves(&self, size: usize) -> bool {
+        self.woven.is_some() && size >= WOVEN_MIN
+    }
+
+    /// Whether there is room for a frame with a piece of a body of this size.
+    fn has_room_for(&self, size: usize) -> bool {
+        if self.weaves(size) {
+            self.room() >= HEADER && self.woven.as_ref().is_some_and(|woven| woven.len() < WOVEN_AT_ONCE)
+        } else {
+            self.room() >= HEADER + size
+        }
+    }
+
+    /// A frame with a piece of a body.
+    fn data(&mut self, flags: u8, stream: u32, message: &Rc<Message>, range: Range<usize>) {
+        if !self.weaves(range.len()) {
+            return self.frame(kind::DATA, flags, stream, &[], &message.body()[range]);
+        }
+        self.put(&Header { length: range.len() as u32, kind: kind::DATA, flags, stream }.bytes());
+        self.woven_bytes += range.len();
+        if let Some(woven) = &mut self.woven {
+            woven.push(Payload { at: self.length, body: Rc::clone(message) as Rc<dyn Body>, range });
+        }
     }
 
     /// A frame whose payload is in two parts.

@@ -252,7 +252,7 @@ impl Sim {
             Event::Writable => {
                 let (transmit, sent) = line.unsent.take()?;
                 let n = self.deliver(conn, &transmit.bytes()[sent..]);
-                if sent + n < transmit.bytes().len() {
+                if sent + n < transmit.len() {
                     self.lines[conn.index()].unsent = Some((transmit, sent + n));
                 }
                 (n > 0).then_some(What::Sent(Ok(n)))
@@ -308,8 +308,8 @@ impl Backend for Sim {
             self.plan(self.now, conn, Event::Failed(Errno::PIPE));
             return 0;
         }
-        let n = self.deliver(conn, bytes.bytes());
-        if n < bytes.bytes().len() {
+        let n = self.deliver(conn, &bytes.bytes());
+        if n < bytes.len() {
             self.lines[conn.index()].unsent = Some((bytes, n));
         }
         n

@@ -5,10 +5,11 @@
 //!
 //! # Kernels
 //!
-//! Send and receive 5.6 · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
+//! Send and receive 5.6, also in several pieces · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
 //! single issuer 6.0 · deferred work 6.1. On anything less, or if a filter forbids it, [`Uring::new`] fails.
 
 mod buffers;
+mod message;
 mod names;
 mod probe;
 mod receiving;
@@ -39,6 +40,7 @@ use super::arrival::{Arrivals, PREFACE_BYTES};
 use super::dialer::Dial;
 use super::{Backend, Clock, Completion, ConnId, Dialer, What};
 use buffers::Buffers;
+use message::Message;
 use names::{Operation, name, named};
 use ring::Ring;
 use sending::Sending;
@@ -77,6 +79,8 @@ pub struct Uring {
     behind: Vec<ConnId>,
     /// Closed sockets that queued operations still name, and the bytes those will send.
     closing: Vec<(OwnedFd, Option<Transmit>)>,
+    /// What queued operations point to that is not needed once they are handed over.
+    messages: Vec<Box<Message>>,
     /// Counts the waits that handed everything over.
     turn: u32,
     /// Outcomes known at once, with the generation of their connection.
@@ -115,6 +119,7 @@ impl Uring {
             taken: Taken::default(),
             behind: Vec::new(),
             closing: Vec::new(),
+            messages: Vec::new(),
             turn: 0,
             immediate: Vec::new(),
             received: None,
@@ -147,8 +152,8 @@ impl Uring {
         if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
         }
-        // SAFETY: what operations point to outlives them: the bytes that sockets send, orphans, addresses, and the
-        // buffers.
+        // SAFETY: what operations point to outlives them: the bytes that sockets send, orphans, addresses, messages, and
+        // the buffers.
         unsafe { self.ring.push(entry) };
     }
 
@@ -382,6 +387,7 @@ impl Backend for Uring {
         if !self.ring.has_backlog() && self.ring.queued() == 0 {
             self.taken.handed_over(self.turn, has_seen_all);
             self.turn = self.turn.wrapping_add(1);
+            self.messages.clear();
             for (fd, unsent) in self.closing.drain(..) {
                 if unsent.is_some() {
                     // What was queued before the close has left, as it does with epoll.

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::Uring;
+use super::message::Message;
 use super::names::{Operation, name, named};
 use crate::backend::socket::send_some;
 use crate::backend::{ConnId, What};
@@ -50,7 +51,7 @@ impl Sending {
 impl Uring {
     /// Sends bytes; returns how many the engine may count as accepted.
     pub(super) fn start_send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
-        let (turn, length) = (self.turn, bytes.bytes().len());
+        let (turn, length) = (self.turn, bytes.len());
         let socket = &mut self.sockets[conn.index()];
         let Some(fd) = &socket.fd else { return 0 };
         socket.delay.before_send(fd, length);
@@ -60,12 +61,12 @@ impl Uring {
             self.behind.push(conn);
             return 0;
         }
-        let before = socket.sending.as_ref().map_or(0, |sending| sending.bytes.bytes().len());
-        if length > SILENT_MAX {
+        let before = socket.sending.as_ref().map_or(0, |sending| sending.bytes.len());
+        let Some(in_one) = bytes.in_one().filter(|_| length <= SILENT_MAX) else {
             self.send_rest(conn, Sending { before, ..Sending::new(bytes) });
             return 0;
-        }
-        let entry = self.send_operation(conn, bytes.bytes(), libc::MSG_DONTWAIT);
+        };
+        let entry = self.send_operation(conn, in_one, libc::MSG_DONTWAIT);
         self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::SendSilently);
         self.taken.queued_silently(length);
         let sending = Sending { is_told: true, silent_in: Some(turn), before, ..Sending::new(bytes) };
@@ -75,7 +76,10 @@ impl Uring {
 
     /// Sends what is left, with a completion.
     fn send_rest(&mut self, conn: ConnId, sending: Sending) {
-        let entry = self.send_operation(conn, &sending.bytes.bytes()[sending.start..], 0);
+        let entry = match sending.bytes.in_one() {
+            Some(bytes) => self.send_operation(conn, &bytes[sending.start..], 0),
+            None => self.send_slices(conn, sending.bytes.slices(sending.start)),
+        };
         self.sockets[conn.index()].sending = Some(Sending { silent_in: None, ..sending });
         self.push(entry, conn, Operation::Send);
         self.taken.queued();
@@ -85,6 +89,15 @@ impl Uring {
         let most = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let flags = flags | libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         opcode::Send::new(self.file(conn), bytes.as_ptr(), most).flags(flags).build()
+    }
+
+    fn send_slices(&mut self, conn: ConnId, slices: Vec<&[u8]>) -> squeue::Entry {
+        let file = self.file(conn);
+        let message = Message::of(slices);
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        let entry = opcode::SendMsg::new(file, message.header()).flags(flags as u32).build();
+        self.messages.push(message);
+        entry
     }
 
     /// Counts what the kernel took, or did not take after all, if this is the completion of a send.
@@ -97,7 +110,7 @@ impl Uring {
                 if name(conn, socket.generation, operation) == entry.user_data() =>
             {
                 let is_it = sending.is_over(self.turn);
-                self.taken.refused(if is_it { sending.bytes.bytes().len() } else { sending.before }, n);
+                self.taken.refused(if is_it { sending.bytes.len() } else { sending.before }, n);
             }
             (Operation::SendSilently, _) => self.taken.refused_after_close(entry.user_data(), n),
             _ => {}
@@ -125,7 +138,7 @@ impl Uring {
         let taken = if outcome == Err(Errno::AGAIN) { Ok(0) } else { outcome };
         if let Ok(n) = taken {
             sending.start += n;
-            if sending.start < sending.bytes.bytes().len() {
+            if sending.start < sending.bytes.len() {
                 self.send_rest(conn, sending);
             } else {
                 self.send_behind(conn);
@@ -170,7 +183,7 @@ impl Uring {
         let socket = &mut self.sockets[conn.index()];
         socket.behind = None;
         let sending = socket.sending.take()?;
-        let (silently, length) = (name(conn, socket.generation, Operation::SendSilently), sending.bytes.bytes().len());
+        let (silently, length) = (name(conn, socket.generation, Operation::SendSilently), sending.bytes.len());
         if sending.before > 0 && !sending.is_over(self.turn) {
             self.taken.closed(silently, sending.before, self.turn.wrapping_sub(1));
         }

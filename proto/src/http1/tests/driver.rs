@@ -12,8 +12,8 @@ fn requests_are_given_out_once_each_and_capacity_is_what_is_left() {
     assert_ne!(first, second);
     assert_eq!(client.capacity(), 0);
     assert_eq!(client.start(&request("GET"), false), Err(StartError::Busy));
-    assert_eq!(client.poll_transmit(NOW).unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
-    assert_eq!(client.poll_transmit(NOW).unwrap().bytes(), b"HEAD / HTTP/1.1\r\n\r\n");
+    assert_eq!(*client.poll_transmit(NOW).unwrap().bytes(), *b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(*client.poll_transmit(NOW).unwrap().bytes(), *b"HEAD / HTTP/1.1\r\n\r\n");
     assert!(client.poll_transmit(NOW).is_none());
     client.handle_sent(37);
 
@@ -21,7 +21,7 @@ fn requests_are_given_out_once_each_and_capacity_is_what_is_left() {
     while client.poll_event().is_some() {}
     assert_eq!(client.capacity(), 1);
     client.start(&request("GET"), false).unwrap();
-    assert_eq!(client.poll_transmit(NOW).unwrap().bytes(), b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(*client.poll_transmit(NOW).unwrap().bytes(), *b"GET / HTTP/1.1\r\n\r\n");
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn the_last_request_of_a_connection_says_so_and_is_written_once_too() {
         sent.extend(std::iter::from_fn(|| client.poll_transmit(NOW)));
     }
     let [usual, last, _, last_again] = &sent[..] else { panic!("{sent:?}") };
-    assert_eq!(usual.bytes(), b"GET / HTTP/1.1\r\n\r\n");
-    assert_eq!(last.bytes(), b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+    assert_eq!(*usual.bytes(), *b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(*last.bytes(), *b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
     assert_eq!(last.bytes().as_ptr(), last_again.bytes().as_ptr());
 }
 

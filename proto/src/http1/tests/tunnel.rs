@@ -65,7 +65,7 @@ fn an_endless_head_is_cut_off() {
 fn the_request_is_sent_once_and_known_to_be_sent_when_all_of_it_is() {
     let mut tunnel = tunnel();
     let transmit = tunnel.poll_transmit().expect("there is something to send");
-    assert_eq!(transmit.bytes(), b"CONNECT h:443 HTTP/1.1\r\n\r\n");
+    assert_eq!(*transmit.bytes(), *b"CONNECT h:443 HTTP/1.1\r\n\r\n");
     assert!(tunnel.poll_transmit().is_none());
     tunnel.handle_sent(5);
     assert!(!tunnel.is_sent());

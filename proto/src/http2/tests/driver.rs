@@ -37,7 +37,7 @@ fn all_that_is_ready_is_sent_at_once() {
     client.start(&request("HEAD"), false).unwrap();
     let transmit = client.poll_transmit(Nanos(0)).unwrap();
     assert_eq!(
-        described(transmit.bytes()),
+        described(&transmit.bytes()),
         [
             "SETTINGS ACK",
             "PING ACK 12345678",

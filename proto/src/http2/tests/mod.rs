@@ -134,7 +134,7 @@ fn sent(client: &mut Http2) -> Vec<String> {
 fn sent_at(client: &mut Http2, now: Nanos) -> Vec<String> {
     let mut bytes = Vec::new();
     while let Some(transmit) = client.poll_transmit(now) {
-        bytes.extend_from_slice(transmit.bytes());
+        bytes.extend_from_slice(&transmit.bytes());
         client.handle_sent(transmit.bytes().len());
     }
     described(&bytes)

@@ -33,7 +33,7 @@ fn a_connection_begins_with_its_preface() {
     let mut client = Http2::new(&Shared::new(Options::default()));
     let transmit = client.poll_transmit(Nanos(0)).unwrap();
     assert!(transmit.bytes().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04\0\0\0\0\0"));
-    assert_eq!(described(transmit.bytes()), ["SETTINGS 2=0 4=1073741823 6=81920", "WINDOW_UPDATE 0 1073676288"]);
+    assert_eq!(described(&transmit.bytes()), ["SETTINGS 2=0 4=1073741823 6=81920", "WINDOW_UPDATE 0 1073676288"]);
     let options = Options { table: 0, frame_max: 1 << 20, window: 65_535, connection_window: 0, ..Options::default() };
     let mut client = Http2::new(&Shared::new(options));
     assert_eq!(sent(&mut client), ["SETTINGS 1=0 2=0 5=1048576 6=81920"]);

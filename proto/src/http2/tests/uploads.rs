@@ -35,7 +35,7 @@ fn the_bytes_are_those_of_the_body() {
     let mut client = uploading(&[20_000], &[]);
     let mut bytes = Vec::new();
     while let Some(transmit) = client.poll_transmit(Nanos(0)) {
-        bytes.extend_from_slice(transmit.bytes());
+        bytes.extend_from_slice(&transmit.bytes());
     }
     let length = bytes.len();
     let last = &bytes[length - 3616..];
@@ -163,9 +163,9 @@ fn a_head_that_is_too_long_for_a_frame_is_continued_at_once() {
     client.start(&Request::new(parts), false).unwrap();
     let first = client.poll_transmit(Nanos(0)).unwrap();
     client.handle_sent(first.bytes().len());
-    assert_eq!(described(first.bytes()).len(), 1);
+    assert_eq!(described(&first.bytes()).len(), 1);
     let second = client.poll_transmit(Nanos(0)).unwrap();
-    let mut frames = described(second.bytes());
+    let mut frames = described(&second.bytes());
     client.handle_sent(second.bytes().len());
     frames.extend(sent(&mut client));
     assert_eq!(frames[..2], ["HEADERS 3 16384", "CONTINUATION 3 16384"]);

@@ -1,0 +1,161 @@
+//! Bytes to send.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Bytes to send.
+#[derive(Clone, Debug)]
+pub enum Transmit {
+    /// Bytes that never change and are sent without copying.
+    Shared(Rc<[u8]>, Range<usize>),
+    /// Bytes made for one send.
+    Owned(Vec<u8>),
+    /// Bytes in several places.
+    Woven(Rc<Woven>),
+}
+
+/// Frames whose payloads, parts of bodies, are sent from where they are.
+#[derive(Debug)]
+pub struct Woven {
+    /// Everything but these payloads.
+    frames: Rc<[u8]>,
+    payloads: Vec<Payload>,
+    /// How many bytes of `frames` there are, and how many in all.
+    written: usize,
+    length: usize,
+}
+
+/// A part of a body.
+#[derive(Debug)]
+pub(crate) struct Payload {
+    /// Behind how many bytes of the frames it is sent.
+    pub at: usize,
+    pub body: Rc<dyn Body>,
+    pub range: Range<usize>,
+}
+
+/// What has a body that never changes.
+pub(crate) trait Body: fmt::Debug {
+    /// Its bytes.
+    fn body(&self) -> &[u8];
+}
+
+impl Payload {
+    fn bytes(&self) -> &[u8] {
+        &self.body.body()[self.range.clone()]
+    }
+}
+
+impl Woven {
+    /// The first `written` bytes of `frames`, and these payloads between them.
+    pub(crate) fn new(frames: Rc<[u8]>, written: usize, payloads: Vec<Payload>) -> Self {
+        let length = written + payloads.iter().map(|payload| payload.range.len()).sum::<usize>();
+        Self { frames, payloads, written, length }
+    }
+
+    /// The places of the bytes from byte `from` on, none of them empty.
+    fn slices(&self, mut from: usize) -> Vec<&[u8]> {
+        let mut slices = Vec::with_capacity(2 * self.payloads.len() + 1);
+        let mut at = 0;
+        for payload in &self.payloads {
+            slices.extend([&self.frames[at..payload.at], payload.bytes()]);
+            at = payload.at;
+        }
+        slices.push(&self.frames[at..self.written]);
+        for slice in &mut slices {
+            let skipped = from.min(slice.len());
+            *slice = &slice[skipped..];
+            from -= skipped;
+        }
+        slices.retain(|slice| !slice.is_empty());
+        slices
+    }
+}
+
+impl Transmit {
+    /// These bytes, and payloads between them.
+    pub(crate) fn woven_with(self, payloads: Vec<Payload>) -> Self {
+        match self {
+            _ if payloads.is_empty() => self,
+            Self::Shared(frames, range) => Self::Woven(Rc::new(Woven::new(frames, range.end, payloads))),
+            Self::Owned(frames) => {
+                let written = frames.len();
+                Self::Woven(Rc::new(Woven::new(frames.into(), written, payloads)))
+            }
+            Self::Woven(_) => self,
+        }
+    }
+
+    /// How many bytes there are.
+    #[expect(clippy::len_without_is_empty, reason = "what is empty is not sent")]
+    #[inline]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Shared(_, range) => range.len(),
+            Self::Owned(bytes) => bytes.len(),
+            Self::Woven(woven) => woven.length,
+        }
+    }
+
+    /// The bytes, if they are in one place.
+    #[inline]
+    pub fn in_one(&self) -> Option<&[u8]> {
+        match self {
+            Self::Shared(bytes, range) => Some(&bytes[range.clone()]),
+            Self::Owned(bytes) => Some(bytes),
+            Self::Woven(_) => None,
+        }
+    }
+
+    /// The bytes, copied if they are in several places.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Woven(woven) => Cow::Owned(woven.slices(0).concat()),
+            _ => Cow::Borrowed(self.in_one().unwrap_or_default()),
+        }
+    }
+
+    /// The places of the bytes from byte `from` on, none of them empty.
+    pub fn slices(&self, from: usize) -> Vec<&[u8]> {
+        match self {
+            Self::Woven(woven) => woven.slices(from),
+            _ => self.in_one().map(|bytes| &bytes[from..]).into_iter().filter(|rest| !rest.is_empty()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Body for [u8; 10] {
+        fn body(&self) -> &[u8] {
+            self
+        }
+    }
+
+    fn woven() -> Transmit {
+        let body: Rc<dyn Body> = Rc::new(*b"0123456789");
+        let payload = |at, range| Payload { at, body: Rc::clone(&body), range };
+        Transmit::Owned(b"abcd".to_vec()).woven_with(vec![payload(1, 0..4), payload(3, 4..10)])
+    }
+
+    #[test]
+    fn payloads_are_sent_between_their_frames() {
+        let transmit = woven();
+        assert_eq!((transmit.len(), &*transmit.bytes(), transmit.in_one()), (14, &b"a0123bc456789d"[..], None));
+        for from in 0..=14 {
+            let slices = transmit.slices(from);
+            assert!(slices.iter().all(|slice| !slice.is_empty()));
+            assert_eq!(slices.concat(), transmit.bytes()[from..]);
+        }
+    }
+
+    #[test]
+    fn what_is_in_one_place_stays_there() {
+        let owned = Transmit::Owned(b"abc".to_vec()).woven_with(Vec::new());
+        assert_eq!((owned.in_one(), owned.slices(1), owned.slices(3)), (Some(&b"abc"[..]), vec![&b"bc"[..]], vec![]));
+    }
+}
