@@ -43,6 +43,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         spin: Spin::Auto,
         list: None,
         checks: Checks::default(),
+        templates: None,
         script: None,
         seed: 1,
         show: Show { cmm_layout: dialect == Dialect::WrkCmm, notes: true, ..Show::default() },

@@ -35,6 +35,7 @@ pub mod socket;
 mod stages;
 pub mod stop;
 pub mod target;
+mod templates;
 pub mod tls;
 pub mod transport;
 pub mod way;
@@ -67,6 +68,7 @@ pub use socket::SocketOptions;
 pub use stages::RunStage;
 pub use stop::Stop;
 pub use target::Target;
+pub use templates::Templates;
 pub use tls::Tls;
 pub use way::Way;
 
@@ -98,6 +100,8 @@ pub struct Plan {
     /// What a response must be to count as a success.
     #[serde(default)]
     pub checks: Checks,
+    /// What the placeholders in all of that are filled in with; `None`: they are sent as they are.
+    pub templates: Option<Templates>,
     /// The Lua script that shapes requests and their timing.
     pub script: Option<Script>,
     /// The number of threads and connections.
@@ -151,6 +155,7 @@ impl Plan {
     pub fn read_materials(&mut self) -> Result<(), Unreadable> {
         self.script.iter_mut().try_for_each(|script| script.file.read("--script", SCRIPT_MAX_MIB))?;
         self.list.iter_mut().try_for_each(List::read_materials)?;
+        self.templates.iter_mut().try_for_each(Templates::read_materials)?;
         self.tls.iter_mut().try_for_each(Tls::read_materials)
     }
 

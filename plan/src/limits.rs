@@ -49,6 +49,9 @@ pub const NAMES_MAX: usize = 200;
 /// The most checks of heads and bodies: a request notes in one word which of them its response has not passed.
 pub const CHECKS_MAX: usize = 31;
 
+/// Largest file with values for placeholders in MiB. It is kept in memory once, and its columns as they are sent.
+pub const VALUES_MAX_MIB: u64 = 1024;
+
 /// Largest script in MiB. It is compiled once per thread; real ones are less than a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 

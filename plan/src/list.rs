@@ -25,6 +25,8 @@ pub struct List {
     pub is_safe: bool,
     /// The names by which they are counted, in the order of the list.
     pub names: Vec<String>,
+    /// The number in the list, from 0, of the first request of each of them.
+    pub firsts: Vec<u64>,
 }
 
 impl List {
@@ -33,6 +35,13 @@ impl List {
     pub fn share(&self, index: u32, parts: u32) -> Self {
         let (first, step) = self.part;
         Self { part: (first + u64::from(index) * step, step * u64::from(parts)), ..self.clone() }
+    }
+
+    /// The list from the first request of a name on, the name being given by its number.
+    #[must_use]
+    pub fn from_name(&self, name: usize) -> Self {
+        let first = self.firsts.get(name).copied().unwrap_or_default();
+        Self { order: Order::Seq, part: (first, self.length), ..self.clone() }
     }
 
     /// The list and the bodies.
@@ -97,6 +106,7 @@ mod tests {
             length: 1,
             is_safe: true,
             names: Vec::new(),
+            firsts: Vec::new(),
         };
         let numbers = |list: &List| (0..12).map(|n| list.part.0 + n * list.part.1).collect::<Vec<_>>();
         let mut all: Vec<u64> = (0..3)

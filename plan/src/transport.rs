@@ -94,7 +94,8 @@ impl Plan {
     pub fn materials(&self) -> impl Iterator<Item = &Material> {
         let script = self.script.iter().map(|script| &script.file);
         let list = self.list.iter().flat_map(List::materials);
-        self.body.iter().chain(script).chain(list).chain(self.tls.iter().flat_map(Tls::materials))
+        let values = self.templates.iter().flat_map(|templates| &templates.files);
+        self.body.iter().chain(script).chain(list).chain(values).chain(self.tls.iter().flat_map(Tls::materials))
     }
 
     /// Attaches the contents to every material with their digest; returns whether there is one.
@@ -102,7 +103,8 @@ impl Plan {
         let script = self.script.iter_mut().map(|script| &mut script.file);
         let list = self.list.iter_mut().flat_map(List::materials_mut);
         let tls = self.tls.iter_mut().flat_map(Tls::materials_mut);
-        let materials = self.body.iter_mut().chain(script).chain(list).chain(tls);
+        let values = self.templates.iter_mut().flat_map(|templates| &mut templates.files);
+        let materials = self.body.iter_mut().chain(script).chain(list).chain(values).chain(tls);
         materials.filter_map(|material| material.attach(Arc::clone(contents)).then_some(())).count() > 0
     }
 
@@ -127,6 +129,7 @@ impl Plan {
             levels: self.levels.as_ref().map(|levels| levels.share(index, parts)),
             stop: Stop { requests: self.stop.requests.map(|requests| share(requests, parts, index)), ..self.stop },
             list: self.list.as_ref().map(|list| list.share(index, parts)),
+            templates: self.templates.as_ref().map(|templates| templates.share(index, parts)),
             // One part says little about the whole, so the caller that adds up the parts decides when to end.
             until: if parts == 1 { self.until.clone() } else { Vec::new() },
             // Parts must not repeat each other's random numbers.

@@ -19,9 +19,11 @@ use onrush_text::units::exact;
 use super::flags::{self, Flag, Id};
 use super::refusal::{Refusal, took_url, wrong};
 use super::request::{self, Header};
+use super::templates::{self, Sent};
 use super::typed::Typed;
 use super::values::AT_LEAST_ONE;
-use super::{Warned, framing, hints, list, probe, until};
+use super::{Warned, form, framing, hints, list, probe, until};
+use crate::requests::Masked;
 
 /// The default number of connections.
 pub(crate) const CONNECTIONS: u64 = 10;
@@ -33,6 +35,8 @@ const SEED: u64 = 1;
 /// Decides the run; checks are in wrk's order. Reads the file of `--body` last; resolves no name.
 pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let dialect = typed.dialect;
+    templates::are_possible(&typed)?;
+    form::is_alone(&typed)?;
     let listed = list::read(&mut typed)?;
     if typed.words.is_empty()
         && let Some(file) = &listed
@@ -44,7 +48,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     if let Some(line) = hints::stray(&typed.words, typed.script.is_some()).filter(|_| !dialect.is_compat()) {
         return Err(Refusal::Misused(line));
     }
-    let mut target = target(url, dialect)?;
+    let mut target = if typed.templates { templated(url, dialect) } else { target(url, dialect) }?;
     let load = load(&typed)?;
     let in_flight_max = typed.pace.max_inflight.map(|most| most as u32);
     let staged = typed.pace.duration(typed.duration)?;
@@ -66,6 +70,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     if typed.basic_auth.is_some() {
         target.userinfo = typed.basic_auth.take();
     }
+    let form = form::decide(&mut typed)?;
     let requests_per_connection = requests_per_connection(&mut typed)?;
     let script = script(&mut typed);
     let seed = typed.seed.unwrap_or(SEED);
@@ -77,8 +82,8 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     few_requests(&mut typed);
     let stop = stop(&typed);
     let show = show(&mut typed, &way)?;
-    let mut request = request(typed.method, typed.body.is_some(), typed.headers, &target);
-    let body = body(typed.body)?;
+    let mut request = request(typed.method, typed.body.is_some() || form.is_some(), typed.headers, &target);
+    let body = form.map(|form| Material::of("", form)).or(body(typed.body)?);
     let method = (list.is_none() && script.is_none()).then_some(request.method.as_str());
     let checks = typed.checks.decide(dialect, method, &mut typed.warnings)?;
     typed.warnings.extend(request::miscased(&request.method).filter(|_| script.is_none()));
@@ -91,6 +96,11 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         typed
             .warnings
             .extend(request::of_http1(&request.headers).filter(|_| !is_http1 && requests_per_connection.is_none()));
+    }
+    let sent = Sent { request: &request, body: body.as_ref(), list: list.as_ref(), target: &target };
+    let templates = if typed.templates { templates::decide(&sent, seed, &mut typed.warnings)? } else { None };
+    if !typed.templates && script.is_none() && !dialect.is_compat() {
+        typed.warnings.extend(templates::missed(&sent));
     }
     if let Some(proxy) = &way.proxy {
         proxy.address(&target, &mut request);
@@ -116,6 +126,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         seed,
         list,
         checks,
+        templates,
         script,
         request,
         body,
@@ -183,6 +194,16 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
             Err(Refusal::Misused(invalid.to_string()))
         }
     }
+}
+
+/// The target of a URL with placeholders in its path.
+fn templated(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
+    let Some(typed) = url.to_str() else { return target(url, dialect) };
+    let invalid = |reason: &str| Refusal::Misused(format!("{:?} is not a URL: {reason}", secrets::url(typed)));
+    let masked = Masked::of(typed).map_err(invalid)?;
+    let found = target(OsStr::new(masked.text()), dialect)?;
+    let path = masked.path(&found.path).map_err(invalid)?.into_owned();
+    Ok(Target { typed: typed.to_owned(), path, ..found })
 }
 
 /// Natively the default number of threads is at most the number of connections.

@@ -106,14 +106,22 @@ const SEARCH: &[Flag] = &[
 
 /// What is sent.
 const REQUEST: &[Flag] = &[
-    flag(Id::Method, "-X, --method NAME").common().help("request method (GET; POST with --body)"),
+    flag(Id::Method, "-X, --method NAME").common().help("request method (GET; POST with a body)"),
     flag(Id::Header, "-H, --header H").common().from(Wrk).help("add a header, \"Name: value\"; may be repeated"),
     flag(Id::Body, "--body DATA").common().help("request body; @FILE reads a file, @- standard input"),
+    flag(Id::Form, "-F, --form NAME=CONTENT").common().help(
+        "send a form in parts, as curl does; NAME=@FILE sends a\nfile, NAME=<FILE its content; may be repeated",
+    ),
+    flag(Id::DataUrlencode, "--data-urlencode DATA")
+        .help("send percent-encoded fields, as curl does: NAME=TEXT\nor NAME@FILE; may be repeated, and are joined by &"),
     flag(Id::Urls, "--urls FILE").common().help(
         "send the requests in FILE (-: standard input), a line\neach: [METHOD] URL-or-path [weight=N], then perhaps\nheader lines and @FILE, its body",
     ),
     flag(Id::UrlsOrder, "--urls-order HOW")
         .help("seq (one after the other), shuffle, or weighted\n(drawn by weight) (seq)"),
+    flag(Id::Templates, "--templates").common().help(
+        "fill in {{seq}}, {{rand A B}}, {{uuid}}, {{now}},\n{{line FILE}} and {{csv FILE COLUMN}} in URLs, headers\nand bodies, anew for every request",
+    ),
     flag(Id::Script, "-s, --script FILE")
         .common()
         .from(Wrk)

@@ -158,10 +158,7 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-w"], Advice::Spelled("-t, for instance -t 4; ab's table of the result is -o result.md")),
     (&["-m", "--request"], Advice::Spelled("-X, for instance -X PUT")),
     (&["-p", "--body-file", "--body-path", "-body"], Advice::Spelled("--body, for instance --body @data.json")),
-    (
-        &["--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode"],
-        Advice::Spelled("--body, for instance --body 'a=1'"),
-    ),
+    (&["--data", "--data-ascii", "--data-raw", "--data-binary"], Advice::Spelled("--body, for instance --body 'a=1'")),
     (&["--headers"], Advice::Spelled("-H, for instance -H 'Accept: text/html'")),
     // bombardier and ab.
     (
@@ -169,7 +166,6 @@ const FOREIGN: &[(&[&str], Advice)] = &[
         Advice::Spelled("--body @FILE; siege's list is --urls FILE, ab's version of TLS --tls-min 1.2 --tls-max 1.2"),
     ),
     (&["--chunked"], Advice::NotYet("chunked request bodies")),
-    (&["-F", "--form"], Advice::NotYet("multipart forms")),
     (&["--user-agent"], Advice::Spelled("-H, for instance -H 'User-Agent: X'")),
     (&["-e", "--referer"], Advice::Spelled("-H, for instance -H 'Referer: http://example.com/'")),
     (&["--cookie"], Advice::Spelled("-H, for instance -H 'Cookie: a=1'")),

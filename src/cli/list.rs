@@ -57,7 +57,7 @@ pub(super) fn url(file: &Material) -> Result<&str, Refusal> {
 pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u64) -> Result<List, Refusal> {
     let cannot = |reason: String| Refusal::Cannot(format!("--urls {:?}: {reason}", file.name));
     let text = file.shared().map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
-    let entries = Entries::read(text, target).map_err(|bad| cannot(bad.to_string()))?;
+    let entries = Entries::read(text, target, typed.templates).map_err(|bad| cannot(bad.to_string()))?;
     if target.path != "/" {
         let path = printable(&secrets::url(&target.path));
         typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
@@ -89,7 +89,9 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
         ));
     }
     let (length, is_safe, names) = (entries.len() as u64, entries.is_safe(), names.to_vec());
-    Ok(List { file, bodies, order, seed, part: (0, 1), length, is_safe, names })
+    let list = List { file, bodies, order, seed, part: (0, 1), length, is_safe, names, firsts: entries.firsts() };
+    // One request of every name is shown.
+    Ok(if typed.once && !list.names.is_empty() { list.from_name(0) } else { list })
 }
 
 /// A gate about the requests of a name needs a list that has it.

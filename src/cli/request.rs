@@ -73,6 +73,14 @@ pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
     }
 }
 
+/// The contents of a file of a form, or of standard input for `-`.
+pub(super) fn contents(file: &[u8]) -> Result<Vec<u8>, String> {
+    match file {
+        [] => Err("no file after the @ or <".to_owned()),
+        file => body(OsStr::from_bytes(&[b"@", file].concat())),
+    }
+}
+
 fn read_file(path: &OsStr) -> Result<Vec<u8>, String> {
     let file = File::open(path).map_err(|error| reason(&error))?;
     let length = file.metadata().map_err(|error| reason(&error))?.len();

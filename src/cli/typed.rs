@@ -56,8 +56,14 @@ pub(crate) struct Typed {
     pub headers: Vec<Header>,
     /// `--body`, not read yet.
     pub body: Option<OsString>,
+    /// `--form`, every one, not read yet.
+    pub forms: Vec<OsString>,
+    /// `--data-urlencode`, every one, not read yet.
+    pub urlencoded: Vec<OsString>,
     /// `--urls`, not read yet.
     pub urls: Option<PathBuf>,
+    /// `--templates`.
+    pub templates: bool,
     /// `--urls-order`.
     pub urls_order: Option<Order>,
     /// Everything about checks of responses.
@@ -223,9 +229,12 @@ impl Typed {
             Id::Method => self.method = Some(method(flag, &value)?),
             Id::Header => self.header(flag, &value)?,
             Id::Body => self.body = Some(value),
+            Id::Form => self.forms.push(value),
+            Id::DataUrlencode => self.urlencoded.push(value),
             Id::Urls => self.urls = Some(PathBuf::from(value)),
             Id::UrlsOrder => self.urls_order = Some(order(flag, &value)?),
             Id::ExpectStatus | Id::ExpectBody | Id::ExpectHeader => self.checks.take(flag, &value)?,
+            Id::Templates => self.templates = true,
             Id::Io => self.io = io(flag, &value)?,
             Id::Compat if compat::named(&value).is_some() => {}
             Id::Compat => return Err(wrong(flag, &value, "unknown; write wrk, wrk-cmm or wrk2")),

@@ -3,7 +3,7 @@
 use aws_lc_rs::digest;
 use onrush_plan::checks::{self, StatusList};
 use onrush_plan::secrets::{self, Known, REDACTED};
-use onrush_plan::{Io, Percent, Spin};
+use onrush_plan::{Io, Material, Percent, Spin};
 use onrush_text::escape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,6 +52,9 @@ pub struct Plan {
     /// What responses were checked for, if for anything but a status below 400.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
+    /// The files with values for placeholders, where placeholders are filled in (`--templates`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub templates: Option<Vec<ValuesFile>>,
     /// The script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
@@ -161,6 +164,19 @@ pub struct ExpectedHeader {
     pub value: Option<String>,
 }
 
+/// A file with values for placeholders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ValuesFile {
+    /// Its name, as in placeholders.
+    pub path: String,
+    /// Its SHA-256, in hexadecimal, taken after the secrets in its first 4 MiB were redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Its length.
+    pub bytes: u64,
+}
+
 /// A script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -204,7 +220,7 @@ impl Plan {
             http2: AskedHttp2::of(&plan.http),
             list: plan.list.as_ref().map(|list| List {
                 path: list.file.name.clone(),
-                sha256: digest_of_list(list),
+                sha256: digest_of(list.materials()),
                 bytes: list.file.contents().map_or(0, <[u8]>::len) as u64,
                 requests: list.length,
                 order: list.order.name().to_owned(),
@@ -213,6 +229,14 @@ impl Plan {
                 status: plan.checks.status.clone(),
                 headers: plan.checks.headers.iter().map(expected).collect(),
                 body: plan.checks.body.iter().map(|text| shown(text, secrets::text)).collect(),
+            }),
+            templates: plan.templates.as_ref().map(|templates| {
+                let file = |file: &Material| ValuesFile {
+                    path: file.name.clone(),
+                    sha256: digest_of([file]),
+                    bytes: file.contents().map_or(0, <[u8]>::len) as u64,
+                };
+                templates.files.iter().map(file).collect()
             }),
             script: plan.script.as_ref().map(|onrush_plan::Script { file, args }| Script {
                 path: file.name.clone(),
@@ -360,10 +384,10 @@ fn digest_without_secrets(bytes: &[u8]) -> String {
     hexadecimal(digest)
 }
 
-/// The digest of a list of requests and its bodies; `None`: their contents did not come with the plan.
-fn digest_of_list(list: &onrush_plan::List) -> Option<String> {
+/// The digest of files of any length; `None`: their contents did not come with the plan.
+fn digest_of<'a>(materials: impl IntoIterator<Item = &'a Material>) -> Option<String> {
     let mut digest = digest::Context::new(&digest::SHA256);
-    for material in list.materials() {
+    for material in materials {
         let contents = material.contents().ok()?;
         let (searched, rest) = contents.split_at(contents.len().min(LIST_SEARCHED));
         digest.update(&secrets::bytes(searched));

@@ -15,6 +15,7 @@ use onrush_proto::Parts;
 use thiserror::Error;
 
 use super::line::{Head, Line, shown};
+use super::template::Masked;
 
 /// The mark with which some editors begin a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -52,6 +53,8 @@ pub struct Entries {
     target: Target,
     /// What precedes a path in a URL of the target.
     origin: String,
+    /// Whether paths may have placeholders.
+    has_templates: bool,
     /// The contents of the files that it names.
     bodies: BTreeMap<String, Arc<[u8]>>,
     is_safe: bool,
@@ -62,12 +65,13 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Reads a list whose requests go to this target; the files that it names are still to be read.
+    /// Reads a list whose requests go to this target, perhaps with placeholders in their paths; the files that it names are
+    /// still to be read.
     ///
     /// # Errors
     ///
     /// The first line that is wrong, and why.
-    pub fn read(text: Arc<[u8]>, target: &Target) -> Result<Self, BadLine> {
+    pub fn read(text: Arc<[u8]>, target: &Target, has_templates: bool) -> Result<Self, BadLine> {
         let mut entries = Self {
             text: Arc::clone(&text),
             places: Vec::new(),
@@ -76,6 +80,7 @@ impl Entries {
             numbers: Vec::new(),
             further_names: 0,
             origin: origin(target),
+            has_templates,
             target: target.clone(),
             bodies: BTreeMap::new(),
             is_safe: true,
@@ -91,7 +96,7 @@ impl Entries {
                 Line::Blank => is_open = false,
                 Line::Comment => {}
                 Line::Request(head) => {
-                    path(head.url, &entries.origin, target).map_err(wrong)?;
+                    entries.path(head.url).map_err(wrong)?;
                     (is_open, has_body) = (true, false);
                     let method = head.method.filter(|method| method.bytes().any(|byte| byte.is_ascii_lowercase()));
                     entries.method = entries.method.take().or_else(|| method.map(str::to_owned));
@@ -150,8 +155,8 @@ impl Entries {
     /// # Errors
     ///
     /// As for [`Entries::read`], or if contents did not come with the plan.
-    pub fn of(list: &List, target: &Target) -> anyhow::Result<Self> {
-        let mut entries = Self::read(list.file.shared()?, target)?;
+    pub fn of(list: &List, target: &Target, has_templates: bool) -> anyhow::Result<Self> {
+        let mut entries = Self::read(list.file.shared()?, target, has_templates)?;
         for body in &list.bodies {
             entries.bodies.insert(body.name.clone(), body.shared()?);
         }
@@ -183,6 +188,18 @@ impl Entries {
         (&self.names, self.further_names)
     }
 
+    /// The first request of each of these names.
+    pub fn firsts(&self) -> Vec<u64> {
+        let mut firsts = Vec::new();
+        for (index, number) in (0..).zip(&self.numbers) {
+            // They are numbered in the order of the list.
+            if usize::from(*number) == firsts.len() + 1 {
+                firsts.push(index);
+            }
+        }
+        firsts
+    }
+
     /// The number of the name of a request, from 1; zero if it has none of those.
     pub fn name(&self, index: usize) -> u16 {
         self.numbers.get(index).copied().unwrap_or_default().into()
@@ -210,12 +227,10 @@ impl Entries {
 
     /// A request, as a difference from the one that the options describe.
     pub fn request(&self, index: usize, usual: &Parts) -> Parts {
-        let place = |index: usize| self.places.get(index).map_or(self.text.len(), |place| *place as usize);
-        let text = std::str::from_utf8(&self.text[place(index)..place(index + 1)]).unwrap_or_default();
         let mut parts = usual.clone();
-        let mut lines = lines(text).filter_map(|(_, _, line)| Line::read(line).ok());
+        let mut lines = lines(self.text(index)).filter_map(|(_, _, line)| Line::read(line).ok());
         let Some(Line::Request(Head { method, url, .. })) = lines.next() else { return parts };
-        let path = path(url, &self.origin, &self.target).unwrap_or_default();
+        let path = self.path(url).unwrap_or_default();
         // A proxy gets the whole URL.
         parts.target = if usual.target.starts_with('/') { path.into_owned() } else { format!("{}{path}", self.origin) };
         let mut own: Vec<(String, String)> = Vec::new();
@@ -238,6 +253,34 @@ impl Entries {
         parts.headers.retain(|(usual, _)| !own.iter().any(|(name, _)| name.eq_ignore_ascii_case(usual)));
         parts.headers.append(&mut own);
         parts
+    }
+
+    /// Those that may have placeholders of their own.
+    pub fn with_braces(&self) -> impl Iterator<Item = usize> {
+        // Its body may be in a file.
+        (0..self.len()).filter(|index| self.text(*index).contains(['{', '@']))
+    }
+
+    /// The line in which a request begins, from 1.
+    pub fn line(&self, index: usize) -> usize {
+        let before = self.places.get(index).map_or(0, |place| *place as usize);
+        1 + self.text[..before].iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    /// The text of a request, and of what is between it and the next.
+    fn text(&self, index: usize) -> &str {
+        let place = |index: usize| self.places.get(index).map_or(self.text.len(), |place| *place as usize);
+        std::str::from_utf8(&self.text[place(index)..place(index + 1)]).unwrap_or_default()
+    }
+
+    /// The path and the query of a URL, which must lead to the target.
+    fn path<'a>(&self, url: &'a str) -> Result<Cow<'a, str>, String> {
+        if !self.has_templates || !url.contains("{{") {
+            return path(url, &self.origin, &self.target);
+        }
+        let masked = Masked::of(url)?;
+        let path = path(masked.text(), &self.origin, &self.target)?;
+        Ok(masked.path(&path)?)
     }
 }
 
@@ -313,7 +356,7 @@ mod tests {
 
     fn entries(text: &str) -> Result<Entries, BadLine> {
         let target = Target::parse("http://127.0.0.1:80/base", Dialect::Native).unwrap();
-        Entries::read(text.as_bytes().into(), &target)
+        Entries::read(text.as_bytes().into(), &target, true)
     }
 
     fn usual(target: &str) -> Parts {
@@ -341,9 +384,33 @@ mod tests {
             "GET /e Host=127.0.0.1:80,A=usual ",
         ];
         assert_eq!(seen, expected);
-        assert!(!entries.is_safe() && entries.weights().is_empty());
+        assert!(!entries.is_safe() && entries.weights().is_empty() && entries.firsts().is_empty());
         let proxied = entries.request(0, &usual("http://127.0.0.1:80/base"));
         assert_eq!(proxied.target, "http://127.0.0.1:80/a");
+    }
+
+    #[test]
+    fn the_first_request_of_every_name_is_known() {
+        let list = "/a\n/b name=x\n/c name=x\n/d\n/e name=y\n/f name=x\n";
+        assert_eq!(entries(list).unwrap().firsts(), [1, 4]);
+    }
+
+    #[test]
+    fn a_path_may_have_placeholders_anywhere_but_before_it() {
+        for (line, expected) in [
+            ("/a/{{rand 1 9}}?b={{csv \"a #.csv\" c}}#d weight=2", Ok("/a/{{rand 1 9}}?b={{csv \"a #.csv\" c}}")),
+            ("http://127.0.0.1:80?{{seq}}", Ok("/?{{seq}}")),
+            ("http://127.0.0.1/{{seq}}", Ok("/{{seq}}")),
+            ("/{{seq}}/é", Err("in a path")),
+            ("/{{seq", Err("without }}")),
+            ("http://{{seq}}/", Err("does not lead to")),
+        ] {
+            let read = entries(line).map(|entries| entries.request(0, &usual("/")).target);
+            match expected {
+                Ok(target) => assert_eq!(read.as_deref(), Ok(target)),
+                Err(words) => assert!(read.is_err_and(|error| error.to_string().contains(words)), "{line}"),
+            }
+        }
     }
 
     #[test]

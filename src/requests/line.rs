@@ -64,7 +64,7 @@ impl<'a> Line<'a> {
 
 impl<'a> Head<'a> {
     fn read(text: &'a str) -> Result<Self, String> {
-        let mut words = text.split_ascii_whitespace();
+        let mut words = words(text);
         let first = words.next().unwrap_or_default();
         let (method, url) = if is_url(first) { (None, Some(first)) } else { (Some(first), words.next()) };
         let url = url.filter(|url| is_url(url));
@@ -111,6 +111,24 @@ pub fn is_name(text: &str) -> bool {
     let is_allowed =
         |character: char| !character.is_control() && !character.is_whitespace() && !NOT_IN_NAMES.contains(character);
     (1..=NAME_MAX).contains(&text.chars().count()) && text.chars().all(is_allowed)
+}
+
+/// The words of a line.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text.trim_ascii_start();
+    std::iter::from_fn(move || {
+        let (word, after) = rest.split_at(word_end(rest));
+        rest = after.trim_ascii_start();
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// Where the first word ends. A blank within the braces of a placeholder ends none.
+fn word_end(text: &str) -> usize {
+    let blank = text.find(|character: char| character.is_ascii_whitespace()).unwrap_or(text.len());
+    let open = text[..blank].rfind("{{").filter(|open| !text[*open..blank].contains("}}"));
+    let close = open.and_then(|_| text[blank..].find("}}")).map(|length| blank + length + 2);
+    close.map_or(blank, |close| close + word_end(&text[close..]))
 }
 
 /// Whether a word is a URL or a path, not a method.
@@ -191,6 +209,7 @@ mod tests {
             ("DELETE http://h/", head(Some("DELETE"), "http://h/", 1)),
             ("GET\t/a  weight=30", head(Some("GET"), "/a", 30)),
             ("/a name=log-in", Ok(Line::Request(Head { method: None, url: "/a", weight: 1, name: Some("log-in") }))),
+            ("PUT /{{rand 1 9}}/{{ seq }}b weight=3", head(Some("PUT"), "/{{rand 1 9}}/{{ seq }}b", 3)),
             ("X-Token: a: b", Ok(Line::Field("X-Token", "a: b"))),
             ("Empty:", Ok(Line::Field("Empty", ""))),
             ("Content-Length:5", Ok(Line::Field("Content-Length", "5"))),

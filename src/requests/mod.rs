@@ -1,14 +1,19 @@
-//! Requests that differ: the lists of `--urls`.
+//! Requests that differ: the lists of `--urls`, and the placeholders of `--templates`.
 //!
-//! `line` reads one line of a list, `entries` a whole one, `order` says which entry the k-th request of a run is, and
-//! `source` hands the requests to a worker.
+//! `line` reads one line of a list, `entries` a whole one, `order` says which entry the k-th request of a run is, `template`
+//! fills placeholders in, and `source` hands the requests to a worker.
 
 mod entries;
 mod line;
 mod order;
 mod source;
+mod template;
 
 pub use entries::{BadLine, Entries};
 pub use line::{field, is_name, is_token, raw_field};
+use order::mixed;
 pub use order::{Numbers, Picker};
 pub use source::Listed;
+pub use template::{
+    Masked, Placeholder, Template, Token, Tokens, Values, escaped, looks_like_one, percent_encoded, placeholders,
+};

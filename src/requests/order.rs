@@ -87,7 +87,7 @@ fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
 }
 
 /// A number that depends on both as if at random: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
-fn mixed(seed: u64, number: u64) -> u64 {
+pub(super) fn mixed(seed: u64, number: u64) -> u64 {
     let mut z = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

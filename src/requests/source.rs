@@ -1,5 +1,6 @@
-//! The requests of a list as a worker sends them.
+//! Requests that differ, as a worker sends them.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use onrush_engine::{ScriptFailure, Source};
@@ -8,6 +9,7 @@ use onrush_proto::{Parts, Request};
 
 use super::entries::Entries;
 use super::order::{Numbers, Picker};
+use super::template::{Buffers, Template, Values};
 
 /// Of lists up to this length, requests are encoded once a thread; of longer ones, each time they are sent ...
 const KEPT_MAX: usize = 1 << 14;
@@ -15,24 +17,46 @@ const KEPT_MAX: usize = 1 << 14;
 /// large bodies much more memory would be needed for a request in flight each.
 const KEPT_BYTES_MAX: usize = 256 << 20;
 
-/// A worker's share of a list.
+/// A worker's share of requests that differ.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// The requests.
-    pub entries: Arc<Entries>,
+    /// The list; `None`: there is one request, which differs by what its placeholders are filled in with.
+    pub entries: Option<Arc<Entries>>,
+    /// What placeholders are filled in with; `None`: they are sent as they are.
+    pub values: Option<Values>,
+    /// The seed of random values.
+    pub seed: u64,
     /// In which order they are sent.
     pub picker: Picker,
-    /// What all of them have, unless they say otherwise.
+    /// What all requests have, unless they say otherwise.
     pub parts: Parts,
     /// Which of the run's requests the worker sends.
     pub numbers: Numbers,
 }
 
 impl Listed {
+    /// The same with all values prepared that placeholders need, so that its clones share them.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a placeholder, or with the values for it.
+    pub fn prepared(mut self) -> Result<Self, String> {
+        let Self { entries, values: Some(values), parts, seed, .. } = &mut self else { return Ok(self) };
+        let others = entries.iter().flat_map(|entries| {
+            let parts = &*parts;
+            entries.with_braces().map(move |index| entries.request(index, parts))
+        });
+        for parts in [parts.clone()].into_iter().chain(others) {
+            Template::of(&parts, values, *seed)?;
+        }
+        Ok(self)
+    }
+
     /// Its requests, in its thread.
     pub fn into_source(self) -> Box<dyn Source> {
-        let kept = if self.entries.len() <= KEPT_MAX { vec![None; self.entries.len()] } else { Vec::new() };
-        Box::new(Sending { listed: self, kept, left: KEPT_BYTES_MAX, name: 0 })
+        let length = self.entries.as_ref().map_or(1, |entries| entries.len());
+        let kept = if length <= KEPT_MAX { vec![None; length] } else { Vec::new() };
+        Box::new(Sending { listed: self, kept, left: KEPT_BYTES_MAX, name: 0, buffers: Buffers::default() })
     }
 }
 
@@ -40,20 +64,36 @@ impl Listed {
 struct Sending {
     listed: Listed,
     /// The requests that were encoded before.
-    kept: Vec<Option<Request>>,
+    kept: Vec<Option<Kept>>,
     /// How many more bytes may be kept.
     left: usize,
     /// The number of the name of the last request.
     name: u16,
+    buffers: Buffers,
+}
+
+/// A request that was encoded.
+#[derive(Clone)]
+enum Kept {
+    /// It is always the same.
+    Same(Request),
+    /// It has placeholders.
+    Template(Rc<Template>),
 }
 
 impl Source for Sending {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         let Some(k) = self.listed.numbers.next() else { return Ok(false) };
         let index = self.listed.picker.pick(k);
-        let kept = self.kept.get(index).and_then(Option::as_ref).cloned();
-        self.name = self.listed.entries.name(index);
-        batch.push(kept.unwrap_or_else(|| self.encoded(index)));
+        self.name = self.listed.entries.as_ref().map_or(0, |entries| entries.name(index));
+        batch.push(match self.kept.get(index) {
+            Some(Some(Kept::Same(request))) => request.clone(),
+            Some(Some(Kept::Template(template))) => template.fill(k, &mut self.buffers).into(),
+            Some(None) | None => match self.encoded(index)? {
+                Kept::Same(request) => request,
+                Kept::Template(template) => template.fill(k, &mut self.buffers).into(),
+            },
+        });
         Ok(true)
     }
 
@@ -65,13 +105,28 @@ impl Source for Sending {
 impl Sending {
     /// Encodes a request, and keeps it if there is room.
     #[cold]
-    fn encoded(&mut self, index: usize) -> Request {
-        let wire = Wire::of(&self.listed.entries.request(index, &self.listed.parts));
+    fn encoded(&mut self, index: usize) -> Result<Kept, ScriptFailure> {
+        let Listed { entries, values, parts, seed, .. } = &mut self.listed;
+        let parts = entries.as_ref().map_or_else(|| parts.clone(), |entries| entries.request(index, parts));
+        let template = values.as_mut().map(|values| Template::of(&parts, values, *seed)).transpose();
+        // They were checked before the run.
+        let wire = match template.map_err(ScriptFailure::Raised)? {
+            Some(template) if !template.is_constant() => {
+                let length = template.text_bytes();
+                return Ok(self.keep(index, Kept::Template(Rc::new(template)), length));
+            }
+            Some(template) => template.fill(0, &mut self.buffers),
+            None => Wire::of(&parts),
+        };
         let length = wire.bytes().len();
-        let request = Request::from(wire);
+        Ok(self.keep(index, Kept::Same(wire.into()), length))
+    }
+
+    /// Keeps a request of this length.
+    fn keep(&mut self, index: usize, encoded: Kept, length: usize) -> Kept {
         if let (Some(kept), Some(left)) = (self.kept.get_mut(index), self.left.checked_sub(length)) {
-            (*kept, self.left) = (Some(request.clone()), left);
+            (*kept, self.left) = (Some(encoded.clone()), left);
         }
-        request
+        encoded
     }
 }

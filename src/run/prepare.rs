@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{Error, ensure};
 use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
@@ -29,7 +29,7 @@ use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
 use super::worker::{OfScript, Scripted, Worker};
 use super::{host, nanos, spin};
-use crate::requests::{Entries, Listed, Numbers, Picker};
+use crate::requests::{Entries, Listed, Numbers, Picker, Values};
 
 /// How many bytes of unfinished heads the connections of HTTP/2 may keep together. A server that never ends them can
 /// make each keep 80 KiB.
@@ -82,7 +82,7 @@ pub fn prepare(
     let config = |index| Config { spins, ..config(plan, addresses, tls.clone(), pipelines, index) };
     let monitor = Monitor::begin(plan, addresses);
     let control = Arc::default();
-    let workers = workers(plan, &parts, config, scripts, list(plan)?, spares, &control);
+    let workers = workers(plan, &parts, config, scripts, listed(plan, &parts)?, spares, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let (clock, dialer) = (Clock::start(), dialers(plan));
     let crew = match &plan.io {
@@ -133,7 +133,7 @@ pub(super) fn workers(
     parts: &Parts,
     config: impl Fn(u32) -> Config,
     scripts: Vec<OfScript>,
-    list: Option<(Arc<Entries>, Picker)>,
+    listed: Option<Listed>,
     mut spares: Option<Vec<Spare>>,
     control: &Arc<Control>,
 ) -> Vec<Worker> {
@@ -147,17 +147,9 @@ pub(super) fn workers(
             http: plan.http.clone(),
             blocks_max: BLOCKS_MAX / plan.load.threads as usize,
             script: scripts.next(),
-            list: list.clone().zip(plan.list.as_ref()).map(|((entries, picker), list)| Listed {
-                entries,
-                picker,
-                parts: parts.clone(),
-                numbers: Numbers {
-                    worker: (index.into(), plan.load.threads.into()),
-                    part: list.part,
-                    length: list.length,
-                    whole: plan.stop.requests.map_or(u64::MAX, |requests| requests / u64::from(plan.load.threads)),
-                    sent: 0,
-                },
+            list: listed.as_ref().map(|listed| Listed {
+                numbers: Numbers { worker: (index.into(), plan.load.threads.into()), ..listed.numbers },
+                ..listed.clone()
             }),
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             control: Arc::clone(control),
@@ -167,12 +159,28 @@ pub(super) fn workers(
     (0..plan.load.threads).map(worker).collect()
 }
 
-/// The list of requests, and which of them is sent when.
-fn list(plan: &Plan) -> anyhow::Result<Option<(Arc<Entries>, Picker)>> {
-    let Some(list) = &plan.list else { return Ok(None) };
-    let entries = Entries::of(list, &plan.target)?;
-    let picker = Picker::new(list.order, entries.len(), entries.weights(), list.seed);
-    Ok(Some((Arc::new(entries), picker)))
+/// The requests of a run in which they differ, as a single worker would send them.
+fn listed(plan: &Plan, parts: &Parts) -> anyhow::Result<Option<Listed>> {
+    let (list, templates) = (&plan.list, &plan.templates);
+    let first = list.as_ref().map(|list| (list.part, list.seed));
+    let Some((part, seed)) = first.or(templates.as_ref().map(|templates| (templates.part, templates.seed))) else {
+        return Ok(None);
+    };
+    let entries = list.as_ref().map(|list| Entries::of(list, &plan.target, templates.is_some())).transpose()?;
+    let values = templates.as_ref().map(|templates| Values::of(&templates.files)).transpose().map_err(Error::msg)?;
+    let order = list.as_ref().map(|list| list.order).unwrap_or_default();
+    let length = entries.as_ref().map_or(1, Entries::len);
+    let weights = entries.as_ref().map(Entries::weights).unwrap_or_default();
+    let whole = plan.stop.requests.map_or(u64::MAX, |requests| requests / u64::from(plan.load.threads));
+    let listed = Listed {
+        picker: Picker::new(order, length, weights, seed),
+        entries: entries.map(Arc::new),
+        values,
+        seed,
+        parts: parts.clone(),
+        numbers: Numbers { worker: (0, 1), part, length: length as u64, whole, sent: 0 },
+    };
+    listed.prepared().map(Some).map_err(Error::msg)
 }
 
 /// Takes one worker's share of what is left for `workers` of them.

@@ -167,9 +167,13 @@ impl Ending<'_> {
         }
         // The reader of the report may block, and `done` may loop: from here on the first signal quits.
         interrupt.blocking(|| {
-            let text = document.and_then(|document| self.step(|| report(plan, &outcome, document)));
+            let mut text =
+                document.and_then(|document| self.step(|| report(plan, &outcome, document))).unwrap_or_default();
+            if plan.once {
+                text += &self.step(|| other_names(plan, &interrupt)).unwrap_or_default();
+            }
             self.step(|| {
-                screen.print(&(first_lines + &text.unwrap_or_default()));
+                screen.print(&(first_lines + &text));
                 Ok(())
             });
             if !screen.has_lost_reader() {
@@ -330,6 +334,21 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
         Format::Text => report::closing(document)?,
         Format::Json => document.to_json(),
     })
+}
+
+/// With `--once` and a list whose requests have names, what became of the first request of every name but the first.
+fn other_names(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let Some(list) = &plan.list else { return Ok(text) };
+    for name in 1..list.names.len() {
+        if interrupt.is_asked() {
+            break;
+        }
+        let plan = Plan { list: Some(list.from_name(name)), ..plan.clone() };
+        text.push('\n');
+        text += &report::once(&plan, &session::run(&plan, interrupt, &mut [])?.outcome);
+    }
+    Ok(text)
 }
 
 /// Calls `done` of the script with the results, if it has one.

@@ -76,7 +76,7 @@ fn the_examples_about_measuring_come_out_as_shown(context: &Context) {
 }
 
 fn the_examples_about_lists_come_out_as_shown(context: &Context) {
-    check_examples(context, "docs/requests.md", 2);
+    check_examples(context, "docs/requests.md", 6);
 }
 
 fn the_examples_about_scripts_come_out_as_shown(context: &Context) {

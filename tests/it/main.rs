@@ -101,9 +101,10 @@ mod situations;
 mod sockets;
 /// Paths of the embedded target whose limit is known.
 mod targets;
+/// HTTPS: real servers, bad certificates, broken handshakes.
+mod templates;
 /// Terminals, pipes, signals.
 mod terminal;
-/// HTTPS: real servers, bad certificates, broken handshakes.
 mod tls;
 mod until;
 /// What limited a run.
@@ -176,6 +177,7 @@ fn main() {
         ("sockets", sockets::cases()),
         ("targets", targets::cases()),
         ("terminal", terminal::cases()),
+        ("templates", templates::cases()),
         ("tls", tls::cases()),
         ("until", until::cases()),
         ("verdict", verdict::cases()),

@@ -41,7 +41,7 @@ fn is_about_connection(line: &[u8]) -> bool {
 }
 
 /// Whether a request needs a `Content-Length` that its headers do not have.
-pub(crate) fn needs_length(parts: &Parts) -> bool {
+pub fn needs_length(parts: &Parts) -> bool {
     let is_framed = parts
         .headers
         .iter()

@@ -41,8 +41,7 @@ use self::taken::Taken;
 use crate::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
 pub(crate) use self::chunked::unchunked;
-pub use self::encode::encode;
-pub(crate) use self::encode::needs_length;
+pub use self::encode::{encode, needs_length};
 pub(crate) use self::head::is_token;
 pub use self::outline::{Malformed, Outline, outline};
 pub use self::tunnel::Tunnel;

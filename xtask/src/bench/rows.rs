@@ -149,6 +149,17 @@ const NO_SCRIPT: Contender = Contender::onrush("onrush without", |work| Work {
 });
 /// The same request again and again instead of a list.
 const NO_LIST: Contender = Contender::onrush("onrush without", |work| Work { options: &[], ..work });
+/// Placeholders in the path.
+const TEMPLATE: Work =
+    Work { path: "/item/{{seq}}?user={{csv target/bench/users.csv id}}", options: &["--templates"], ..SMALL };
+/// The same, filled in by a script.
+const IN_LUA: Contender = Contender {
+    change: |work| Work { path: "/", options: &["-s", "benches/scripts/template.lua"], ..work },
+    ..contender("wrk with a script", WRK.program)
+};
+/// The same request again and again.
+const NO_TEMPLATE: Contender =
+    Contender::onrush("onrush without", |work| Work { path: "/item/1?user=100000", options: &[], ..work });
 /// The list without names.
 const NO_NAMES: Contender = Contender::onrush("onrush without", |work| Work { options: &["--urls", LIST], ..work });
 const NO_PHASES: Contender = Contender::onrush("onrush without", |work| Work { options: &[], ..work });
@@ -281,6 +292,12 @@ pub const ROWS: &[Row] = &[
         "a list of 10,000 requests; without: the same request again and again",
         script(&["--urls", LIST]),
         &[at_most(1.05, CPU, ONRUSH, NO_LIST), beside(CPU, EPOLL, NO_LIST)],
+    ),
+    row(
+        "template",
+        "a path with {{seq}} and {{csv FILE COLUMN}}, by wrk in Lua; without: the same request again and again",
+        TEMPLATE,
+        &[at_most(0.75, CPU, ONRUSH, IN_LUA), beside(CPU, EPOLL, IN_LUA), beside(CPU, ONRUSH, NO_TEMPLATE)],
     ),
     row(
         "names",

@@ -12,6 +12,9 @@ pub const LIST: &str = "target/bench/list.txt";
 /// The same ones with 200 names.
 pub const NAMED_LIST: &str = "target/bench/named.txt";
 
+/// A file of 10,000 rows for placeholders, written then, too.
+pub const USERS: &str = "target/bench/users.csv";
+
 /// Writes the files that options name.
 ///
 /// # Errors
@@ -22,6 +25,8 @@ pub fn write_files(root: &Path) -> io::Result<()> {
         (0..10_000).map(|number| format!("/item/{number}?page={}{}\n", number % 7, name(number))).collect()
     };
     fs::write(root.join(UPLOADED), "x".repeat(1 << 20))?;
+    let users: String = (0..10_000).map(|number| format!("{},user {number}\n", 100_000 + number)).collect();
+    fs::write(root.join(USERS), format!("id,name\n{users}"))?;
     fs::write(root.join(LIST), lines(|_| String::new()))?;
     fs::write(root.join(NAMED_LIST), lines(|number| format!(" name=item-{}", number % 200)))
 }

@@ -1,0 +1,133 @@
+//! Bodies as web forms send them: fields that are percent-encoded (`--data-urlencode`), or parts (`--form`), as curl has
+//! them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use super::multipart::{self, Part};
+use super::refusal::Refusal;
+use super::request::contents;
+use super::typed::Typed;
+use crate::requests::{Placeholder, Token, Tokens, percent_encoded};
+
+/// Refuses a form beside something else that says what the body is.
+pub(super) fn is_alone(typed: &Typed) -> Result<(), Refusal> {
+    let option = match (&typed.forms[..], &typed.urlencoded[..]) {
+        ([], []) => return Ok(()),
+        ([_, ..], [_, ..]) => return Err(both("--form", "--data-urlencode", "a request has one body")),
+        ([_, ..], []) => "--form",
+        ([], [_, ..]) => "--data-urlencode",
+    };
+    if typed.body.is_some() {
+        return Err(both("--body", option, "a request has one body"));
+    }
+    if let Some(script) = &typed.script {
+        let script = format!("--script {:?}", script.display().to_string());
+        return Err(both(option, &script, "a script makes its bodies itself"));
+    }
+    if typed.urls.is_some() {
+        return Err(both(option, "--urls", "the requests of a list have their bodies in files"));
+    }
+    Ok(())
+}
+
+/// The body of the form, if there is one; its `Content-Type` is added to the headers.
+pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, Refusal> {
+    if typed.forms.is_empty() && typed.urlencoded.is_empty() {
+        return Ok(None);
+    }
+    let own_type = typed.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Content-Type"));
+    let (body, content_type) = if typed.urlencoded.is_empty() {
+        if let Some((name, value)) = own_type {
+            let reason = "only the form's own has the boundary between its parts";
+            return Err(both("--form", &format!("the header '{name}: {value}'"), reason));
+        }
+        let parts: Result<Vec<Part>, Refusal> =
+            read("--form", &typed.forms, |field| Part::read(field, typed.templates));
+        multipart::encode(&parts?)
+    } else {
+        let fields = read("--data-urlencode", &typed.urlencoded, |field| urlencoded(field, typed.templates))?;
+        (fields.join(&b'&'), "application/x-www-form-urlencoded".to_owned())
+    };
+    if own_type.is_none() {
+        typed.headers.push(("Content-Type".to_owned(), content_type));
+    }
+    Ok(Some(body))
+}
+
+fn both(one: &str, other: &str, reason: &str) -> Refusal {
+    Refusal::Misused(format!("{one} and {other}: {reason}; leave one of the two out"))
+}
+
+/// Reads every value of an option.
+fn read<T>(option: &str, values: &[OsString], read: impl Fn(&[u8]) -> Result<T, String>) -> Result<Vec<T>, Refusal> {
+    let one = |value: &OsString| {
+        let shown = onrush_plan::secrets::text(&value.to_string_lossy());
+        read(value.as_bytes()).map_err(|reason| Refusal::Cannot(format!("{option} {shown:?}: {reason}")))
+    };
+    values.iter().map(one).collect()
+}
+
+/// One field: `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`. The name is sent as it is.
+fn urlencoded(field: &[u8], has_templates: bool) -> Result<Vec<u8>, String> {
+    let separator = field.iter().position(|byte| *byte == b'=').or(field.iter().position(|byte| *byte == b'@'));
+    let (name, rest) = field.split_at(separator.unwrap_or(0));
+    let value = match rest {
+        [b'@', file @ ..] if separator.is_some() => encoded(&contents(file)?),
+        [b'=', text @ ..] | text if has_templates => with_placeholders(text)?,
+        [b'=', text @ ..] | text => encoded(text),
+    };
+    Ok(if name.is_empty() { value.into() } else { [name, b"=", value.as_bytes()].concat() })
+}
+
+/// Percent-encoded, with a plus for a blank.
+fn encoded(text: &[u8]) -> String {
+    percent_encoded(text).replace("%20", "+")
+}
+
+/// The same, except for placeholders, whose values are percent-encoded when they are filled in.
+fn with_placeholders(text: &[u8]) -> Result<String, String> {
+    let token = |token| match token? {
+        Token::Text(text) => Ok(encoded(text)),
+        Token::Placeholder(text) => {
+            let filter = if Placeholder::read(text)?.filters.is_empty() { " | url" } else { "" };
+            Ok(format!("{{{{{}{filter}}}}}", String::from_utf8_lossy(text)))
+        }
+    };
+    Tokens::of(text).map(token).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_encoded_as_by_curl() {
+        for (field, expected) in [
+            ("a b", "a+b"),
+            ("=c d", "c+d"),
+            ("n m=e f&g", "n m=e+f%26g"),
+            ("a=b=c@d", "a=b%3Dc%40d"),
+            ("{{seq}}", "%7B%7Bseq%7D%7D"),
+            ("", ""),
+            ("x@/proc/sys/kernel/ostype", "x=Linux%0A"),
+            ("@/proc/sys/kernel/ostype", "Linux%0A"),
+        ] {
+            assert_eq!(urlencoded(field.as_bytes(), false).as_deref(), Ok(expected.as_bytes()), "{field}");
+        }
+        assert_eq!(urlencoded(b"x@/nonexistent", false), Err("No such file or directory".to_owned()));
+        assert_eq!(urlencoded(b"x@", false), Err("no file after the @ or <".to_owned()));
+    }
+
+    #[test]
+    fn placeholders_of_a_field_are_encoded_later() {
+        for (field, expected) in [
+            ("a=b c{{csv f.csv n}}", "a=b+c{{csv f.csv n | url}}"),
+            ("{{seq | raw}}&", "{{seq | raw}}%26"),
+            ("a={{{{", "a=%7B%7B"),
+        ] {
+            assert_eq!(urlencoded(field.as_bytes(), true).as_deref(), Ok(expected.as_bytes()), "{field}");
+        }
+        assert!(urlencoded(b"a={{sqe}}", true).is_err_and(|error| error.contains("did you mean seq?")));
+    }
+}

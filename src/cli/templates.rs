@@ -1,0 +1,107 @@
+//! The placeholders of requests, and the files that they name (`--templates`).
+
+use std::collections::BTreeMap;
+
+use onrush_plan::limits::VALUES_MAX_MIB;
+use onrush_plan::{List, Material, Request, Target, Templates, secrets};
+use onrush_proto::Parts;
+use onrush_text::printable;
+
+use super::refusal::Refusal;
+use super::typed::Typed;
+use crate::requests::{Entries, Template, Values, looks_like_one, placeholders};
+
+/// What is sent, without what connections need.
+pub(super) struct Sent<'a> {
+    pub request: &'a Request,
+    pub body: Option<&'a Material>,
+    pub list: Option<&'a List>,
+    pub target: &'a Target,
+}
+
+/// Refuses `--templates` where something else makes the requests.
+pub(super) fn are_possible(typed: &Typed) -> Result<(), Refusal> {
+    if !typed.templates {
+        return Ok(());
+    }
+    if typed.dialect.is_compat() {
+        let tool = typed.dialect.name();
+        return Err(Refusal::Cannot(format!("--templates: {tool} has no placeholders; leave it out")));
+    }
+    typed.script.as_ref().map_or(Ok(()), |script| {
+        Err(Refusal::Misused(format!(
+            "--templates and --script {:?}: a script fills in its requests itself; leave one of the two out",
+            script.display().to_string()
+        )))
+    })
+}
+
+/// Reads the files that placeholders name, and checks everything that will be filled in. Warns if nothing will be.
+pub(super) fn decide(sent: &Sent, seed: u64, warnings: &mut Vec<String>) -> Result<Option<Templates>, Refusal> {
+    let mut files: BTreeMap<String, Material> = BTreeMap::new();
+    let mut are_there = false;
+    sent.each(&mut |parts| {
+        for placeholder in all(parts)? {
+            are_there = true;
+            let Some(name) = placeholder.file().filter(|name| !files.contains_key(*name)) else { continue };
+            let mut file = Material::named(name);
+            file.read("the values", VALUES_MAX_MIB).map_err(|unreadable| unreadable.to_string())?;
+            files.insert(name.to_owned(), file);
+        }
+        Ok(())
+    })?;
+    if !are_there {
+        warnings.push("--templates: no URL, header or body has a placeholder such as {{seq}}".to_owned());
+    }
+    let files: Vec<Material> = files.into_values().collect();
+    let mut values = Values::of(&files).map_err(|reason| Refusal::Cannot(format!("--templates: {reason}")))?;
+    sent.each(&mut |parts| Template::of(parts, &mut values, seed).map(drop))?;
+    Ok(Some(Templates { files, seed, part: (0, 1) }))
+}
+
+/// A warning if something that is sent as it is looks like a placeholder.
+pub(super) fn missed(sent: &Sent) -> Option<String> {
+    let headers = sent.request.headers.iter().map(|(_, value)| value.as_bytes());
+    let body = sent.body.and_then(|body| body.contents().ok());
+    let list = sent.list.and_then(|list| list.file.contents().ok());
+    let texts = [sent.request.target.as_bytes()].into_iter().chain(headers).chain(body).chain(list);
+    let placeholder = texts.into_iter().find_map(looks_like_one)?;
+    Some(format!("{} is sent as it is; --templates fills it in", printable(&placeholder)))
+}
+
+impl Sent<'_> {
+    /// Passes on every part that may have placeholders, and says of an error where it is.
+    fn each(&self, each: &mut dyn FnMut(&Parts) -> Result<(), String>) -> Result<(), Refusal> {
+        let cannot = |place: String| move |reason: String| Refusal::Cannot(format!("{place}: {reason}"));
+        if self.list.is_none() {
+            let target = Parts { target: self.request.target.clone(), ..Parts::default() };
+            each(&target).map_err(cannot("the URL".to_owned()))?;
+        }
+        for header in &self.request.headers {
+            let place = || format!("--header {:?}", secrets::misspelt_header(&format!("{}: {}", header.0, header.1)));
+            let parts = Parts { headers: vec![header.clone()], ..Parts::default() };
+            each(&parts).map_err(|reason| cannot(place())(reason))?;
+        }
+        if let Some(body) = self.body {
+            let body = body.shared().map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
+            each(&Parts { body, ..Parts::default() }).map_err(cannot("the body".to_owned()))?;
+        }
+        let Some(list) = self.list else { return Ok(()) };
+        let in_list = |reason: String| Refusal::Cannot(format!("--urls {:?}: {reason}", list.file.name));
+        let entries = Entries::of(list, self.target, true).map_err(|error| in_list(error.to_string()))?;
+        let usual = Parts { method: self.request.method.clone(), target: "/".to_owned(), ..Parts::default() };
+        for index in entries.with_braces() {
+            let wrong = |reason| in_list(format!("the request in line {}: {reason}", entries.line(index)));
+            each(&entries.request(index, &usual)).map_err(wrong)?;
+        }
+        Ok(())
+    }
+}
+
+/// The placeholders in all of this.
+fn all(parts: &Parts) -> Result<Vec<crate::requests::Placeholder>, String> {
+    let headers = parts.headers.iter().map(|(_, value)| value.as_bytes());
+    let texts = [parts.target.as_bytes(), &parts.body].into_iter().chain(headers);
+    let each: Vec<_> = texts.map(placeholders).collect::<Result<_, _>>()?;
+    Ok(each.concat())
+}

@@ -1,0 +1,113 @@
+//! What becomes of a value before it is sent, by the place where it is.
+
+/// What is done to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Filter {
+    /// Nothing.
+    Raw,
+    /// It is escaped for the inside of a JSON string; the quotation marks around that are not part of it.
+    Json,
+    /// All but the unreserved characters of RFC 3986 are percent-encoded.
+    Url,
+}
+
+/// The part of a request in which a placeholder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The path and the query.
+    Target,
+    /// The value of a header field.
+    Header,
+    /// The body.
+    Body,
+}
+
+impl Filter {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Raw, Self::Json, Self::Url];
+
+    /// Its name in a placeholder.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Json => "json",
+            Self::Url => "url",
+        }
+    }
+
+    /// What becomes of a value.
+    pub fn of(self, value: &str) -> String {
+        match self {
+            Self::Raw => value.to_owned(),
+            Self::Json => {
+                let quoted = serde_json::Value::from(value).to_string();
+                quoted[1..quoted.len() - 1].to_owned()
+            }
+            Self::Url => percent_encoded(value.as_bytes()),
+        }
+    }
+}
+
+impl Place {
+    /// What is done to a value here, unless the placeholder says otherwise.
+    pub fn usual(self) -> Filter {
+        match self {
+            Self::Target => Filter::Url,
+            Self::Header | Self::Body => Filter::Raw,
+        }
+    }
+
+    /// Why a value cannot be sent here.
+    pub fn flaw(self, value: &str) -> Option<&'static str> {
+        match self {
+            Self::Target if value.bytes().any(|byte| !byte.is_ascii_graphic()) => Some(
+                "a blank, a control character or one beyond ASCII cannot be in a path; leave out | raw, or add | url",
+            ),
+            Self::Header if value.contains(['\r', '\n', '\0']) => {
+                Some("a line end or NUL cannot be in a header; take it out of the file, or add | url")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Bytes that are written as `%XX`, except for the unreserved characters of RFC 3986.
+pub fn percent_encoded(text: &[u8]) -> String {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut encoded = String::with_capacity(text.len());
+    for &byte in text {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(byte.into());
+        } else {
+            encoded.extend(['%', HEX[usize::from(byte >> 4)].into(), HEX[usize::from(byte & 15)].into()]);
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_escaped_for_where_it_goes() {
+        let value = "a \"b\"\\/é\n&~";
+        assert_eq!(Filter::Raw.of(value), value);
+        assert_eq!(Filter::Json.of(value), "a \\\"b\\\"\\\\/é\\n&~");
+        assert_eq!(Filter::Url.of(value), "a%20%22b%22%5C%2F%C3%A9%0A%26~");
+    }
+
+    #[test]
+    fn what_would_break_a_head_is_refused() {
+        for (value, target, header) in [
+            ("a/b?c", true, true),
+            ("a b", false, true),
+            ("é", false, true),
+            ("a\nb", false, false),
+            ("\0", false, false),
+        ] {
+            assert_eq!((Place::Target.flaw(value).is_none(), Place::Header.flaw(value).is_none()), (target, header));
+            assert_eq!(Place::Body.flaw(value), None);
+        }
+    }
+}

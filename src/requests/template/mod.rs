@@ -1,0 +1,21 @@
+//! Requests with placeholders, such as `{{seq}}`, that are filled in each time one is sent (`--templates`).
+//!
+//! `tokens` finds the placeholders of a text, `placeholder` reads one, `url` keeps those of a URL from its grammar. `table`
+//! reads a file of values, `values` prepares those that placeholders need as the bytes that are sent, by `filter`, and
+//! `template` is a request that is filled in. All that can be wrong is found before the run.
+
+mod filter;
+mod placeholder;
+mod table;
+#[expect(clippy::module_inception, reason = "one noun per file, and this is the main one")]
+mod template;
+mod tokens;
+mod url;
+mod values;
+
+pub use filter::percent_encoded;
+pub use placeholder::{Placeholder, looks_like_one, placeholders};
+pub use template::{Buffers, Template};
+pub use tokens::{Token, Tokens, escaped};
+pub use url::Masked;
+pub use values::Values;

@@ -1,0 +1,236 @@
+//! What is between the braces of a placeholder.
+
+use std::fmt::Write;
+
+use strsim::damerau_levenshtein;
+
+use super::filter::Filter;
+use super::tokens::{Token, Tokens};
+
+/// A placeholder: what it is filled in with, and what becomes of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placeholder {
+    /// What it is filled in with.
+    pub what: What,
+    /// What is done to that, one after the other; nothing: what is usual at its place.
+    pub filters: Vec<Filter>,
+}
+
+/// What a placeholder is filled in with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The number of the request in the run, from 1.
+    Seq,
+    /// A random whole number, from the one to the other.
+    Rand(i64, i64),
+    /// A random UUID.
+    Uuid,
+    /// The Unix time in milliseconds.
+    Now,
+    /// A value of a file.
+    Value(Source),
+}
+
+/// Where values come from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Source {
+    /// The file.
+    pub file: String,
+    /// The column, by its name in the first row of the file; `None`: every line is a value.
+    pub column: Option<String>,
+}
+
+/// The names of placeholders, each with how it is written.
+const NAMES: [(&str, &str); 6] = [
+    ("seq", "{{seq}}"),
+    ("rand", "{{rand A B}}, A and B being whole numbers"),
+    ("uuid", "{{uuid}}"),
+    ("line", "{{line FILE}}"),
+    ("csv", "{{csv FILE COLUMN}}"),
+    ("now", "{{now}}"),
+];
+
+impl Placeholder {
+    /// Reads what is between the braces.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and what to write.
+    pub fn read(text: &[u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(text).map_err(|_| "a placeholder that is not UTF-8".to_owned())?;
+        let shown = || format!("{{{{{}}}}}", text.trim().escape_debug());
+        let mut parts = words(text).ok_or_else(|| format!("{}: a quotation mark is not closed", shown()))?.into_iter();
+        let words = parts.next().unwrap_or_default();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let what = What::read(&words).map_err(|reason| format!("{}: {reason}", shown()))?;
+        let filters = parts.map(|words| filter(&words)).collect::<Result<_, _>>();
+        Ok(Self { what, filters: filters.map_err(|reason| format!("{}: {reason}", shown()))? })
+    }
+
+    /// The file that its values come from.
+    pub fn file(&self) -> Option<&str> {
+        match &self.what {
+            What::Value(source) => Some(&source.file),
+            _ => None,
+        }
+    }
+}
+
+impl What {
+    fn read(words: &[&str]) -> Result<Self, String> {
+        let value = |file: &str, column: Option<&str>| {
+            Ok(Self::Value(Source { file: file.to_owned(), column: column.map(str::to_owned) }))
+        };
+        match words {
+            [] => Err(format!("no name; {}", known(NAMES.map(|(name, _)| name)))),
+            ["seq"] => Ok(Self::Seq),
+            ["uuid"] => Ok(Self::Uuid),
+            ["now"] => Ok(Self::Now),
+            ["rand", from, to] if let (Ok(from), Ok(to)) = (from.parse(), to.parse()) => {
+                if from > to {
+                    return Err(format!("{from} is greater than {to}; write the smaller number first"));
+                }
+                Ok(Self::Rand(from, to))
+            }
+            ["line", file] => value(file, None),
+            ["csv", file, column] => value(file, Some(column)),
+            [name, ..] => Err(match NAMES.iter().find(|(known, _)| known == name) {
+                Some((_, form)) => format!("write {form}"),
+                None => unknown("placeholder", name, NAMES.map(|(name, _)| name)),
+            }),
+        }
+    }
+}
+
+/// The placeholders of a text.
+///
+/// # Errors
+///
+/// What is wrong with the first that is wrong.
+pub fn placeholders(text: &[u8]) -> Result<Vec<Placeholder>, String> {
+    let read = |token| match token {
+        Ok(Token::Text(_)) => None,
+        Ok(Token::Placeholder(text)) => Some(Placeholder::read(text)),
+        Err(reason) => Some(Err(String::from(reason))),
+    };
+    Tokens::of(text).filter_map(read).collect()
+}
+
+/// The first placeholder of a text that is not meant to have any.
+pub fn looks_like_one(text: &[u8]) -> Option<String> {
+    let is_one = |text: &&[u8]| Placeholder::read(text).is_ok();
+    let mut tokens = Tokens::of(text).map_while(Result::ok).filter_map(|token| match token {
+        Token::Placeholder(text) => Some(text),
+        Token::Text(_) => None,
+    });
+    tokens.find(is_one).map(|text| format!("{{{{{}}}}}", String::from_utf8_lossy(text)))
+}
+
+/// The words of the placeholder, then those of each filter. Quotation marks keep blanks and `|` in a word. `None`: one is
+/// not closed.
+fn words(text: &str) -> Option<Vec<Vec<String>>> {
+    let (mut parts, mut rest) = (vec![Vec::new()], text.trim_start());
+    while let Some(first) = rest.chars().next() {
+        let (word, after) = match first {
+            '|' => {
+                parts.push(Vec::new());
+                rest = rest[1..].trim_start();
+                continue;
+            }
+            '"' => rest[1..].split_once('"')?,
+            _ => rest.split_at(rest.find(|c: char| c.is_whitespace() || c == '|').unwrap_or(rest.len())),
+        };
+        parts.last_mut()?.push(word.to_owned());
+        rest = after.trim_start();
+    }
+    Some(parts)
+}
+
+fn filter(words: &[String]) -> Result<Filter, String> {
+    let names = Filter::ALL.map(Filter::name);
+    match words {
+        [] => Err(format!("nothing follows the |; {}", known(names))),
+        [word] if let Some(filter) = Filter::ALL.into_iter().find(|filter| filter.name() == word) => Ok(filter),
+        [word, ..] => Err(unknown("filter", word, names)),
+    }
+}
+
+/// That there is nothing of that name, and what may have been meant.
+pub(super) fn unknown<'a>(noun: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    let nearest =
+        names.iter().map(|known| (damerau_levenshtein(&name.to_lowercase(), &known.to_lowercase()), *known)).min();
+    match nearest.filter(|(distance, _)| *distance <= 1.max(name.chars().count() / 3)) {
+        Some((_, meant)) => format!("no {noun} {name:?}; did you mean {meant}?"),
+        None => format!("no {noun} {name:?}; {}", known(names)),
+    }
+}
+
+/// The names that there are.
+fn known<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut text = "there is".to_owned();
+    for (number, name) in names.into_iter().take(20).enumerate() {
+        let _ = write!(text, "{} {name}", if number > 0 { "," } else { "" });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(file: &str, column: Option<&str>) -> What {
+        What::Value(Source { file: file.to_owned(), column: column.map(str::to_owned) })
+    }
+
+    #[test]
+    fn a_placeholder_has_a_name_arguments_and_filters() {
+        for (text, what, filters) in [
+            ("seq", What::Seq, vec![]),
+            (" uuid ", What::Uuid, vec![]),
+            ("now|raw", What::Now, vec![Filter::Raw]),
+            ("rand -5 5", What::Rand(-5, 5), vec![]),
+            ("line ids.txt", value("ids.txt", None), vec![]),
+            ("csv users.csv id | json | url", value("users.csv", Some("id")), vec![Filter::Json, Filter::Url]),
+            (
+                "csv \"my | users.csv\" \"full name\"|json",
+                value("my | users.csv", Some("full name")),
+                vec![Filter::Json],
+            ),
+        ] {
+            assert_eq!(Placeholder::read(text.as_bytes()), Ok(Placeholder { what, filters }), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_placeholder_is_said() {
+        for (text, words) in [
+            ("", "{{}}: no name; there is seq, rand, uuid, line, csv, now"),
+            ("sqe", "{{sqe}}: no placeholder \"sqe\"; did you mean seq?"),
+            ("SEQ", "did you mean seq?"),
+            ("randm 1 2", "did you mean rand?"),
+            ("cookie", "no placeholder \"cookie\"; there is seq,"),
+            ("seq 1", "{{seq 1}}: write {{seq}}"),
+            ("rand 1", "write {{rand A B}}"),
+            ("rand a b", "write {{rand A B}}"),
+            ("rand 2 1", "2 is greater than 1"),
+            ("line", "write {{line FILE}}"),
+            ("csv a.csv", "write {{csv FILE COLUMN}}"),
+            ("line \"a", "a quotation mark is not closed"),
+            ("seq |", "nothing follows the |; there is raw, json, url"),
+            ("seq | jsn", "no filter \"jsn\"; did you mean json?"),
+        ] {
+            let read = Placeholder::read(text.as_bytes());
+            assert!(read.as_ref().is_err_and(|error| error.contains(words)), "{text}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn braces_that_may_be_meant_as_a_placeholder_are_noticed() {
+        assert_eq!(looks_like_one(b"/a/{{seq}}").as_deref(), Some("{{seq}}"));
+        assert_eq!(looks_like_one(b"{{user}} {{now}}").as_deref(), Some("{{now}}"));
+        for text in ["", "/{{user}}", "{{", "{{{{seq}}", "{\"a\":{}}"] {
+            assert_eq!(looks_like_one(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A file of values: a value on each line, or CSV whose first row names its columns (RFC 4180).
+
+use std::sync::Arc;
+
+use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
+use onrush_plan::Material;
+use onrush_text::units::counted;
+
+use super::placeholder::unknown;
+
+/// A file of values. It is not empty, and UTF-8.
+#[derive(Clone, Debug)]
+pub struct Table {
+    contents: Arc<[u8]>,
+}
+
+impl Table {
+    /// That of a file.
+    ///
+    /// # Errors
+    ///
+    /// Why it has no values.
+    pub fn of(material: &Material) -> Result<Self, String> {
+        let contents = material.shared().map_err(|unreadable| unreadable.to_string())?;
+        let table = Self { contents };
+        match std::str::from_utf8(&table.contents) {
+            Err(error) => {
+                let line = 1 + table.contents[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+                Err(format!("line {line}: not UTF-8; convert the file"))
+            }
+            Ok(_) if table.text().trim().is_empty() => Err("it is empty; write a value on each line".to_owned()),
+            Ok(_) => Ok(table),
+        }
+    }
+
+    /// Passes on the values.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the file, or the line of the first value with which the caller finds something wrong, and what.
+    pub fn values(
+        &self,
+        column: Option<&str>,
+        mut each: impl FnMut(&str) -> Result<(), &'static str>,
+    ) -> Result<(), String> {
+        let in_line = |number: usize, flaw| format!("line {number}: {flaw}");
+        let Some(column) = column else {
+            let mut lines = self.text().lines().zip(1..);
+            return lines.try_for_each(|(line, number)| each(line).map_err(|flaw| in_line(number, flaw)));
+        };
+        let mut reader = ReaderBuilder::new().from_reader(self.text().as_bytes());
+        let names = reader.headers().map_err(|error| self.wrong(&error))?.clone();
+        let index = column_of(column, &names)?;
+        let mut record = StringRecord::new();
+        let mut is_empty = true;
+        while reader.read_record(&mut record).map_err(|error| self.wrong(&error))? {
+            is_empty = false;
+            each(&record[index]).map_err(|flaw| in_line(self.line(record.position()), flaw))?;
+        }
+        if is_empty { Err("it has no row below the names of its columns; add one".to_owned()) } else { Ok(()) }
+    }
+
+    /// What is wrong with a row.
+    fn wrong(&self, error: &csv::Error) -> String {
+        match error.kind() {
+            ErrorKind::UnequalLengths { pos, expected_len, len } => format!(
+                "line {}: {} where the first row has {}; quote values that contain a comma",
+                self.line(pos.as_ref()),
+                counted(*len, "value"),
+                counted(*expected_len, "name")
+            ),
+            _ => error.to_string(),
+        }
+    }
+
+    /// The line in which a row begins, from 1. The position of a row may be that of line ends before it.
+    fn line(&self, position: Option<&Position>) -> usize {
+        let bytes = self.text().as_bytes();
+        let (before, rest) = bytes.split_at(position.map_or(0, Position::byte) as usize);
+        let between = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+        1 + before.iter().chain(between).filter(|byte| **byte == b'\n').count()
+    }
+
+    /// The text without the mark with which some editors begin a file.
+    fn text(&self) -> &str {
+        let text = std::str::from_utf8(&self.contents).unwrap_or_default();
+        text.strip_prefix('\u{feff}').unwrap_or(text)
+    }
+}
+
+/// The place of a column among these.
+fn column_of(column: &str, names: &StringRecord) -> Result<usize, String> {
+    for (index, name) in names.iter().enumerate() {
+        if names.iter().take(index).any(|earlier| earlier.trim() == name.trim()) {
+            return Err(format!("two columns are named {name:?}; rename one of them"));
+        }
+    }
+    let index = names.iter().position(|name| name.trim() == column);
+    index.ok_or_else(|| unknown("column", column, names.iter().map(str::trim)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str, column: Option<&str>) -> Result<Vec<String>, String> {
+        let mut values = Vec::new();
+        Table::of(&Material::of("f", text.as_bytes().to_vec()))?.values(column, |value| {
+            values.push(value.to_owned());
+            if value == "bad" { Err("it is bad") } else { Ok(()) }
+        })?;
+        Ok(values)
+    }
+
+    fn read(text: &str, column: Option<&str>) -> Vec<String> {
+        values(text, column).unwrap()
+    }
+
+    #[test]
+    fn every_line_is_a_value() {
+        for text in ["a\n\nb c", "\u{feff}a\r\n\r\nb c\r\n"] {
+            assert_eq!(read(text, None), ["a", "", "b c"]);
+        }
+        assert_eq!(values("a\r\nbad\r\n", None), Err("line 2: it is bad".to_owned()));
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names() {
+        let text = "id,full name\n1,Ada\n2,\"Lovelace, Ada\nof \"\"London\"\"\"\n3,bad\n";
+        for text in [text.to_owned(), format!("\u{feff}{}", text.replace('\n', "\r\n"))] {
+            assert_eq!(read(&text, Some("id")), ["1", "2", "3"]);
+            assert_eq!(values(&text, Some("full name")), Err("line 5: it is bad".to_owned()));
+            let good = text.replace("bad", "Bob").replace("Ada\r\n", "Ada\n");
+            assert_eq!(read(&good, Some("full name")), ["Ada", "Lovelace, Ada\nof \"London\"", "Bob"]);
+        }
+        assert_eq!(read("id, name\n1,x\n", Some("name")), ["x"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said() {
+        for (text, words) in [
+            ("", "it is empty"),
+            ("\u{feff}\r\n", "it is empty"),
+            ("id,name\n", "it has no row below the names"),
+            ("id,name\n1,a\n2\n", "line 3: 1 value where the first row has 2 names"),
+            ("id,id\n1,2\n", "two columns are named \"id\""),
+            ("ids,name\n1,2\n", "no column \"id\"; did you mean ids?"),
+            ("a;b;c\n1;2;3\n", "no column \"id\"; there is a;b;c"),
+        ] {
+            let read = values(text, Some("id"));
+            assert!(read.as_ref().is_err_and(|error| error.contains(words)), "{text}: {read:?}");
+        }
+        let latin = Table::of(&Material::of("f", b"a\n\xe9\n".to_vec())).map(drop);
+        assert_eq!(latin, Err("line 2: not UTF-8; convert the file".to_owned()));
+    }
+}

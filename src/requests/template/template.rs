@@ -1,0 +1,288 @@
+//! A request that is filled in each time it is sent.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use onrush_proto::Parts;
+use onrush_proto::http1::{Outline, ResponseKind, Wire, needs_length};
+
+use super::filter::Place;
+use super::placeholder::{Placeholder, What};
+use super::tokens::{Token, Tokens};
+use super::values::{Column, Values};
+use crate::requests::mixed;
+
+/// A request with places that are filled in.
+#[derive(Debug)]
+pub struct Template {
+    head: Vec<Piece>,
+    body: Vec<Piece>,
+    /// Whether the head ends with the length of the body.
+    has_length: bool,
+    response: ResponseKind,
+}
+
+/// A part of a request.
+#[derive(Debug)]
+enum Piece {
+    Text(Box<[u8]>),
+    Seq,
+    /// From this number on, so many.
+    Rand {
+        from: i64,
+        count: u128,
+        seed: u64,
+    },
+    Uuid {
+        seeds: [u64; 2],
+    },
+    Now,
+    Value(Arc<Column>),
+}
+
+/// Buffers that are used again and again.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    request: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Template {
+    /// That of a request, whose texts have placeholders. Random values follow from the seed and the number of a request.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a placeholder, or with the values for it.
+    pub fn of(parts: &Parts, values: &mut Values, seed: u64) -> Result<Self, String> {
+        let mut pieces = Pieces { pieces: Vec::new(), values, seed };
+        pieces.text(parts.method.as_bytes());
+        pieces.text(b" ");
+        pieces.add(parts.target.as_bytes(), Place::Target)?;
+        pieces.text(b" HTTP/1.1\r\n");
+        for (name, value) in &parts.headers {
+            pieces.text(name.as_bytes());
+            pieces.text(b": ");
+            pieces.add(value.as_bytes(), Place::Header)?;
+            pieces.text(b"\r\n");
+        }
+        let has_length = needs_length(parts);
+        if has_length {
+            pieces.text(b"Content-Length: ");
+        }
+        let head = std::mem::take(&mut pieces.pieces);
+        pieces.add(&parts.body, Place::Body)?;
+        Ok(Self { head, body: pieces.pieces, has_length, response: ResponseKind::to(&parts.method) })
+    }
+
+    /// Whether nothing in it is filled in.
+    pub fn is_constant(&self) -> bool {
+        self.head.iter().chain(&self.body).all(|piece| matches!(piece, Piece::Text(_)))
+    }
+
+    /// How many bytes its texts have.
+    pub fn text_bytes(&self) -> usize {
+        let length = |piece: &Piece| if let Piece::Text(text) = piece { text.len() } else { 0 };
+        self.head.iter().chain(&self.body).map(length).sum()
+    }
+
+    /// The request with this number in the run, from 0.
+    pub fn fill(&self, k: u64, Buffers { request, body }: &mut Buffers) -> Wire {
+        request.clear();
+        self.head.iter().for_each(|piece| piece.write(k, request));
+        let body_start = if self.has_length {
+            body.clear();
+            self.body.iter().for_each(|piece| piece.write(k, body));
+            number(body.len(), request);
+            request.extend_from_slice(b"\r\n\r\n");
+            request.extend_from_slice(body);
+            request.len() - body.len()
+        } else {
+            request.extend_from_slice(b"\r\n");
+            let start = request.len();
+            self.body.iter().for_each(|piece| piece.write(k, request));
+            start
+        };
+        let (range, body_length) = (0..request.len(), request.len() - body_start);
+        Wire::among(&request[..].into(), Outline { range, body_length, response: self.response })
+    }
+}
+
+impl Piece {
+    fn write(&self, k: u64, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Text(text) => bytes.extend_from_slice(text),
+            Self::Seq => number(k + 1, bytes),
+            Self::Rand { from, count, seed } => {
+                let drawn = (u128::from(mixed(*seed, k)) * count) >> 64;
+                number((i128::from(*from) + drawn as i128) as i64, bytes);
+            }
+            Self::Uuid { seeds } => uuid(seeds.map(|seed| mixed(seed, k)), bytes),
+            Self::Now => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                number(now.as_millis() as u64, bytes);
+            }
+            Self::Value(column) => bytes.extend_from_slice(column.value(k)),
+        }
+    }
+}
+
+/// The pieces of a request so far.
+struct Pieces<'a> {
+    pieces: Vec<Piece>,
+    values: &'a mut Values,
+    /// The seed of the next random value.
+    seed: u64,
+}
+
+impl Pieces<'_> {
+    /// Adds a text as it is.
+    fn text(&mut self, text: &[u8]) {
+        let text = match self.pieces.pop() {
+            Some(Piece::Text(before)) => [&before[..], text].concat().into(),
+            before => {
+                self.pieces.extend(before);
+                text.into()
+            }
+        };
+        self.pieces.push(Piece::Text(text));
+    }
+
+    /// Adds a text with its placeholders.
+    fn add(&mut self, text: &[u8], place: Place) -> Result<(), String> {
+        for token in Tokens::of(text) {
+            match token? {
+                Token::Text(text) => self.text(text),
+                Token::Placeholder(text) => {
+                    let piece = self.piece(Placeholder::read(text)?, place)?;
+                    self.pieces.push(piece);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, Placeholder { what, filters }: Placeholder, place: Place) -> Result<Piece, String> {
+        Ok(match what {
+            What::Seq => Piece::Seq,
+            What::Now => Piece::Now,
+            What::Rand(from, to) => {
+                Piece::Rand { from, count: (i128::from(to) - i128::from(from) + 1) as u128, seed: self.draw() }
+            }
+            What::Uuid => Piece::Uuid { seeds: [self.draw(), self.draw()] },
+            What::Value(source) => Piece::Value(self.values.column(&source, &filters, place)?),
+        })
+    }
+
+    /// A seed for one place, so that no two have the same values.
+    fn draw(&mut self) -> u64 {
+        self.seed = mixed(self.seed, 1);
+        self.seed
+    }
+}
+
+/// Appends a number in decimal.
+fn number(number: impl itoa::Integer, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Appends a UUID of version 4 (RFC 9562) made of random bits.
+fn uuid([high, low]: [u64; 2], bytes: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let high = high & !0xf000 | 0x4000;
+    let low = low & !(0b11 << 62) | 0b10 << 62;
+    for (index, byte) in high.to_be_bytes().into_iter().chain(low.to_be_bytes()).enumerate() {
+        if [4, 6, 8, 10].contains(&index) {
+            bytes.push(b'-');
+        }
+        bytes.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use onrush_plan::Material;
+
+    use super::*;
+
+    fn parts(method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Parts {
+        let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Parts { method: method.into(), target: target.into(), headers, body: body.as_bytes().into() }
+    }
+
+    fn files() -> Values {
+        let users = "id,name\n7,\"Ada, \"\"A\"\"\"\n8,Bob & Co\n";
+        let files = [("users.csv", users), ("words.txt", "a b\nc/d\ne\n"), ("breaks.csv", "v\nok\n\"a\nb\"\n")];
+        Values::of(&files.map(|(name, text)| Material::of(name, text.into()))).unwrap()
+    }
+
+    fn filled(parts: &Parts, k: u64) -> String {
+        let wire = Template::of(parts, &mut files(), 1).unwrap().fill(k, &mut Buffers::default());
+        String::from_utf8(wire.bytes().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn without_placeholders_it_is_the_request_that_is_sent_otherwise() {
+        for parts in [
+            parts("GET", "/a?b={c}}", &[("Host", "h"), ("A", "")], ""),
+            parts("POST", "/", &[("Host", "h")], ""),
+            parts("PUT", "/", &[("Host", "h")], "{\"a\":{\"b\":1}}"),
+            parts("PUT", "/", &[("content-length", "9")], "abc"),
+        ] {
+            let template = Template::of(&parts, &mut Values::default(), 1).unwrap();
+            assert!(template.is_constant());
+            let (wire, plain) = (template.fill(3, &mut Buffers::default()), Wire::of(&parts));
+            assert_eq!((wire.bytes(), wire.body()), (plain.bytes(), plain.body()));
+        }
+    }
+
+    #[test]
+    fn every_place_has_its_own_escapes_and_columns_come_from_one_row() {
+        let parts = parts(
+            "POST",
+            "/{{csv users.csv id}}/{{line words.txt}}?n={{csv users.csv name}}",
+            &[("X", "{{csv users.csv name}} {{{{seq}}")],
+            "{\"n\":\"{{csv users.csv name | json}}\",\"s\":{{seq}}}",
+        );
+        let expected = "POST /7/a%20b?n=Ada%2C%20%22A%22 HTTP/1.1\r\nX: Ada, \"A\" {{seq}}\r\nContent-Length: 24\r\n\r\n\
+                        {\"n\":\"Ada, \\\"A\\\"\",\"s\":1}";
+        assert_eq!(filled(&parts, 0), expected);
+        assert!(filled(&parts, 4).starts_with("POST /7/c%2Fd?n=Ada"), "rows begin again at the end of their file");
+        assert!(filled(&parts, 9).ends_with("Content-Length: 23\r\n\r\n{\"n\":\"Bob & Co\",\"s\":10}"));
+    }
+
+    #[test]
+    fn random_values_follow_from_the_seed_and_the_number_of_the_request() {
+        let parts = parts("GET", "/{{rand -2 2}}/{{rand 1 6}}/{{uuid}}", &[], "");
+        let path = |k| filled(&parts, k).split(' ').nth(1).unwrap().to_owned();
+        assert_eq!(path(5), path(5));
+        let (mut seen, mut uuids) = (BTreeSet::new(), BTreeSet::new());
+        for k in 0..1_000 {
+            let path = path(k);
+            let mut words = path.split('/').skip(1);
+            let numbers: [i64; 2] = [(); 2].map(|()| words.next().unwrap().parse().unwrap());
+            seen.insert(numbers);
+            let uuid = words.next().unwrap().to_owned();
+            assert!(uuid.len() == 36 && &uuid[14..15] == "4" && "89ab".contains(&uuid[19..20]), "{uuid}");
+            uuids.insert(uuid);
+        }
+        assert_eq!((seen.len(), uuids.len()), (5 * 6, 1_000), "places are drawn independently");
+        assert!(seen.iter().all(|[a, b]| (-2..=2).contains(a) && (1..=6).contains(b)));
+        let all = self::parts("GET", &format!("/{{{{rand {} {}}}}}", i64::MIN, i64::MAX), &[], "");
+        assert_ne!(filled(&all, 1), filled(&all, 2));
+    }
+
+    #[test]
+    fn a_value_that_would_break_a_head_is_refused_by_its_line() {
+        let refused = |target: &str, headers: &[(&str, &str)]| {
+            Template::of(&parts("GET", target, headers, ""), &mut files(), 1).map(drop)
+        };
+        let error = refused("/", &[("X", "{{csv breaks.csv v}}")]).unwrap_err();
+        assert!(error.starts_with("\"breaks.csv\": line 3: a line end or NUL cannot be in a header"), "{error}");
+        assert_eq!(refused("/{{csv breaks.csv v}}", &[("X", "{{csv breaks.csv v | json}}")]), Ok(()));
+        let error = refused("/{{line words.txt | raw}}", &[]).unwrap_err();
+        assert!(error.starts_with("\"words.txt\": line 1: a blank, a control character"), "{error}");
+        assert!(refused("/{{line other.txt}}", &[]).is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! A text taken apart into what is sent as it is and placeholders.
+
+use memchr::memmem;
+
+/// A part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token<'a> {
+    /// Sent as it is.
+    Text(&'a [u8]),
+    /// What is between `{{` and `}}`.
+    Placeholder(&'a [u8]),
+}
+
+/// The parts of a text, in their order. Four opening braces are the text `{{`. Of three the first is text, so that
+/// `{{{seq}}}` is a number in braces; closing braces that close nothing are text as well, as in JSON.
+#[derive(Clone, Debug)]
+pub struct Tokens<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Tokens<'a> {
+    /// Those of a text.
+    pub fn of(text: &'a [u8]) -> Self {
+        Self { rest: text }
+    }
+
+    fn take(&mut self, length: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        taken
+    }
+
+    fn placeholder(&mut self) -> Result<Token<'a>, &'static str> {
+        let line = self.rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let Some(length) = memmem::find(&line[2..], b"}}") else {
+            self.rest = &[];
+            return Err("{{ without }} on its line; add it, or write {{{{ for {{ itself");
+        };
+        Ok(Token::Placeholder(&self.take(length + 4)[2..2 + length]))
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Result<Token<'a>, &'static str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let length = memmem::find(self.rest, b"{{").unwrap_or(self.rest.len());
+        Some(match self.rest.get(length + 2..) {
+            _ if length > 0 => Ok(Token::Text(self.take(length))),
+            Some([b'{', b'{', ..]) => Ok(Token::Text(&self.take(4)[2..])),
+            Some([b'{', ..]) => Ok(Token::Text(self.take(1))),
+            _ => self.placeholder(),
+        })
+    }
+}
+
+/// A text whose braces are sent as they are.
+pub fn escaped(text: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memmem::find(rest, b"{{") {
+        escaped.extend_from_slice(&rest[..at]);
+        escaped.extend_from_slice(b"{{{{");
+        rest = &rest[at + 2..];
+    }
+    escaped.extend_from_slice(rest);
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Placeholders in angle brackets.
+    fn tokens(text: &str) -> Result<String, &'static str> {
+        let shown = |token| match token {
+            Token::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            Token::Placeholder(text) => format!("<{}>", String::from_utf8_lossy(text)),
+        };
+        Tokens::of(text.as_bytes()).map(|token| token.map(shown)).collect()
+    }
+
+    #[test]
+    fn placeholders_are_between_two_braces_and_everything_else_is_text() {
+        for (text, expected) in [
+            ("", ""),
+            ("a", "a"),
+            ("{{seq}}", "<seq>"),
+            ("/a/{{seq}}?b={{rand 1 9}}", "/a/<seq>?b=<rand 1 9>"),
+            ("{\"a\":{\"b\":{{seq}}}}", "{\"a\":{\"b\":<seq>}}"),
+            ("{{{seq}}}", "{<seq>}"),
+            ("{{{{", "{{"),
+            ("{{{{seq}}", "{{seq}}"),
+            ("{{{{{seq}}", "{{{seq}}"),
+            ("{{{{{{seq}}", "{{<seq>"),
+            ("{", "{"),
+            ("}}", "}}"),
+            ("{{}}", "<>"),
+        ] {
+            assert_eq!(tokens(text).as_deref(), Ok(expected), "{text}");
+        }
+        for text in ["{{", "a{{seq}", "{{seq\n}}", "{{seq}}{{", "{{{"] {
+            assert!(tokens(text).is_err_and(|error| error.contains("without }}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_escaped_text_is_sent_as_it_is() {
+        for text in ["", "{", "{{", "{{{", "{{{{{", "a{{seq}}b", "{{{seq}}}"] {
+            let escaped = String::from_utf8(escaped(text.as_bytes())).unwrap();
+            assert_eq!(tokens(&escaped).as_deref(), Ok(text));
+        }
+    }
+}

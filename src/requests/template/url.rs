@@ -1,0 +1,90 @@
+//! The placeholders of a URL, kept from its grammar, in which neither blanks nor braces have a place.
+
+use std::borrow::Cow;
+
+use super::tokens::{Token, Tokens};
+
+/// A URL in which letters of the same number are in the place of each placeholder.
+#[derive(Debug)]
+pub struct Masked<'a> {
+    /// As it was typed.
+    url: &'a str,
+    /// With the letters.
+    text: String,
+}
+
+impl<'a> Masked<'a> {
+    /// That of a URL.
+    ///
+    /// # Errors
+    ///
+    /// A placeholder that is not closed.
+    pub fn of(url: &'a str) -> Result<Self, &'static str> {
+        let mut text = String::with_capacity(url.len());
+        let mut at = 0;
+        for token in Tokens::of(url.as_bytes()) {
+            match token? {
+                // Braces that stand for others are longer than those.
+                Token::Text(part) if url.as_bytes()[at..].starts_with(b"{{{{") && part == b"{{" => {
+                    text.push_str("{{{{");
+                    at += 4;
+                }
+                Token::Text(part) => {
+                    text.push_str(&url[at..at + part.len()]);
+                    at += part.len();
+                }
+                Token::Placeholder(part) => {
+                    text.extend(std::iter::repeat_n('x', part.len() + 4));
+                    at += part.len() + 4;
+                }
+            }
+        }
+        Ok(Self { url, text })
+    }
+
+    /// The URL with letters in the place of placeholders.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A path that was found in that, with the placeholders.
+    ///
+    /// # Errors
+    ///
+    /// If there is one before the path.
+    pub fn path(&self, path: &str) -> Result<Cow<'a, str>, &'static str> {
+        let end = self.text.find('#').unwrap_or(self.text.len());
+        // A slash may have been added to a URL without one.
+        let own = path.len() - usize::from(!self.text[..end].ends_with(path));
+        let start = end - own;
+        if self.url[..start] != self.text[..start] {
+            return Err(
+                "a placeholder before the path; a run has one target, and only the path and the query can differ",
+            );
+        }
+        let own = &self.url[start..end];
+        Ok(if own.starts_with('/') { own.into() } else { format!("/{own}").into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_come_back_in_the_path() {
+        for (url, masked, path, expected) in [
+            ("http://h/{{seq}}", "http://h/xxxxxxx", "/xxxxxxx", Ok("/{{seq}}")),
+            ("http://h/{{rand 1 2}}?a#b", "http://h/xxxxxxxxxxxx?a#b", "/xxxxxxxxxxxx?a", Ok("/{{rand 1 2}}?a")),
+            ("http://h?{{line é#}}", "http://h?xxxxxxxxxxxx", "/?xxxxxxxxxxxx", Ok("/?{{line é#}}")),
+            ("http://h", "http://h", "/", Ok("/")),
+            ("/{{{{a{{{seq}}}", "/{{{{a{xxxxxxx}", "/{{{{a{xxxxxxx}", Ok("/{{{{a{{{seq}}}")),
+            ("http://{{seq}}/a", "http://xxxxxxx/a", "/a", Err(())),
+        ] {
+            let found = Masked::of(url).unwrap();
+            assert_eq!(found.text(), masked);
+            assert_eq!(found.path(path).as_deref().map_err(|_| ()), expected, "{url}");
+        }
+        assert!(Masked::of("/{{seq").is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! The values of files, as the bytes that are sent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use onrush_plan::Material;
+
+use super::filter::{Filter, Place};
+use super::placeholder::Source;
+use super::table::Table;
+
+/// The files of a run, and the values of them that its placeholders need. A clone shares the bytes of both.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    tables: BTreeMap<String, Table>,
+    columns: BTreeMap<(Source, Vec<Filter>, Place), Arc<Column>>,
+}
+
+/// The values of a column, or the lines of a file; at least one.
+#[derive(Debug, Default)]
+pub struct Column {
+    bytes: Vec<u8>,
+    /// Where each value ends.
+    ends: Vec<usize>,
+}
+
+impl Values {
+    /// Those of files, as they were named.
+    ///
+    /// # Errors
+    ///
+    /// The first file without values, and why it has none.
+    pub fn of<'a>(files: impl IntoIterator<Item = &'a Material>) -> Result<Self, String> {
+        let table = |file: &Material| match Table::of(file) {
+            Ok(table) => Ok((file.name.clone(), table)),
+            Err(reason) => Err(format!("{:?}: {reason}", file.name)),
+        };
+        let tables = files.into_iter().map(table).collect::<Result<_, _>>()?;
+        Ok(Self { tables, columns: BTreeMap::new() })
+    }
+
+    /// The values for a placeholder, which are prepared when they are needed for the first time.
+    ///
+    /// # Errors
+    ///
+    /// The file, the line and why a value cannot be sent, or what is wrong with the file.
+    pub fn column(&mut self, source: &Source, filters: &[Filter], place: Place) -> Result<Arc<Column>, String> {
+        let key = (source.clone(), filters.to_vec(), place);
+        if let Some(column) = self.columns.get(&key) {
+            return Ok(Arc::clone(column));
+        }
+        let wrong = |reason| format!("{:?}: {reason}", source.file);
+        let table = self.tables.get(&source.file).ok_or_else(|| wrong("the file was not read".to_owned()))?;
+        let column = Arc::new(Column::of(table, source, filters, place).map_err(wrong)?);
+        self.columns.insert(key, Arc::clone(&column));
+        Ok(column)
+    }
+}
+
+impl Column {
+    fn of(table: &Table, source: &Source, filters: &[Filter], place: Place) -> Result<Self, String> {
+        let mut column = Self::default();
+        let usual = [place.usual()];
+        let filters = if filters.is_empty() { &usual } else { filters };
+        table.values(source.column.as_deref(), |value| {
+            let value = filters.iter().fold(String::from(value), |value, filter| filter.of(&value));
+            if let Some(flaw) = place.flaw(&value) {
+                return Err(flaw);
+            }
+            column.bytes.extend_from_slice(value.as_bytes());
+            column.ends.push(column.bytes.len());
+            Ok(())
+        })?;
+        column.bytes.shrink_to_fit();
+        column.ends.shrink_to_fit();
+        Ok(column)
+    }
+
+    /// The value for the request with this number: they take turns.
+    pub fn value(&self, k: u64) -> &[u8] {
+        let row = (k % self.ends.len() as u64) as usize;
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[row]]
+    }
+}
