@@ -160,6 +160,10 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
+    // A thread that its control group stops waits for a processor, too: another one would not help.
+    if evidence.generator.throttled(evidence.load.elapsed_s) >= STARVED {
+        return taken(evidence);
+    }
     let is_starved = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= STARVED);
     let reason = busy_threads(evidence, |thread| thread.busy >= BUSY || is_starved(thread), how_busy);
     let Generator { threads, cpus, .. } = &evidence.generator;

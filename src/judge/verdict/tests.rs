@@ -396,6 +396,16 @@ fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
 }
 
 #[test]
+fn a_thread_that_its_control_group_stops_needs_no_processor_of_its_own() {
+    let verdict = after(|evidence| {
+        evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.6), script: 0.0 };
+        evidence.generator.throttled_s = Some(12.0);
+    });
+    assert!(verdict.to_string().contains("the limit of its control group took"), "{verdict}");
+    assert!(verdict.to_string().ends_with("raise cpu.max"), "{verdict}");
+}
+
+#[test]
 fn what_else_is_worth_knowing_is_found_with_its_sentence() {
     let found = |change: Change| after(change).findings;
     assert_eq!(found(|_| ()), []);
