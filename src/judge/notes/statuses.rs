@@ -42,7 +42,11 @@ pub fn note(document: &Document) -> Option<Note> {
     let line = match expected {
         Some(_) => {
             counts.retain(|(status, _)| is_failure(expected, *status));
-            format!("{}{instead}: --once shows one in full", of_all(answers, &counts))
+            let were = match counts[..] {
+                [(status, count)] if count == answers => format!("{} {status}", all_were(answers)),
+                _ => of_all(answers, &counts),
+            };
+            format!("{were}{instead}: --once shows one in full")
         }
         None => statuses_line(answers, &counts, location.as_deref()),
     };
