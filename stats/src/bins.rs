@@ -61,7 +61,9 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     /// Makes room for a bin, and for the others of its doubling.
     #[cold]
     fn grow(&mut self, place: usize) {
-        self.counts.resize((((place >> STEP) + 1) << STEP).min(count(STEP)), C::default());
+        let length = (((place >> STEP) + 1) << STEP).min(count(STEP));
+        self.counts.reserve_exact(length - self.counts.len());
+        self.counts.resize(length, C::default());
     }
 
     /// Counts a value, of at most [`HIGHEST`], `times` times.

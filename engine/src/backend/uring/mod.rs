@@ -80,6 +80,7 @@ pub struct Uring {
     /// Closed sockets that queued operations still name, and the bytes those will send.
     closing: Vec<(OwnedFd, Option<Transmit>)>,
     /// What queued operations point to that is not needed once they are handed over.
+    #[expect(clippy::vec_box, reason = "the kernel reads them where they are")]
     messages: Vec<Box<Message>>,
     /// Counts the waits that handed everything over.
     turn: u32,

@@ -8,7 +8,8 @@ use std::{fs, io};
 
 use onrush_engine::backend::sim::Scenario;
 use onrush_plan::levels::Level;
-use onrush_plan::{Addresses, Levels, Material, Part, Plan, Slots};
+use onrush_plan::list::Order;
+use onrush_plan::{Addresses, Levels, List, Material, Part, Plan, Slots};
 
 use super::pace::{Pace, Stage};
 use crate::cli::{self, Commands, Invocation};
@@ -53,6 +54,14 @@ pub struct Options {
     pub phases: bool,
     /// Whether the target has an address of each family.
     pub has_choice: bool,
+    /// A list of this many requests takes the place of a single one; zero: there is none. Each third has no name.
+    pub listed: u64,
+    /// In which order they are sent.
+    pub order: Order,
+    /// Whether responses are checked.
+    pub checks: bool,
+    /// Whether each request is filled in anew.
+    pub templates: bool,
     pub seed: u64,
 }
 
@@ -72,8 +81,18 @@ pub struct Lua {
 }
 
 impl Case {
-    /// The arguments to type if the scenario and the script are in `folder`.
+    /// The arguments to type if the scenario, the script and the list are in `folder`.
     pub fn words(&self, folder: &Path) -> Vec<String> {
+        let mut words = self.words_without_list(folder);
+        if self.options.listed > 0 {
+            let order = self.options.order.name().to_owned();
+            words.extend(["--urls".to_owned(), folder.join("urls.txt").display().to_string()]);
+            words.extend(["--urls-order".to_owned(), order]);
+        }
+        words
+    }
+
+    fn words_without_list(&self, folder: &Path) -> Vec<String> {
         let Options { threads, connections, seed, .. } = &self.options;
         let pace = self.options.pace.as_ref();
         let name = match (self.options.as_wrk, pace) {
@@ -112,8 +131,14 @@ impl Case {
         add("--io", Some(format!("sim:{}", folder.join("scenario.toml").display())));
         add("-s", self.script.as_ref().map(|_| folder.join("script.lua").display().to_string()));
         words.extend(self.options.phases.then(|| "--breakout=all".to_owned()));
+        if self.options.checks {
+            let checks = ["--expect-status", "2xx,404", "--expect-header", "content-length", "--expect-body", "Hello"];
+            words.extend(checks.map(str::to_owned));
+        }
         let host = if self.options.has_choice { "localhost" } else { "127.0.0.1" };
-        words.push(format!("http://{host}:8080/"));
+        words.extend(self.options.templates.then(|| "--templates".to_owned()));
+        let path = if self.options.templates { "{{seq}}?{{rand 1 9}}" } else { "" };
+        words.push(format!("http://{host}:8080/{path}"));
         words
     }
 
@@ -132,13 +157,14 @@ impl Case {
 
     /// The plan that the program makes of it.
     pub fn plan(&self) -> Box<Plan> {
-        let words = self.words(Path::new(""));
+        let words = self.words_without_list(Path::new(""));
         match cli::parse(words.iter().map(Into::into), &Commands::NONE) {
             Invocation::Run { mut plan, .. } => {
                 if let (Some(script), Some(lua)) = (&mut plan.script, &self.script) {
                     *script =
                         onrush_plan::Script { file: Material::of("script.lua", lua.text().into()), args: Vec::new() };
                 }
+                plan.list = self.list();
                 let slot = |&(length_ms, count): &(u64, u32)| Level {
                     length: Duration::from_millis(length_ms),
                     from: count,
@@ -154,6 +180,29 @@ impl Case {
         }
     }
 
+    /// The text of the list.
+    fn list_text(&self) -> String {
+        let name = |number: u64| if number.is_multiple_of(3) { String::new() } else { format!(" name=n{number}") };
+        (0..self.options.listed)
+            .map(|number| format!("/{number} weight={}{}\n", 1 + number % 4, name(number)))
+            .collect()
+    }
+
+    fn list(&self) -> Option<List> {
+        let Options { listed, order, seed, .. } = self.options;
+        (listed > 0).then(|| List {
+            file: Material::of("urls.txt", self.list_text().into()),
+            bodies: Vec::new(),
+            order,
+            seed,
+            part: (0, 1),
+            length: listed,
+            is_safe: true,
+            firsts: (0..listed).filter(|number| !number.is_multiple_of(3)).collect(),
+            names: (0..listed).filter(|number| !number.is_multiple_of(3)).map(|number| format!("n{number}")).collect(),
+        })
+    }
+
     /// The addresses of the target, as on most machines.
     pub fn addresses(&self) -> Addresses {
         let addresses: &[&str] =
@@ -165,6 +214,9 @@ impl Case {
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("scenario.toml"), self.scenario_text())?;
+        if self.options.listed > 0 {
+            fs::write(folder.join("urls.txt"), self.list_text())?;
+        }
         self.script.as_ref().map_or(Ok(()), |script| fs::write(folder.join("script.lua"), script.text()))
     }
 

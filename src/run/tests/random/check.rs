@@ -1,7 +1,7 @@
 //! Checks what must be true of every finished run.
 
 use onrush_plan::Plan;
-use onrush_stats::{Phase, RowFigures, Totals};
+use onrush_stats::{OfName, Phase, RowFigures, Totals};
 
 use super::case::Case;
 use super::drive::{Part, Ran};
@@ -12,6 +12,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     conserved(&ran.totals)?;
     added(ran)?;
     counted(ran)?;
+    named(ran)?;
     rows(ran)?;
     little(ran)?;
     due::check(case, ran)?;
@@ -19,6 +20,22 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
         let checked = occupied(ran, part).and_then(|()| ended(ran, part)).and_then(|()| answered(case, ran, part));
         checked.map_err(|flaw| format!("thread {}: {flaw}", index + 1))?;
     }
+    Ok(())
+}
+
+/// What became of the requests of each name adds up to what became of all.
+fn named(ran: &Ran) -> Result<(), String> {
+    let names = ran.plan.list.as_ref().map_or(0, |list| list.names.len());
+    let Some(by_name) = ran.totals.by_name.as_deref() else {
+        ensure!(names == 0 || ran.totals.counters.completed == 0, names);
+        return Ok(());
+    };
+    let sum = |of: fn(&OfName<u64>) -> u64| by_name.iter().map(|(_, it)| of(it)).sum::<u64>();
+    let counters = &ran.totals.counters;
+    ensure!(by_name.iter().all(|(number, _)| usize::from(number) <= names), names);
+    ensure!(sum(|it| it.latency.count()) == counters.completed, counters);
+    ensure!(sum(|it| it.failed) == counters.failed + counters.abandoned, counters);
+    ensure!(sum(|it| it.unsuccessful) == counters.unsuccessful, counters);
     Ok(())
 }
 

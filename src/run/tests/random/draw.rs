@@ -4,6 +4,7 @@
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::sim::scenario::{ConnectionFault, Fault, Mischief, Span};
 use onrush_plan::Random;
+use onrush_plan::list::Order;
 use onrush_plan::schedule::Arrivals;
 
 use super::case::{Case, Lua, Options};
@@ -89,6 +90,11 @@ pub fn draw(seed: u64) -> Case {
     if options.levels.is_empty() && options.pace.is_none() && options.requests.is_none() && draw.one_in(4) {
         options.slots = draw.slots(length_ms, connections);
     }
+    if script.is_none() && !as_wrk && draw.one_in(3) {
+        (options.listed, options.order) = (draw.between(1, 20), draw.pick(&Order::ALL));
+    }
+    options.templates = script.is_none() && !as_wrk && options.listed == 0 && draw.one_in(3);
+    options.checks = !as_wrk && draw.one_in(4);
     Case { options, scenario, script }
 }
 
@@ -141,6 +147,7 @@ impl Draw {
             phases: is_native(self.one_in(3)),
             has_choice: self.one_in(6),
             seed,
+            ..Options::default()
         }
     }
 

@@ -116,6 +116,9 @@ fn usual(add: &mut Add<'_>) {
     add(&|case| case.options.is_head = false);
     add(&|case| case.options.body_bytes = 0);
     add(&|case| case.options.has_choice = false);
+    add(&|case| case.options.listed = 0);
+    add(&|case| case.options.checks = false);
+    add(&|case| case.options.templates = false);
     add(&|case| case.options.warmup_ms = None);
     add(&|case| case.options.timeout_ms = None);
     add(&|case| case.options.give_up_ms = None);
