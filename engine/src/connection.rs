@@ -148,7 +148,7 @@ impl Live {
             if let Some(transcript) = tally.transcript.as_mut().filter(|_| !self.protocol.is_http2()) {
                 transcript.first_received.get_or_insert(at);
             }
-            if tally.wants_phases()
+            if tally.wants_first_bytes()
                 && let Some(stream) = self.protocol.reading()
                 && let Some(request) = self.request(stream)
             {
@@ -160,6 +160,18 @@ impl Live {
             bytes = &bytes[taken.clamp(1, bytes.len())..];
         }
         tally.received(length, self.troubled);
+    }
+
+    /// Notes that the kernel discarded `n` bytes of a body unread.
+    pub fn skip(&mut self, n: u64, at: Nanos, tally: &mut Tally, script: &mut Caller) {
+        if tally.logs()
+            && let Some(stream) = self.protocol.reading()
+            && let Some(request) = self.request(stream)
+        {
+            request.body_bytes += n;
+        }
+        self.protocol.handle_skipped(n);
+        self.take_events(&[], at, tally, script);
     }
 
     /// Records the protocol's events; `input` is what it was last given.
@@ -343,7 +355,7 @@ impl Live {
         }
         if let Some(request) = self.open.get_mut(stream) {
             request.status = Some(status);
-            if tally.wants_phases() {
+            if tally.wants_first_bytes() {
                 request.first_at.get_or_insert(at);
             }
             if let Some(checks) = &mut tally.checks {
@@ -379,6 +391,11 @@ impl Live {
             && let Some(request) = self.request(stream)
         {
             checks.data(&mut request.checked, data);
+        }
+        if tally.logs()
+            && let Some(request) = self.request(stream)
+        {
+            request.body_bytes += data.len() as u64;
         }
         if script.wants.body
             && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())

@@ -99,6 +99,7 @@ impl<B: Backend> Engine<B> {
         if self.roster.config.requests != Some(0) {
             self.books.sample_rest(now);
         }
+        self.books.tally.hand_over_log();
         self.books.note_script_time(self.dispatch.script.spent_ns());
         self.books.settle_account();
         let Self { mut books, roster, dispatch, http2, .. } = self;

@@ -50,6 +50,7 @@ mod open_request;
 mod open_requests;
 mod pacer;
 mod protocol;
+mod request_log;
 mod retry;
 mod roster;
 mod routes;
@@ -83,6 +84,7 @@ pub use kept::Budget;
 pub use mailbox::Mailbox;
 pub use pacer::Pacer;
 pub use protocol::{MakeProtocol, Protocol, http, http1};
+pub use request_log::{PassOn, RequestLog};
 pub use roster::Spare;
 pub use rules::{OpenLoop, Rules, Scale};
 pub use scheduled::Scheduled;
@@ -185,6 +187,13 @@ impl<B: Backend> Engine<B> {
     #[must_use]
     pub fn with_spares(mut self, spares: Option<Vec<Spare>>) -> Self {
         self.roster.connecting.spares = spares;
+        self
+    }
+
+    /// Makes it log its requests.
+    #[must_use]
+    pub fn with_log(mut self, log: Option<RequestLog>) -> Self {
+        self.books.tally.log = log;
         self
     }
 
@@ -292,6 +301,7 @@ impl<B: Backend> Engine<B> {
                 self.books.sample_if_due(now);
                 self.books.note_script_time(self.dispatch.script.spent_ns());
                 self.roster.read_a_socket(&mut self.books, now);
+                self.books.tally.hand_over_log();
                 self.books.hand_over(now, &self.worker_link.mailbox);
                 self.timers.set(self.books.next_sample_at(now), Timer::Sample);
             }

@@ -14,7 +14,7 @@ pub struct OpenRequest {
     pub due: Nanos,
     /// When its first byte was handed to the kernel; if it was sent again, for the first time.
     pub sent_at: Nanos,
-    /// When the first byte of its response arrived, where phases are recorded.
+    /// When the first byte of its response arrived, where that is noted.
     pub first_at: Option<Nanos>,
     /// How often it was sent before, to servers that did not process it.
     pub returns: u8,
@@ -32,6 +32,10 @@ pub struct OpenRequest {
     pub late: bool,
     /// The status of its response, once the head has arrived.
     pub status: Option<u16>,
+    /// How much of its response's body has arrived, in bytes, where requests are logged.
+    pub body_bytes: u64,
+    /// Whether the log of requests has it.
+    pub is_logged: bool,
     /// Whether it is the last of its batch.
     pub is_last: bool,
     /// Whether its stream stays open and messages may come at any time, so that it is never late.

@@ -228,6 +228,8 @@ mod tests {
             is_calm: false,
             late: false,
             status: None,
+            body_bytes: 0,
+            is_logged: false,
             is_last: true,
             lives: false,
             checked: Checked::default(),

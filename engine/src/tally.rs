@@ -1,15 +1,17 @@
 //! One worker's requests: which may still be started, and what became of those that were.
 
 mod due;
+mod log;
 
 use std::collections::VecDeque;
 
 use onrush_proto::Nanos;
-use onrush_stats::{ByName, Cause, Interval, OfName, Phase, Silences, Transcript};
+use onrush_stats::{ByName, Cause, Fate, Interval, OfName, Phase, Silences, Transcript};
 
 use super::checks::Checks;
 use super::gone::Gone;
 use super::open_request::OpenRequest;
+use super::request_log::RequestLog;
 use super::rules::{Rules, Scale};
 
 /// What one worker counts.
@@ -40,6 +42,8 @@ pub struct Tally {
     names_handed_in: u64,
     /// Whether the interval has some that have not been handed over.
     has_names: bool,
+    /// The log of requests, if there is one.
+    pub log: Option<RequestLog>,
     /// When nothing was completed.
     pub silences: Silences,
     /// Whether a `Location` has been kept already.
@@ -79,6 +83,7 @@ impl Tally {
             by_name: None,
             names_handed_in: 0,
             has_names: false,
+            log: None,
             silences: Silences::new(),
             located: false,
             has_seen_400: false,
@@ -237,7 +242,9 @@ impl Tally {
 
     /// The worker has ended: requests that were to be sent again got no response.
     pub fn end_returned(&mut self, at: Nanos) {
-        for OpenRequest { due, .. } in std::mem::take(&mut self.returned) {
+        for request in std::mem::take(&mut self.returned) {
+            let due = request.due;
+            self.log(&request, at, Fate::Open);
             self.interval.counters.open_at_end += 1;
             self.interval.censored.get_or_insert_default().record(at.since(due));
             self.unanswered(due, at);
@@ -292,11 +299,6 @@ impl Tally {
     /// A connection had at least one request in flight all this time.
     pub fn was_busy(&mut self, since: Nanos, until: Nanos) {
         self.interval.counters.occupancy.busy_ns += until.since(since.max(self.start));
-    }
-
-    /// Whether to note when the first byte of each response arrives.
-    pub fn wants_phases(&self) -> bool {
-        self.rules.phases
     }
 
     /// A connection was established, this long after the connect began.
@@ -366,6 +368,7 @@ impl Tally {
         let latency_ns = at.since(request.sent_at);
         let unsuccessful = self.interval.counters.unsuccessful;
         self.ended(request, at);
+        self.log(request, at, Fate::Completed);
         self.completed += 1;
         self.heard(request, latency_ns, at);
         self.status(request, latency_ns, at);
@@ -491,6 +494,7 @@ impl Tally {
         example: impl FnOnce() -> Vec<u8>,
     ) {
         self.ended(request, at);
+        self.log(request, at, Fate::Failed(phase, cause));
         self.interval.counters.failed += 1;
         if self.rules.by_name {
             self.of_name(request).failed += 1;
@@ -507,6 +511,7 @@ impl Tally {
     /// A request was abandoned.
     pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
         self.ended(request, at);
+        self.log(request, at, Fate::Abandoned);
         self.interval.counters.abandoned += 1;
         if self.rules.by_name {
             self.of_name(request).failed += 1;
@@ -541,6 +546,7 @@ impl Tally {
             return;
         }
         self.ended(&request, at);
+        self.log(&request, at, Fate::Open);
         let age_ns = at.since(request.sent_at);
         let late = request.late || self.is_late_request(&request, age_ns);
         if self.becomes_late(&request, age_ns) {

@@ -29,6 +29,8 @@ pub struct Show {
     pub outputs: Vec<Output>,
     /// The sockets that are sampled; `None`: no sockets.
     pub sockets: Option<SocketSampling>,
+    /// The log of requests; `None`: there is none.
+    pub request_log: Option<RequestLog>,
     /// The gates: the run fails if one of these conditions holds.
     pub gates: Vec<Condition>,
     /// The experiment that may follow; `None`: none.
@@ -60,11 +62,21 @@ impl Show {
         self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
     }
 
-    /// All files that are written: those with the result, and the one with samples of sockets.
+    /// All files that are written: those with the result, and those with samples of sockets and a log of requests.
     pub fn files(&self) -> Vec<Output> {
         let samples = self.sockets.iter().map(|sampling| Output { path: sampling.output.clone(), kind: Kind::Sockets });
-        self.outputs.iter().cloned().chain(samples).collect()
+        let log = self.request_log.iter().map(|log| Output { path: log.path.clone(), kind: Kind::Requests });
+        self.outputs.iter().cloned().chain(samples).chain(log).collect()
     }
+}
+
+/// A log of requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestLog {
+    /// The file with its lines.
+    pub path: PathBuf,
+    /// Of so many requests it has one, at least 1.
+    pub one_of: u64,
 }
 
 /// A file that a result is written to.
@@ -93,6 +105,8 @@ pub enum Kind {
     Junit,
     /// One line per socket and sample, written while the run lasts. It has its own option.
     Sockets,
+    /// One line per request, written while the run lasts. It has its own option.
+    Requests,
 }
 
 impl Kind {
@@ -107,7 +121,11 @@ impl Kind {
 
     /// The option that names a file of this form.
     pub fn option(self) -> &'static str {
-        if self == Self::Sockets { "--sockets-output" } else { "--output" }
+        match self {
+            Self::Sockets => "--sockets-output",
+            Self::Requests => "--request-log",
+            _ => "--output",
+        }
     }
 
     /// The form that belongs to a path's extension. A document may be compressed.

@@ -350,6 +350,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         format: typed.format,
         outputs: std::mem::take(&mut typed.outputs),
         sockets: std::mem::take(&mut typed.sampling).decide(way, &typed.io, typed.once)?,
+        request_log: std::mem::take(&mut typed.log).decide(typed.dialect)?,
         gates: std::mem::take(&mut typed.gates),
         probing: None,
         is_strict: typed.strict,

@@ -100,6 +100,8 @@ pub(crate) enum Id {
     Output,
     Sockets,
     SocketsOutput,
+    RequestLog,
+    LogSample,
     Warmup,
     Percentiles,
     FailIf,

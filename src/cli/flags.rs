@@ -228,6 +228,10 @@ const OUTPUT: &[Flag] = &[
         "sample sockets every second, as ss shows them: those\nof the run, or of 'state established sport = :80'",
     ),
     flag(Id::SocketsOutput, "--sockets-output FILE").help("write the samples of sockets to this .ndjson file"),
+    flag(Id::RequestLog, "--request-log FILE")
+        .common()
+        .help("write a line for each request to this CSV file: its\ntimes, status, bytes, name and error"),
+    flag(Id::LogSample, "--log-sample 1/N").help("log one of N requests (1/1)"),
     flag(Id::FailIf, "--fail-if COND")
         .common()
         .help("fail the run (exit code 3) if COND is met;\n'p99>50ms,rate>1k' means both; may be repeated"),

@@ -235,8 +235,13 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--h1"], Advice::Spelled("--http1.1")),
     (&["-P", "--pipelining", "--pipeline"], Advice::NotYet("pipelining from the command line")),
     (&["-j", "--json"], Advice::Spelled("--format json, or -o FILE.json beside the report")),
-    (&["--output-format"], Advice::Spelled("--format json, or -o result.csv beside the report for a row per second")),
-    (&["-g", "--db-url"], Advice::Instead("no file has a row per request; -o result.csv has one per second")),
+    (
+        &["--output-format"],
+        Advice::Spelled(
+            "--format json, or beside the report -o result.csv for a row per second, --request-log for a row per request",
+        ),
+    ),
+    (&["-g", "--db-url", "--log-file"], Advice::Spelled("--request-log, for instance --request-log requests.csv")),
     (&["--summary-export"], Advice::Spelled("-o, for instance -o result.json")),
     (&["--summary-trend-stats"], Advice::Spelled("--percentiles, for instance --percentiles 50,95,99.9")),
     (&["--tag"], Advice::Spelled("--label, for instance --label server=nginx")),
@@ -272,7 +277,10 @@ const FOREIGN: &[(&[&str], Advice)] = &[
         Advice::Instead("there is no endpoint for Prometheus; -o result.ndjson gets a line per second during the run"),
     ),
     (&["--plot"], Advice::Spelled("-o, for instance -o result.hgrm for HdrHistogram's plotter")),
-    (&["--csv", "--out"], Advice::Spelled("-o, for instance -o result.csv")),
+    (
+        &["--csv", "--out"],
+        Advice::Spelled("-o result.csv for a row per second, --request-log FILE for a row per request"),
+    ),
     (&["-E"], Advice::Spelled("--cert, for instance --cert FILE")),
     (&["--root-certs"], Advice::Spelled("--cacert, for instance --cacert FILE")),
     (&["-Z", "--ciphers"], Advice::Spelled("--tls-ciphers, for instance --tls-ciphers TLS_AES_128_GCM_SHA256")),

@@ -33,6 +33,7 @@ pub(crate) mod probe;
 mod proxy;
 pub(crate) mod refusal;
 mod request;
+mod request_log;
 mod sampling;
 mod search;
 pub(crate) mod spelling;

@@ -6,6 +6,7 @@ mod foreign;
 mod help_and_manual;
 mod http;
 mod pace;
+mod request_log;
 mod sampling;
 mod schedule;
 mod until;

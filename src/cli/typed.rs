@@ -20,6 +20,7 @@ use super::pace::TypedPace;
 use super::probe::{self, TypedProbe};
 use super::refusal::{Length, Refusal, is_url, took_url, wrong};
 use super::request::{self, Header};
+use super::request_log::TypedLog;
 use super::sampling::TypedSampling;
 use super::search::TypedSearch;
 use super::tls::TypedTls;
@@ -92,6 +93,8 @@ pub(crate) struct Typed {
     pub http: TypedHttp,
     /// Everything about sockets that are sampled.
     pub sampling: TypedSampling,
+    /// Everything about the log of requests.
+    pub log: TypedLog,
     /// `--io`.
     pub io: Io,
     /// `--spin`.
@@ -250,6 +253,7 @@ impl Typed {
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
             Id::Sockets | Id::SocketsOutput => self.sampling.take(flag, value)?,
+            Id::RequestLog | Id::LogSample => self.log.take(flag, value)?,
             Id::FailIf => self.gates.push(condition(flag, &value)?),
             Id::Strict => self.strict = true,
             Id::Annotate => self.annotate = true,

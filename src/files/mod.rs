@@ -8,6 +8,7 @@
 mod destination;
 pub mod export;
 mod kept;
+mod request_log;
 mod states;
 
 pub use kept::Kept;
@@ -29,8 +30,9 @@ use thiserror::Error;
 
 use crate::program::Signals;
 use crate::record::Document;
-use crate::run::{self, Observer, Sample, TimelineRow};
+use crate::run::{self, Observer, PassOn, Sample, TimelineRow};
 use destination::{Destination, directory};
+use request_log::RequestLog;
 
 /// Maximum number of lines queued for writing: twenty minutes of them.
 const LINES_MAX: usize = 1200;
@@ -51,6 +53,7 @@ pub struct Unwritable {
 pub struct Files {
     whole: Vec<Whole>,
     streams: Vec<Stream>,
+    log: Option<RequestLog>,
     states: FileStates,
 }
 
@@ -88,20 +91,21 @@ impl Files {
     ///
     /// The first file that cannot be written.
     pub fn of(plan: &Plan, signals: &Signals) -> Result<Self, Unwritable> {
-        let files = Self::open(&plan.show.files(), plan.show.keeps_secrets)?;
+        let files = Self::open(&plan.show.files(), Some(plan), plan.show.keeps_secrets)?;
         files.states.give_up_before_quitting(signals);
         Ok(files)
     }
 
-    /// Checks that each file can be written. `is_private`: only their owner may read them.
+    /// Checks that each file can be written. `plan`: that of the run, if the files are one's. `is_private`: only their owner may read them.
     ///
     /// # Errors
     ///
     /// The first file that cannot be written.
-    pub fn open(outputs: &[Output], is_private: bool) -> Result<Self, Unwritable> {
+    pub fn open(outputs: &[Output], plan: Option<&Plan>, is_private: bool) -> Result<Self, Unwritable> {
         let states = FileStates::of(outputs);
         let mut whole = Vec::new();
         let mut streams = Vec::new();
+        let mut log = None;
         let mut destinations = Vec::new();
         for (index, output @ Output { path, kind }) in outputs.iter().enumerate() {
             let refuse = |reason: String| Unwritable { option: kind.option(), path: path.clone(), reason };
@@ -116,13 +120,17 @@ impl Files {
                 return Err(refuse(format!("{stream} goes to the same file; choose another for one of the two")));
             }
             destinations.push(destination.clone());
-            if matches!(kind, Kind::Lines | Kind::Sockets) {
-                streams.push(Stream::open(index, *kind, destination, &states).map_err(refuse)?);
-            } else {
-                whole.push(Whole::open(index, output, destination, &states).map_err(refuse)?);
+            match (kind, plan) {
+                (Kind::Lines | Kind::Sockets, _) => {
+                    streams.push(Stream::open(index, *kind, destination, &states).map_err(refuse)?);
+                }
+                (Kind::Requests, Some(plan)) => {
+                    log = Some(RequestLog::open(index, destination, plan, &states).map_err(refuse)?);
+                }
+                _ => whole.push(Whole::open(index, output, destination, &states).map_err(refuse)?),
             }
         }
-        Ok(Self { whole, streams, states })
+        Ok(Self { whole, streams, log, states })
     }
 
     /// The state of each file.
@@ -157,6 +165,9 @@ impl Files {
             }
             stream.lines = None;
         }
+        if let Some(log) = self.log {
+            log.end();
+        }
     }
 }
 
@@ -167,6 +178,10 @@ impl Observer for Files {
 
     fn sampled(&mut self, sample: &Sample) {
         self.stream(Kind::Sockets, || export::samples(sample));
+    }
+
+    fn request_log(&mut self) -> Option<PassOn> {
+        self.log.as_ref().map(RequestLog::pass_on)
     }
 }
 

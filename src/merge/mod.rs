@@ -43,7 +43,7 @@ pub struct Merge {
 pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Document, Printed)> {
     // A sum of private files is private, too.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
-    let files = Files::open(&merge.outputs, merge.inputs.iter().any(is_private))?;
+    let files = Files::open(&merge.outputs, None, merge.inputs.iter().any(is_private))?;
     open(files.states());
     ensure!(!merge.inputs.is_empty(), "nothing to merge");
     if let Some((path, known)) = twice(&merge.inputs) {

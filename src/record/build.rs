@@ -13,8 +13,8 @@ use super::evidence::Evidence;
 use super::evidence::measured::unseen;
 use super::{
     Addresses, Agreed, Connections, Distribution, Document, Ended, Exact, ExampleKind, Host, Http2, InFlight, Latency,
-    LedgerRow, Moment, OfName, OpenLoop, Phases, Requests, Row, RowLatency, SCHEMA, Script, Shortage, Shown, StageRow,
-    Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
+    LedgerRow, Moment, OfName, OpenLoop, Phases, RequestLog, Requests, Row, RowLatency, SCHEMA, Script, Shortage,
+    Shown, StageRow, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
 };
 use crate::failure::{self, Failure, why_row};
 use crate::figures::correct::{rewritten, spacing_of};
@@ -122,6 +122,7 @@ impl Document {
             timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
             stages: if plan.dialect.is_compat() { Vec::new() } else { StageRow::of(plan, outcome) },
             names: OfName::of(plan, by_name.as_deref()),
+            request_log: RequestLog::of(plan, counters),
             threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
             thread_rates: Some(ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2)),
             script: (plan.script.is_some() && !outcome.has_lost_threads())

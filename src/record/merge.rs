@@ -17,7 +17,8 @@ use super::runs;
 use super::sources::{Segment, nanos};
 use super::{
     Agreed, Connections, Distribution, Document, InFlight, Latency, LedgerRow, Note, OfName, OpenLoop, Phases,
-    Requests, Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2, axis,
+    RequestLog, Requests, Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2,
+    axis,
 };
 
 impl Document {
@@ -67,6 +68,7 @@ impl Document {
         }
         sum.stages = StageRow::sum(&documents, &sources)?;
         sum.names = OfName::sum(&documents)?;
+        sum.request_log = RequestLog::sum(&documents);
         sum.sockets = Sockets::sum(&documents);
         sum.timeline = axis::rows(documents.iter().copied(), &segments)?;
         sum.notes.splice(0..0, sources.note());
@@ -121,6 +123,7 @@ impl Document {
             script: _,
             stages: _,
             names: _,
+            request_log: _,
             sockets: _,
             notes: _,
             evidence: _,

@@ -29,6 +29,7 @@ mod of_name;
 mod open_loop;
 mod plan;
 mod read;
+mod request_log;
 mod runs;
 mod schedule;
 pub(crate) mod schema;
@@ -74,6 +75,7 @@ pub use of_name::OfName;
 pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use read::{damaged, other_file};
+pub use request_log::RequestLog;
 pub use schedule::{Schedule, Stage};
 pub use shown::Shown;
 pub use socket_samples::{Extent, SocketSamples};
@@ -195,6 +197,9 @@ pub struct Document {
     /// What became of the requests by the names that their list gives them, in its order; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<OfName>,
+    /// The log of requests, if there was one; in a sum: all of them together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_log: Option<RequestLog>,
     /// The generator's threads.
     pub threads: Vec<Thread>,
     /// Their requests per second, as in the row `Req/Sec`; zeros if there are no samples.

@@ -124,6 +124,8 @@ pub enum NoteId {
     PausesUnread,
     /// The server closed connections while no request was due.
     IdleClosed,
+    /// The log of requests lacks lines.
+    LostLines,
     /// The script saw only the beginning of some bodies.
     CutBodies,
     /// Many TLS handshakes resumed a session, which costs less than a full handshake.

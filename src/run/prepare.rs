@@ -8,7 +8,9 @@ use anyhow::{Error, ensure};
 use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
-use onrush_engine::{Config, Control, Demand, OpenLoop, Pacer, Rules, SAMPLE_NS, Scale, Scheduled, Spare, tls};
+use onrush_engine::{
+    Config, Control, Demand, OpenLoop, Pacer, PassOn, RequestLog, Rules, SAMPLE_NS, Scale, Scheduled, Spare, tls,
+};
 use onrush_plan::levels::{Level, Levels};
 use onrush_plan::load::{self, Load};
 use onrush_plan::way::Sources;
@@ -46,7 +48,8 @@ pub struct BadSource {
 }
 
 /// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose. `spares`: idle
-/// connections of an earlier session to the same target, if this session leaves its own to the next.
+/// connections of an earlier session to the same target, if this session leaves its own to the next. `pass_on`: what takes
+/// the entries of the log of requests, if there is one.
 ///
 /// # Errors
 ///
@@ -57,6 +60,7 @@ pub fn prepare(
     backend: &'static str,
     script: Option<Scripted>,
     spares: Option<Vec<Spare>>,
+    pass_on: Option<PassOn>,
 ) -> anyhow::Result<Prepared> {
     let (descriptors, asked) = (host::raise_descriptor_limit(plan), &plan.load);
     let mut plan = Cow::Borrowed(plan);
@@ -82,7 +86,12 @@ pub fn prepare(
     let config = |index| Config { spins, ..config(plan, addresses, tls.clone(), pipelines, index) };
     let monitor = Monitor::begin(plan, addresses);
     let control = Arc::default();
-    let workers = workers(plan, &parts, config, scripts, listed(plan, &parts)?, spares, &control);
+    let mut workers = workers(plan, &parts, config, scripts, listed(plan, &parts)?, spares, &control);
+    if let (Some(log), Some(pass_on)) = (&plan.show.request_log, pass_on) {
+        for worker in &mut workers {
+            worker.log = Some(RequestLog::new(log.one_of, worker.config.seed, Arc::clone(&pass_on)));
+        }
+    }
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let (clock, dialer) = (Clock::start(), dialers(plan));
     let crew = match &plan.io {
@@ -151,6 +160,7 @@ pub(super) fn workers(
                 numbers: Numbers { worker: (index.into(), plan.load.threads.into()), ..listed.numbers },
                 ..listed.clone()
             }),
+            log: None,
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             control: Arc::clone(control),
             link: Arc::default(),

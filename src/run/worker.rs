@@ -10,7 +10,9 @@ use onrush_proto::{Parts, Request};
 
 use crate::requests::Listed;
 use onrush_engine::backend::Backend;
-use onrush_engine::{Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, Spare, WorkerLink};
+use onrush_engine::{
+    Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, RequestLog, Spare, WorkerLink,
+};
 
 /// What a script brings to a run.
 pub struct Scripted {
@@ -43,6 +45,8 @@ pub(super) struct Worker {
     pub script: Option<OfScript>,
     /// Its share of the list of requests, if there is one.
     pub list: Option<Listed>,
+    /// Its log of requests, if there is one.
+    pub log: Option<RequestLog>,
     /// The connections of an earlier session that it may use; `None`: it leaves none to a later one either.
     pub spares: Option<Vec<Spare>>,
     pub control: Arc<Control>,
@@ -66,6 +70,7 @@ impl Worker {
         let http2 = Shared::new(Options {
             is_https: is_tls,
             wants_body: self.config.transcribe
+                || self.log.is_some()
                 || !self.config.checks.body.is_empty()
                 || callbacks.response.as_ref().is_some_and(|wanted| wanted.body),
             wants_fields: self.config.transcribe
@@ -77,7 +82,7 @@ impl Worker {
         let make_protocol = onrush_engine::http(&self.http.versions, is_tls, depth, &http2);
         let http2 = self.http.may_be_http2().then_some(http2);
         let job = Job { source, pacer: self.pacer, make_protocol, http2, callbacks };
-        Engine::new(self.config, backend, job, self.control, self.link).with_spares(self.spares)
+        Engine::new(self.config, backend, job, self.control, self.link).with_spares(self.spares).with_log(self.log)
     }
 }
 

@@ -95,7 +95,7 @@ impl Draft {
 /// Refuses options that make no sense in a search.
 fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
     let is_other = |kind: Kind| kind != Kind::Json;
-    let sampling = typed.sampling.option();
+    let (sampling, log) = (typed.sampling.option(), typed.log.option());
     let reasons = [
         (typed.requests.is_some(), "-n", "a search decides how many requests a run has"),
         (typed.once, "--once", "a search sends many requests"),
@@ -109,6 +109,7 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
             sampling.unwrap_or_default(),
             "a search has many runs; sample one at the rate that it finds",
         ),
+        (log.is_some(), log.unwrap_or_default(), "a search has many runs; log one at the load that it finds"),
     ];
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);

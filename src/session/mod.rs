@@ -76,7 +76,8 @@ fn carry_out(
         return Ok(nothing());
     }
     let scripted = script.as_mut().map(scripted);
-    let prepared = run::prepare(plan, &addresses, choice.name, scripted, spares)?;
+    let pass_on = observers.iter_mut().find_map(|observer| observer.request_log());
+    let prepared = run::prepare(plan, &addresses, choice.name, scripted, spares, pass_on)?;
     let start = observers.iter_mut().map(|observer| observer.ready()).max();
     let start = clock.at(start.unwrap_or_else(Instant::now));
     let (mut outcome, spares) = prepared.run(plan, start, clock, interrupt, observers);

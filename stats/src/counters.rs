@@ -45,6 +45,10 @@ pub struct Counters {
     pub closed_first: u64,
     /// Connections that the server closed while they were idle until a request was due.
     pub idle_closed: u64,
+    /// Requests that were passed on to the log of requests.
+    pub logged: u64,
+    /// Requests that this log lacks, because it was not written fast enough.
+    pub unlogged: u64,
     /// Where requests and connections spent the time.
     pub occupancy: Occupancy,
 }

@@ -73,6 +73,7 @@ mod probe;
 mod proxies;
 /// Requests by a schedule.
 mod rates;
+mod request_log;
 /// Result files.
 mod results;
 /// Experiments that end early and go on.
@@ -163,6 +164,7 @@ fn main() {
         ("probe", probe::cases()),
         ("proxies", proxies::cases()),
         ("rates", rates::cases()),
+        ("request_log", request_log::cases()),
         ("results", results::cases()),
         ("resuming", resuming::cases()),
         ("scripts", scripts::cases()),

@@ -1,6 +1,7 @@
 //! Text for people: numbers with units, untrusted bytes made safe for a terminal, names in the order that people
 //! expect, the operating system's reasons.
 
+pub mod csv;
 mod escape;
 pub mod order;
 mod reason;

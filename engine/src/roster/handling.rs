@@ -166,8 +166,7 @@ impl<B: Backend> Roster<B> {
         let tally = &mut cx.books.tally;
         let completed = tally.completed;
         tally.interval.counters.bytes_received += n as u64;
-        live.protocol.handle_skipped(n as u64);
-        live.take_events(&[], at, tally, cx.script);
+        live.skip(n as u64, at, tally, cx.script);
         self.look_back(conn, completed, cx, at);
         Step::Pump(conn)
     }

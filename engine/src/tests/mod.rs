@@ -12,6 +12,7 @@ mod multiplex;
 mod opening;
 pub(super) mod pacing;
 mod phases;
+mod request_log;
 mod scripted;
 mod second_protocol;
 mod spare;

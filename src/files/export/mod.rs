@@ -4,6 +4,7 @@ mod csv;
 mod hgrm;
 mod junit;
 mod lines;
+pub mod requests;
 mod sockets;
 
 pub use lines::line;
@@ -26,7 +27,7 @@ pub fn render(kind: Kind, document: &Document) -> Result<String, Corrupt> {
         Kind::Csv => csv::render(document),
         Kind::Hgrm => hgrm::render(document)?,
         Kind::Markdown => report::markdown::render(document)?,
-        Kind::Lines | Kind::Sockets => String::new(),
+        Kind::Lines | Kind::Sockets | Kind::Requests => String::new(),
         Kind::Junit => junit::render(document),
     })
 }

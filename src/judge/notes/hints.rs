@@ -4,7 +4,7 @@ use onrush_text::units::{counted, thousands};
 
 use super::facts::Facts;
 use super::were;
-use crate::record::{Addresses, Document, LeftOut, Note, NoteId};
+use crate::record::{Addresses, Document, LeftOut, Note, NoteId, RequestLog};
 
 /// Resumed TLS handshakes are worth a note above this percentage of the responses.
 const RESUMED_PERCENT: u64 = 1;
@@ -45,6 +45,7 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
             format!("the server closed idle connections {}; onrush reconnected", counted(idle_closed, "time"))
         }),
         hint(cut > 0, NoteId::CutBodies, &|| cut_bodies_line(cut)),
+        facts.document.request_log.and_then(lost_lines),
         // Where handshakes are part of the load.
         hint(resumed * 100 > completed * RESUMED_PERCENT, NoteId::Resumed, &|| resumed_line(resumed, handshakes)),
     ];
@@ -91,6 +92,22 @@ fn cut_bodies_line(count: u64) -> String {
         "the script saw only the beginning of {count} {bodies}: all bodies being received share 256 MiB; use fewer \
          connections (-c), or drop the third parameter of response()"
     )
+}
+
+/// The note on a log of requests that was not written fast enough.
+fn lost_lines(RequestLog { one_of, lines, lost }: RequestLog) -> Option<Note> {
+    let all = lines + lost;
+    // So few that there would have been room for all of them.
+    let enough = one_of.unwrap_or(1).saturating_mul(all).div_ceil(lines.max(1)).checked_next_power_of_two();
+    let line = |enough: u64| {
+        format!(
+            "the log of requests lacks {} of {}: its file was not written as fast as they came; --log-sample 1/{enough} \
+             logs fewer, a faster disk or reader takes more",
+            thousands(lost),
+            counted(all, "line")
+        )
+    };
+    (lost > 0).then(|| Note::failure(NoteId::LostLines, line(enough.unwrap_or(all))))
 }
 
 fn resumed_line(resumed: u64, handshakes: u64) -> String {

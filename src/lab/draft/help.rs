@@ -80,9 +80,9 @@ Usage: onrush sweep [options] URL
   -h, --help             print this text
 
 All other options are those of a run (onrush --help), except -o, --format,
---sockets-output, --quiet, --once, --compat, --find-max and --over. A run lasts
-10s unless -d says otherwise: three levels take about 90s. --plan prints the
-time. For instance:
+--sockets-output, --request-log, --quiet, --once, --compat, --find-max, --over.
+A run lasts 10s unless -d says otherwise: three levels take about 90s. --plan
+prints the time. For instance:
   onrush sweep -c 1..256 -d10s http://127.0.0.1:8080/
   onrush sweep --sysctl net.core.somaxconn=128,4096 --allow-host-changes URL
 ";
@@ -104,8 +104,8 @@ Usage: onrush vs [options] URL_A URL_B [URL_C...]
   -h, --help             print this text
 
 All other options are those of a run (onrush --help), except -o, --format,
---sockets-output, --quiet, --once, --compat, --find-max and --over. A run lasts
-2s after a warm-up of 500ms, with a rate (-R) of 110 or more as long as 2,000
-responses take, unless -d and --warmup say otherwise. At 2s, two targets take
-about 50s; --plan prints the time.
+--sockets-output, --request-log, --quiet, --once, --compat, --find-max, --over.
+A run lasts 2s after a warm-up of 500ms, with a rate (-R) of 110 or more as long
+as 2,000 responses take, unless -d and --warmup say otherwise. At 2s, two
+targets take about 50s; --plan prints the time.
 ";

@@ -376,7 +376,7 @@ fn run(plan: &Plan, progress: &str, interrupt: &Interrupt) -> Ran {
 }
 
 fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ran> {
-    let mut files = Files::open(&plan.show.files(), plan.show.keeps_secrets)?;
+    let mut files = Files::open(&plan.show.files(), Some(plan), plan.show.keeps_secrets)?;
     let states = files.states().clone();
     let mut line = ProgressLine::on_stderr(words, plan);
     let mut waiting = WaitingLine { plan, is_said: true };

@@ -1,6 +1,6 @@
 //! A table as comma-separated values; unknown values are empty.
 
-use onrush_text::printable;
+use onrush_text::csv::cell as quoted;
 
 use super::super::grid::{Cell, Grid};
 
@@ -25,17 +25,6 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// What a spreadsheet takes for the beginning of a formula, also in the width of Chinese characters.
-const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
-
-/// A text with control characters escaped, quoted if necessary. One that a spreadsheet would take for a formula gets an
-/// apostrophe, which makes it text there; a number is none.
-fn quoted(text: &str) -> String {
-    let is_formula = text.trim_start().starts_with(FORMULA) && text.trim().parse::<f64>().is_err();
-    let text = format!("{}{}", if is_formula { "'" } else { "" }, printable(text));
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::grid::Head;
@@ -51,23 +40,7 @@ mod tests {
 
     #[test]
     fn nothing_is_a_formula() {
-        for (text, expected) in [
-            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
-            ("=1+1,2", "\"'=1+1,2\""),
-            ("@SUM(A1)", "'@SUM(A1)"),
-            ("+x", "'+x"),
-            ("-c 8", "'-c 8"),
-            (" =x", "' =x"),
-            ("＝x", "'＝x"),
-            ("\t=x", "'\\u{9}=x"),
-            ("-5", "-5"),
-            ("+1e3", "+1e3"),
-            ("a=b", "a=b"),
-            ("-", "'-"),
-        ] {
-            assert_eq!(quoted(text), expected);
-            let grid = Grid { heads: vec![Head::new(text)], rows: vec![vec![Cell::text(Some(text.to_owned()))]] };
-            assert_eq!(csv(&grid), format!("{expected}\n{expected}\n"), "in a heading, too");
-        }
+        let grid = Grid { heads: vec![Head::new("=x")], rows: vec![vec![Cell::text(Some("=y".to_owned()))]] };
+        assert_eq!(csv(&grid), "'=x\n'=y\n", "nor in a heading");
     }
 }

@@ -9,7 +9,7 @@ mod until;
 
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Plan};
+use onrush_plan::{Dialect, Plan, RequestLog};
 use onrush_proto::Error;
 use onrush_stats::buffers::{Buffers, Sizes};
 use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Phase, ProxyFailure};
@@ -125,6 +125,18 @@ fn a_script_that_saw_too_little_is_said() {
           (-c), or drop the third parameter of response()"
         ]
     );
+}
+
+#[test]
+fn lines_that_a_log_lacks_are_said() {
+    let (mut outcome, mut plan) = (good(), plan(Dialect::Native, "http://h/", 10, 2, 10));
+    plan.show.request_log = Some(RequestLog { path: "requests.csv".into(), one_of: 10 });
+    outcome.totals.counters.logged = 9_000;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+    outcome.totals.counters.unlogged = 1_000;
+    let words = "the log of requests lacks 1,000 of 10,000 lines: its file was not written as fast as they came; \
+                 --log-sample 1/16 logs fewer, a faster disk or reader takes more";
+    assert_eq!(said_of(&plan, &outcome), [words]);
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl Run {
                 blocks_max: 1 << 20,
                 script: scripts.next(),
                 list: None,
+                log: None,
                 spares: None,
                 control: Arc::clone(&self.control),
                 link: Arc::clone(&self.links[index as usize]),

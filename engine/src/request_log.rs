@@ -1,0 +1,89 @@
+//! A worker's log of its requests: entries of a fixed size, which are passed on page by page. It formats nothing and waits
+//! for nobody: a page for which there is no room is lost, and counted.
+
+use std::sync::Arc;
+
+use onrush_plan::Random;
+use onrush_stats::{Counters, LogEntry};
+
+/// How many entries a page has: enough that passing one on costs a request nothing, and few enough for a cache.
+const PAGE: usize = 2048;
+
+/// Takes a page of entries, from any worker, and never waits; returns whether there was room for it.
+pub type PassOn = Arc<dyn Fn(Vec<LogEntry>) -> bool + Send + Sync>;
+
+/// One worker's log.
+pub struct RequestLog {
+    pass_on: PassOn,
+    /// Of so many requests it has one.
+    one_of: u64,
+    /// Which one of them: a fixed place would have the same request of a list every time.
+    random: Random,
+    /// How many requests come before the next one that it has, and how many after that one in its group.
+    before: u64,
+    after: u64,
+    page: Vec<LogEntry>,
+}
+
+impl RequestLog {
+    /// A log of one request in `one_of`, at least 1, drawn by the sequence of a seed.
+    pub fn new(one_of: u64, seed: u64, pass_on: PassOn) -> Self {
+        let mut log = Self { pass_on, one_of, random: Random::new(seed), before: 0, after: 0, page: Vec::new() };
+        log.draw();
+        log
+    }
+
+    /// Draws one request of the next group.
+    fn draw(&mut self) {
+        let place = self.random.below(self.one_of);
+        (self.before, self.after) = (self.after + place, self.one_of - 1 - place);
+    }
+
+    /// Whether it has the next request that is started.
+    pub(super) fn picks(&mut self) -> bool {
+        let is_picked = self.before == 0;
+        if is_picked {
+            self.draw();
+        } else {
+            self.before -= 1;
+        }
+        is_picked
+    }
+
+    /// Adds a request that has ended.
+    pub(super) fn add(&mut self, entry: LogEntry, counters: &mut Counters) {
+        if self.page.capacity() == 0 {
+            self.page.reserve_exact(PAGE);
+        }
+        self.page.push(entry);
+        if self.page.len() == PAGE {
+            self.hand_over(counters);
+        }
+    }
+
+    /// Passes on what there is.
+    pub(super) fn hand_over(&mut self, counters: &mut Counters) {
+        let count = self.page.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let has_room = (self.pass_on)(std::mem::take(&mut self.page));
+        *(if has_room { &mut counters.logged } else { &mut counters.unlogged }) += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_request_of_each_group_is_picked_and_not_always_the_same() {
+        let mut log = RequestLog::new(10, 1, Arc::new(|_| true));
+        let picked: Vec<usize> = (0..1000).filter(|_| log.picks()).collect();
+        assert_eq!(picked.iter().map(|number| number / 10).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+        let places: std::collections::HashSet<usize> = picked.iter().map(|number| number % 10).collect();
+        assert_eq!(places.len(), 10);
+        let mut all = RequestLog::new(1, 1, Arc::new(|_| true));
+        assert!((0..100).all(|_| all.picks()));
+    }
+}

@@ -1,0 +1,65 @@
+//! The options about the log of requests, as typed, and the [`RequestLog`] that follows from them.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use onrush_plan::limits::REQUESTS_MAX;
+use onrush_plan::{Dialect, RequestLog};
+
+use super::flags::{Flag, Id};
+use super::refusal::{Refusal, wrong};
+
+/// The options about the log of requests, as typed.
+#[derive(Debug, Default)]
+pub(crate) struct TypedLog {
+    /// `--request-log`.
+    file: Option<PathBuf>,
+    /// `--log-sample`: of so many requests one.
+    one_of: Option<u64>,
+}
+
+impl TypedLog {
+    /// Takes one option in.
+    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+        match flag.id {
+            Id::LogSample => self.one_of = Some(one_of(flag, &value)?),
+            _ if value.is_empty() || value == "-" => {
+                let reason = "not a file; standard output has the report, and a pipe is >(COMMAND) or its name";
+                return Err(wrong(flag, &value, reason));
+            }
+            _ => self.file = Some(PathBuf::from(value)),
+        }
+        Ok(())
+    }
+
+    /// The option that was typed, if one was.
+    pub fn option(&self) -> Option<&'static str> {
+        let file = self.file.as_ref().map(|_| "--request-log");
+        file.or(self.one_of.map(|_| "--log-sample"))
+    }
+
+    /// What is logged in a run.
+    pub fn decide(self, dialect: Dialect) -> Result<Option<RequestLog>, Refusal> {
+        let Some(option) = self.option() else { return Ok(None) };
+        if dialect.is_compat() {
+            return Err(Refusal::Cannot(format!("{option}: {} has no log of requests; leave it out", dialect.name())));
+        }
+        let Some(path) = self.file else {
+            let line = "--log-sample: there is no log; add --request-log, for instance --request-log requests.csv";
+            return Err(Refusal::Misused(line.to_owned()));
+        };
+        Ok(Some(RequestLog { path, one_of: self.one_of.unwrap_or(1) }))
+    }
+}
+
+/// The N of `1/N`.
+fn one_of(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
+    let text = value.to_string_lossy();
+    let number = text.strip_prefix("1/").filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    match number.and_then(|number| number.parse().ok()) {
+        Some(0) => Err(wrong(flag, value, "one of none; write 1/1 or leave it out to log every request")),
+        Some(one_of) if one_of <= REQUESTS_MAX => Ok(one_of),
+        Some(_) => Err(wrong(flag, value, format_args!("at most 1/{REQUESTS_MAX}"))),
+        None => Err(wrong(flag, value, "not one of N requests; write 1/N, for instance 1/100")),
+    }
+}

@@ -1,0 +1,131 @@
+//! The log of requests as comma-separated values: one line for each request.
+
+use std::iter;
+
+use onrush_plan::Plan;
+use onrush_stats::{Fate, LogEntry};
+use onrush_text::csv;
+
+use crate::failure::why;
+
+/// The line with the names of the columns.
+pub const HEAD: &str = "due,sent,first_byte,end,status,bytes,name,error\n";
+
+/// Writes the lines of requests.
+pub struct Lines {
+    /// The cells of the names, in the order of their numbers; the first is that of requests without one.
+    names: Vec<String>,
+    /// The plan, for the words of failures.
+    plan: Plan,
+}
+
+impl Lines {
+    /// Of the requests of a plan.
+    pub fn new(plan: &Plan) -> Self {
+        let named = plan.list.iter().flat_map(|list| &list.names).map(|name| csv::cell(name));
+        Self { names: iter::once(String::new()).chain(named).collect(), plan: plan.clone() }
+    }
+
+    /// The lines, including line ends.
+    pub fn of(&self, entries: &[LogEntry]) -> String {
+        let mut text = String::with_capacity(entries.len() * LINE);
+        entries.iter().for_each(|entry| self.add(&mut text, entry));
+        text
+    }
+
+    fn add(&self, text: &mut String, entry: &LogEntry) {
+        for moment in [Some(entry.due_ns), Some(entry.sent_ns), entry.first_ns, entry.end_ns] {
+            if let Some(ns) = moment {
+                add_seconds(text, ns);
+            }
+            text.push(',');
+        }
+        if let Some(status) = entry.status {
+            add_number(text, status.into());
+        }
+        text.push(',');
+        add_number(text, entry.body_bytes);
+        text.push(',');
+        text.push_str(self.names.get(usize::from(entry.name)).map_or("", String::as_str));
+        text.push(',');
+        match entry.fate {
+            Fate::Completed => {}
+            Fate::Failed(_, cause) => text.push_str(&csv::cell(&why(cause, &self.plan))),
+            Fate::Abandoned => text.push_str("abandoned"),
+            Fate::Open => text.push_str("in flight at the end"),
+        }
+        text.push('\n');
+    }
+}
+
+/// About how long a line is, in bytes.
+const LINE: usize = 80;
+
+/// Adds a time in seconds, with nine decimals. (The machinery of `format!` takes several times as long.)
+fn add_seconds(text: &mut String, ns: i64) {
+    if ns < 0 {
+        text.push('-');
+    }
+    let ns = ns.unsigned_abs();
+    add_number(text, ns / 1_000_000_000);
+    text.push('.');
+    let mut unit = 100_000_000;
+    while unit > 0 {
+        text.push(digit(ns / unit));
+        unit /= 10;
+    }
+}
+
+fn add_number(text: &mut String, number: u64) {
+    let mut unit = number.checked_ilog10().map_or(1, |exponent| 10_u64.pow(exponent));
+    while unit > 0 {
+        text.push(digit(number / unit));
+        unit /= 10;
+    }
+}
+
+/// The last digit of a number.
+fn digit(number: u64) -> char {
+    char::from(b'0' + (number % 10) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::Dialect;
+    use onrush_proto::Error;
+    use onrush_stats::{Cause, Phase};
+
+    use super::*;
+    use crate::fixtures::{list, plan};
+
+    #[test]
+    fn a_request_is_a_line_whatever_became_of_it() {
+        let entry = LogEntry {
+            due_ns: -1_500_000_001,
+            sent_ns: 0,
+            first_ns: Some(12_345_678_900_000_001),
+            end_ns: Some(12_345_679_000_000_000),
+            body_bytes: 1_234_567,
+            status: Some(200),
+            name: 0,
+            fate: Fate::Completed,
+        };
+        let nothing = LogEntry { first_ns: None, end_ns: None, body_bytes: 0, status: None, name: 2, ..entry };
+        let closed = Cause::Protocol(Error::ClosedBeforeResponse);
+        let entries = [
+            entry,
+            LogEntry { end_ns: Some(10), name: 1, fate: Fate::Failed(Phase::Head, closed), ..nothing },
+            LogEntry { end_ns: Some(999_999_999), fate: Fate::Abandoned, ..nothing },
+            LogEntry { fate: Fate::Open, ..nothing },
+        ];
+        let list = list(["=a,\"b\"\n", "plain"]);
+        let lines = Lines::new(&Plan { list: Some(list), ..plan(Dialect::Native, "http://h/", 1, 1, 1) });
+        let expected = "\
+-1.500000001,0.000000000,12345678.900000001,12345679.000000000,200,1234567,,
+-1.500000001,0.000000000,,0.000000010,,0,\"'=a,\"\"b\"\"\\u{a}\",closed by the server before a response began
+-1.500000001,0.000000000,,0.999999999,,0,plain,abandoned
+-1.500000001,0.000000000,,,,0,plain,in flight at the end
+";
+        assert_eq!(lines.of(&entries), expected);
+    }
+}

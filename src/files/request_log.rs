@@ -1,0 +1,129 @@
+//! The file with a line for each request, which is written while the run lasts.
+
+use std::iter;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+
+use onrush_plan::Plan;
+use onrush_stats::LogEntry;
+
+use super::destination::Destination;
+use super::export::requests::{HEAD, Lines};
+use super::{FileStates, in_thread, write_lines};
+use crate::run::PassOn;
+
+/// How much memory the entries take at most that wait to be written, in bytes.
+const WAITING_MAX: usize = 64 << 20;
+
+/// The thread that writes the lines.
+pub struct RequestLog {
+    index: usize,
+    states: FileStates,
+    /// Entries for it; `None`: those were all.
+    pages: Sender<Option<Vec<LogEntry>>>,
+    /// How many entries wait.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Drop for RequestLog {
+    fn drop(&mut self) {
+        self.states.clear(self.index);
+    }
+}
+
+impl RequestLog {
+    /// Opens file `index` without emptying it, and starts the thread that writes it. `plan`: that of
+    /// the run.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written.
+    pub fn open(index: usize, destination: Destination, plan: &Plan, states: &FileStates) -> Result<Self, String> {
+        let opened = destination.open().map_err(|error| destination.words(&error))?;
+        if let Some((_, true)) = opened {
+            states.created(index, destination.path());
+        }
+        let (sender, pages) = mpsc::channel::<Option<Vec<LogEntry>>>();
+        let log = Self { index, states: states.clone(), pages: sender, waiting: Arc::default() };
+        let (waiting, states, lines) = (Arc::clone(&log.waiting), states.clone(), Lines::new(plan));
+        in_thread("request log", move || {
+            // Nothing is sent if the run never begins.
+            let Ok(first) = pages.recv() else { return };
+            states.begin(index);
+            let text = |page: Vec<LogEntry>| {
+                let text = lines.of(&page);
+                waiting.fetch_sub(page.len(), Ordering::Relaxed);
+                text
+            };
+            let rest = iter::once(first).chain(pages).map_while(|page| page).map(text);
+            let all = iter::once(HEAD.to_owned()).chain(rest);
+            let written = write_lines(&destination, opened.map(|(file, _)| file), all);
+            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.words(&error));
+            states.settle(index, written.and_then(|()| publish()).err());
+        })?;
+        Ok(log)
+    }
+
+    /// What takes the entries.
+    pub fn pass_on(&self) -> PassOn {
+        let (pages, waiting) = (self.pages.clone(), Arc::clone(&self.waiting));
+        Arc::new(move |page| {
+            let count = page.len();
+            let has_room = (waiting.fetch_add(count, Ordering::Relaxed) + count) * size_of::<LogEntry>() <= WAITING_MAX;
+            if has_room {
+                // If nobody writes any more, the reason is the state of the file.
+                let _ = pages.send(Some(page));
+            } else {
+                waiting.fetch_sub(count, Ordering::Relaxed);
+            }
+            has_room
+        })
+    }
+
+    /// There are no more entries.
+    pub fn end(self) {
+        let _ = self.pages.send(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use onrush_plan::{Dialect, Kind, Output};
+    use onrush_stats::Fate;
+
+    use super::*;
+    use crate::fixtures::plan;
+
+    #[test]
+    fn a_reader_that_takes_its_time_costs_lines_and_nothing_else() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let states = FileStates::of(&[Output { path: path.clone(), kind: Kind::Requests }]);
+        let plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+        let log = RequestLog::open(0, Destination::of(&path, false).unwrap(), &plan, &states).unwrap();
+        let entry = LogEntry {
+            due_ns: 0,
+            sent_ns: 0,
+            first_ns: None,
+            end_ns: None,
+            body_bytes: 0,
+            status: None,
+            name: 0,
+            fate: Fate::Open,
+        };
+        let (page, pass_on) = (vec![entry; 2048], log.pass_on());
+        let taken = (0..).take_while(|_| pass_on(page.clone())).count();
+        assert_eq!(taken, WAITING_MAX / size_of::<LogEntry>() / page.len());
+        log.end();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty());
+        assert_eq!(text.lines().count(), 1 + taken * page.len());
+        assert!(text.starts_with(HEAD) && text.ends_with("in flight at the end\n"));
+    }
+}

@@ -1,0 +1,102 @@
+//! The log of requests (`--request-log`), read as Python reads it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Context, Scratch, cases, target, url};
+
+cases! {
+    every_request_has_its_line needs "python3";
+    large_bodies_are_counted_although_they_are_discarded needs "python3";
+    a_sample_says_that_it_is_one needs "python3";
+    a_log_that_takes_no_more_ends_and_the_run_goes_on (Once);
+}
+
+/// Adds up the columns, with decimals instead of floating-point numbers.
+const READER: &str = "
+import collections, csv, decimal, json, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline='')))
+ns = lambda text: int(decimal.Decimal(text) * 10**9)
+done = [row for row in rows if not row['error']]
+count = lambda key: dict(collections.Counter(row[key] for row in rows if row[key]))
+print(json.dumps({
+    'lines': len(rows),
+    'done': len(done),
+    'bytes': sum(int(row['bytes']) for row in rows),
+    'sizes': sorted({int(row['bytes']) for row in rows}),
+    'max_us': max(ns(row['end']) - ns(row['sent']) for row in done) / 1000,
+    'max_since_due_us': max(ns(row['end']) - ns(row['due']) for row in done) / 1000,
+    'in_order': all(ns(row['due']) <= ns(row['sent']) <= ns(row['first_byte']) <= ns(row['end']) for row in done),
+    'status': count('status'),
+    'name': count('name'),
+    'error': count('error'),
+}))
+";
+
+/// What is in a log.
+fn read(path: &Path) -> Value {
+    let output = Command::new("python3").args(["-c", READER]).arg(path).output().expect("Python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
+fn every_request_has_its_line(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("log"));
+    let list = scratch.file("urls.txt", "/bytes/10 name=small\n/status/503 name=-broken\n/delay/3\n/bytes/5000\n");
+    for words in ["-t2 -c8 -n800", "-t1 -c2 -n400 -R 2k --http2 --streams 3"] {
+        let [log, result] = ["log.csv", "result.json"].map(|name| scratch.path().join(name));
+        let onrush = context.onrush().words(words).words("--request-log").word(&log);
+        let output = onrush.word("-o").word(&result).word("--urls").word(&list).word(url(&server, "")).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let (read, result): (_, Value) = (read(&log), serde_json::from_slice(&fs::read(&result).unwrap()).unwrap());
+        let all = result["requests"]["completed"].as_u64().unwrap();
+        assert_eq!((&read["lines"], &read["done"]), (&json!(all), &json!(all)), "{read}");
+        assert_eq!((&read["in_order"], &read["error"]), (&json!(true), &json!({})), "{read}");
+        assert_eq!(read["status"], result["status"], "{read}");
+        assert_eq!(read["name"], json!({ "small": all / 4, "'-broken": all / 4 }), "{read}");
+        let shown = if words.contains("-R") { "scheduled" } else { "service" };
+        let max = if words.contains("-R") { &read["max_since_due_us"] } else { &read["max_us"] };
+        assert_eq!(max.as_f64(), result["latency"][shown]["max_us"].as_f64(), "{read}");
+        assert_eq!(result["request_log"], json!({ "one_of": 1, "lines": all, "lost": 0 }));
+    }
+}
+
+fn large_bodies_are_counted_although_they_are_discarded(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("log"));
+    for words in ["-t1 -c2 -n20", "-t1 -c1 -n20 --http2"] {
+        let log = scratch.path().join("log.csv");
+        let onrush = context.onrush().words(words).words("--request-log").word(&log);
+        let output = onrush.word(url(&server, "/bytes/3000000")).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let read = read(&log);
+        assert_eq!((&read["lines"], &read["sizes"]), (&json!(20), &json!([3_000_000])), "{words}: {read}");
+    }
+}
+
+fn a_sample_says_that_it_is_one(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("log"));
+    let [log, result] = ["log.csv", "result.json"].map(|name| scratch.path().join(name));
+    let words = "-t2 -c4 -n1000 --log-sample 1/50";
+    let onrush = context.onrush().words(words).word("--request-log").word(&log);
+    assert_eq!(onrush.word("-o").word(&result).word(url(&server, "/")).run().code, 0);
+    let result: Value = serde_json::from_slice(&fs::read(&result).unwrap()).unwrap();
+    assert_eq!(read(&log)["lines"], json!(20));
+    assert_eq!(result["request_log"], json!({ "one_of": 50, "lines": 20, "lost": 0 }));
+}
+
+fn a_log_that_takes_no_more_ends_and_the_run_goes_on(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("log"));
+    let run =
+        |path: &Path| context.onrush().words("-n1000 --request-log").word(path).word(url(&server, "/")).run_plain();
+    let output = run(Path::new("/dev/full"));
+    assert_eq!((output.code, output.requests()), (1, 1000), "{output:?}");
+    let expected = "onrush: --request-log \"/dev/full\": the disk is full; free some space, or choose another";
+    assert!(output.stderr.contains(expected), "{output:?}");
+    // Nothing is sent if there is no place for it.
+    let output = run(&scratch.path().join("no/log.csv"));
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert!(output.stderr.contains("--request-log") && output.stderr.contains("there is no directory"), "{output:?}");
+}

@@ -1,0 +1,40 @@
+//! Cells of comma-separated values.
+
+use super::printable;
+
+/// What a spreadsheet takes for the beginning of a formula, also in the width of Chinese characters.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
+/// A text as a cell: with control characters escaped, quoted if necessary. One that a spreadsheet would take for a formula
+/// gets an apostrophe, which makes it text there; a number is none.
+pub fn cell(text: &str) -> String {
+    let is_formula = text.trim_start().starts_with(FORMULA) && text.trim().parse::<f64>().is_err();
+    let text = format!("{}{}", if is_formula { "'" } else { "" }, printable(text));
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_a_formula_or_ends_its_cell() {
+        for (text, expected) in [
+            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+            ("=1+1,2", "\"'=1+1,2\""),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("+x", "'+x"),
+            ("-c 8", "'-c 8"),
+            (" =x", "' =x"),
+            ("＝x", "'＝x"),
+            ("\t=x", "'\\u{9}=x"),
+            ("-5", "-5"),
+            ("+1e3", "+1e3"),
+            ("a=b", "a=b"),
+            ("-", "'-"),
+            ("a,\"b\"\nc", "\"a,\"\"b\"\"\\u{a}c\""),
+        ] {
+            assert_eq!(cell(text), expected);
+        }
+    }
+}
