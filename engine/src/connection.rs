@@ -11,6 +11,7 @@ use super::kept::Shelf;
 use super::open_request::OpenRequest;
 use super::open_requests::OpenRequests;
 use super::protocol::Protocol;
+use super::samples::SAMPLE_BYTES;
 use super::tally::Tally;
 
 /// How often a request is sent again at most: to servers that refused it, and to those whose connections ended in the regular
@@ -324,10 +325,19 @@ impl Live {
         self.answered = true;
         self.troubled = false;
         self.unanswered_since = None;
+        let is_warm_up = tally.is_warming_up();
         let latency_ns = tally.complete(&request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
             transcript.failed_checks = request.checked.failed;
+        }
+        if let Some(samples) = &mut tally.samples
+            && let Some(response) = request.sample.take()
+        {
+            if !is_warm_up {
+                samples.complete(&request, &response);
+            }
+            samples.put_back(response);
         }
         if let Some(checks) = &mut tally.checks {
             checks.put_back(&mut request.checked);
@@ -360,6 +370,10 @@ impl Live {
             }
             if let Some(checks) = &mut tally.checks {
                 checks.head(&mut request.checked, &self.protocol.fields(input));
+            }
+            if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status)) {
+                let sample = request.sample.get_or_insert_with(|| samples.shelf().take());
+                self.protocol.write_text(input, &mut sample.head);
             }
             if let Some(shelf) = &mut self.shelf {
                 let kept = request.kept.get_or_insert_with(|| shelf.take());
@@ -396,6 +410,12 @@ impl Live {
             && let Some(request) = self.request(stream)
         {
             request.body_bytes += data.len() as u64;
+        }
+        if tally.samples.is_some()
+            && let Some(sample) = self.request(stream).and_then(|request| request.sample.as_mut())
+        {
+            let room = SAMPLE_BYTES.saturating_sub(sample.body.bytes().len());
+            sample.body.add(&data[..data.len().min(room)]);
         }
         if script.wants.body
             && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())

@@ -419,6 +419,7 @@ impl Dispatch {
                         is_last: number == allowed,
                         lives: false,
                         checked: Checked::default(),
+                        sample: None,
                         kept: None,
                     };
                     books.tally.started(&request, now);
@@ -459,6 +460,7 @@ impl Dispatch {
                 body_bytes: 0,
                 lives: false,
                 checked: Checked::default(),
+                sample: None,
                 kept: None,
                 ..returned
             };

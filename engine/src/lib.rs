@@ -55,6 +55,7 @@ mod retry;
 mod roster;
 mod routes;
 mod rules;
+mod samples;
 mod scheduled;
 mod script_failure;
 mod slot;
@@ -87,6 +88,7 @@ pub use protocol::{MakeProtocol, Protocol, http, http1};
 pub use request_log::{PassOn, RequestLog};
 pub use roster::Spare;
 pub use rules::{OpenLoop, Rules, Scale};
+pub use samples::{KeepSample, Quota, Sample, SampleOf, Samples};
 pub use scheduled::Scheduled;
 pub use script_failure::ScriptFailure;
 pub use source::{Repeated, Source};
@@ -194,6 +196,13 @@ impl<B: Backend> Engine<B> {
     #[must_use]
     pub fn with_log(mut self, log: Option<RequestLog>) -> Self {
         self.books.tally.log = log;
+        self
+    }
+
+    /// Makes it keep samples of responses.
+    #[must_use]
+    pub fn with_samples(mut self, samples: Option<Samples>) -> Self {
+        self.books.tally.samples = samples.map(Box::new);
         self
     }
 

@@ -42,6 +42,8 @@ pub struct OpenRequest {
     pub lives: bool,
     /// What is known of the checks of its response.
     pub checked: Checked,
+    /// Its response, if that may become a sample.
+    pub sample: Option<Box<KeptResponse>>,
     /// The parts of its response kept for a script, if there are any.
     pub kept: Option<Box<KeptResponse>>,
 }

@@ -233,6 +233,7 @@ mod tests {
             is_last: true,
             lives: false,
             checked: Checked::default(),
+            sample: None,
             kept: None,
         }
     }

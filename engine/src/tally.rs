@@ -13,12 +13,15 @@ use super::gone::Gone;
 use super::open_request::OpenRequest;
 use super::request_log::RequestLog;
 use super::rules::{Rules, Scale};
+use super::samples::Samples;
 
 /// What one worker counts.
 pub struct Tally {
     rules: Rules,
     /// What responses are checked for, if there is anything.
     pub checks: Option<Box<Checks>>,
+    /// Samples of responses, if they are asked for.
+    pub samples: Option<Box<Samples>>,
     /// When the worker started.
     start: Nanos,
     /// The interval being recorded.
@@ -71,6 +74,7 @@ impl Tally {
         Self {
             rules,
             checks,
+            samples: None,
             start: Nanos::default(),
             interval: Box::default(),
             left: requests,
@@ -253,7 +257,9 @@ impl Tally {
 
     /// Whether to look at bodies, whatever their responses are.
     pub fn wants_body(&self) -> bool {
-        self.transcript.is_some() || self.checks.as_ref().is_some_and(|checks| checks.want_body())
+        self.transcript.is_some()
+            || self.samples.is_some()
+            || self.checks.as_ref().is_some_and(|checks| checks.want_body())
     }
 
     /// Whether to look for a `Location` in the head of a response with this status.

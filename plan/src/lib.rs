@@ -51,7 +51,7 @@ pub use list::List;
 pub use load::{Load, PerConnection};
 pub use material::{Material, Unreadable};
 pub use metric::Metric;
-pub use output::{Breakout, Format, Kind, Output, RequestLog, Show};
+pub use output::{Breakout, Format, Kind, Output, RequestLog, Samples, Show};
 pub use part::Part;
 pub use percent::Percent;
 pub use position::{FactorLevel, Order, Position};

@@ -31,6 +31,8 @@ pub struct Show {
     pub sockets: Option<SocketSampling>,
     /// The log of requests; `None`: there is none.
     pub request_log: Option<RequestLog>,
+    /// The samples of responses; `None`: there are none.
+    pub samples: Option<Samples>,
     /// The gates: the run fails if one of these conditions holds.
     pub gates: Vec<Condition>,
     /// The experiment that may follow; `None`: none.
@@ -62,11 +64,13 @@ impl Show {
         self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
     }
 
-    /// All files that are written: those with the result, and those with samples of sockets and a log of requests.
+    /// All files that are written: those with the result, those with samples of sockets and a log of requests, and the folder
+    /// with samples of responses.
     pub fn files(&self) -> Vec<Output> {
         let samples = self.sockets.iter().map(|sampling| Output { path: sampling.output.clone(), kind: Kind::Sockets });
         let log = self.request_log.iter().map(|log| Output { path: log.path.clone(), kind: Kind::Requests });
-        self.outputs.iter().cloned().chain(samples).chain(log).collect()
+        let folder = self.samples.iter().map(|it| Output { path: it.folder.clone(), kind: Kind::Samples });
+        self.outputs.iter().cloned().chain(samples).chain(log).chain(folder).collect()
     }
 }
 
@@ -77,6 +81,15 @@ pub struct RequestLog {
     pub path: PathBuf,
     /// Of so many requests it has one, at least 1.
     pub one_of: u64,
+}
+
+/// Samples of responses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// The folder for them.
+    pub folder: PathBuf,
+    /// How many of each status, and of failures of each check, at least 1.
+    pub each: u32,
 }
 
 /// A file that a result is written to.
@@ -107,6 +120,8 @@ pub enum Kind {
     Sockets,
     /// One line per request, written while the run lasts. It has its own option.
     Requests,
+    /// A folder with samples of responses, a file each, written while the run lasts. It has its own option.
+    Samples,
 }
 
 impl Kind {
@@ -124,6 +139,7 @@ impl Kind {
         match self {
             Self::Sockets => "--sockets-output",
             Self::Requests => "--request-log",
+            Self::Samples => "--sample-responses",
             _ => "--output",
         }
     }

@@ -22,7 +22,7 @@ use super::request::{self, Header};
 use super::templates::{self, Sent};
 use super::typed::Typed;
 use super::values::AT_LEAST_ONE;
-use super::{Warned, form, framing, hints, list, probe, until};
+use super::{Warned, form, framing, hints, list, probe, samples, until};
 use crate::requests::Masked;
 
 /// The default number of connections.
@@ -351,6 +351,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         outputs: std::mem::take(&mut typed.outputs),
         sockets: std::mem::take(&mut typed.sampling).decide(way, &typed.io, typed.once)?,
         request_log: std::mem::take(&mut typed.log).decide(typed.dialect)?,
+        samples: samples::decide(typed.samples.take(), typed.dialect)?,
         gates: std::mem::take(&mut typed.gates),
         probing: None,
         is_strict: typed.strict,

@@ -102,6 +102,7 @@ pub(crate) enum Id {
     SocketsOutput,
     RequestLog,
     LogSample,
+    SampleResponses,
     Warmup,
     Percentiles,
     FailIf,

@@ -232,6 +232,8 @@ const OUTPUT: &[Flag] = &[
         .common()
         .help("write a line for each request to this CSV file: its\ntimes, status, bytes, name and error"),
     flag(Id::LogSample, "--log-sample 1/N").help("log one of N requests (1/1)"),
+    flag(Id::SampleResponses, "--sample-responses N DIR")
+        .help("keep the first N responses of each status and failed\ncheck in this folder, a file each"),
     flag(Id::FailIf, "--fail-if COND")
         .common()
         .help("fail the run (exit code 3) if COND is met;\n'p99>50ms,rate>1k' means both; may be repeated"),

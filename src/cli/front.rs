@@ -172,7 +172,13 @@ impl Front {
     /// The value of an option; empty if there is none and none is needed.
     fn value_of(&mut self, spelling: &'static Spelling, by_letter: bool) -> Result<OsString, Misuse> {
         if spelling.takes_value() {
-            return self.parser.value().map_err(|_| Misuse::NoValue(spelling, by_letter));
+            let mut word = || self.parser.value().map_err(|_| Misuse::NoValue(spelling, by_letter));
+            let mut value = word()?;
+            for _ in 1..spelling.words() {
+                value.push(" ");
+                value.push(word()?);
+            }
+            return Ok(value);
         }
         // What follows a letter that takes no value are more letters.
         let value = if by_letter { None } else { self.parser.optional_value() };

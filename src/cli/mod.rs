@@ -34,6 +34,7 @@ mod proxy;
 pub(crate) mod refusal;
 mod request;
 mod request_log;
+mod samples;
 mod sampling;
 mod search;
 pub(crate) mod spelling;

@@ -9,7 +9,8 @@ pub(crate) struct Spelling {
     pub short: Option<char>,
     /// Its name, without dashes.
     pub long: &'static str,
-    /// The name of its value; `None` if it takes none. `[=…]` is an optional value, attached with an equals sign.
+    /// The name of its value; `None` if it takes none. `[=…]` is an optional value, attached with an equals sign, and two names
+    /// are two words.
     pub value: Option<&'static str>,
 }
 
@@ -37,6 +38,11 @@ impl Spelling {
     /// Whether a value must follow.
     pub fn takes_value(&self) -> bool {
         self.value.is_some() && !self.may_take_value()
+    }
+
+    /// How many words its value has, where it takes one.
+    pub fn words(&self) -> usize {
+        self.value.map_or(0, |value| value.split(' ').count())
     }
 
     /// Whether a value may be attached.

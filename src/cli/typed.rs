@@ -9,7 +9,7 @@ use std::time::Duration;
 use onrush_plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
 use onrush_plan::list::Order;
 use onrush_plan::secrets;
-use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Spin, StopTerm};
+use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Samples, Spin, StopTerm};
 
 use super::checks::TypedChecks;
 use super::connect::ConnectOptions;
@@ -28,7 +28,7 @@ use super::values::{
     breakout, condition, count, format, io, label, method, notes, order, percents, script, seed, spin, stop_terms,
     time, user,
 };
-use super::{compat, hints};
+use super::{compat, hints, samples};
 
 /// Everything on a command line. Of a repeated option the last one counts; headers add up.
 #[derive(Debug, Default)]
@@ -95,6 +95,7 @@ pub(crate) struct Typed {
     pub sampling: TypedSampling,
     /// Everything about the log of requests.
     pub log: TypedLog,
+    pub samples: Option<Samples>,
     /// `--io`.
     pub io: Io,
     /// `--spin`.
@@ -254,6 +255,7 @@ impl Typed {
             Id::Output => self.output(flag, &value)?,
             Id::Sockets | Id::SocketsOutput => self.sampling.take(flag, value)?,
             Id::RequestLog | Id::LogSample => self.log.take(flag, value)?,
+            Id::SampleResponses => self.samples = Some(samples::samples(flag, &value)?),
             Id::FailIf => self.gates.push(condition(flag, &value)?),
             Id::Strict => self.strict = true,
             Id::Annotate => self.annotate = true,

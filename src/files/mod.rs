@@ -9,6 +9,7 @@ mod destination;
 pub mod export;
 mod kept;
 mod request_log;
+mod samples;
 mod states;
 
 pub use kept::Kept;
@@ -30,9 +31,10 @@ use thiserror::Error;
 
 use crate::program::Signals;
 use crate::record::Document;
-use crate::run::{self, Observer, PassOn, Sample, TimelineRow};
+use crate::run::{self, KeepSample, Observer, PassOn, Sample, TimelineRow};
 use destination::{Destination, directory};
 use request_log::RequestLog;
+use samples::Samples;
 
 /// Maximum number of lines queued for writing: twenty minutes of them.
 const LINES_MAX: usize = 1200;
@@ -54,6 +56,7 @@ pub struct Files {
     whole: Vec<Whole>,
     streams: Vec<Stream>,
     log: Option<RequestLog>,
+    samples: Option<Samples>,
     states: FileStates,
 }
 
@@ -105,10 +108,14 @@ impl Files {
         let states = FileStates::of(outputs);
         let mut whole = Vec::new();
         let mut streams = Vec::new();
-        let mut log = None;
+        let (mut log, mut samples) = (None, None);
         let mut destinations = Vec::new();
         for (index, output @ Output { path, kind }) in outputs.iter().enumerate() {
             let refuse = |reason: String| Unwritable { option: kind.option(), path: path.clone(), reason };
+            if *kind == Kind::Samples {
+                samples = Some(Samples::open(index, path, &states).map_err(refuse)?);
+                continue;
+            }
             let destination = Destination::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
             if let Some(earlier) =
                 destinations.iter().position(|earlier: &Destination| earlier.is_one_with(&destination))
@@ -130,7 +137,7 @@ impl Files {
                 _ => whole.push(Whole::open(index, output, destination, &states).map_err(refuse)?),
             }
         }
-        Ok(Self { whole, streams, log, states })
+        Ok(Self { whole, streams, log, samples, states })
     }
 
     /// The state of each file.
@@ -168,6 +175,9 @@ impl Files {
         if let Some(log) = self.log {
             log.end();
         }
+        if let Some(samples) = self.samples {
+            samples.end();
+        }
     }
 }
 
@@ -182,6 +192,10 @@ impl Observer for Files {
 
     fn request_log(&mut self) -> Option<PassOn> {
         self.log.as_ref().map(RequestLog::pass_on)
+    }
+
+    fn samples(&mut self) -> Option<KeepSample> {
+        self.samples.as_ref().map(Samples::keep)
     }
 }
 

@@ -123,7 +123,7 @@ pub fn other_file(path: &Path, text: &[u8]) -> Option<String> {
         Kind::Csv => "a row per second",
         Kind::Lines => "a line per second",
         Kind::Hgrm => "percentiles",
-        Kind::Markdown | Kind::Junit | Kind::Sockets | Kind::Requests => "text",
+        Kind::Markdown | Kind::Junit | Kind::Sockets | Kind::Requests | Kind::Samples => "text",
     };
     Some(format!("{path:?} has {form}, not the whole result: give the file that -o FILE.json wrote"))
 }

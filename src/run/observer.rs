@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use onrush_plan::Addresses;
 
-use super::{Choice, Listener, PassOn, Progress, Sample, TimelineRow, Waiting};
+use super::{Choice, KeepSample, Listener, PassOn, Progress, Sample, TimelineRow, Waiting};
 
 /// Watches a run. A run has any number of observers, each with one job, and tells them everything in their order. What
 /// it asks them has one answer, by the rule that is given with each question.
@@ -42,6 +42,10 @@ pub trait Observer {
     /// What takes the entries of the log of requests, from any thread, if the plan asks for one. The first one takes them
     /// all; without one there is no log.
     fn request_log(&mut self) -> Option<PassOn> {
+        None
+    }
+    /// What takes samples of responses, likewise.
+    fn samples(&mut self) -> Option<KeepSample> {
         None
     }
 }

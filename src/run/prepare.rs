@@ -9,7 +9,8 @@ use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
 use onrush_engine::{
-    Config, Control, Demand, OpenLoop, Pacer, PassOn, RequestLog, Rules, SAMPLE_NS, Scale, Scheduled, Spare, tls,
+    Config, Control, Demand, KeepSample, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS, Samples, Scale,
+    Scheduled, Spare, tls,
 };
 use onrush_plan::levels::{Level, Levels};
 use onrush_plan::load::{self, Load};
@@ -48,8 +49,8 @@ pub struct BadSource {
 }
 
 /// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose. `spares`: idle
-/// connections of an earlier session to the same target, if this session leaves its own to the next. `pass_on`: what takes
-/// the entries of the log of requests, if there is one.
+/// connections of an earlier session to the same target, if this session leaves its own to the next. `takers`: what takes the
+/// entries of the log of requests, and samples of responses.
 ///
 /// # Errors
 ///
@@ -60,7 +61,7 @@ pub fn prepare(
     backend: &'static str,
     script: Option<Scripted>,
     spares: Option<Vec<Spare>>,
-    pass_on: Option<PassOn>,
+    (pass_on, keep): (Option<PassOn>, Option<KeepSample>),
 ) -> anyhow::Result<Prepared> {
     let (descriptors, asked) = (host::raise_descriptor_limit(plan), &plan.load);
     let mut plan = Cow::Borrowed(plan);
@@ -85,11 +86,18 @@ pub fn prepare(
     let spins = spin::decide(plan, &addresses.0).spins;
     let config = |index| Config { spins, ..config(plan, addresses, tls.clone(), pipelines, index) };
     let monitor = Monitor::begin(plan, addresses);
-    let control = Arc::default();
+    let control: Arc<Control> = Arc::default();
     let mut workers = workers(plan, &parts, config, scripts, listed(plan, &parts)?, spares, &control);
     if let (Some(log), Some(pass_on)) = (&plan.show.request_log, pass_on) {
         for worker in &mut workers {
             worker.log = Some(RequestLog::new(log.one_of, worker.config.seed, Arc::clone(&pass_on)));
+        }
+    }
+    if let (Some(samples), Some(keep)) = (&plan.show.samples, keep) {
+        let quota = Arc::new(Quota::new(samples.each));
+        for worker in &mut workers {
+            let checks = plan.checks.count() as u8;
+            worker.samples = Some(Samples::new(Arc::clone(&quota), Arc::clone(&keep), checks, &control.bodies));
         }
     }
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
@@ -161,6 +169,7 @@ pub(super) fn workers(
                 ..listed.clone()
             }),
             log: None,
+            samples: None,
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
             control: Arc::clone(control),
             link: Arc::default(),

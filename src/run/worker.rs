@@ -11,7 +11,7 @@ use onrush_proto::{Parts, Request};
 use crate::requests::Listed;
 use onrush_engine::backend::Backend;
 use onrush_engine::{
-    Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, RequestLog, Spare, WorkerLink,
+    Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, RequestLog, Samples, Spare, WorkerLink,
 };
 
 /// What a script brings to a run.
@@ -47,6 +47,8 @@ pub(super) struct Worker {
     pub list: Option<Listed>,
     /// Its log of requests, if there is one.
     pub log: Option<RequestLog>,
+    /// Its samples of responses, if there are to be any.
+    pub samples: Option<Samples>,
     /// The connections of an earlier session that it may use; `None`: it leaves none to a later one either.
     pub spares: Option<Vec<Spare>>,
     pub control: Arc<Control>,
@@ -71,9 +73,11 @@ impl Worker {
             is_https: is_tls,
             wants_body: self.config.transcribe
                 || self.log.is_some()
+                || self.samples.is_some()
                 || !self.config.checks.body.is_empty()
                 || callbacks.response.as_ref().is_some_and(|wanted| wanted.body),
             wants_fields: self.config.transcribe
+                || self.samples.is_some()
                 || !self.config.checks.headers.is_empty()
                 || callbacks.response.as_ref().is_some_and(|wanted| wanted.headers),
             blocks_max: self.blocks_max,
@@ -82,7 +86,10 @@ impl Worker {
         let make_protocol = onrush_engine::http(&self.http.versions, is_tls, depth, &http2);
         let http2 = self.http.may_be_http2().then_some(http2);
         let job = Job { source, pacer: self.pacer, make_protocol, http2, callbacks };
-        Engine::new(self.config, backend, job, self.control, self.link).with_spares(self.spares).with_log(self.log)
+        Engine::new(self.config, backend, job, self.control, self.link)
+            .with_spares(self.spares)
+            .with_log(self.log)
+            .with_samples(self.samples)
     }
 }
 

@@ -71,10 +71,18 @@ impl Parts {
                 "dropped_requests",
                 "errors",
             ],
-            (Self::Names, false) => &["name", "p50", "p99", "responses", "errors"],
-            (Self::Names, true) => {
-                &["name", "requests", "requests_per_sec", "mean_us", "p50_us", "p99_us", "max_us", "failed", "errors"]
-            }
+            (Self::Names, false) => &["request", "p50", "p99", "responses", "errors"],
+            (Self::Names, true) => &[
+                "request",
+                "requests",
+                "requests_per_sec",
+                "mean_us",
+                "p50_us",
+                "p99_us",
+                "max_us",
+                "failed",
+                "errors",
+            ],
         }
     }
 

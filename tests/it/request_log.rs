@@ -13,6 +13,7 @@ cases! {
     large_bodies_are_counted_although_they_are_discarded needs "python3";
     a_sample_says_that_it_is_one needs "python3";
     a_log_that_takes_no_more_ends_and_the_run_goes_on (Once);
+    the_first_responses_of_each_status_and_failed_check_are_kept;
 }
 
 /// Adds up the columns, with decimals instead of floating-point numbers.
@@ -99,4 +100,40 @@ fn a_log_that_takes_no_more_ends_and_the_run_goes_on(context: &Context) {
     let output = run(&scratch.path().join("no/log.csv"));
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
     assert!(output.stderr.contains("--request-log") && output.stderr.contains("there is no directory"), "{output:?}");
+}
+
+fn the_first_responses_of_each_status_and_failed_check_are_kept(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("samples"));
+    let list = scratch.file("urls.txt", "/bytes/10\n/status/503\n/bytes/100000\n/chunked/20\n");
+    for words in ["-t2 -c4 -n200", "-t1 -c2 -n200 --http2 --streams 3"] {
+        let folder = scratch.path().join(words.len().to_string());
+        let words = format!("{words} --expect-body nowhere --urls");
+        let sampling = |folder: &Path| {
+            let onrush = context.onrush().words(&words).word(&list).words("--sample-responses 2").word(folder);
+            onrush.word(url(&server, ""))
+        };
+        let output = sampling(&folder).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let mut names: Vec<String> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert_eq!(names, ["200-1.txt", "200-2.txt", "503-1.txt", "503-2.txt", "check1-1.txt", "check1-2.txt"]);
+        for (name, body_max) in [("503-2.txt", 0), ("200-1.txt", 64 * 1024), ("200-2.txt", 64 * 1024)] {
+            let text = fs::read_to_string(folder.join(name)).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with("HTTP/") && head.contains(&name[..3]), "{text}");
+            let length =
+                head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let whole: usize = length.unwrap_or(20);
+            assert_eq!(body.len(), whole.min(body_max), "{name}: {head}");
+        }
+        let again = sampling(&folder).run_plain();
+        assert!(again.code == 1 && again.stderr.contains("the folder is not empty"), "{again:?}");
+    }
+    for (value, words) in [("0", "N is a number from 1 to 100"), ("some", "N is a number from 1 to 100")] {
+        let onrush = context.onrush().words("-n1 --sample-responses").word(value).word(scratch.path().join("new"));
+        let output = onrush.word(url(&server, "/")).run_plain();
+        assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
+        assert!(!scratch.path().join("new").exists());
+    }
 }

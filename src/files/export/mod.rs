@@ -27,7 +27,7 @@ pub fn render(kind: Kind, document: &Document) -> Result<String, Corrupt> {
         Kind::Csv => csv::render(document),
         Kind::Hgrm => hgrm::render(document)?,
         Kind::Markdown => report::markdown::render(document)?,
-        Kind::Lines | Kind::Sockets | Kind::Requests => String::new(),
+        Kind::Lines | Kind::Sockets | Kind::Requests | Kind::Samples => String::new(),
         Kind::Junit => junit::render(document),
     })
 }

@@ -40,7 +40,7 @@ const SAMPLES: &str = "sockets.ndjson";
 const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
 
 /// Options of a single run that an experiment replaces, and why each is refused.
-const OWN: [(Id, &str); 11] = [
+const OWN: [(Id, &str); 12] = [
     (Id::FindMax, NO_SEARCHES),
     (Id::Over, NO_SEARCHES),
     (Id::Once, "each target gets one request before the first round anyway"),
@@ -48,6 +48,7 @@ const OWN: [(Id, &str); 11] = [
     (Id::SocketsOutput, "each run has its own file of samples in the experiment's folder"),
     (Id::RequestLog, "an experiment has many runs; log one of them with a command of its own"),
     (Id::LogSample, "an experiment has many runs; log one of them with a command of its own"),
+    (Id::SampleResponses, "an experiment has many runs; sample one of them with a command of its own"),
     (Id::Format, "an experiment prints tables"),
     (Id::Compat, "an experiment has no compatible runs"),
     (Id::Quiet, "an experiment prints its progress and its tables"),

@@ -697,13 +697,13 @@ fn each_name_has_a_row() {
     };
     assert_eq!(
         of(Form::Markdown),
-        "| name | p50 | p99 | responses | errors |\n\
-         |------|-----|-----|-----------|--------|\n\
+        "| request | p50 | p99 | responses | errors |\n\
+         |---------|-----|-----|-----------|--------|\n\
          | log-in | 3.00ms | - | 900 | 0 |\n\
          | =cmd() | 1.00ms | - | 100 | 100 |\n"
     );
     let rows = of(Form::Csv);
     let rows: Vec<&str> = rows.lines().collect();
-    assert_eq!(rows[0], "run,name,requests,requests_per_sec,mean_us,p50_us,p99_us,max_us,failed,errors");
+    assert_eq!(rows[0], "run,request,requests,requests_per_sec,mean_us,p50_us,p99_us,max_us,failed,errors");
     assert_eq!(rows[1], "1,log-in,900,900.00,3000.00,3000.00,3000.00,3000.00,0,0");
 }

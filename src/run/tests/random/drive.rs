@@ -155,6 +155,7 @@ impl Run {
                 script: scripts.next(),
                 list: None,
                 log: None,
+                samples: None,
                 spares: None,
                 control: Arc::clone(&self.control),
                 link: Arc::clone(&self.links[index as usize]),

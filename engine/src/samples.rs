@@ -1,0 +1,142 @@
+//! Samples of responses: the first ones with each status, and the first ones that fail each check, for people to look at.
+//!
+//! A response is kept while it arrives if it may become one. How many there are is counted for all workers together.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::kept::{Budget, KeptResponse, Shelf};
+use super::open_request::OpenRequest;
+
+/// How much of a body a sample has, in bytes.
+pub const SAMPLE_BYTES: usize = 64 * 1024;
+/// How many samples there are at most: a server may send any status.
+const SAMPLES_MAX: u32 = 1000;
+/// Statuses have three digits, and a response that has failed a check of these numbers is a kind of its own.
+const STATUSES: usize = 1000;
+const CHECKS: usize = 32;
+
+/// What a sample is an example of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleOf {
+    /// A status.
+    Status(u16),
+    /// A failure of the check with this number, from 0.
+    Check(u8),
+}
+
+/// A response.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// What it is an example of.
+    pub of: SampleOf,
+    /// Which one it is of these, from 1.
+    pub number: u32,
+    /// The status line and the header fields as text.
+    pub head: Vec<u8>,
+    /// The body as received, without its framing, up to [`SAMPLE_BYTES`].
+    pub body: Vec<u8>,
+}
+
+/// Takes a sample, from any worker, and never waits.
+pub type KeepSample = Arc<dyn Fn(Sample) + Send + Sync>;
+
+/// How many samples of each kind there are, which all workers share.
+#[derive(Debug)]
+pub struct Quota {
+    /// How many there may be of each kind.
+    each: u32,
+    of_kind: Box<[AtomicU32]>,
+    all: AtomicU32,
+}
+
+impl Quota {
+    /// For this many of each kind.
+    pub fn new(each: u32) -> Self {
+        Self { each, of_kind: (0..STATUSES + CHECKS).map(|_| AtomicU32::new(0)).collect(), all: AtomicU32::new(0) }
+    }
+
+    fn place(of: SampleOf) -> usize {
+        match of {
+            SampleOf::Status(status) => usize::from(status).min(STATUSES - 1),
+            SampleOf::Check(number) => STATUSES + usize::from(number).min(CHECKS - 1),
+        }
+    }
+
+    /// Whether there may be another one.
+    fn is_open(&self, of: SampleOf) -> bool {
+        let [kind, all] = [&self.of_kind[Self::place(of)], &self.all].map(|count| count.load(Ordering::Relaxed));
+        kind < self.each && all < SAMPLES_MAX
+    }
+
+    /// The number of the next one, unless there are enough.
+    fn take(&self, of: SampleOf) -> Option<u32> {
+        let next = |most: u32| move |count: u32| (count < most).then_some(count + 1);
+        let (relaxed, kind) = (Ordering::Relaxed, &self.of_kind[Self::place(of)]);
+        self.all.fetch_update(relaxed, relaxed, next(SAMPLES_MAX)).ok()?;
+        kind.fetch_update(relaxed, relaxed, next(self.each)).ok().map(|before| before + 1)
+    }
+}
+
+/// One worker's samples.
+pub struct Samples {
+    quota: Arc<Quota>,
+    keep: KeepSample,
+    /// How many checks there are.
+    checks: u8,
+    shelf: Shelf,
+}
+
+impl Samples {
+    /// Samples of responses that are checked for so much.
+    pub fn new(quota: Arc<Quota>, keep: KeepSample, checks: u8, budget: &Arc<Budget>) -> Self {
+        Self { quota, keep, checks, shelf: Shelf::new(budget) }
+    }
+
+    /// Whether a response with this status may become a sample.
+    pub(super) fn want(&self, status: u16) -> bool {
+        let mut checks = (0..self.checks).map(SampleOf::Check);
+        self.quota.is_open(SampleOf::Status(status)) || checks.any(|check| self.quota.is_open(check))
+    }
+
+    /// Memory for a response.
+    pub(super) fn shelf(&mut self) -> &mut Shelf {
+        &mut self.shelf
+    }
+
+    /// Keeps a complete response as a sample of its status and of the check that it has failed, if there are not enough.
+    pub(super) fn complete(&mut self, request: &OpenRequest, response: &KeptResponse) {
+        let status = request.status.map(SampleOf::Status);
+        let check = request.checked.first_failed().map(SampleOf::Check);
+        for of in [status, check].into_iter().flatten().filter(|of| self.quota.is_open(*of)) {
+            if let Some(number) = self.quota.take(of) {
+                let (head, body) = (response.head.clone(), response.body.bytes().to_vec());
+                (self.keep)(Sample { of, number, head, body });
+            }
+        }
+    }
+
+    /// Takes back the memory of a response.
+    pub(super) fn put_back(&mut self, response: Box<KeptResponse>) {
+        self.shelf.put_back(response);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_of_each_kind_as_wanted_and_not_too_many_in_all() {
+        let quota = Quota::new(2);
+        let taken = |of| (0..4).filter_map(|_| quota.take(of)).collect::<Vec<_>>();
+        assert_eq!(taken(SampleOf::Status(200)), [1, 2]);
+        assert!(!quota.is_open(SampleOf::Status(200)) && quota.is_open(SampleOf::Check(0)));
+        assert_eq!((taken(SampleOf::Check(0)), taken(SampleOf::Check(31))), (vec![1, 2], vec![1, 2]));
+        let many = Quota::new(1);
+        assert_eq!((0..2000).filter_map(|status| many.take(SampleOf::Status(status))).count(), 1000);
+        let few = Quota::new(10);
+        let all = (0..500).map(|status| (0..10).filter_map(|_| few.take(SampleOf::Status(status))).count());
+        assert_eq!(all.sum::<usize>() as u32, SAMPLES_MAX);
+    }
+}

@@ -1,0 +1,53 @@
+//! The option about samples of responses, as typed, and the [`Samples`] that follow from it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use onrush_plan::{Dialect, Samples};
+
+use super::flags::Flag;
+use super::refusal::{Refusal, wrong};
+
+/// The most samples of each kind.
+const EACH_MAX: u32 = 100;
+
+/// Reads the two words of the option, which are one value with a blank between them.
+pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<Samples, Refusal> {
+    let bytes = value.as_bytes();
+    let (number, folder) = bytes.split_at(bytes.iter().position(|byte| *byte == b' ').unwrap_or(bytes.len()));
+    let each = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
+    let Some(each) = each.filter(|each| (1..=EACH_MAX).contains(each)) else {
+        let reason = format!("N is a number from 1 to {EACH_MAX}, and DIR a folder; write for instance 3 samples");
+        return Err(wrong(flag, value, reason));
+    };
+    match folder.get(1..).filter(|folder| !folder.is_empty()) {
+        Some(folder) => Ok(Samples { folder: PathBuf::from(OsStr::from_bytes(folder)), each }),
+        None => Err(wrong(flag, value, format!("there is no folder; write {each} DIR"))),
+    }
+}
+
+/// Refuses the option where a tool is imitated.
+pub(super) fn decide(samples: Option<Samples>, dialect: Dialect) -> Result<Option<Samples>, Refusal> {
+    if samples.is_some() && dialect.is_compat() {
+        let line = format!("--sample-responses: {} has no samples of responses; leave it out", dialect.name());
+        return Err(Refusal::Cannot(line));
+    }
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::flags;
+
+    #[test]
+    fn a_number_and_a_folder_are_read_as_two_words() {
+        let flag = flags::by_name("sample-responses").unwrap();
+        let read = |value: &str| samples(flag, &value.into());
+        assert_eq!(read("3 my samples").unwrap(), Samples { folder: "my samples".into(), each: 3 });
+        for value in ["0 a", "101 a", "x a", "3 ", "-1 a", "dir 3"] {
+            assert!(read(value).is_err(), "{value}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The folder with samples of responses, which are written while the run lasts.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::iter;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+
+use super::{FileStates, in_thread, words};
+use crate::run::{KeepSample, Response, SampleOf};
+
+/// The thread that writes them. What servers send may be secret: only the owner may read it.
+pub struct Samples {
+    /// Samples for it; `None`: those were all.
+    responses: Sender<Option<Response>>,
+}
+
+impl Samples {
+    /// Makes the folder, file `index`, unless there is an empty one, and starts the thread that writes into it.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing can be written there.
+    pub fn open(index: usize, folder: &Path, states: &FileStates) -> Result<Self, String> {
+        let why = |error: io::Error| words(&error, folder);
+        match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+            Ok(true) => return Err("the folder is not empty; name another one, which need not exist".to_owned()),
+            Ok(false) => drop(tempfile::tempfile_in(folder).map_err(why)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                DirBuilder::new().mode(0o700).create(folder).map_err(why)?;
+            }
+            Err(error) => return Err(why(error)),
+        }
+        let (sender, responses) = mpsc::channel::<Option<Response>>();
+        let (folder, states) = (folder.to_owned(), states.clone());
+        in_thread("samples", move || {
+            let mut failure = None;
+            // Nothing is sent if the run never begins.
+            let Ok(first) = responses.recv() else { return };
+            states.begin(index);
+            for response in iter::once(first).chain(responses).map_while(|response| response) {
+                let path = folder.join(name(&response));
+                failure = failure.or_else(|| write(&path, &response).err().map(|error| words(&error, &path)));
+            }
+            let publish = || states.publish(index, &mut || Ok(())).err().map(|error| words(&error, &folder));
+            states.settle(index, failure.or_else(publish));
+        })?;
+        Ok(Self { responses: sender })
+    }
+
+    /// What takes them.
+    pub fn keep(&self) -> KeepSample {
+        let responses = self.responses.clone();
+        // If nobody writes any more, the reason is the state of the folder.
+        Arc::new(move |response| drop(responses.send(Some(response))))
+    }
+
+    /// There are no more.
+    pub fn end(self) {
+        let _ = self.responses.send(None);
+    }
+}
+
+/// The name of a file: `200-1.txt`, or `check1-2.txt` for the first check.
+fn name(Response { of, number, .. }: &Response) -> String {
+    match of {
+        SampleOf::Status(status) => format!("{status}-{number}.txt"),
+        SampleOf::Check(check) => format!("check{}-{number}.txt", check + 1),
+    }
+}
+
+fn write(path: &Path, Response { head, body, .. }: &Response) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(head)?;
+    file.write_all(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use onrush_plan::{Kind, Output};
+
+    use super::*;
+
+    #[test]
+    fn each_response_is_a_file_and_nothing_is_overwritten() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("samples");
+        let states = FileStates::of(&[Output { path: folder.clone(), kind: Kind::Samples }]);
+        let samples = Samples::open(0, &folder, &states).unwrap();
+        let (head, body) = (b"HTTP/1.1 503 Busy\r\n\r\n".to_vec(), b"\x1b[2Jwait".to_vec());
+        for (of, number) in [(SampleOf::Status(503), 1), (SampleOf::Status(503), 2), (SampleOf::Check(0), 1)] {
+            samples.keep()(Response { of, number, head: head.clone(), body: body.clone() });
+        }
+        samples.end();
+        assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty());
+        let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["503-1.txt", "503-2.txt", "check1-1.txt"]);
+        assert_eq!(fs::read(folder.join("503-2.txt")).unwrap(), [head, body].concat());
+        let refused = |folder: &Path| Samples::open(0, folder, &states).err();
+        assert!(refused(&folder).is_some_and(|reason| reason.starts_with("the folder is not empty")));
+        assert!(refused(&folder.join("503-1.txt")).is_some() && refused(Path::new("/proc/none/such")).is_some());
+    }
+}
