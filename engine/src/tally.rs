@@ -560,6 +560,9 @@ impl Tally {
         }
         self.interval.counters.open_at_end += 1;
         self.interval.counters.open_late_at_end += u64::from(late);
+        if late && self.rules.by_name {
+            self.of_name(&request).failed += 1;
+        }
         self.interval.censored.get_or_insert_default().record(age_ns);
         self.unanswered(request.due, at);
     }

@@ -23,6 +23,9 @@ impl TypedChecks {
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
         self.first.get_or_insert(flag.spelling.long);
         if flag.id == Id::ExpectStatus {
+            if self.checks.status.is_some() {
+                return Err(wrong(flag, value, "it was given before; write one list, such as 200,204"));
+            }
             let list = value.to_string_lossy().parse().map_err(|reason| wrong(flag, value, reason))?;
             self.checks.status = Some(list);
             return Ok(());

@@ -86,6 +86,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let body = form.map(|form| Material::of("", form)).or(body(typed.body)?);
     let method = (list.is_none() && script.is_none()).then_some(request.method.as_str());
     let checks = typed.checks.decide(dialect, method, &mut typed.warnings)?;
+    list::gates_have_their_checks(&typed.gates, &checks)?;
     typed.warnings.extend(request::miscased(&request.method).filter(|_| script.is_none()));
     // With a script the headers and the body that count are those of the script.
     if script.is_none() {
@@ -190,6 +191,8 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
         Err(InvalidUrl { typed, reason }) => {
             // The reason may quote a part of the password.
             let reason = if secrets::is_misspelt_user(&typed) { secrets::MISSPELT_USER.to_owned() } else { reason };
+            let reason =
+                if typed.contains("{{") { format!("{reason}; or add --templates to fill it in") } else { reason };
             let invalid = InvalidUrl { typed: secrets::misspelt_url(&typed), reason };
             Err(Refusal::Misused(invalid.to_string()))
         }

@@ -289,7 +289,7 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--unix-socket"], Advice::Spelled("--unix, for instance --unix /run/app.sock")),
     (
         &["--rand-regex-url"],
-        Advice::Instead("random URLs need a script, -s FILE, such as examples/scripts/counter.lua"),
+        Advice::Instead("random parts of a URL are written as {{rand 1 9}} or {{uuid}}, with --templates"),
     ),
     (
         &["--targets", "--lazy", "--urls-from-file", "--input-file"],

@@ -1,11 +1,13 @@
 //! The list of requests of `--urls`.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use onrush_plan::condition::{Condition, Term};
 use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB, NAMES_MAX};
 use onrush_plan::list::{List, Order};
-use onrush_plan::{Material, Target, secrets};
+use onrush_plan::metric::{ErrorKind, Metric};
+use onrush_plan::{Checks, Material, Target, secrets};
 use onrush_text::printable;
 
 use super::flaw::nearest;
@@ -28,6 +30,10 @@ pub(super) fn read(typed: &mut Typed) -> Result<Option<Material>, Refusal> {
     if typed.dialect.is_compat() {
         let tool = typed.dialect.name();
         return Err(Refusal::Cannot(format!("--urls: {tool} has no lists of requests; leave it out")));
+    }
+    if path.as_os_str() == "-" && typed.body.as_deref() == Some(OsStr::new("@-")) {
+        let line = "--urls - and --body @-: standard input is read once; write one of the two to a file";
+        return Err(Refusal::Misused(line.to_owned()));
     }
     if let Some(script) = &typed.script {
         let line = format!(
@@ -94,6 +100,17 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
     Ok(if typed.once && !list.names.is_empty() { list.from_name(0) } else { list })
 }
 
+/// A gate about failed checks needs one.
+pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks) -> Result<(), Refusal> {
+    let is_about_checks = |term: &&Term| term.metric == Metric::ErrorsOf(ErrorKind::Check);
+    let found = gates.iter().flat_map(|gate| &gate.terms).find(is_about_checks).filter(|_| checks.count() == 0);
+    let line = |text: &str| {
+        let of_status = if checks.status.is_some() { ", or errors.status for the statuses" } else { "" };
+        format!("--fail-if {text}: nothing is checked; add --expect-body or --expect-header{of_status}")
+    };
+    found.map_or(Ok(()), |term| Err(Refusal::Misused(line(&term.text))))
+}
+
 /// A gate about the requests of a name needs a list that has it.
 pub(super) fn gates_have_their_names(gates: &[Condition], list: Option<&List>) -> Result<(), Refusal> {
     let names = list.map_or(&[][..], |list| &list.names);
@@ -103,6 +120,9 @@ pub(super) fn gates_have_their_names(gates: &[Condition], list: Option<&List>) -
     let reason = match nearest(&name, names.iter().map(String::as_str)) {
         _ if list.is_none() => "names are those of a list; add --urls FILE, whose lines have name=X".to_owned(),
         _ if names.is_empty() => format!("no request of the list has a name; write name={name} behind its URL"),
+        _ if names.len() == NAMES_MAX => {
+            format!("{name} is not among the first {NAMES_MAX} names of the list, which have results of their own")
+        }
         Some(near) => format!("no request of the list is called {name}; did you mean {near}?"),
         None => {
             let known: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();

@@ -20,7 +20,7 @@ pub struct OfName {
     pub name: Option<String>,
     /// Responses complete.
     pub completed: u64,
-    /// Requests that got no complete response because something failed, or were abandoned.
+    /// Requests that got no complete response because something failed, or were abandoned, or late at the end.
     pub failed: u64,
     /// Complete responses that were late or have a status that failed, each once.
     pub unsuccessful: u64,

@@ -4,6 +4,7 @@
 use onrush_stats::{Corrupt, Distribution as Values, has_enough_beyond};
 use onrush_text::units::{exact, per_second, percentage, thousands, time_us};
 use onrush_text::{in_markdown, printable};
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::figures::NS_PER_US;
@@ -74,7 +75,15 @@ pub fn names(document: &Document) -> Result<Option<Parts>, Corrupt> {
     if document.names.is_empty() {
         return Ok(None);
     }
-    let rows: Result<Vec<Vec<String>>, Corrupt> = document.names.iter().take(NAMES_SHOWN).map(of_name).collect();
+    // Those with errors, and all others together, are not left out.
+    let mut shown: Vec<usize> = (0..document.names.len()).collect();
+    shown.sort_by_key(|index| {
+        let it = &document.names[*index];
+        (Reverse(it.name.is_none()), Reverse(it.errors()), *index)
+    });
+    shown.truncate(NAMES_SHOWN);
+    shown.sort_unstable();
+    let rows: Result<Vec<Vec<String>>, Corrupt> = shown.iter().map(|index| of_name(&document.names[*index])).collect();
     let mut parts = Parts { headings: vec!["Name", "50%", "99%", "responses", "errors"], rows: rows? };
     let more = document.names.len() - parts.rows.len();
     if more > 0 {

@@ -258,7 +258,11 @@ impl Entries {
     /// Those that may have placeholders of their own.
     pub fn with_braces(&self) -> impl Iterator<Item = usize> {
         // Its body may be in a file.
-        (0..self.len()).filter(|index| self.text(*index).contains(['{', '@']))
+        let have_bodies = self.bodies.values().any(|body| memchr::memmem::find(body, b"{{").is_some());
+        (0..self.len()).filter(move |index| {
+            let text = self.text(*index);
+            text.contains("{{") || have_bodies && text.contains('@')
+        })
     }
 
     /// The line in which a request begins, from 1.

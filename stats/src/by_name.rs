@@ -20,7 +20,7 @@ pub struct OfName<C: Count> {
     pub latency: Distribution<C, COARSE>,
     /// The statuses of the responses, and how often each came.
     statuses: Vec<(u16, u64)>,
-    /// Requests that got no complete response because something failed, or were abandoned.
+    /// Requests that got no complete response because something failed, or were abandoned, or late at the end.
     pub failed: u64,
     /// Complete responses that were late or have a status that failed, each once.
     pub unsuccessful: u64,

@@ -118,7 +118,7 @@ fn the_first_responses_of_each_status_and_failed_check_are_kept(context: &Contex
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         assert_eq!(names, ["200-1.txt", "200-2.txt", "503-1.txt", "503-2.txt", "check1-1.txt", "check1-2.txt"]);
-        for (name, body_max) in [("503-2.txt", 0), ("200-1.txt", 64 * 1024), ("200-2.txt", 64 * 1024)] {
+        for (name, body_max) in [("503-2.txt", 64 * 1024), ("200-1.txt", 64 * 1024), ("200-2.txt", 64 * 1024)] {
             let text = fs::read_to_string(folder.join(name)).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with("HTTP/") && head.contains(&name[..3]), "{text}");

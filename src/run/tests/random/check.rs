@@ -34,7 +34,8 @@ fn named(ran: &Ran) -> Result<(), String> {
     let counters = &ran.totals.counters;
     ensure!(by_name.iter().all(|(number, _)| usize::from(number) <= names), names);
     ensure!(sum(|it| it.latency.count()) == counters.completed, counters);
-    ensure!(sum(|it| it.failed) == counters.failed + counters.abandoned, counters);
+    let unanswered = counters.failed + counters.abandoned + counters.open_late_at_end;
+    ensure!(sum(|it| it.failed) == unanswered, counters);
     ensure!(sum(|it| it.unsuccessful) == counters.unsuccessful, counters);
     Ok(())
 }
