@@ -335,7 +335,7 @@ impl Live {
             && let Some(response) = request.sample.take()
         {
             if !is_warm_up {
-                samples.complete(&request, &response);
+                samples.complete(request.status, request.checked.first_failed(), &response);
             }
             samples.put_back(response);
         }

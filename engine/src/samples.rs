@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::kept::{Budget, KeptResponse, Shelf};
-use super::open_request::OpenRequest;
 
 /// How much of a body a sample has, in bytes.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
@@ -105,10 +104,12 @@ impl Samples {
     }
 
     /// Keeps a complete response as a sample of its status and of the check that it has failed, if there are not enough.
-    pub(super) fn complete(&mut self, request: &OpenRequest, response: &KeptResponse) {
-        let status = request.status.map(SampleOf::Status);
-        let check = request.checked.first_failed().map(SampleOf::Check);
-        for of in [status, check].into_iter().flatten().filter(|of| self.quota.is_open(*of)) {
+    pub(super) fn complete(&mut self, status: Option<u16>, check: Option<u8>, response: &KeptResponse) {
+        for of in [status.map(SampleOf::Status), check.map(SampleOf::Check)]
+            .into_iter()
+            .flatten()
+            .filter(|of| self.quota.is_open(*of))
+        {
             if let Some(number) = self.quota.take(of) {
                 let (head, body) = (response.head.clone(), response.body.bytes().to_vec());
                 (self.keep)(Sample { of, number, head, body });

@@ -14,7 +14,7 @@ use onrush_stats::Corrupt;
 use onrush_text::units::counted;
 
 use crate::record::gate::Gate;
-use crate::record::{Document, Named, Note, VERDICT_MIN, Verdict, Weight};
+use crate::record::{Document, Named, Note, NoteId, VERDICT_MIN, Verdict, Weight};
 use crate::run::Outcome;
 use gates::gates;
 use notes::{Room, lines, notes};
@@ -54,9 +54,12 @@ pub struct Judgement {
 /// Judges the document of a run by the gates that are asked for.
 pub fn judge(document: &Document, asked: &Show) -> Judgement {
     let verdict = verdict(document);
-    let notes = notes(document, verdict.as_ref(), is_printed(document, asked));
+    let mut notes = notes(document, verdict.as_ref(), is_printed(document, asked));
     let mut gates = gates(&asked.gates, document, verdict.as_ref());
     gates.extend(verdict.as_ref().filter(|_| asked.is_strict).map(Gate::strict));
+    notes.extend(gates.iter().filter(|gate| gate.lacks_name()).map(|gate| {
+        Note::doubt(NoteId::Other, format!("--fail-if {}: it was not judged: {}", gate.condition(), gate.was()))
+    }));
     Judgement { verdict, notes, gates }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use onrush_plan::checks::Check;
 use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
 use onrush_plan::{Dialect, Plan, secrets};
 use onrush_stats::timeline::{RowFigures, Timeline};
@@ -351,10 +352,18 @@ impl LedgerRow {
             count: row.count,
             first_s: row.first_s(),
             last_s: row.last_s(),
-            example: (!example.is_empty())
-                .then(|| if plan.show.keeps_secrets { example } else { secrets::text(&example) }),
+            example: (!example.is_empty()).then(|| match row.cause {
+                _ if plan.show.keeps_secrets => example,
+                Cause::Check(number) if is_of_secret(plan, number) => secrets::REDACTED.to_owned(),
+                _ => secrets::text(&example),
+            }),
         }
     }
+}
+
+/// Whether a check is about a field whose value is a secret.
+fn is_of_secret(plan: &Plan, number: u8) -> bool {
+    matches!(plan.checks.get(number.into()), Some(Check::Header(header)) if secrets::is_secret(&header.name))
 }
 
 impl ExampleKind {

@@ -44,6 +44,11 @@ impl Gate {
         matches!(&self.terms[..], [only] if only.term == STRICT)
     }
 
+    /// Whether the requests of a name, which it is about, have no such figure.
+    pub fn lacks_name(&self) -> bool {
+        self.terms.iter().any(|term| term.was.is_none() && term.term.contains('['))
+    }
+
     /// The condition as it was typed.
     pub fn condition(&self) -> String {
         self.terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(",")

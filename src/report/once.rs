@@ -34,7 +34,10 @@ fn checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> String {
         (0, _) => String::new(),
         (1, 0) => "checks: the only one holds\n".to_owned(),
         (_, 0) => format!("checks: all {count} hold\n"),
-        (_, bad) => format!("checks: {bad} of {count} failed: {}\n", failed.join("; ")),
+        (_, bad) => {
+            let failed = crate::record::shown(plan, outcome, failed.join("; "));
+            format!("checks: {bad} of {count} failed: {failed}\n")
+        }
     }
 }
 

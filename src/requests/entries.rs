@@ -282,6 +282,9 @@ impl Entries {
         if !self.has_templates || !url.contains("{{") {
             return path(url, &self.origin, &self.target);
         }
+        if url.len() > URL_MAX {
+            return Err(format!("the URL has {} bytes; at most {URL_MAX} are allowed", url.len()));
+        }
         let masked = Masked::of(url)?;
         let path = path(masked.text(), &self.origin, &self.target)?;
         Ok(masked.path(&path)?)
@@ -326,7 +329,8 @@ fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>,
         return Err(format!("the path has {} bytes; at most {URL_MAX} are allowed", path.len()));
     }
     if let Some(strange) = path.chars().find(|character| !character.is_ascii_graphic()) {
-        return Err(format!("{strange:?} in a path; write {}", percent_encoded(strange)));
+        let fill = if path.contains("{{") { "add --templates to fill it in, or " } else { "" };
+        return Err(format!("{strange:?} in a path; {fill}write {}", percent_encoded(strange)));
     }
     Ok(path)
 }

@@ -93,9 +93,6 @@ impl<'a> Head<'a> {
                 _ if word.starts_with('@') => {
                     return Err(format!("{} after the URL; the file with the body is on the next line", shown(word)));
                 }
-                _ if text.contains("{{") => {
-                    return Err(format!("{} after the URL; add --templates to fill in what is in braces", shown(word)));
-                }
                 _ => {
                     return Err(format!(
                         "{} after the URL; only weight=N and name=X may follow it, and blanks are %20",
@@ -241,7 +238,6 @@ mod tests {
             ("/a weight=x", "a weight is a whole number"),
             ("/a Weight=1", "only weight=N and name=X may follow"),
             ("/a @b", "\"@b\" after the URL; the file with the body is on the next line"),
-            ("/a?{{rand 1 9}}", "add --templates to fill in"),
             ("/a name=", "\"name=\": a name has 1 to 64 characters"),
             ("/a name=a]", "one of [],<>=!\""),
             ("@", "no file after the @"),

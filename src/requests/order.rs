@@ -45,15 +45,36 @@ impl Picker {
 #[derive(Clone, Debug)]
 pub struct Numbers {
     /// The number of the worker, and that of all.
-    pub worker: (u64, u64),
+    worker: (u64, u64),
     /// Which of the run's requests are sent here: of every so many, the one with this number.
-    pub part: (u64, u64),
+    part: (u64, u64),
     /// How many requests the list has.
-    pub length: u64,
+    length: u64,
+    /// After how many requests a worker would begin again with the same part of the list.
+    period: u64,
     /// How often every worker has a request here; what is left is sent by the first ones.
-    pub whole: u64,
+    whole: u64,
     /// How many the worker has had.
-    pub sent: u64,
+    sent: u64,
+}
+
+impl Numbers {
+    /// Those of the only worker, in this part of a run of a list of this length; `whole`: how often every worker has a
+    /// request.
+    pub fn new(part: (u64, u64), length: u64, whole: u64) -> Self {
+        Self { worker: (0, 1), part, length, period: 1, whole, sent: 0 }.of_worker(0, 1)
+    }
+
+    /// Those of one of several workers.
+    #[must_use]
+    pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
+        let period = self.length / gcd(self.length, self.part.1 * workers);
+        Self { worker: (worker, workers), period, ..self.clone() }
+    }
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
 }
 
 impl Iterator for Numbers {
@@ -63,7 +84,7 @@ impl Iterator for Numbers {
         let (worker, workers) = self.worker;
         let (first, step) = self.part;
         let before = self.sent * workers;
-        let times = if self.sent < self.whole { (first + before * step) / self.length } else { 0 };
+        let times = if self.sent < self.whole { self.sent / self.period } else { 0 };
         self.sent += 1;
         Some(first + (before + (worker + times) % workers) * step)
     }
@@ -107,13 +128,7 @@ mod tests {
     #[test]
     fn workers_share_all_numbers_and_have_the_same_mix() {
         for (workers, length, requests) in [(1, 3, 10), (2, 2, 37), (2, 4, 400), (3, 4, 100), (4, 2, 101), (3, 7, 5)] {
-            let numbers = |worker| Numbers {
-                worker: (worker, workers),
-                part: (0, 1),
-                length,
-                whole: requests / workers,
-                sent: 0,
-            };
+            let numbers = |worker| Numbers::new((0, 1), length, requests / workers).of_worker(worker, workers);
             let share = |worker| requests / workers + u64::from(worker < requests % workers);
             let each: Vec<Vec<u64>> =
                 (0..workers).map(|worker| numbers(worker).take(share(worker) as usize).collect()).collect();
@@ -125,8 +140,25 @@ mod tests {
                 assert!((firsts - 1.0 / length as f64).abs() < 0.02, "{workers} {length}: {firsts}");
             }
         }
-        let endless = Numbers { worker: (0, 2), part: (1, 3), length: 2, whole: u64::MAX, sent: 0 };
+        let endless = Numbers::new((1, 3), 2, u64::MAX).of_worker(0, 2);
         assert_eq!(endless.take(4).collect::<Vec<_>>(), [1, 10, 13, 22]);
+    }
+
+    #[test]
+    fn every_worker_has_every_request_equally_often() {
+        for (workers, length, step) in (1..=6).flat_map(|one| (1..=12).map(move |other| (one, other, 1 + other % 3))) {
+            let rounds = workers * length;
+            for worker in 0..workers {
+                let numbers = Numbers::new((step - 1, step), length, u64::MAX).of_worker(worker, workers);
+                let mut counts = vec![0; length as usize];
+                numbers.take(rounds as usize).for_each(|k| counts[(k % length) as usize] += 1);
+                // A list of which several machines have the same part has no other mix.
+                let shared = gcd(length, step);
+                let expected = rounds * shared / length;
+                let all = counts.iter().filter(|count| **count > 0);
+                assert!(all.clone().all(|count| *count == expected), "{workers} {length} {step}: {counts:?}");
+            }
+        }
     }
 
     #[test]

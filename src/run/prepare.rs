@@ -165,7 +165,7 @@ pub(super) fn workers(
             blocks_max: BLOCKS_MAX / plan.load.threads as usize,
             script: scripts.next(),
             list: listed.as_ref().map(|listed| Listed {
-                numbers: Numbers { worker: (index.into(), plan.load.threads.into()), ..listed.numbers },
+                numbers: listed.numbers.of_worker(index.into(), plan.load.threads.into()),
                 ..listed.clone()
             }),
             log: None,
@@ -197,7 +197,7 @@ fn listed(plan: &Plan, parts: &Parts) -> anyhow::Result<Option<Listed>> {
         values,
         seed,
         parts: parts.clone(),
-        numbers: Numbers { worker: (0, 1), part, length: length as u64, whole, sent: 0 },
+        numbers: Numbers::new(part, length as u64, whole),
     };
     listed.prepared().map(Some).map_err(Error::msg)
 }

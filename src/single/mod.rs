@@ -170,7 +170,9 @@ impl Ending<'_> {
             let mut text =
                 document.and_then(|document| self.step(|| report(plan, &outcome, document))).unwrap_or_default();
             if plan.once {
-                text += &self.step(|| other_names(plan, &interrupt)).unwrap_or_default();
+                let (others, code) = self.step(|| other_names(plan, &interrupt)).unwrap_or_default();
+                text += &others;
+                self.code = if self.code == 0 { code } else { self.code };
             }
             self.step(|| {
                 screen.print(&(first_lines + &text));
@@ -336,19 +338,22 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
     })
 }
 
-/// With `--once` and a list whose requests have names, what became of the first request of every name but the first.
-fn other_names(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let Some(list) = &plan.list else { return Ok(text) };
+/// With `--once` and a list whose requests have names, what became of the first request of every name but the first, and
+/// the exit code that follows from that.
+fn other_names(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<(String, u8)> {
+    let (mut text, mut code) = (String::new(), 0);
+    let Some(list) = &plan.list else { return Ok((text, code)) };
     for name in 1..list.names.len() {
         if interrupt.is_asked() {
-            break;
+            return Ok((text, EXIT_NOTHING_COMPLETED));
         }
         let plan = Plan { list: Some(list.from_name(name)), ..plan.clone() };
         text.push('\n');
-        text += &report::once(&plan, &session::run(&plan, interrupt, &mut [])?.outcome);
+        let outcome = session::run(&plan, interrupt, &mut [])?.outcome;
+        text += &report::once(&plan, &outcome);
+        code = code.max(exit_code(&plan, &outcome));
     }
-    Ok(text)
+    Ok((text, code))
 }
 
 /// Calls `done` of the script with the results, if it has one.

@@ -66,6 +66,9 @@ impl Place {
             Self::Header if value.contains(['\r', '\n', '\0']) => {
                 Some("a line end or NUL cannot be in a header; take it out of the file, or add | url")
             }
+            Self::Header if value.contains(|character: char| character.is_ascii_control() && character != '\t') => {
+                Some("a control character cannot be in a header; take it out of the file, or add | url")
+            }
             _ => None,
         }
     }

@@ -40,6 +40,8 @@ pub struct Source {
     pub column: Option<String>,
 }
 
+/// How many filters a placeholder may have.
+const FILTERS_MAX: usize = 8;
 /// The names of placeholders, each with how it is written.
 const NAMES: [(&str, &str); 6] = [
     ("seq", "{{seq}}"),
@@ -63,7 +65,10 @@ impl Placeholder {
         let words = parts.next().unwrap_or_default();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let what = What::read(&words).map_err(|reason| format!("{}: {reason}", shown()))?;
-        let filters = parts.map(|words| filter(&words)).collect::<Result<_, _>>();
+        let filters = parts.map(|words| filter(&words)).collect::<Result<Vec<_>, _>>().and_then(|filters| {
+            // Each may double what it is given.
+            if filters.len() > FILTERS_MAX { Err(format!("at most {FILTERS_MAX} filters")) } else { Ok(filters) }
+        });
         Ok(Self { what, filters: filters.map_err(|reason| format!("{}: {reason}", shown()))? })
     }
 

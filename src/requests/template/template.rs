@@ -25,7 +25,7 @@ pub struct Template {
 /// A part of a request.
 #[derive(Debug)]
 enum Piece {
-    Text(Box<[u8]>),
+    Text(Vec<u8>),
     Seq,
     /// From this number on, so many.
     Rand {
@@ -137,14 +137,10 @@ struct Pieces<'a> {
 impl Pieces<'_> {
     /// Adds a text as it is.
     fn text(&mut self, text: &[u8]) {
-        let text = match self.pieces.pop() {
-            Some(Piece::Text(before)) => [&before[..], text].concat().into(),
-            before => {
-                self.pieces.extend(before);
-                text.into()
-            }
-        };
-        self.pieces.push(Piece::Text(text));
+        match self.pieces.last_mut() {
+            Some(Piece::Text(before)) => before.extend_from_slice(text),
+            _ => self.pieces.push(Piece::Text(text.to_vec())),
+        }
     }
 
     /// Adds a text with its placeholders.
