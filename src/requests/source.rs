@@ -52,6 +52,12 @@ impl Listed {
         Ok(self)
     }
 
+    /// The share of one of several workers.
+    #[must_use]
+    pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
+        Self { numbers: self.numbers.of_worker(worker, workers), ..self.clone() }
+    }
+
     /// Its requests, in its thread.
     pub fn into_source(self) -> Box<dyn Source> {
         let length = self.entries.as_ref().map_or(1, |entries| entries.len());

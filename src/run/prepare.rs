@@ -164,10 +164,7 @@ pub(super) fn workers(
             http: plan.http.clone(),
             blocks_max: BLOCKS_MAX / plan.load.threads as usize,
             script: scripts.next(),
-            list: listed.as_ref().map(|listed| Listed {
-                numbers: listed.numbers.of_worker(index.into(), plan.load.threads.into()),
-                ..listed.clone()
-            }),
+            list: listed.as_ref().map(|listed| listed.of_worker(index.into(), plan.load.threads.into())),
             log: None,
             samples: None,
             spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
@@ -179,7 +176,7 @@ pub(super) fn workers(
 }
 
 /// The requests of a run in which they differ, as a single worker would send them.
-fn listed(plan: &Plan, parts: &Parts) -> anyhow::Result<Option<Listed>> {
+pub(super) fn listed(plan: &Plan, parts: &Parts) -> anyhow::Result<Option<Listed>> {
     let (list, templates) = (&plan.list, &plan.templates);
     let first = list.as_ref().map(|list| (list.part, list.seed));
     let Some((part, seed)) = first.or(templates.as_ref().map(|templates| (templates.part, templates.seed))) else {

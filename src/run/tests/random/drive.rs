@@ -15,7 +15,7 @@ use onrush_stats::{Interval, Timeline, Totals};
 use super::case::Case;
 use super::watched::{Journal, Watched};
 use crate::run::TimelineRow;
-use crate::run::prepare::{config, pacer};
+use crate::run::prepare::{config, listed, pacer};
 use crate::run::snapshot::Collector;
 use crate::run::worker::Worker;
 use crate::script::Script;
@@ -133,6 +133,7 @@ impl Run {
         let pipelines = script.as_ref().is_some_and(|script| script.depth > 1);
         let mut scripts = script.map_or_else(Vec::new, |script| script.workers).into_iter();
         let parts = self.plan.request.with_body(self.plan.body().expect("it has been read").into());
+        let listed = listed(&self.plan, &parts).expect("it can be sent");
         let set_up = |index: u32| {
             let config = config(&self.plan, addresses, None, pipelines, index);
             let (journal, connections, seed) = (Rc::<Journal>::default(), config.slots(), config.seed);
@@ -153,7 +154,7 @@ impl Run {
                 http: self.plan.http.clone(),
                 blocks_max: 1 << 20,
                 script: scripts.next(),
-                list: None,
+                list: listed.as_ref().map(|listed| listed.of_worker(index.into(), self.plan.load.threads.into())),
                 log: None,
                 samples: None,
                 spares: None,
