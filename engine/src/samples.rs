@@ -33,7 +33,7 @@ pub struct Sample {
     pub number: u32,
     /// The status line and the header fields as text.
     pub head: Vec<u8>,
-    /// The body as received, without its framing, up to [`SAMPLE_BYTES`].
+    /// The body as received, without its framing, up to 64 KiB.
     pub body: Vec<u8>,
 }
 
