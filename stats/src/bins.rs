@@ -44,6 +44,8 @@ impl Count for u64 {
 #[derive(Clone, Debug)]
 pub struct Bins<C, const STEP: u32 = FINE> {
     counts: Vec<C>,
+    /// The bin of the first count; always zero for fine ones.
+    base: usize,
     /// The first and the last bin that was used; as long as there is none, the first is after the last.
     first: usize,
     last: usize,
@@ -51,29 +53,44 @@ pub struct Bins<C, const STEP: u32 = FINE> {
 }
 
 impl<C: Count, const STEP: u32> Bins<C, STEP> {
-    /// Empty bins. All memory that they will ever need is allocated now, and the kernel provides it where it is used; that
-    /// of coarse ones, of which there may be hundreds, grows with the values.
+    /// Empty bins. All memory that they will ever need is allocated now, and the kernel provides it where it is used; coarse
+    /// ones, of which there may be hundreds, have the doublings from their smallest value to their largest.
     pub fn new() -> Self {
         let allocated = if STEP == FINE { count(STEP) } else { 0 };
-        Self { counts: vec![C::default(); allocated], first: count(STEP), last: 0, total: 0 }
+        Self { counts: vec![C::default(); allocated], base: 0, first: count(STEP), last: 0, total: 0 }
     }
 
-    /// Makes room for a bin, and for the others of its doubling.
+    /// Where the count of a bin is; at the end or after it: there is no room for it yet.
+    #[inline]
+    fn index(&self, place: usize) -> usize {
+        if STEP == FINE { place } else { place.wrapping_sub(self.base) }
+    }
+
+    /// Makes room for a bin, and for the others of its doubling. Says where its count is.
     #[cold]
-    fn grow(&mut self, place: usize) {
-        let length = (((place >> STEP) + 1) << STEP).min(count(STEP));
-        self.counts.reserve_exact(length - self.counts.len());
-        self.counts.resize(length, C::default());
+    fn grow(&mut self, place: usize) -> usize {
+        let doubling = (place >> STEP) << STEP;
+        let (mut start, mut end) = (doubling, (doubling + (1 << STEP)).min(count(STEP)));
+        if !self.counts.is_empty() {
+            (start, end) = (start.min(self.base), end.max(self.base + self.counts.len()));
+        }
+        let mut counts = vec![C::default(); end - start];
+        if !self.counts.is_empty() {
+            counts[self.base - start..][..self.counts.len()].copy_from_slice(&self.counts);
+        }
+        (self.counts, self.base) = (counts, start);
+        place - start
     }
 
     /// Counts a value, of at most [`HIGHEST`], `times` times.
     #[inline]
     pub fn record(&mut self, value: u64, times: u64) {
         let place = place(value, STEP);
-        if place >= self.counts.len() {
-            self.grow(place);
+        let mut index = self.index(place);
+        if index >= self.counts.len() {
+            index = self.grow(place);
         }
-        self.counts[place].add(times);
+        self.counts[index].add(times);
         self.first = self.first.min(place);
         self.last = self.last.max(place);
         self.total = self.total.saturating_add(times);
@@ -87,7 +104,8 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         if self.total > 0 {
-            self.counts[self.first..=self.last].fill(C::default());
+            let used = self.index(self.first)..=self.index(self.last);
+            self.counts[used].fill(C::default());
         }
         (self.first, self.last, self.total) = (count(STEP), 0, 0);
     }
@@ -97,11 +115,13 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         if others.total == 0 {
             return;
         }
-        if others.last >= self.counts.len() {
-            self.grow(others.last);
+        for place in [others.first, others.last] {
+            if self.index(place) >= self.counts.len() {
+                self.grow(place);
+            }
         }
-        let range = others.first..=others.last;
-        for (count, other) in self.counts[range.clone()].iter_mut().zip(&others.counts[range]) {
+        let used = self.index(others.first)..=self.index(others.last);
+        for (count, other) in self.counts[used].iter_mut().zip(&others.counts[others.index(others.first)..]) {
             count.add((*other).into());
         }
         self.first = self.first.min(others.first);
@@ -112,7 +132,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     /// The bins that were used, ascending: the values of each, and their number.
     pub fn used(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
-        range.map(|place| (values(place, STEP), self.counts[place].into())).filter(|&(_, count)| count > 0)
+        range.map(|place| (values(place, STEP), self.counts[self.index(place)].into())).filter(|&(_, count)| count > 0)
     }
 }
 
@@ -183,6 +203,28 @@ mod tests {
         let mut sum = Bins::<u64>::new();
         sum.add(&bins);
         assert_eq!((sum.total(), sum.used().count()), (0, 0));
+    }
+
+    #[test]
+    fn coarse_bins_have_room_from_the_smallest_value_to_the_largest() {
+        let (mut bins, mut sum) = (Bins::<u32, COARSE>::new(), Bins::<u64, COARSE>::new());
+        for values in [&[70_000, 50_000, 100_000][..], &[900, 3_000_000], &[0, HIGHEST], &[60_000]] {
+            values.iter().for_each(|value| bins.record(*value, 1));
+            sum.add(&bins);
+            let (least, most) = (values.iter().min().unwrap(), values.iter().max().unwrap());
+            let used: Vec<_> = bins.used().collect();
+            assert_eq!(used.len(), values.len());
+            assert!(used[0].0.contains(least) && used[used.len() - 1].0.contains(most), "{used:?}");
+            bins.clear();
+            assert!(bins.counts.iter().all(|&count| count == 0));
+        }
+        let used: Vec<u64> = sum.used().map(|(values, _)| *values.start()).collect();
+        let expected = [0, 900, 50_000, 60_000, 70_000, 100_000, 3_000_000, HIGHEST];
+        assert_eq!(used, expected.map(|value| *neighbours::<COARSE>(value).start()));
+        let mut narrow = Bins::<u32, COARSE>::new();
+        narrow.record(50_000, 1);
+        narrow.record(70_000, 1);
+        assert_eq!(narrow.counts.len(), 2 << COARSE);
     }
 
     #[test]

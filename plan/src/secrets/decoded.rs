@@ -5,6 +5,9 @@ use std::ops::Range;
 /// What `find` finds in a text as it is and in the decoded text: places in the text, in order and apart.
 pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut places = find(text);
+    if memchr::memchr2(b'%', b'\\', text).is_none() {
+        return apart(places);
+    }
     let (bytes, sources) = decoded(text);
     if bytes.len() < text.len() {
         places.extend(find(&bytes).into_iter().map(|place| sources[place.start]..sources[place.end]));

@@ -62,8 +62,15 @@ impl Known {
         // The last, because a body may have any number of them.
         let of_bodies = bodies.into_iter().flat_map(|body| values(body, |_| true));
         let secrets = secrets.into_iter().chain(of_scripts).chain(of_bodies);
-        let pieces: Vec<Vec<u8>> = secrets.flat_map(|secret| pieces(&secret)).take(MOST).collect();
-        Self { spellings: pieces.iter().flat_map(|piece| spellings(piece)).collect() }
+        // Each is found more than once: as a whole and as a piece, as written and decoded.
+        let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
+        for piece in secrets.flat_map(|secret| pieces(&secret)) {
+            if found.len() == MOST {
+                break;
+            }
+            found.insert(piece);
+        }
+        Self { spellings: found.iter().flat_map(|piece| spellings(piece)).collect() }
     }
 
     /// The bytes without any secret. If they end in the middle of a secret, its beginning is hidden as well.
@@ -269,7 +276,7 @@ mod tests {
         let fields: Vec<String> = (0..45_000).map(|n| format!("\"token\":\"secret-{n}\"")).collect();
         plan.body = Some(Material::of("", format!("{{{}}}", fields.join(",")).into_bytes()));
         let known = Known::of(&plan);
-        assert_eq!(known.hide_in("it was secret-7"), "it was REDACTED");
+        assert_eq!(known.hide_in("they were secret-7 and secret-400"), "they were REDACTED and REDACTED");
         assert!(known.spellings.len() <= 8 * MOST, "{}", known.spellings.len());
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn is_secret(name: &[u8]) -> bool {
             None => false,
         };
         is_known(&WORDS, one) || is_known(&WORDS, word) || is_key
-    }) || ANYWHERE.iter().any(|part| memchr::memmem::find(&lower, part.as_bytes()).is_some())
+    }) || ANYWHERE.iter().any(|part| lower.windows(part.len()).any(|window| window == part.as_bytes()))
 }
 
 /// Whether a word of a name ends here: before and after every character that is not a letter, in the middle of `aB`,

@@ -76,7 +76,9 @@ impl Finder<'_> {
                 self.part(named_end)
             } else if self.bytes[at] == b'<' {
                 self.element(at + 1)
-            } else if is_secret(name) || (self.hides_values && name.eq_ignore_ascii_case(b"value")) {
+            } else if self.has_value(name, name_end)
+                && (is_secret(name) || (self.hides_values && name.eq_ignore_ascii_case(b"value")))
+            {
                 self.value(name_end)
             } else {
                 None
@@ -145,6 +147,12 @@ impl Finder<'_> {
         let start = head_end + ends.min()?;
         let end = memmem::find(&self.bytes[start..], b"\n--").map_or(self.bytes.len(), |length| start + length);
         Some(start..self.without_returns(start, end))
+    }
+
+    /// Whether a name that ends here has a value. Most words have none, which is quicker to see than whose name it is.
+    fn has_value(&self, name: &[u8], name_end: usize) -> bool {
+        // Without a name, every blank of many in a row would look for a mark after the others.
+        !name.is_empty() && self.mark(name_end).is_some()
     }
 
     /// The mark after a name that ends here.
