@@ -32,7 +32,7 @@ pub fn list<const N: usize>(names: [&str; N]) -> onrush_plan::List {
         length: N as u64,
         is_safe: true,
         names: names.map(str::to_owned).to_vec(),
-        firsts: vec![0; N],
+        firsts: Vec::new(),
     }
 }
 

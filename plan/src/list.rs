@@ -25,8 +25,17 @@ pub struct List {
     pub is_safe: bool,
     /// The names by which they are counted, in the order of the list.
     pub names: Vec<String>,
-    /// The number in the list, from 0, of the first request of each of them.
-    pub firsts: Vec<u64>,
+    /// The first request of each of them.
+    pub firsts: Vec<First>,
+}
+
+/// A request of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct First {
+    /// Its number, from 0.
+    pub number: u64,
+    /// Where its text begins, and where it ends.
+    pub text: (u64, u64),
 }
 
 impl List {
@@ -37,11 +46,20 @@ impl List {
         Self { part: (first + u64::from(index) * step, step * u64::from(parts)), ..self.clone() }
     }
 
-    /// The list from the first request of a name on, the name being given by its number.
+    /// The list from its first request with a name on.
     #[must_use]
-    pub fn from_name(&self, name: usize) -> Self {
-        let first = self.firsts.get(name).copied().unwrap_or_default();
+    pub fn from_first_name(&self) -> Self {
+        let first = self.firsts.first().map_or(0, |first| first.number);
         Self { order: Order::Seq, part: (first, self.length), ..self.clone() }
+    }
+
+    /// The same for each other name, with nothing but that request in it: a long list is not read again for each.
+    pub fn of_other_names(&self) -> impl Iterator<Item = Self> {
+        self.firsts.iter().skip(1).map(|First { number, text: (start, end) }| {
+            let text = self.file.contents().ok().and_then(|text| text.get(*start as usize..*end as usize));
+            let file = Material::of(&self.file.name, text.unwrap_or_default().to_vec());
+            Self { file, order: Order::Seq, part: (*number, self.length), ..self.clone() }
+        })
     }
 
     /// The list and the bodies.

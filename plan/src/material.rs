@@ -5,14 +5,17 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use onrush_text::reason;
+
+use super::secrets;
 
 /// The contents of a file. Two materials are equal if their names and contents are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -24,6 +27,8 @@ pub struct Material {
     /// The digest that the contents must match when they do not come from the file.
     sha256: Option<String>,
     contents: Option<Arc<[u8]>>,
+    /// Where the secrets in the contents are, once that has been asked; clones share the answer.
+    secrets: Arc<OnceLock<Vec<Range<usize>>>>,
 }
 
 /// A material in a plan that is sent to another machine.
@@ -55,7 +60,9 @@ impl Material {
 
     /// These bytes, under the name of a file.
     pub fn of(name: &str, contents: Vec<u8>) -> Self {
-        Self { contents: Some(contents.into()), ..Self::named(name) }
+        let mut material = Self::named(name);
+        material.hold(contents.into());
+        material
     }
 
     /// Reads the file, unless it has been read already; `role` is the option that names it, for messages.
@@ -69,15 +76,21 @@ impl Material {
         }
         if self.contents.is_none() {
             let unreadable = |reason| Unreadable { role, name: self.name.clone(), reason };
-            self.contents = Some(read_at_most(&self.path, most_mib).map_err(unreadable)?.into());
+            self.hold(read_at_most(&self.path, most_mib).map_err(unreadable)?.into());
         }
         Ok(())
+    }
+
+    fn hold(&mut self, contents: Arc<[u8]>) {
+        (self.contents, self.secrets) = (Some(contents), Arc::default());
     }
 
     /// Attaches the contents to a material of a received plan; returns whether they match its digest.
     pub fn attach(&mut self, contents: Arc<[u8]>) -> bool {
         let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == digest_of(&contents));
-        self.contents = Some(contents).filter(|_| fits).or(self.contents.take());
+        if fits {
+            self.hold(contents);
+        }
         fits
     }
 
@@ -103,6 +116,23 @@ impl Material {
     /// As for [`Material::contents`].
     pub fn shared(&self) -> Result<Arc<[u8]>, Unreadable> {
         self.held().cloned()
+    }
+
+    /// The contents without the secrets in their first 4 MiB, in two parts: to search all of a long list would take longer
+    /// than many runs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Material::contents`].
+    pub fn without_secrets(&self) -> Result<(Vec<u8>, &[u8]), Unreadable> {
+        let (searched, rest) = searched(self.contents()?);
+        Ok((secrets::without(searched, self.secret_places().to_vec()), rest))
+    }
+
+    /// The places of these secrets.
+    pub(crate) fn secret_places(&self) -> &[Range<usize>] {
+        let Some(contents) = &self.contents else { return &[] };
+        self.secrets.get_or_init(|| secrets::places_in(searched(contents).0))
     }
 
     fn held(&self) -> Result<&Arc<[u8]>, Unreadable> {
@@ -133,6 +163,11 @@ impl From<Reference> for Material {
     fn from(Reference { name, sha256 }: Reference) -> Self {
         Self { name, sha256: Some(sha256), ..Self::default() }
     }
+}
+
+/// The part of contents that is searched for secrets, and the rest.
+fn searched(contents: &[u8]) -> (&[u8], &[u8]) {
+    contents.split_at(contents.len().min(4 << 20))
 }
 
 /// The bytes of a file, of at most so many MiB. At most one byte more is read, because a file may be endless.

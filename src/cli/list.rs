@@ -97,7 +97,7 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
     let (length, is_safe, names) = (entries.len() as u64, entries.is_safe(), names.to_vec());
     let list = List { file, bodies, order, seed, part: (0, 1), length, is_safe, names, firsts: entries.firsts() };
     // One request of every name is shown.
-    Ok(if typed.once && !list.names.is_empty() { list.from_name(0) } else { list })
+    Ok(if typed.once && !list.names.is_empty() { list.from_first_name() } else { list })
 }
 
 /// A gate about failed checks needs one.

@@ -37,13 +37,17 @@ impl OfName {
         let Some(list) = plan.list.as_ref().filter(|list| !list.names.is_empty()) else { return Vec::new() };
         let mut found: BTreeMap<u16, &onrush_stats::OfName<u64>> = by_name.into_iter().flat_map(ByName::iter).collect();
         let none = onrush_stats::OfName::default();
-        let row = |name: Option<&String>, it: &onrush_stats::OfName<u64>| Self {
-            name: name.cloned(),
-            completed: it.latency.count(),
-            failed: it.failed,
-            unsuccessful: it.unsuccessful,
-            status: it.statuses().collect(),
-            latency: distribution(&it.latency.fine(), plan.show.percents.as_deref()),
+        let mut fine = onrush_stats::Distribution::new();
+        let mut row = |name: Option<&String>, it: &onrush_stats::OfName<u64>| {
+            it.latency.refine(&mut fine);
+            Self {
+                name: name.cloned(),
+                completed: it.latency.count(),
+                failed: it.failed,
+                unsuccessful: it.unsuccessful,
+                status: it.statuses().collect(),
+                latency: distribution(&fine, plan.show.percents.as_deref()),
+            }
         };
         let rest = found.remove(&0).map(|rest| row(None, rest)).filter(|rest| rest.all() > 0);
         let named =

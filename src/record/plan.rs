@@ -14,10 +14,6 @@ use super::{AskedHttp2, Endpoints, Level, Offer, Schedule};
 /// Maximum length of a body that is shown, in bytes.
 const BODY_SHOWN: usize = 4096;
 
-/// How much of a list of requests, and of each of its bodies, is searched for secrets, in bytes: that takes longer than
-/// anything else that is done with a long list.
-const LIST_SEARCHED: usize = 4 << 20;
-
 /// What a run was asked to do; secrets are redacted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -388,9 +384,8 @@ fn digest_without_secrets(bytes: &[u8]) -> String {
 fn digest_of<'a>(materials: impl IntoIterator<Item = &'a Material>) -> Option<String> {
     let mut digest = digest::Context::new(&digest::SHA256);
     for material in materials {
-        let contents = material.contents().ok()?;
-        let (searched, rest) = contents.split_at(contents.len().min(LIST_SEARCHED));
-        digest.update(&secrets::bytes(searched));
+        let (searched, rest) = material.without_secrets().ok()?;
+        digest.update(&searched);
         digest.update(rest);
     }
     Some(hexadecimal(digest))

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use onrush_plan::limits::{NAMES_MAX, URL_MAX};
-use onrush_plan::list::List;
+use onrush_plan::list::{First, List};
 use onrush_plan::target::{InvalidUrl, Scheme, percent_encoded};
 use onrush_plan::{Dialect, Target, secrets};
 use onrush_proto::Parts;
@@ -35,6 +35,9 @@ pub enum BadLine {
     #[error("{0}")]
     All(&'static str),
 }
+
+// The numbers of names are bytes.
+const _: () = assert!(NAMES_MAX <= u8::MAX as usize);
 
 /// The requests of a list.
 #[derive(Debug)]
@@ -189,12 +192,12 @@ impl Entries {
     }
 
     /// The first request of each of these names.
-    pub fn firsts(&self) -> Vec<u64> {
+    pub fn firsts(&self) -> Vec<First> {
         let mut firsts = Vec::new();
-        for (index, number) in (0..).zip(&self.numbers) {
+        for (index, number) in self.numbers.iter().enumerate() {
             // They are numbered in the order of the list.
             if usize::from(*number) == firsts.len() + 1 {
-                firsts.push(index);
+                firsts.push(First { number: index as u64, text: (self.place(index), self.place(index + 1)) });
             }
         }
         firsts
@@ -267,14 +270,19 @@ impl Entries {
 
     /// The line in which a request begins, from 1.
     pub fn line(&self, index: usize) -> usize {
-        let before = self.places.get(index).map_or(0, |place| *place as usize);
+        let before = self.place(index) as usize;
         1 + self.text[..before].iter().filter(|byte| **byte == b'\n').count()
     }
 
     /// The text of a request, and of what is between it and the next.
     fn text(&self, index: usize) -> &str {
-        let place = |index: usize| self.places.get(index).map_or(self.text.len(), |place| *place as usize);
-        std::str::from_utf8(&self.text[place(index)..place(index + 1)]).unwrap_or_default()
+        let range = self.place(index) as usize..self.place(index + 1) as usize;
+        std::str::from_utf8(&self.text[range]).unwrap_or_default()
+    }
+
+    /// Where a request begins; after the last one, where the text ends.
+    fn place(&self, index: usize) -> u64 {
+        self.places.get(index).map_or(self.text.len() as u64, |place| (*place).into())
     }
 
     /// The path and the query of a URL, which must lead to the target.
@@ -400,7 +408,8 @@ mod tests {
     #[test]
     fn the_first_request_of_every_name_is_known() {
         let list = "/a\n/b name=x\n/c name=x\n/d\n/e name=y\n/f name=x\n";
-        assert_eq!(entries(list).unwrap().firsts(), [1, 4]);
+        let numbers: Vec<u64> = entries(list).unwrap().firsts().iter().map(|first| first.number).collect();
+        assert_eq!(numbers, [1, 4]);
     }
 
     #[test]

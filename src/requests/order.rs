@@ -48,9 +48,9 @@ pub struct Numbers {
     worker: (u64, u64),
     /// Which of the run's requests are sent here: of every so many, the one with this number.
     part: (u64, u64),
-    /// How many requests the list has.
+    /// After how many requests the run begins again: those of the list, and the values for its placeholders.
     length: u64,
-    /// After how many requests a worker would begin again with the same part of the list.
+    /// After how many requests a worker would begin again with the same part of these.
     period: u64,
     /// How often every worker has a request here; what is left is sent by the first ones.
     whole: u64,
@@ -63,6 +63,17 @@ impl Numbers {
     /// request.
     pub fn new(part: (u64, u64), length: u64, whole: u64) -> Self {
         Self { worker: (0, 1), part, length, period: 1, whole, sent: 0 }.of_worker(0, 1)
+    }
+
+    /// The same for requests with values that take turns as well, so many of each.
+    #[must_use]
+    pub fn with_values(mut self, turns: impl IntoIterator<Item = u64>) -> Self {
+        for turn in turns {
+            // What is longer is not gone through.
+            self.length = (self.length / gcd(self.length, turn)).saturating_mul(turn);
+        }
+        let (worker, workers) = self.worker;
+        self.of_worker(worker, workers)
     }
 
     /// Those of one of several workers.
@@ -159,6 +170,19 @@ mod tests {
                 assert!(all.clone().all(|count| *count == expected), "{workers} {length} {step}: {counts:?}");
             }
         }
+    }
+
+    #[test]
+    fn every_worker_has_every_value_equally_often() {
+        for (length, turns) in [(1, vec![100]), (2, vec![4, 6]), (3, vec![2])] {
+            for worker in 0..2 {
+                let numbers = Numbers::new((0, 1), length, u64::MAX).with_values(turns.clone()).of_worker(worker, 2);
+                let seen: BTreeSet<u64> = numbers.take(2 * turns[0] as usize).map(|k| k % turns[0]).collect();
+                assert_eq!(seen.len() as u64, turns[0], "{length} {turns:?} {worker}");
+            }
+        }
+        let endless = Numbers::new((0, 1), 3, u64::MAX).with_values([u64::MAX, u64::MAX - 1]);
+        assert_eq!(endless.take(3).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]

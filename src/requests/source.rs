@@ -49,6 +49,8 @@ impl Listed {
         for parts in [parts.clone()].into_iter().chain(others) {
             Template::of(&parts, values, *seed)?;
         }
+        let lengths: Vec<u64> = values.lengths().collect();
+        self.numbers = self.numbers.with_values(lengths);
         Ok(self)
     }
 

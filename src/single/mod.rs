@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use onrush_plan::condition::Condition;
 use onrush_plan::secrets::Known;
-use onrush_plan::{Format, Plan};
+use onrush_plan::{Format, List, Plan};
 
 use crate::failure;
 use crate::files::{self, FileStates, Files, Kept};
@@ -167,13 +167,7 @@ impl Ending<'_> {
         }
         // The reader of the report may block, and `done` may loop: from here on the first signal quits.
         interrupt.blocking(|| {
-            let mut text =
-                document.and_then(|document| self.step(|| report(plan, &outcome, document))).unwrap_or_default();
-            if plan.once {
-                let (others, code) = self.step(|| other_names(plan, &interrupt)).unwrap_or_default();
-                text += &others;
-                self.code = if self.code == 0 { code } else { self.code };
-            }
+            let text = document.and_then(|document| self.step(|| report(plan, &outcome, document))).unwrap_or_default();
             self.step(|| {
                 screen.print(&(first_lines + &text));
                 Ok(())
@@ -192,6 +186,10 @@ impl Ending<'_> {
                 done.unwrap_or_else(|error| self.give_up(&error));
             }
         });
+        if plan.once {
+            let code = self.step(|| show_other_names(plan, &interrupt, &mut screen)).unwrap_or_default();
+            self.code = if self.code == 0 { code } else { self.code };
+        }
         self.explain(&outcome);
         screen
     }
@@ -338,22 +336,20 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
     })
 }
 
-/// With `--once` and a list whose requests have names, what became of the first request of every name but the first, and
-/// the exit code that follows from that.
-fn other_names(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<(String, u8)> {
-    let (mut text, mut code) = (String::new(), 0);
-    let Some(list) = &plan.list else { return Ok((text, code)) };
-    for name in 1..list.names.len() {
+/// With `--once` and a list whose requests have names, shows what becomes of the first request of every name but the
+/// first. Returns the exit code that follows from that.
+fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> anyhow::Result<u8> {
+    let mut code = 0;
+    for list in plan.list.iter().flat_map(List::of_other_names) {
         if interrupt.is_asked() {
-            return Ok((text, EXIT_NOTHING_COMPLETED));
+            return Ok(EXIT_NOTHING_COMPLETED);
         }
-        let plan = Plan { list: Some(list.from_name(name)), ..plan.clone() };
-        text.push('\n');
+        let plan = Plan { list: Some(list), ..plan.clone() };
         let outcome = session::run(&plan, interrupt, &mut [])?.outcome;
-        text += &report::once(&plan, &outcome);
+        screen.print(&format!("\n{}", report::once(&plan, &outcome)));
         code = code.max(exit_code(&plan, &outcome));
     }
-    Ok((text, code))
+    Ok(code)
 }
 
 /// Calls `done` of the script with the results, if it has one.

@@ -160,12 +160,12 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
 }
 
 impl Distribution<u64, COARSE> {
-    /// The same with bins of three digits, of which only the middle one of each coarse bin has values.
-    pub fn fine(&self) -> Distribution<u64> {
-        let mut fine = Distribution::new();
+    /// Makes `fine` the same with bins of three digits, of which only the middle one of each coarse bin has values.
+    pub fn refine(&self, fine: &mut Distribution<u64>) {
+        fine.bins.clear();
         self.values().for_each(|(value, count)| fine.bins.record(value, count));
-        let Self { sum, sum_of_squares, min, max, clamped, .. } = *self;
-        Distribution { bins: fine.bins, sum, sum_of_squares, min, max, clamped }
+        (fine.sum, fine.sum_of_squares) = (self.sum, self.sum_of_squares);
+        (fine.min, fine.max, fine.clamped) = (self.min, self.max, self.clamped);
     }
 }
 
@@ -367,14 +367,16 @@ pub(super) mod tests {
     fn with_two_digits_percentiles_stay_within_a_hundredth_and_the_rest_is_exact() {
         let (mut coarse, mut values) = (Distribution::<u64, COARSE>::new(), scattered(1_000));
         values.iter().for_each(|&value| coarse.record(value));
-        let (fine, exact) = (coarse.fine(), of(&values));
+        let (mut fine, exact) = (of(&[17]), of(&values));
+        coarse.refine(&mut fine);
         values.sort_unstable();
         for (tenths, &expected) in values.iter().enumerate() {
             let (got, expected) = (fine.percentile(tenths as f64 / 10.0) as f64, expected as f64);
             assert!((got - expected).abs() <= expected / 100.0, "{tenths}: {got} instead of {expected}");
         }
         assert_eq!(fine.moments(), exact.moments());
-        assert_eq!(Distribution::<u64, COARSE>::new().fine().moments(), None);
+        Distribution::<u64, COARSE>::new().refine(&mut fine);
+        assert_eq!((fine.moments(), fine.count()), (None, 0));
     }
 
     #[test]

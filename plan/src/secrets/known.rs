@@ -1,6 +1,6 @@
 //! The secrets that a run was given, which are hidden wherever they appear again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use base64::Engine;
@@ -11,7 +11,7 @@ use super::decoded::{decoded, search};
 use super::names::is_scheme;
 use super::places::places;
 use super::{is_number_or_address, without};
-use crate::{List, Plan};
+use crate::{List, Material, Plan};
 
 /// The minimum length of a secret that is searched for, in bytes: shorter ones appear in too many texts by chance.
 const LENGTH_MIN: usize = 4;
@@ -21,9 +21,6 @@ const PIECE_MIN: usize = 6;
 
 /// The most secrets that are searched for, including pieces. A body may have any number.
 const MOST: usize = 500;
-
-/// The length to which a body or script is searched for secrets, in bytes.
-const LOOKED_THROUGH: usize = 1 << 20;
 
 /// The secrets of a run in every spelling. Empty if secrets may be shown.
 #[derive(Clone, Debug, Default)]
@@ -46,22 +43,25 @@ impl Known {
             secrets.extend(super::command::places(command, true).into_iter().map(|place| command[place].to_vec()));
         }
         // The plans of an experiment often have the same script and body.
-        let (mut scripts, mut bodies): (Vec<&[u8]>, Vec<&[u8]>) = (Vec::new(), Vec::new());
+        let (mut scripts, mut bodies): (BTreeMap<&[u8], _>, BTreeMap<&[u8], _>) = Default::default();
         for plan in plans {
             secrets.extend(typed(plan));
-            let script = plan.script.as_ref().and_then(|script| script.file.contents().ok());
-            scripts.extend(script.map(start).filter(|script| scripts.last() != Some(script)));
-            let listed = plan.list.iter().flat_map(List::materials).filter_map(|material| material.contents().ok());
-            let of_plan: Vec<&[u8]> = plan.body().ok().into_iter().chain(listed).map(start).collect();
-            if !bodies.ends_with(&of_plan) {
-                bodies.extend(of_plan);
-            }
+            let contents = |material: &'a Material| Some((material.contents().ok()?, material));
+            scripts.extend(plan.script.iter().filter_map(|script| contents(&script.file)));
+            let listed = plan.list.iter().flat_map(List::materials);
+            bodies.extend(plan.body.iter().chain(listed).filter_map(contents));
         }
+        let all = |materials: BTreeMap<&'a [u8], &'a Material>| {
+            let places = |(text, material): (&'a [u8], &'a Material)| {
+                material.secret_places().iter().map(move |place| (text, place))
+            };
+            materials.into_iter().flat_map(places)
+        };
         // In a script, what is not in quotes is the name of a variable.
-        let of_scripts = scripts.into_iter().flat_map(|script| values(script, |place| is_quoted(script, place)));
+        let of_scripts = all(scripts).filter(|(script, place)| is_quoted(script, place));
         // The last, because a body may have any number of them.
-        let of_bodies = bodies.into_iter().flat_map(|body| values(body, |_| true));
-        let secrets = secrets.into_iter().chain(of_scripts).chain(of_bodies);
+        let of_files = of_scripts.chain(all(bodies)).map(|(text, place)| text[place.clone()].to_vec());
+        let secrets = secrets.into_iter().chain(of_files);
         // Each is found more than once: as a whole and as a piece, as written and decoded.
         let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
         for piece in secrets.flat_map(|secret| pieces(&secret)) {
@@ -106,13 +106,8 @@ fn typed(plan: &Plan) -> Vec<Vec<u8>> {
     let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref())).cloned();
     let labels = plan.show.labels.iter().filter(|(key, _)| super::is_secret(key)).map(|(_, value)| value.clone());
     let mut secrets: Vec<Vec<u8>> = logins.chain(labels).chain(hidden_args(plan)).map(String::into_bytes).collect();
-    secrets.extend(texts.iter().flat_map(|text| values(text, |_| true)));
+    secrets.extend(texts.iter().flat_map(|text| values(text)));
     secrets
-}
-
-/// The part of a body or script that is searched.
-fn start(bytes: &[u8]) -> &[u8] {
-    &bytes[..bytes.len().min(LOOKED_THROUGH)]
 }
 
 /// The bytes for comparison: lower case, and a plus sign becomes a blank, as in forms.
@@ -120,9 +115,9 @@ fn folded(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|byte| if *byte == b'+' { b' ' } else { byte.to_ascii_lowercase() }).collect()
 }
 
-/// The values of the secret names in a text whose places are such.
-fn values(text: &[u8], is_such: impl Fn(&Range<usize>) -> bool) -> Vec<Vec<u8>> {
-    places(text, false).into_iter().filter(is_such).map(|place| text[place].to_vec()).collect()
+/// The values of the secret names in a text.
+fn values(text: &[u8]) -> Vec<Vec<u8>> {
+    places(text, false).into_iter().map(|place| text[place].to_vec()).collect()
 }
 
 fn is_quoted(script: &[u8], place: &Range<usize>) -> bool {
@@ -183,7 +178,7 @@ mod tests {
     use super::super::REDACTED;
     use super::*;
     use crate::fixtures;
-    use crate::{Dialect, Material, Script};
+    use crate::{Dialect, Script};
 
     fn known() -> Known {
         let mut plan = fixtures::plan(Dialect::Native, "http://me:pa%2Fss@h/?token=tok+en%21", 1, 1, 1);

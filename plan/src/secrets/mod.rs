@@ -78,6 +78,11 @@ pub fn bytes(bytes: &[u8]) -> Vec<u8> {
     without(bytes, places::places(bytes, false))
 }
 
+/// The places of the secrets in a text.
+pub(crate) fn places_in(text: &[u8]) -> Vec<Range<usize>> {
+    places::places(text, false)
+}
+
 /// Bytes of a message on the wire, redacted. A value after `name=` ends at the first blank, as in a request line.
 pub fn message(bytes: &[u8]) -> Vec<u8> {
     without(bytes, places::places(bytes, true))
@@ -137,7 +142,7 @@ fn redacted(text: &str, blanks_end: bool) -> String {
 }
 
 /// The bytes with these places, which are in order, redacted.
-fn without(bytes: &[u8], places: Vec<Range<usize>>) -> Vec<u8> {
+pub(crate) fn without(bytes: &[u8], places: Vec<Range<usize>>) -> Vec<u8> {
     let (mut shown, mut copied) = (Vec::with_capacity(bytes.len()), 0);
     for Range { start, end } in places {
         shown.extend_from_slice(&bytes[copied..start]);

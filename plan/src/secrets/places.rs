@@ -1,5 +1,6 @@
 //! Finds secrets by their places: the users of URLs, and the values of secret names.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -59,6 +60,8 @@ struct Finder<'a> {
 impl Finder<'_> {
     fn places(self) -> Vec<Range<usize>> {
         let mut found = Vec::new();
+        // The lines of a list or a form have the same names again and again.
+        let mut harmless: HashSet<&[u8]> = HashSet::new();
         let mut names_secrets = false;
         let mut at = 0;
         while at < self.bytes.len() {
@@ -76,11 +79,12 @@ impl Finder<'_> {
                 self.part(named_end)
             } else if self.bytes[at] == b'<' {
                 self.element(at + 1)
-            } else if self.has_value(name, name_end)
-                && (is_secret(name) || (self.hides_values && name.eq_ignore_ascii_case(b"value")))
-            {
+            } else if !self.has_value(name, name_end) || harmless.contains(name) {
+                None
+            } else if is_secret(name) || (self.hides_values && name.eq_ignore_ascii_case(b"value")) {
                 self.value(name_end)
             } else {
+                harmless.insert(name);
                 None
             };
             let place = place.or_else(|| self.token(name, name_end)).filter(|place| !place.is_empty());

@@ -55,6 +55,11 @@ impl Values {
         self.columns.insert(key, Arc::clone(&column));
         Ok(column)
     }
+
+    /// How many values each column has that was prepared.
+    pub fn lengths(&self) -> impl Iterator<Item = u64> {
+        self.columns.values().map(|column| column.ends.len() as u64)
+    }
 }
 
 impl Column {

@@ -198,7 +198,7 @@ impl Case {
             part: (0, 1),
             length: listed,
             is_safe: true,
-            firsts: (0..listed).filter(|number| !number.is_multiple_of(3)).collect(),
+            firsts: Vec::new(),
             names: (0..listed).filter(|number| !number.is_multiple_of(3)).map(|number| format!("n{number}")).collect(),
         })
     }
