@@ -106,7 +106,7 @@ fn gates_are_cases_of_a_test_suite(context: &Context) {
     assert_eq!(output.code, 3, "{output:?}");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\""), "{text}");
-    assert!(text.contains("tests=\"3\" failures=\"1\"") && text.contains("?a=&lt;&amp;b"), "{text}");
+    assert!(text.contains("tests=\"3\" failures=\"1\" skipped=\"0\"") && text.contains("?a=&lt;&amp;b"), "{text}");
     assert_eq!(text.matches("<testcase ").count(), 3, "{text}");
     assert!(text.contains("name=\"p100&lt;5s,rate&gt;0.1\""), "{text}");
     assert_eq!(text.matches("<failure message=\"p100&lt;5s was ").count(), 1, "{text}");

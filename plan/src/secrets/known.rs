@@ -44,10 +44,13 @@ impl Known {
         }
         // The plans of an experiment often have the same script and body.
         let (mut scripts, mut bodies): (BTreeMap<&[u8], _>, BTreeMap<&[u8], _>) = Default::default();
+        let mut tables: BTreeSet<&[u8]> = BTreeSet::new();
         for plan in plans {
             secrets.extend(typed(plan));
             let contents = |material: &'a Material| Some((material.contents().ok()?, material));
             scripts.extend(plan.script.iter().filter_map(|script| contents(&script.file)));
+            let files = plan.templates.iter().flat_map(|templates| &templates.files);
+            tables.extend(files.filter_map(|file| file.contents().ok()));
             let listed = plan.list.iter().flat_map(List::materials);
             bodies.extend(plan.body.iter().chain(listed).filter_map(contents));
         }
@@ -57,11 +60,12 @@ impl Known {
             };
             materials.into_iter().flat_map(places)
         };
+        let of_columns = tables.into_iter().flat_map(columns);
         // In a script, what is not in quotes is the name of a variable.
         let of_scripts = all(scripts).filter(|(script, place)| is_quoted(script, place));
         // The last, because a body may have any number of them.
         let of_files = of_scripts.chain(all(bodies)).map(|(text, place)| text[place.clone()].to_vec());
-        let secrets = secrets.into_iter().chain(of_files);
+        let secrets = secrets.into_iter().chain(of_columns).chain(of_files);
         // Each is found more than once: as a whole and as a piece, as written and decoded.
         let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
         for piece in secrets.flat_map(|secret| pieces(&secret)) {
@@ -118,6 +122,20 @@ fn folded(bytes: &[u8]) -> Vec<u8> {
 /// The values of the secret names in a text.
 fn values(text: &[u8]) -> Vec<Vec<u8>> {
     places(text, false).into_iter().map(|place| text[place].to_vec()).collect()
+}
+
+/// The values below the secret names of columns, as many as are searched for.
+fn columns(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
+    let names = reader.byte_headers().cloned().unwrap_or_default();
+    let is_secret = |name: &[u8]| super::names::is_secret(name.trim_ascii());
+    let secret: Vec<usize> = (0..names.len()).filter(|index| is_secret(&names[*index])).collect();
+    if secret.is_empty() {
+        return Vec::new();
+    }
+    let rows = reader.byte_records().take(MOST).filter_map(Result::ok);
+    rows.flat_map(|row| secret.iter().filter_map(|index| row.get(*index).map(<[u8]>::to_vec)).collect::<Vec<_>>())
+        .collect()
 }
 
 fn is_quoted(script: &[u8], place: &Range<usize>) -> bool {
@@ -263,6 +281,19 @@ mod tests {
         plan.script = Some(Script { file: Material::of("x.lua", script.to_vec()), args: Vec::new() });
         let known = Known::of(&plan);
         assert_eq!(known.hide_in("token user_name hunter1 hunter2"), "token user_name REDACTED REDACTED");
+    }
+
+    #[test]
+    fn the_values_of_secret_columns_are_known() {
+        let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        let file = |text: &str| Material::of("users.csv", text.as_bytes().to_vec());
+        let files = vec![
+            file("\u{feff}id, Token,city\n1,first-one,Springfield\n2,\"second\"\"one\",Shelbyville\n3\n"),
+            file("a-line\nan-other\n"),
+        ];
+        plan.templates = Some(crate::Templates { files, seed: 1, part: (0, 1) });
+        let known = Known::of(&plan);
+        assert_eq!(known.hide_in("first-one second\"one Springfield a-line"), "REDACTED REDACTED Springfield a-line");
     }
 
     #[test]

@@ -4,19 +4,32 @@ use quick_xml::Writer;
 use quick_xml::events::BytesText;
 
 use crate::record::Document;
+use crate::record::gate::Gate;
+
+/// What became of a case, other than that it passed.
+enum Flaw {
+    Failure(String),
+    /// There was nothing to judge.
+    Skipped(String),
+}
 
 /// The suite of one document.
 pub fn render(document: &Document) -> String {
-    let mut cases = vec![("completed".to_owned(), document.flaw())];
-    let gates = document.gates.iter();
-    cases.extend(gates.map(|gate| (gate.condition(), gate.broken.then(|| gate.was()))));
-    let (tests, failures) = (cases.len(), cases.iter().filter(|(_, flaw)| flaw.is_some()).count());
+    let mut cases = vec![("completed".to_owned(), document.flaw().map(Flaw::Failure))];
+    let flaw = |gate: &Gate| match gate.broken {
+        true => Some(Flaw::Failure(gate.was())),
+        false => gate.lacks_name().then(|| Flaw::Skipped(gate.was())),
+    };
+    cases.extend(document.gates.iter().map(|gate| (gate.condition(), flaw(gate))));
+    let failures = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(Flaw::Failure(_)))).count();
+    let skipped = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(Flaw::Skipped(_)))).count();
     let time = format!("{:.3}", document.duration_s);
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     let suite = writer.create_element("testsuite").with_attributes([
         ("name", document.command.as_str()),
-        ("tests", &tests.to_string()),
+        ("tests", &cases.len().to_string()),
         ("failures", &failures.to_string()),
+        ("skipped", &skipped.to_string()),
         ("time", &time),
         ("timestamp", &document.started_at.to_string()),
     ]);
@@ -29,7 +42,11 @@ pub fn render(document: &Document) -> String {
             ]);
             match flaw {
                 None => case.write_empty()?,
-                Some(flaw) => case.write_inner_content(|writer| {
+                Some(Flaw::Skipped(words)) => case.write_inner_content(|writer| {
+                    let skipped = writer.create_element("skipped").with_attribute(("message", words.as_str()));
+                    skipped.write_empty().map(drop)
+                })?,
+                Some(Flaw::Failure(flaw)) => case.write_inner_content(|writer| {
                     let failure = writer.create_element("failure").with_attribute(("message", flaw.as_str()));
                     failure.write_text_content(BytesText::new(flaw)).map(drop)
                 })?,
