@@ -2,11 +2,12 @@
 
 mod due;
 mod log;
+mod names;
 
 use std::collections::VecDeque;
 
 use onrush_proto::Nanos;
-use onrush_stats::{ByName, Cause, Fate, Interval, OfName, Phase, Silences, Transcript};
+use onrush_stats::{Cause, Fate, Interval, Phase, Silences, Transcript};
 
 use super::checks::Checks;
 use super::gone::Gone;
@@ -14,6 +15,7 @@ use super::open_request::OpenRequest;
 use super::request_log::RequestLog;
 use super::rules::{Rules, Scale};
 use super::samples::Samples;
+use names::Names;
 
 /// What one worker counts.
 pub struct Tally {
@@ -39,12 +41,8 @@ pub struct Tally {
     pub completed: u64,
     /// What went over the wire, if that is recorded.
     pub transcript: Option<Box<Transcript>>,
-    /// What became of requests by name, since it was last handed over: adding up hundreds of names takes time.
-    by_name: Option<Box<ByName<u32>>>,
-    /// The second in which that was.
-    names_handed_in: u64,
-    /// Whether the interval has some that have not been handed over.
-    has_names: bool,
+    /// What became of requests by name, if the list gives them names.
+    names: Option<Box<Names>>,
     /// The log of requests, if there is one.
     pub log: Option<RequestLog>,
     /// When nothing was completed.
@@ -84,9 +82,7 @@ impl Tally {
             gathered_bytes: 0,
             completed: 0,
             transcript,
-            by_name: None,
-            names_handed_in: 0,
-            has_names: false,
+            names: rules.by_name.then(Box::default),
             log: None,
             silences: Silences::new(),
             located: false,
@@ -106,27 +102,6 @@ impl Tally {
     /// From now on nothing counts.
     pub fn warm_up(&mut self) {
         self.warms_up = true;
-    }
-
-    /// Puts what is known by name into the interval, which is about to be handed over: once a second, or because the run
-    /// `is_over`.
-    pub fn hand_over_names(&mut self, until_ns: u64, is_over: bool) {
-        let second = until_ns / 1_000_000_000;
-        if second > self.names_handed_in || is_over {
-            self.names_handed_in = second;
-            if !std::mem::replace(&mut self.has_names, true) {
-                // What the interval has is empty.
-                std::mem::swap(&mut self.interval.by_name, &mut self.by_name);
-            } else if let Some(by_name) = &mut self.by_name {
-                **self.interval.by_name.get_or_insert_default() += &**by_name;
-                by_name.clear();
-            }
-        }
-    }
-
-    /// The interval is an empty one.
-    pub fn has_handed_over(&mut self) {
-        self.has_names = false;
     }
 
     /// Whether nothing counts yet.
@@ -396,10 +371,10 @@ impl Tally {
         if self.is_late_request(request, latency_ns) {
             self.answered_late(request, at);
         }
-        if self.rules.by_name {
+        if self.names.is_some() {
             let is_unsuccessful = self.interval.counters.unsuccessful > unsuccessful;
             let shown_ns = self.shown_ns(request, latency_ns, at);
-            self.of_name(request).record(request.status, shown_ns, is_unsuccessful);
+            self.responded_by_name(request, shown_ns, is_unsuccessful);
         }
         latency_ns
     }
@@ -407,11 +382,6 @@ impl Tally {
     /// The latency that the report shows of a response: with a schedule, since the request was due.
     fn shown_ns(&self, request: &OpenRequest, latency_ns: u64, at: Nanos) -> u64 {
         if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns }
-    }
-
-    /// What became of the requests with the name of this one.
-    fn of_name(&mut self, request: &OpenRequest) -> &mut OfName<u32> {
-        self.by_name.get_or_insert_default().of(request.name)
     }
 
     /// A response was late, which makes the request unsuccessful unless its status or a check already did.
@@ -502,9 +472,7 @@ impl Tally {
         self.ended(request, at);
         self.log(request, at, Fate::Failed(phase, cause));
         self.interval.counters.failed += 1;
-        if self.rules.by_name {
-            self.of_name(request).failed += 1;
-        }
+        self.failed_by_name(request);
         self.error(phase, cause, at, example);
     }
 
@@ -519,9 +487,7 @@ impl Tally {
         self.ended(request, at);
         self.log(request, at, Fate::Abandoned);
         self.interval.counters.abandoned += 1;
-        if self.rules.by_name {
-            self.of_name(request).failed += 1;
-        }
+        self.failed_by_name(request);
         let age_ns = at.since(request.sent_at);
         if self.becomes_late(request, age_ns) {
             self.late(at);
@@ -560,8 +526,8 @@ impl Tally {
         }
         self.interval.counters.open_at_end += 1;
         self.interval.counters.open_late_at_end += u64::from(late);
-        if late && self.rules.by_name {
-            self.of_name(&request).failed += 1;
+        if late {
+            self.failed_by_name(&request);
         }
         self.interval.censored.get_or_insert_default().record(age_ns);
         self.unanswered(request.due, at);

@@ -117,9 +117,8 @@ impl Tally {
     pub(super) fn clear_but_calm(&mut self) {
         let calm = self.interval.open_loop.as_deref().map_or((0, 0), |open_loop| (open_loop.calm, open_loop.calm_ns));
         self.interval.clear();
-        (self.names_handed_in, self.has_names) = (0, false);
-        if let Some(by_name) = &mut self.by_name {
-            by_name.clear();
+        if let Some(names) = &mut self.names {
+            names.clear();
         }
         if let Some(open_loop) = &mut self.interval.open_loop {
             (open_loop.calm, open_loop.calm_ns) = calm;
