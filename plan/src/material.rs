@@ -14,9 +14,6 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use onrush_text::reason;
-
-use super::secrets;
-
 /// The contents of a file. Two materials are equal if their names and contents are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(into = "Reference", from = "Reference")]
@@ -118,21 +115,10 @@ impl Material {
         self.held().cloned()
     }
 
-    /// The contents without the secrets in their first 4 MiB, in two parts: to search all of a long list would take longer
-    /// than many runs.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Material::contents`].
-    pub fn without_secrets(&self) -> Result<(Vec<u8>, &[u8]), Unreadable> {
-        let (searched, rest) = searched(self.contents()?);
-        Ok((secrets::without(searched, self.secret_places().to_vec()), rest))
-    }
-
-    /// The places of these secrets.
-    pub(crate) fn secret_places(&self) -> &[Range<usize>] {
+    /// What `find` finds in the contents, which takes long: it is asked only once.
+    pub(crate) fn secrets(&self, find: impl FnOnce(&[u8]) -> Vec<Range<usize>>) -> &[Range<usize>] {
         let Some(contents) = &self.contents else { return &[] };
-        self.secrets.get_or_init(|| secrets::places_in(searched(contents).0))
+        self.secrets.get_or_init(|| find(contents))
     }
 
     fn held(&self) -> Result<&Arc<[u8]>, Unreadable> {
@@ -163,11 +149,6 @@ impl From<Reference> for Material {
     fn from(Reference { name, sha256 }: Reference) -> Self {
         Self { name, sha256: Some(sha256), ..Self::default() }
     }
-}
-
-/// The part of contents that is searched for secrets, and the rest.
-fn searched(contents: &[u8]) -> (&[u8], &[u8]) {
-    contents.split_at(contents.len().min(4 << 20))
 }
 
 /// The bytes of a file, of at most so many MiB. At most one byte more is read, because a file may be endless.

@@ -384,7 +384,7 @@ fn digest_without_secrets(bytes: &[u8]) -> String {
 fn digest_of<'a>(materials: impl IntoIterator<Item = &'a Material>) -> Option<String> {
     let mut digest = digest::Context::new(&digest::SHA256);
     for material in materials {
-        let (searched, rest) = material.without_secrets().ok()?;
+        let (searched, rest) = secrets::contents(material).ok()?;
         digest.update(&searched);
         digest.update(rest);
     }

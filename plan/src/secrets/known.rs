@@ -10,7 +10,7 @@ use memchr::memmem;
 use super::decoded::{decoded, search};
 use super::names::is_scheme;
 use super::places::places;
-use super::{is_number_or_address, without};
+use super::{in_material, is_number_or_address, without};
 use crate::{List, Material, Plan};
 
 /// The minimum length of a secret that is searched for, in bytes: shorter ones appear in too many texts by chance.
@@ -56,7 +56,7 @@ impl Known {
         }
         let all = |materials: BTreeMap<&'a [u8], &'a Material>| {
             let places = |(text, material): (&'a [u8], &'a Material)| {
-                material.secret_places().iter().map(move |place| (text, place))
+                in_material(material).iter().map(move |place| (text, place))
             };
             materials.into_iter().flat_map(places)
         };

@@ -16,6 +16,8 @@ use std::ops::Range;
 
 pub use known::Known;
 
+use super::material::{Material, Unreadable};
+
 /// What replaces a secret.
 pub const REDACTED: &str = "REDACTED";
 
@@ -78,9 +80,25 @@ pub fn bytes(bytes: &[u8]) -> Vec<u8> {
     without(bytes, places::places(bytes, false))
 }
 
-/// The places of the secrets in a text.
-pub(crate) fn places_in(text: &[u8]) -> Vec<Range<usize>> {
-    places::places(text, false)
+/// The contents of a file without the secrets in the first 4 MiB, in two parts: to search all of a long list would take
+/// longer than many runs.
+///
+/// # Errors
+///
+/// When they were neither read nor attached.
+pub fn contents(material: &Material) -> Result<(Vec<u8>, &[u8]), Unreadable> {
+    let (searched, rest) = searched(material.contents()?);
+    Ok((without(searched, in_material(material).to_vec()), rest))
+}
+
+/// The places of these secrets.
+fn in_material(material: &Material) -> &[Range<usize>] {
+    material.secrets(|contents| places::places(searched(contents).0, false))
+}
+
+/// The part of contents that is searched, and the rest.
+fn searched(contents: &[u8]) -> (&[u8], &[u8]) {
+    contents.split_at(contents.len().min(4 << 20))
 }
 
 /// Bytes of a message on the wire, redacted. A value after `name=` ends at the first blank, as in a request line.
@@ -142,7 +160,7 @@ fn redacted(text: &str, blanks_end: bool) -> String {
 }
 
 /// The bytes with these places, which are in order, redacted.
-pub(crate) fn without(bytes: &[u8], places: Vec<Range<usize>>) -> Vec<u8> {
+fn without(bytes: &[u8], places: Vec<Range<usize>>) -> Vec<u8> {
     let (mut shown, mut copied) = (Vec::with_capacity(bytes.len()), 0);
     for Range { start, end } in places {
         shown.extend_from_slice(&bytes[copied..start]);
