@@ -111,10 +111,8 @@ impl Books {
         self.settle_account();
         let until_ns = now.since(self.start) / self.sample_ns * self.sample_ns;
         self.tally.interval.until_ns = until_ns;
-        self.tally.hand_over_names(until_ns, false);
         if mailbox.hand_over(&mut self.tally.interval) {
             self.tally.interval.from_ns = until_ns;
-            self.tally.has_handed_over();
         }
     }
 

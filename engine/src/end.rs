@@ -105,7 +105,6 @@ impl<B: Backend> Engine<B> {
         let Self { mut books, roster, dispatch, http2, .. } = self;
         let wants = dispatch.script.wants;
         let asks_at_once = !wants.delay && roster.config.rules.open_loop.is_none();
-        books.tally.hand_over_names(now.since(books.start), true);
         let (silences, awaited) = books.tally.silences.end(now.since(books.start));
         books.tally.interval.until_ns = now.since(books.start);
         WorkerEnd {

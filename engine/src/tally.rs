@@ -2,7 +2,6 @@
 
 mod due;
 mod log;
-mod names;
 
 use std::collections::VecDeque;
 
@@ -15,7 +14,6 @@ use super::open_request::OpenRequest;
 use super::request_log::RequestLog;
 use super::rules::{Rules, Scale};
 use super::samples::Samples;
-use names::Names;
 
 /// What one worker counts.
 pub struct Tally {
@@ -41,8 +39,6 @@ pub struct Tally {
     pub completed: u64,
     /// What went over the wire, if that is recorded.
     pub transcript: Option<Box<Transcript>>,
-    /// What became of requests by name, if the list gives them names.
-    names: Option<Box<Names>>,
     /// The log of requests, if there is one.
     pub log: Option<RequestLog>,
     /// When nothing was completed.
@@ -82,7 +78,6 @@ impl Tally {
             gathered_bytes: 0,
             completed: 0,
             transcript,
-            names: rules.by_name.then(Box::default),
             log: None,
             silences: Silences::new(),
             located: false,
@@ -371,10 +366,11 @@ impl Tally {
         if self.is_late_request(request, latency_ns) {
             self.answered_late(request, at);
         }
-        if self.names.is_some() {
+        if self.rules.by_name {
             let is_unsuccessful = self.interval.counters.unsuccessful > unsuccessful;
             let shown_ns = self.shown_ns(request, latency_ns, at);
-            self.responded_by_name(request, shown_ns, is_unsuccessful);
+            let by_name = self.interval.by_name.get_or_insert_default();
+            by_name.responded(request.name, request.status, shown_ns, is_unsuccessful);
         }
         latency_ns
     }
@@ -382,6 +378,13 @@ impl Tally {
     /// The latency that the report shows of a response: with a schedule, since the request was due.
     fn shown_ns(&self, request: &OpenRequest, latency_ns: u64, at: Nanos) -> u64 {
         if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns }
+    }
+
+    /// A request got no complete response.
+    fn failed_by_name(&mut self, request: &OpenRequest) {
+        if self.rules.by_name {
+            self.interval.by_name.get_or_insert_default().failed(request.name);
+        }
     }
 
     /// A response was late, which makes the request unsuccessful unless its status or a check already did.

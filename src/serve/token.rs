@@ -5,7 +5,8 @@
 pub(super) struct Token(pub u64);
 
 impl Token {
-    pub(super) const LISTENER: Self = Self(u64::MAX);
+    // The largest number is the own one of a `Poll`.
+    pub(super) const LISTENER: Self = Self(u64::MAX - 3);
     pub(super) const STOP: Self = Self(u64::MAX - 1);
     pub(super) const INBOX: Self = Self(u64::MAX - 2);
 

@@ -5,11 +5,28 @@ use std::ops::AddAssign;
 use super::bins::COARSE;
 use super::{Count, Distribution};
 
+/// How many responses are kept before they are sorted by name: as many as a quick thread has in 100 ms, 1 MiB.
+const FRESH_MAX: usize = 1 << 16;
+
 /// The requests of each name.
+///
+/// A thread only keeps its responses, one after the other; they are sorted where intervals are added up. Hundreds of
+/// histograms in every thread would leave the processor's cache between any two uses.
 #[derive(Clone, Debug)]
 pub struct ByName<C: Count> {
     /// By the number of the name; `None` until there is a request.
     names: Vec<Option<Box<OfName<C>>>>,
+    /// Responses that are not among these yet; none in a sum.
+    fresh: Vec<Response>,
+}
+
+/// A response, as its thread keeps it.
+#[derive(Clone, Copy, Debug)]
+struct Response {
+    latency_ns: u64,
+    name: u16,
+    status: Option<u16>,
+    is_unsuccessful: bool,
 }
 
 /// The requests of one name.
@@ -27,9 +44,36 @@ pub struct OfName<C: Count> {
 }
 
 impl<C: Count> ByName<C> {
-    /// The requests of the name with this number; allocates for a number that is new.
+    /// A request of the name with this number had a response, with its latency in nanoseconds.
     #[inline]
-    pub fn of(&mut self, name: u16) -> &mut OfName<C> {
+    pub fn responded(&mut self, name: u16, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
+        if self.fresh.len() == FRESH_MAX {
+            self.sort();
+        }
+        self.fresh.push(Response { latency_ns, name, status, is_unsuccessful });
+    }
+
+    /// A request of the name with this number had none.
+    pub fn failed(&mut self, name: u16) {
+        self.of(name).failed += 1;
+    }
+
+    #[cold]
+    fn sort(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        self.record(&fresh);
+        self.fresh = fresh;
+        self.fresh.clear();
+    }
+
+    fn record(&mut self, responses: &[Response]) {
+        for Response { latency_ns, name, status, is_unsuccessful } in responses {
+            self.of(*name).record(*status, *latency_ns, *is_unsuccessful);
+        }
+    }
+
+    /// The requests of the name with this number; allocates for a number that is new.
+    fn of(&mut self, name: u16) -> &mut OfName<C> {
         let at = usize::from(name);
         if self.names.len() <= at {
             self.names.resize_with(at + 1, || None);
@@ -37,7 +81,7 @@ impl<C: Count> ByName<C> {
         self.names[at].get_or_insert_default()
     }
 
-    /// The numbers of names that had requests, ascending, and these.
+    /// Of a sum, the numbers of names that had requests, ascending, and these.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &OfName<C>)> {
         (0..).zip(&self.names).filter_map(|(number, of_name)| Some((number, of_name.as_deref()?)))
     }
@@ -45,13 +89,12 @@ impl<C: Count> ByName<C> {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.names.iter_mut().flatten().for_each(|of_name| of_name.clear());
+        self.fresh.clear();
     }
 }
 
 impl<C: Count> OfName<C> {
-    /// Records a response, with its latency in nanoseconds.
-    #[inline]
-    pub fn record(&mut self, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
+    fn record(&mut self, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
         self.latency.record(latency_ns);
         self.unsuccessful += u64::from(is_unsuccessful);
         if let Some(status) = status {
@@ -80,7 +123,7 @@ impl<C: Count> OfName<C> {
 
 impl<C: Count> Default for ByName<C> {
     fn default() -> Self {
-        Self { names: Vec::new() }
+        Self { names: Vec::new(), fresh: Vec::new() }
     }
 }
 
@@ -99,6 +142,7 @@ impl<A: Count, B: Count> AddAssign<&ByName<B>> for ByName<A> {
             mine.failed += theirs.failed;
             mine.unsuccessful += theirs.unsuccessful;
         }
+        self.record(&other.fresh);
     }
 }
 
@@ -106,27 +150,38 @@ impl<A: Count, B: Count> AddAssign<&ByName<B>> for ByName<A> {
 mod tests {
     use super::*;
 
+    fn figures(sum: &ByName<u64>) -> Vec<(u16, u128, Vec<(u16, u64)>, u64, u64)> {
+        let of = |(number, of): (u16, &OfName<u64>)| {
+            (number, of.latency.sum(), of.statuses().collect(), of.failed, of.unsuccessful)
+        };
+        sum.iter().map(of).collect()
+    }
+
     #[test]
     fn each_name_has_its_own_figures_and_sums_have_all() {
         let mut one = ByName::<u32>::default();
-        one.of(2).record(Some(200), 5_000, false);
-        one.of(2).record(Some(503), 7_000, true);
-        one.of(0).failed += 1;
+        one.responded(2, Some(200), 5_000, false);
+        one.responded(2, Some(503), 7_000, true);
+        one.failed(0);
         let mut sum = ByName::<u64>::default();
         sum += &one;
         one.clear();
-        one.of(2).record(Some(200), 9_000, true);
-        one.of(1).record(None, 1_000, false);
+        one.responded(2, Some(200), 9_000, true);
+        one.responded(1, None, 1_000, false);
         sum += &one;
-        let figures: Vec<_> = sum
-            .iter()
-            .map(|(number, of)| {
-                (number, of.latency.sum(), of.statuses().collect::<Vec<_>>(), of.failed, of.unsuccessful)
-            })
-            .collect();
-        assert_eq!(
-            figures,
-            [(0, 0, vec![], 1, 0), (1, 1_000, vec![], 0, 0), (2, 21_000, vec![(200, 2), (503, 1)], 0, 2)]
-        );
+        let expected = [(0, 0, vec![], 1, 0), (1, 1_000, vec![], 0, 0), (2, 21_000, vec![(200, 2), (503, 1)], 0, 2)];
+        assert_eq!(figures(&sum), expected);
+    }
+
+    #[test]
+    fn nothing_is_lost_when_a_thread_keeps_its_responses_for_long() {
+        let mut one = ByName::<u32>::default();
+        let number = 2 * FRESH_MAX as u64 + 7;
+        (0..number).for_each(|n| one.responded((n % 2) as u16, Some(200), 1, false));
+        assert!(one.fresh.len() <= FRESH_MAX);
+        let mut sum = ByName::<u64>::default();
+        sum += &one;
+        let of = |name, count| (name, u128::from(count), vec![(200, count)], 0, 0);
+        assert_eq!(figures(&sum), [of(0, number.div_ceil(2)), of(1, number / 2)]);
     }
 }

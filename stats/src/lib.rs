@@ -210,7 +210,7 @@ mod tests {
         interval.latency.record(value);
         interval.batch_latency().record(value * 4);
         interval.by_class.get_or_insert_default().record(301, value);
-        interval.by_name.get_or_insert_default().of(3).record(Some(301), value, true);
+        interval.by_name.get_or_insert_default().responded(3, Some(301), value, true);
         interval.censored.get_or_insert_default().record(value * 2);
         interval.rates.record(value * 3);
         let open_loop = interval.open_loop.get_or_insert_default();
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(totals.latency.mean(), Some(15.0));
         assert_eq!(totals.batch_latency().mean(), Some(60.0));
         assert_eq!(totals.by_class.as_ref().unwrap().of(3).unwrap().mean(), Some(15.0));
-        assert_eq!(totals.by_name.as_mut().unwrap().of(3).latency.mean(), Some(15.0));
+        assert_eq!(totals.by_name.as_ref().unwrap().iter().next().unwrap().1.latency.mean(), Some(15.0));
         assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
         assert_eq!(totals.rates.mean(), Some(45.0));
         let open_loop = totals.open_loop.as_ref().unwrap();
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(totals.latency.count() + totals.rates.count(), 0);
         assert!(totals.batch_latency.is_none() && totals.censored.is_none());
         assert!(totals.by_class.as_ref().unwrap().of(3).is_none());
-        assert_eq!(totals.by_name.as_mut().unwrap().of(3).latency.count(), 0);
+        assert_eq!(totals.by_name.as_ref().unwrap().iter().count(), 0);
         let open_loop = totals.open_loop.as_ref().unwrap();
         assert_eq!(
             (open_loop.scheduled.count() + open_loop.lateness.count() + open_loop.censored.count(), open_loop.due),

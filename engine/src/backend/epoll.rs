@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 use onrush_proto::{Nanos, Transmit};
 use onrush_stats::{Buffers, TcpInfo};
-use rustix::buffer::spare_capacity;
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventFlags as Flags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
@@ -20,7 +18,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 use super::arrival::Arrivals;
 use super::dialer::DialError;
 use super::socket::{DISCARDED_AT_ONCE, Delay, Threshold, send_rest, send_some};
-use super::{Backend, Clock, Completion, ConnId, Dialer, What, socket};
+use super::{Backend, Clock, Completion, ConnId, Dialer, Poll, What, socket};
 
 /// The most events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -33,7 +31,7 @@ const RECEIVES_IN_A_ROW: u32 = 8;
 
 /// The epoll backend of one thread.
 pub struct Epoll {
-    poll: OwnedFd,
+    poll: Poll,
     dialer: Dialer,
     clock: Clock,
     sockets: Vec<Socket>,
@@ -95,12 +93,9 @@ impl Epoll {
     ///
     /// # Errors
     ///
-    /// If the kernel provides no epoll instance, for instance for want of descriptors, or cannot wait with nanosecond
-    /// timeouts (older than 5.11, or a filter forbids it).
+    /// If the kernel provides no epoll instance, for instance for want of descriptors.
     pub fn new(connections: u32, clock: Clock, dialer: Dialer) -> std::io::Result<Self> {
-        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let no_time = Timespec { tv_sec: 0, tv_nsec: 0 };
-        epoll::wait(&poll, spare_capacity(&mut Vec::with_capacity(1)), Some(&no_time))?;
+        let poll = Poll::new()?;
         let arrivals = dialer.has_timestamps().then(|| Arrivals::new(clock));
         Ok(Self {
             poll,
@@ -223,7 +218,7 @@ impl Socket {
 }
 
 /// Registers a connection for all events.
-fn watch(poll: &OwnedFd, fd: &OwnedFd, conn: ConnId, generation: u32) -> Result<(), Errno> {
+fn watch(poll: &Poll, fd: &OwnedFd, conn: ConnId, generation: u32) -> Result<(), Errno> {
     let data = epoll::EventData::new_u64(u64::from(generation) << 32 | u64::from(conn.0));
     epoll::add(poll, fd, data, Flags::IN | Flags::OUT | Flags::RDHUP | Flags::PRI | Flags::ET)
 }
@@ -355,10 +350,8 @@ impl Backend for Epoll {
         let had_all = self.ready.is_empty();
         let busy = !self.ready.is_empty() || !self.immediate.is_empty();
         let left = if busy { 0 } else { until.since(self.clock.now()) };
-        let timeout = Timespec::try_from(Duration::from_nanos(left)).ok();
-        self.events.clear();
         // An interrupted wait reports no events, and the engine checks its timers: nothing is lost.
-        let _ = epoll::wait(&self.poll, spare_capacity(&mut self.events), timeout.as_ref());
+        let _ = self.poll.wait(&mut self.events, Some(Duration::from_nanos(left)));
         for event in &self.events {
             let (data, flags) = (event.data.u64(), event.flags);
             let exhaust = flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR | Flags::PRI);

@@ -22,6 +22,7 @@ mod clock;
 pub mod dialer;
 pub mod epoll;
 pub mod memory;
+mod poll;
 pub mod ports;
 pub mod sim;
 pub mod socket;
@@ -36,6 +37,7 @@ pub use clock::{
 };
 pub use dialer::Dialer;
 pub use epoll::Epoll;
+pub use poll::Poll;
 pub use ports::PortRing;
 pub use sim::Sim;
 pub use uring::Uring;

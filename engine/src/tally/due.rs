@@ -117,9 +117,6 @@ impl Tally {
     pub(super) fn clear_but_calm(&mut self) {
         let calm = self.interval.open_loop.as_deref().map_or((0, 0), |open_loop| (open_loop.calm, open_loop.calm_ns));
         self.interval.clear();
-        if let Some(names) = &mut self.names {
-            names.clear();
-        }
         if let Some(open_loop) = &mut self.interval.open_loop {
             (open_loop.calm, open_loop.calm_ns) = calm;
         }
