@@ -128,7 +128,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// Where the first word ends. A blank within the braces of a placeholder ends none.
 fn word_end(text: &str) -> usize {
-    let blank = text.find(|character: char| character.is_ascii_whitespace()).unwrap_or(text.len());
+    let blank = text.bytes().position(|byte| byte.is_ascii_whitespace()).unwrap_or(text.len());
     // Most lines have none, and one character is found more quickly than two.
     let open = text[..blank].rfind('{').and_then(|_| text[..blank].rfind("{{"));
     let open = open.filter(|open| !text[*open..blank].contains("}}"));
