@@ -123,11 +123,12 @@ mod tests {
         let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
         plan.list = Some(crate::fixtures::list(names.map(|(name, ..)| name)));
         let mut outcome = flawless(2 + names.iter().map(|(_, count, _)| count).sum::<u64>(), 1);
-        let by_name = outcome.totals.by_name.get_or_insert_default();
+        let mut by_name = ByName::<u32>::default();
         for ((_, count, ms), number) in names.into_iter().zip(1..) {
-            (0..count).for_each(|_| by_name.of(number).record(Some(200), ms * 1_000_000, false));
+            (0..count).for_each(|_| by_name.responded(number, Some(200), ms * 1_000_000, false));
         }
-        (0..2).for_each(|_| by_name.of(0).record(Some(503), 1_000_000, true));
+        (0..2).for_each(|_| by_name.responded(0, Some(503), 1_000_000, true));
+        **outcome.totals.by_name.get_or_insert_default() += &by_name;
         Document::judged(&plan, &whole(outcome))
     }
 

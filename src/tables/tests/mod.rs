@@ -687,9 +687,10 @@ fn each_name_has_a_row() {
     let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
     plan.list = Some(fixtures::list(["log-in", "=cmd()"]));
     let mut outcome = fixtures::flawless(1_000, 1);
-    let by_name = outcome.totals.by_name.get_or_insert_default();
-    (0..900).for_each(|_| by_name.of(1).record(Some(200), 3_000_000, false));
-    (0..100).for_each(|_| by_name.of(2).record(Some(503), 1_000_000, true));
+    let mut by_name = onrush_stats::ByName::<u32>::default();
+    (0..900).for_each(|_| by_name.responded(1, Some(200), 3_000_000, false));
+    (0..100).for_each(|_| by_name.responded(2, Some(503), 1_000_000, true));
+    **outcome.totals.by_name.get_or_insert_default() += &by_name;
     fs::write(folder.path().join("x.json"), Document::judged(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
     let of = |form: Form| {
         let inputs = vec![folder.path().to_path_buf()];
