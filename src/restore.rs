@@ -4,32 +4,35 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::cli::arguments::Subcommand;
-use crate::cli::{Command, Work};
+use crate::cli::{Command, Word, Work};
 use crate::program::{EXIT_WRONG, Screen, say};
 use crate::sysctl::{self, DIRECTORY, Leftover, Restoration};
 
 /// The command.
-pub const COMMAND: Command =
-    Command { name: RESTORE.name, help: || HELP.to_owned(), parse: |args| Ok(parse(args)?.map(|()| Work::new(run))) };
+pub const COMMAND: Command = Command {
+    name: RESTORE.name,
+    about: "reset kernel settings that a killed lab left",
+    help: || RESTORE.help(),
+    options: || RESTORE.described(),
+    word: Word::Text,
+    parse: |args| Ok(parse(args)?.map(|()| Work::new(run))),
+};
 
-/// What `onrush restore --help` prints.
-pub(crate) const HELP: &str = "\
+const RESTORE: Subcommand<()> = Subcommand {
+    name: "restore",
+    help: (
+        "\
 onrush restore resets the kernel settings (sysctls) that an experiment of onrush
 changed and could not restore, because it was killed.
 
-Usage: onrush restore
-
-  -h, --help         print this text
-
+Usage: onrush restore",
+        "\
 It reads the journal of this network namespace in /run/onrush. A setting that
 another process has changed since is reported and left alone. While the
 experiment is running, restore refuses, because the experiment restores its
 settings itself. Exit codes: 0 all settings have their old values, 1 some could
-not be restored.
-";
-
-const RESTORE: Subcommand<()> = Subcommand {
-    name: "restore",
+not be restored.",
+    ),
     options: &[],
     word: |(), word| Err(format!("unexpected argument {word:?}; onrush restore takes none")),
 };

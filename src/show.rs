@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::arguments::{Subcommand, switch, text};
-use crate::cli::{Command, Work};
+use crate::cli::{Command, Word, Work};
 use crate::program::{EXIT_WRONG, print_noted};
 use crate::record;
 use crate::report::form::{self, Form, Printed};
@@ -13,7 +13,10 @@ use crate::saved;
 /// The command.
 pub const COMMAND: Command = Command {
     name: SHOW.name,
-    help: || HELP.to_owned(),
+    about: "print saved results as reports",
+    help: || SHOW.help(),
+    options: || SHOW.described(),
+    word: Word::File,
     parse: |args| Ok(parse(args)?.map(|show| Work::new(move || run(&show)))),
 };
 
@@ -28,34 +31,34 @@ pub(crate) struct Show {
     percentiles: bool,
 }
 
-/// What `onrush show --help` prints.
-pub(crate) const HELP: &str = "\
+pub(crate) const SHOW: Subcommand<Show> = Subcommand {
+    name: "show",
+    help: (
+        "\
 onrush show prints saved results of onrush as the reports of their runs, with
 their notes.
 
-Usage: onrush show [options] FILE.json...
-
-  -L, --latency      print more percentiles, as in a run with -L
-      --format FORM  wrk, wrk-cmm or wrk2: that tool's report with everything it
-                     can print; json: the document; cmm-json: the output of
-                     wrk-cmm's script json.lua; md: Markdown for a ticket
-  -h, --help         print this text
-
+Usage: onrush show [options] FILE.json...",
+        "\
 The format only changes the layout; the figures are those of the result, where
 latencies are as measured, unless the run imitated another tool. A file may be
-compressed (.json.gz); - is standard input.
-";
-
-pub(crate) const SHOW: Subcommand<Show> = Subcommand {
-    name: "show",
+compressed (.json.gz); - is standard input.",
+    ),
     options: &[
-        switch("-L, --latency", |show| show.percentiles = true),
-        text("--format FORM", |show, name| {
+        switch("-L, --latency", |show: &mut Show| show.percentiles = true)
+            .help("print more percentiles, as in a run with -L"),
+        text("--format FORM", |show: &mut Show, name| {
             let named = Form::NAMED.iter().find(|(_, known)| name == *known);
             let (form, _) = named.ok_or("unknown; write wrk, wrk-cmm, wrk2, json, cmm-json or md")?;
             show.form = *form;
             Ok(())
-        }),
+        })
+        .one_of(&["wrk", "wrk-cmm", "wrk2", "json", "cmm-json", "md"])
+        .help(
+            "wrk, wrk-cmm or wrk2: that tool's report with everything it\n\
+             can print; json: the document; cmm-json: the output of\n\
+             wrk-cmm's script json.lua; md: Markdown for a ticket",
+        ),
     ],
     word: |show, path| {
         show.inputs.push(PathBuf::from(path));

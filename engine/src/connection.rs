@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::callbacks::{Caller, Response};
 use super::cause::{cause_of, phase_of, phase_of_transport};
 use super::kept::Shelf;
-use super::open_request::OpenRequest;
+use super::open_request::{OpenRequest, Watched};
 use super::open_requests::OpenRequests;
 use super::protocol::Protocol;
 use super::samples::SAMPLE_BYTES;
@@ -163,13 +163,18 @@ impl Live {
         tally.received(length, self.troubled);
     }
 
+    /// What is noted of the request with this stream.
+    fn watched(&mut self, stream: StreamId) -> Option<&mut Watched> {
+        self.request(stream)?.watched.as_deref_mut()
+    }
+
     /// Notes that the kernel discarded `n` bytes of a body unread.
     pub fn skip(&mut self, n: u64, at: Nanos, tally: &mut Tally, script: &mut Caller) {
-        if tally.logs()
+        if tally.watches()
             && let Some(stream) = self.protocol.reading()
-            && let Some(request) = self.request(stream)
+            && let Some(watched) = self.watched(stream)
         {
-            request.body_bytes += n;
+            watched.body_bytes += n;
         }
         self.protocol.handle_skipped(n);
         self.take_events(&[], at, tally, script);
@@ -325,22 +330,13 @@ impl Live {
         self.answered = true;
         self.troubled = false;
         self.unanswered_since = None;
-        let is_warm_up = tally.is_warming_up();
         let latency_ns = tally.complete(&request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
-            transcript.failed_checks = request.checked.failed;
+            transcript.failed_checks = request.failed_checks();
         }
-        if let Some(samples) = &mut tally.samples
-            && let Some(response) = request.sample.take()
-        {
-            if !is_warm_up {
-                samples.complete(request.status, request.checked.first_failed(), &response);
-            }
-            samples.put_back(response);
-        }
-        if let Some(checks) = &mut tally.checks {
-            checks.put_back(&mut request.checked);
+        if tally.watches() {
+            tally.unwatch(&mut request);
         }
         if script.wants.response {
             self.tell(request, latency_ns, script);
@@ -368,12 +364,14 @@ impl Live {
             if tally.wants_first_bytes() {
                 request.first_at.get_or_insert(at);
             }
-            if let Some(checks) = &mut tally.checks {
-                checks.head(&mut request.checked, &self.protocol.fields(input));
-            }
-            if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status)) {
-                let sample = request.sample.get_or_insert_with(|| samples.shelf().take());
-                self.protocol.write_text(input, &mut sample.head);
+            if let Some(watched) = &mut request.watched {
+                if let Some(checks) = &mut tally.checks {
+                    checks.head(&mut watched.checked, &self.protocol.fields(input));
+                }
+                if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status)) {
+                    let sample = watched.sample.get_or_insert_with(|| samples.shelf().take());
+                    self.protocol.write_text(input, &mut sample.head);
+                }
             }
             if let Some(shelf) = &mut self.shelf {
                 let kept = request.kept.get_or_insert_with(|| shelf.take());
@@ -401,21 +399,17 @@ impl Live {
         {
             tally.refused(refusal, data);
         }
-        if let Some(checks) = &mut tally.checks
-            && let Some(request) = self.request(stream)
+        if tally.watches()
+            && let Some(watched) = self.watched(stream)
         {
-            checks.data(&mut request.checked, data);
-        }
-        if tally.logs()
-            && let Some(request) = self.request(stream)
-        {
-            request.body_bytes += data.len() as u64;
-        }
-        if tally.samples.is_some()
-            && let Some(sample) = self.request(stream).and_then(|request| request.sample.as_mut())
-        {
-            let room = SAMPLE_BYTES.saturating_sub(sample.body.bytes().len());
-            sample.body.add(&data[..data.len().min(room)]);
+            watched.body_bytes += data.len() as u64;
+            if let Some(checks) = &mut tally.checks {
+                checks.data(&mut watched.checked, data);
+            }
+            if let Some(sample) = &mut watched.sample {
+                let room = SAMPLE_BYTES.saturating_sub(sample.body.bytes().len());
+                sample.body.add(&data[..data.len().min(room)]);
+            }
         }
         if script.wants.body
             && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())

@@ -13,10 +13,9 @@ use onrush_stats::silences::GAP_MIN_NS;
 
 use super::books::Books;
 use super::callbacks::Caller;
-use super::checks::Checked;
 use super::config::Config;
 use super::crowding::Crowding;
-use super::open_request::OpenRequest;
+use super::open_request::{OpenRequest, Watched};
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
 use super::slot::Slot;
@@ -414,12 +413,9 @@ impl Dispatch {
                         is_calm,
                         late: false,
                         status: None,
-                        body_bytes: 0,
-                        is_logged: books.tally.picks(),
                         is_last: number == allowed,
                         lives: false,
-                        checked: Checked::default(),
-                        sample: None,
+                        watched: books.tally.watch(),
                         kept: None,
                     };
                     books.tally.started(&request, now);
@@ -457,10 +453,8 @@ impl Dispatch {
                 is_gathered: gathers,
                 is_calm: false,
                 status: None,
-                body_bytes: 0,
                 lives: false,
-                checked: Checked::default(),
-                sample: None,
+                watched: returned.watched.map(Watched::again),
                 kept: None,
                 ..returned
             };

@@ -32,18 +32,12 @@ pub struct OpenRequest {
     pub late: bool,
     /// The status of its response, once the head has arrived.
     pub status: Option<u16>,
-    /// How much of its response's body has arrived, in bytes, where requests are logged.
-    pub body_bytes: u64,
-    /// Whether the log of requests has it.
-    pub is_logged: bool,
     /// Whether it is the last of its batch.
     pub is_last: bool,
     /// Whether its stream stays open and messages may come at any time, so that it is never late.
     pub lives: bool,
-    /// What is known of the checks of its response.
-    pub checked: Checked,
-    /// Its response, if that may become a sample.
-    pub sample: Option<Box<KeptResponse>>,
+    /// What is noted of it, if anything is asked for that needs it.
+    pub watched: Option<Box<Watched>>,
     /// The parts of its response kept for a script, if there are any.
     pub kept: Option<Box<KeptResponse>>,
 }
@@ -52,5 +46,38 @@ impl OpenRequest {
     /// Whether it was sent before.
     pub fn is_again(&self) -> bool {
         self.returns > 0
+    }
+
+    /// The checks that its response has failed, a bit for each by its number.
+    pub fn failed_checks(&self) -> u32 {
+        self.watched.as_ref().map_or(0, |watched| watched.checked.failed)
+    }
+
+    /// The number of the first of them.
+    pub fn first_failed(&self) -> Option<u8> {
+        self.watched.as_ref().and_then(|watched| watched.checked.first_failed())
+    }
+}
+
+/// What is noted of a request only where something is asked for that needs it.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// How much of its response's body has arrived, in bytes.
+    pub body_bytes: u64,
+    /// Whether the log of requests has it.
+    pub is_logged: bool,
+    /// What is known of the checks of its response.
+    pub checked: Checked,
+    /// Its response, if that may become a sample.
+    pub sample: Option<Box<KeptResponse>>,
+}
+
+impl Watched {
+    /// What remains when the request is sent again.
+    pub fn again(self: Box<Self>) -> Box<Self> {
+        let is_logged = self.is_logged;
+        let mut again = self;
+        *again = Self { is_logged, ..Self::default() };
+        again
     }
 }

@@ -212,7 +212,6 @@ mod tests {
     use onrush_plan::Random;
 
     use super::*;
-    use crate::checks::Checked;
 
     fn request(stream: u32, is_gathered: bool) -> OpenRequest {
         OpenRequest {
@@ -228,12 +227,9 @@ mod tests {
             is_calm: false,
             late: false,
             status: None,
-            body_bytes: 0,
-            is_logged: false,
             is_last: true,
             lives: false,
-            checked: Checked::default(),
-            sample: None,
+            watched: None,
             kept: None,
         }
     }

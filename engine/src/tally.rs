@@ -2,6 +2,7 @@
 
 mod due;
 mod log;
+mod watched;
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,7 @@ use onrush_stats::{Cause, Fate, Interval, Phase, Silences, Transcript};
 
 use super::checks::Checks;
 use super::gone::Gone;
-use super::open_request::OpenRequest;
+use super::open_request::{OpenRequest, Watched};
 use super::request_log::RequestLog;
 use super::rules::{Rules, Scale};
 use super::samples::Samples;
@@ -41,6 +42,11 @@ pub struct Tally {
     pub transcript: Option<Box<Transcript>>,
     /// The log of requests, if there is one.
     pub log: Option<RequestLog>,
+    /// Whether one of these needs to know more of requests than is counted.
+    watches: bool,
+    /// Memory for that, of requests that have ended; boxed, as open requests hold it.
+    #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
+    unwatched: Vec<Box<Watched>>,
     /// When nothing was completed.
     pub silences: Silences,
     /// Whether a `Location` has been kept already.
@@ -79,6 +85,8 @@ impl Tally {
             completed: 0,
             transcript,
             log: None,
+            watches: false,
+            unwatched: Vec::new(),
             silences: Silences::new(),
             located: false,
             has_seen_400: false,
@@ -92,6 +100,7 @@ impl Tally {
     /// The worker starts now.
     pub fn start(&mut self, now: Nanos) {
         (self.start, self.due_from) = (now, now);
+        self.decide_to_watch();
     }
 
     /// From now on nothing counts.
@@ -389,7 +398,7 @@ impl Tally {
 
     /// A response was late, which makes the request unsuccessful unless its status or a check already did.
     fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
-        let is_failure = request.status.is_some_and(|status| self.is_failure(status)) || request.checked.failed != 0;
+        let is_failure = request.status.is_some_and(|status| self.is_failure(status)) || request.failed_checks() != 0;
         self.interval.counters.unsuccessful += u64::from(!is_failure);
         if !request.late && (request.is_last || !self.rules.scale.late_once_a_batch) {
             self.late(at);
@@ -411,7 +420,7 @@ impl Tally {
     fn status(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let Some(status) = request.status else { return };
         self.interval.statuses.record(status);
-        if status >= 300 || self.is_failure(status) || request.checked.failed != 0 {
+        if status >= 300 || self.watches {
             self.unlike_success(status, request, latency_ns, at);
         }
     }
@@ -433,11 +442,11 @@ impl Tally {
         if is_failure {
             self.interval.ledger.record(Phase::Status, Cause::Status(status), tenth, Vec::new);
         }
-        if let Some(number) = request.checked.first_failed() {
-            let example = || self.checks.as_ref().map_or_else(Vec::new, |checks| checks.instead(&request.checked));
+        if let Some((watched, number)) = request.watched.as_ref().zip(request.first_failed()) {
+            let example = || self.checks.as_ref().map_or_else(Vec::new, |checks| checks.instead(&watched.checked));
             self.interval.ledger.record(Phase::Check, Cause::Check(number), tenth, example);
         }
-        self.interval.counters.unsuccessful += u64::from(is_failure || request.checked.failed != 0);
+        self.interval.counters.unsuccessful += u64::from(is_failure || request.failed_checks() != 0);
     }
 
     /// Whether a request in flight must be counted as late now.

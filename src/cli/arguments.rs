@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use lexopt::Arg;
 
+use super::described::{Described, entries};
 use super::hints;
 use super::spelling::Spelling;
 
@@ -13,6 +14,8 @@ use super::spelling::Spelling;
 pub(crate) struct Subcommand<T: 'static> {
     /// The word that names it.
     pub name: &'static str,
+    /// Its help above the options, which ends with how it is used, and below.
+    pub help: (&'static str, &'static str),
     /// Its options but for the help, which every subcommand has.
     pub options: &'static [Setter<T>],
     /// Takes an argument that is no option, or says why there should be none.
@@ -21,10 +24,14 @@ pub(crate) struct Subcommand<T: 'static> {
 
 /// An option, and what it does to a `T`.
 pub(crate) struct Setter<T> {
-    /// How it is written.
-    pub spelling: Spelling,
+    /// How it is written, and what it is for.
+    pub described: Described,
     set: Set<T>,
 }
+
+/// What prints the help of a subcommand.
+pub(crate) const HELP: Described =
+    Described { spelling: Spelling::of("-h, --help"), help: "print this text", choices: &[] };
 
 /// What an option does. The error says what is wrong with the value, and follows it.
 enum Set<T> {
@@ -35,20 +42,34 @@ enum Set<T> {
 
 /// An option that takes no value.
 pub(crate) const fn switch<T>(spelling: &'static str, set: fn(&mut T)) -> Setter<T> {
-    Setter { spelling: Spelling::of(spelling), set: Set::Switch(set) }
+    Setter::of(spelling, Set::Switch(set))
 }
 
 /// An option that takes a text.
 pub(crate) const fn text<T>(spelling: &'static str, set: fn(&mut T, &str) -> Result<(), String>) -> Setter<T> {
-    Setter { spelling: Spelling::of(spelling), set: Set::Text(set) }
+    Setter::of(spelling, Set::Text(set))
 }
 
 /// An option that takes a path.
 pub(crate) const fn path<T>(spelling: &'static str, set: fn(&mut T, PathBuf) -> Result<(), String>) -> Setter<T> {
-    Setter { spelling: Spelling::of(spelling), set: Set::Path(set) }
+    Setter::of(spelling, Set::Path(set))
 }
 
 impl<T> Setter<T> {
+    const fn of(spelling: &'static str, set: Set<T>) -> Self {
+        Self { described: Described { spelling: Spelling::of(spelling), help: "", choices: &[] }, set }
+    }
+
+    /// The option with this help.
+    pub const fn help(self, help: &'static str) -> Self {
+        Self { described: Described { help, ..self.described }, ..self }
+    }
+
+    /// The option as one that takes only these values.
+    pub const fn one_of(self, choices: &'static [&'static str]) -> Self {
+        Self { described: Described { choices, ..self.described }, ..self }
+    }
+
     /// Takes the value; a switch has none.
     ///
     /// # Errors
@@ -63,11 +84,21 @@ impl<T> Setter<T> {
             Set::Text(set) => value.to_str().ok_or_else(|| "not UTF-8".to_owned()).and_then(|text| set(asked, text)),
             Set::Path(set) => set(asked, PathBuf::from(value)),
         };
-        set.map_err(|reason| format!("--{} {value:?}: {reason}", self.spelling.long))
+        set.map_err(|reason| format!("--{} {value:?}: {reason}", self.described.spelling.long))
     }
 }
 
 impl<T> Subcommand<T> {
+    /// Its options, the help among them.
+    pub fn described(&self) -> Vec<Described> {
+        self.options.iter().map(|option| option.described).chain([HELP]).collect()
+    }
+
+    /// What its `--help` prints.
+    pub fn help(&self) -> String {
+        help(self.help, self.described())
+    }
+
     /// What the arguments make of `asked`; `None` if the help was asked for.
     ///
     /// # Errors
@@ -85,8 +116,9 @@ impl<T> Subcommand<T> {
                     continue;
                 }
             };
-            let value = match option.spelling.takes_value() {
-                true => parser.value().map_err(|_| hints::needs_value(&option.spelling))?,
+            let spelling = &option.described.spelling;
+            let value = match spelling.takes_value() {
+                true => parser.value().map_err(|_| hints::needs_value(spelling))?,
                 false => OsString::new(),
             };
             option.set(&mut asked, &value)?;
@@ -95,21 +127,29 @@ impl<T> Subcommand<T> {
     }
 
     fn named(&self, name: &str) -> Result<&'static Setter<T>, String> {
-        self.options.iter().find(|option| option.spelling.long == name).ok_or_else(|| {
-            let names = self.options.iter().map(|option| option.spelling.long).chain(["help"]);
-            hints::unknown_option(&format!("--{name}"), hints::nearest(name, names), &self.help())
+        self.options.iter().find(|option| option.described.spelling.long == name).ok_or_else(|| {
+            let names = self.options.iter().map(|option| option.described.spelling.long).chain(["help"]);
+            hints::unknown_option(&format!("--{name}"), hints::nearest(name, names), &self.asks_help())
         })
     }
 
     fn lettered(&self, letter: char) -> Result<&'static Setter<T>, String> {
-        let option = self.options.iter().find(|option| option.spelling.short == Some(letter));
-        option.ok_or_else(|| hints::unknown_option(&format!("-{letter}"), None, &self.help()))
+        let option = self.options.iter().find(|option| option.described.spelling.short == Some(letter));
+        option.ok_or_else(|| hints::unknown_option(&format!("-{letter}"), None, &self.asks_help()))
     }
 
     /// What prints the help.
-    fn help(&self) -> String {
+    fn asks_help(&self) -> String {
         format!("onrush {} --help", self.name)
     }
+}
+
+/// A help with these options between its two parts. Their texts begin beside the longest spelling that leaves room.
+pub(crate) fn help((above, below): (&str, &str), options: Vec<Described>) -> String {
+    const SPELLING_MAX: usize = 24;
+    let end = |option: &Described| option.spelling.whole.len() + if option.spelling.short.is_some() { 2 } else { 6 };
+    let column = 2 + options.iter().map(end).filter(|end| *end <= SPELLING_MAX).max().unwrap_or(SPELLING_MAX);
+    format!("{above}\n\n{}\n{below}\n", entries(options, column))
 }
 
 /// One line about an option whose value was not taken: the parser tells when it is asked for the next argument.
@@ -134,6 +174,7 @@ mod tests {
 
     const COMMAND: Subcommand<Asked> = Subcommand {
         name: "ask",
+        help: ("Usage: onrush ask", "No more."),
         options: &[
             switch("-l, --loud", |asked| asked.is_loud = true),
             text("-n, --count N", |asked, text| {

@@ -6,6 +6,7 @@ use std::fmt;
 
 use onrush_plan::Plan;
 
+use super::described::{Described, Word};
 use super::refusal::Refusal;
 use super::typed::Typed;
 
@@ -33,8 +34,14 @@ impl Commands {
 pub struct Command {
     /// The word that names it.
     pub name: &'static str,
+    /// What it does, in a few words.
+    pub about: &'static str,
     /// The text of its `--help`.
     pub help: fn() -> String,
+    /// Its options, the help among them.
+    pub(crate) options: fn() -> Vec<Described>,
+    /// What its arguments are that are no options.
+    pub(crate) word: Word,
     /// Reads its arguments; `None` if the help was asked for. The error says in one line what is wrong with them.
     pub parse: fn(&[OsString]) -> Result<Option<Work>, String>,
 }

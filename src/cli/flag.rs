@@ -13,6 +13,8 @@ pub(crate) struct Flag {
     pub spelling: Spelling,
     /// What it does, in lines. The usage in the compat dialects shows the first only, which is true in every dialect.
     pub help: &'static str,
+    /// The values that it takes, if they are few.
+    pub choices: &'static [&'static str],
     /// The tool it comes from.
     pub origin: Origin,
     /// Whether `--help` has it, and not only `--help all`.
@@ -128,13 +130,18 @@ pub(crate) enum Origin {
 
 /// Our own option with this spelling, without a help yet.
 pub(crate) const fn flag(id: Id, spelling: &'static str) -> Flag {
-    Flag { id, spelling: Spelling::of(spelling), help: "", origin: Origin::Ours, is_common: false }
+    Flag { id, spelling: Spelling::of(spelling), help: "", choices: &[], origin: Origin::Ours, is_common: false }
 }
 
 impl Flag {
     /// The option with this help.
     pub const fn help(self, help: &'static str) -> Self {
         Self { help, ..self }
+    }
+
+    /// The option as one that takes only these values, or mostly these.
+    pub const fn one_of(self, choices: &'static [&'static str]) -> Self {
+        Self { choices, ..self }
     }
 
     /// The option as one that `--help` has.

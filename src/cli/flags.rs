@@ -63,7 +63,7 @@ const LOAD: &[Flag] = &[
         .help("send exactly N requests, without a time limit; with\n-d too, whichever is reached first ends the run"),
     flag(Id::Until, "--until LIST")
         .help("end the run once the figures are this precise, with\n95 % confidence: 'p99+-2%,rate+-1%' (5m at most)"),
-    flag(Id::Probe, "--probe WHAT").help(
+    flag(Id::Probe, "--probe WHAT").one_of(&["off", "up"]).help(
         "what follows a closed loop to find out its limit: off,\n\
          or the longest time for slots with a quarter less in\n\
          flight (a fifth of -d, if that is 10s or more), or up\n\
@@ -89,6 +89,7 @@ const PACE: &[Flag] = &[
     flag(Id::MaxInflight, "--max-inflight N")
         .help("while requests are due and all connections are busy,\nopen more, up to N in total (-c)"),
     flag(Id::Arrivals, "--arrivals NAME")
+        .one_of(&["uniform", "poisson", "burst:"])
         .help("how requests are spaced: uniform, poisson or burst:N,\nN at once (uniform)"),
     flag(Id::CatchUp, "--catch-up F").help("after a stall, send at up to F times the rate (as fast\nas possible)"),
     flag(Id::MaxLate, "--max-late T").help("drop requests that would be sent more than T late"),
@@ -101,12 +102,12 @@ const SEARCH: &[Flag] = &[
     flag(Id::FindMax, "--find-max COND").common().help(
         "find the highest rate at which COND holds, such as\n'p99<50ms'; -d is the time for the whole search\n(60s), -R the first rate to try",
     ),
-    flag(Id::Over, "--over WHAT").help("what --find-max varies: rate, connections or threads\n(rate)"),
+    flag(Id::Over, "--over WHAT").one_of(&["rate", "connections", "threads"]).help("what --find-max varies: rate, connections or threads\n(rate)"),
 ];
 
 /// What is sent.
 const REQUEST: &[Flag] = &[
-    flag(Id::Method, "-X, --method NAME").common().help("request method (GET; POST with a body)"),
+    flag(Id::Method, "-X, --method NAME").one_of(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]).common().help("request method (GET; POST with a body)"),
     flag(Id::Header, "-H, --header H").common().from(Wrk).help("add a header, \"Name: value\"; may be repeated"),
     flag(Id::Body, "--body DATA").common().help("request body; @FILE reads a file, @- standard input"),
     flag(Id::Form, "-F, --form NAME=CONTENT").common().help(
@@ -117,7 +118,7 @@ const REQUEST: &[Flag] = &[
     flag(Id::Urls, "--urls FILE").common().help(
         "send the requests in FILE (-: standard input), a line\neach: [METHOD] URL-or-path [weight=N], then perhaps\nheader lines and @FILE, its body",
     ),
-    flag(Id::UrlsOrder, "--urls-order HOW")
+    flag(Id::UrlsOrder, "--urls-order HOW").one_of(&["seq", "shuffle", "weighted"])
         .help("seq (one after the other), shuffle, or weighted\n(drawn by weight) (seq)"),
     flag(Id::Templates, "--templates").common().help(
         "fill in {{seq}}, {{rand A B}}, {{uuid}}, {{now}},\n{{line FILE}} and {{csv FILE COLUMN}} in URLs, headers\nand bodies, anew for every request",
@@ -175,13 +176,14 @@ const TLS: &[Flag] = &[
     flag(Id::Cert, "--cert FILE").help("client certificate (PEM)"),
     flag(Id::Key, "--key FILE").help("its key (PEM), if it is not in the same file"),
     flag(Id::Sni, "--sni NAME").help("server name to send and to check (the URL's host)"),
-    flag(Id::TlsMin, "--tls-min VERSION").help("oldest version to offer: 1.2 or 1.3 (1.2)"),
-    flag(Id::TlsMax, "--tls-max VERSION").help("newest version to offer: 1.2 or 1.3 (1.3)"),
+    flag(Id::TlsMin, "--tls-min VERSION").one_of(&["1.2", "1.3"]).help("oldest version to offer: 1.2 or 1.3 (1.2)"),
+    flag(Id::TlsMax, "--tls-max VERSION").one_of(&["1.2", "1.3"]).help("newest version to offer: 1.2 or 1.3 (1.3)"),
     flag(Id::TlsCiphers, "--tls-ciphers LIST")
         .help("cipher suites to offer, by OpenSSL or IANA name, most\npreferred first, separated by colons"),
     flag(Id::TlsGroups, "--tls-groups LIST")
         .help("key exchange groups to offer, likewise\n(X25519:P-256:P-384:X25519MLKEM768)"),
     flag(Id::TlsResume, "--tls-resume WHEN")
+        .one_of(&["on", "off"])
         .help("whether a connection resumes the TLS session of the\none that it replaces: on or off (on)"),
 ];
 
@@ -193,6 +195,7 @@ const HTTP: &[Flag] = &[
     flag(Id::Http2PriorKnowledge, "--http2-prior-knowledge").help("the same"),
     flag(Id::Http11, "--http1.1").help("speak HTTP/1.1 (the default)"),
     flag(Id::AlpnList, "--alpn-list LIST")
+        .one_of(&["h2,http/1.1", "http/1.1,h2", "h2", "http/1.1"])
         .help("versions that an https server may choose from, the\npreferred first: h2,http/1.1"),
     flag(Id::Streams, "--streams N")
         .common()
@@ -217,6 +220,7 @@ const OUTPUT: &[Flag] = &[
         "percentiles in the report and in the files, such as\n50,90,99.9; full: the report has the whole spectrum",
     ),
     flag(Id::Breakout, "--breakout[=all]")
+        .one_of(&["all"])
         .from(WrkCmm)
         .help("print rows for connect, first byte and last byte\nin wrk-cmm's layout; =all adds the TLS handshake"),
     flag(Id::Output, "-o, --output FILE").common().help(
@@ -241,10 +245,14 @@ const OUTPUT: &[Flag] = &[
         .common()
         .help("exit with code 4 if onrush itself limited the run:\nits threads, its script or local ports"),
     flag(Id::Annotate, "--annotate").help("also print failures as GitHub annotations"),
-    flag(Id::Format, "--format NAME").common().help("what to print: wrk (its report) or json (wrk)"),
+    flag(Id::Format, "--format NAME")
+        .one_of(&["wrk", "json"])
+        .common()
+        .help("what to print: wrk (its report) or json (wrk)"),
     flag(Id::Label, "--label KEY=VALUE").help("label the run in results; may be repeated"),
     flag(Id::KeepSecrets, "--keep-secrets").help("keep passwords, tokens and the like in results"),
     flag(Id::Notes, "--notes[=WHEN]")
+        .one_of(&["on", "off"])
         .help("print notes and the verdict to stderr after the\nreport: on or off (on; off where a tool is imitated)"),
     flag(Id::Quiet, "--quiet").common().help("print the report and errors only: no progress, no\nnotes, no warnings"),
     flag(Id::Version, "-v, --version").common().from(Wrk).help("print the version; with a URL, then run"),
@@ -256,11 +264,13 @@ const OUTPUT: &[Flag] = &[
 
 /// How the generator works.
 const ENGINE: &[Flag] = &[
-    flag(Id::Io, "--io NAME").help("kernel interface: auto, uring or epoll (auto)"),
+    flag(Id::Io, "--io NAME").one_of(&["auto", "uring", "epoll"]).help("kernel interface: auto, uring or epoll (auto)"),
     flag(Id::Compat, "--compat NAME")
+        .one_of(&["wrk", "wrk-cmm", "wrk2"])
         .common()
         .help("behave exactly like wrk, wrk-cmm or wrk2, as when\ncalled by that name"),
     flag(Id::Spin, "--spin WHEN")
+        .one_of(&["auto", "on", "off"])
         .help("busy-poll while at most 4 requests or connects are in\nflight: auto, on or off (auto)"),
     flag(Id::Seed, "--seed N").help("seed of the random sequences, to repeat a run (1)"),
 ];

@@ -2,6 +2,7 @@
 
 use onrush_plan::Dialect;
 
+use super::described;
 use super::flags::{self, Flag};
 
 /// What `onrush -h` prints: one screen.
@@ -59,8 +60,11 @@ pub(super) fn help(has_all: bool) -> String {
         let more = flags::all().filter(|flag| !flag.is_common).count();
         text.push_str(&format!("\n{more} more options, for connections, TLS, pacing and files: onrush --help all\n"));
     }
-    text.push_str(TEACHING);
-    text
+    text + NOTATION
+        + "\nExamples\n"
+        + EXAMPLES
+        + "\nCalled as wrk, wrk-cmm or wrk2 (through a link), onrush behaves like that tool.\n\nExit codes\n"
+        + EXIT_CODES
 }
 
 /// The usage printed when the command line is wrong: the imitated tool's, or natively a few lines.
@@ -87,25 +91,18 @@ const COLUMN: usize = 26;
 
 /// One option: its spelling, then lines of its help. A long spelling has a line of its own.
 fn entry<'a>(flag: &Flag, help: impl Iterator<Item = &'a str>) -> String {
-    let indent = if flag.spelling.short.is_some() { "  " } else { "      " };
-    let mut left = format!("{indent}{}", flag.spelling.whole);
-    let mut text = String::new();
-    if left.len() >= COLUMN {
-        text = std::mem::take(&mut left) + "\n";
-    }
-    for line in help {
-        text.push_str(&format!("{left:<COLUMN$}{line}\n"));
-        left.clear();
-    }
-    text
+    described::entry(&flag.spelling, help, COLUMN)
 }
 
-const TEACHING: &str = "
+/// How values are written.
+pub(super) const NOTATION: &str = "
 N is a number, which may have a unit: k (thousand), M (million), G, T, P: 1.5M.
 T is a time in us, ms, s, m (minutes) or h: 500ms, 2m; without a unit, seconds.
 A URL without a scheme is an http:// URL. -- ends the options.
+";
 
-Examples
+/// Command lines, and what they do.
+pub(super) const EXAMPLES: &str = "\
   onrush http://127.0.0.1:8080/
       2 threads and 10 connections, for 10 seconds
   onrush -c400 -t4 -d30s --latency http://127.0.0.1:8080/
@@ -119,10 +116,10 @@ Examples
       for the whole search)
   onrush --once -H 'Host: www.example.com' http://127.0.0.1/
       one request, shown in full; do this before every run
+";
 
-Called as wrk, wrk-cmm or wrk2 (through a link), onrush behaves like that tool.
-
-Exit codes
+/// The exit codes.
+pub(super) const EXIT_CODES: &str = "\
   0  a report was printed
   1  bad option, URL or file, a host that cannot be resolved, or a result
      file that could not be written

@@ -14,6 +14,7 @@ mod compat;
 mod condition;
 mod connect;
 pub(crate) mod decide;
+pub(crate) mod described;
 mod filter;
 mod flag;
 pub(crate) mod flags;
@@ -22,6 +23,7 @@ mod foreign;
 mod form;
 mod framing;
 pub(crate) mod front;
+mod generate;
 mod help;
 pub(crate) mod hints;
 mod http;
@@ -54,6 +56,7 @@ use onrush_text::printable_lines;
 
 pub use commands::{Command, Commands, Instead, OfPlan, Work};
 pub use condition::saved_gate;
+pub(crate) use described::Word;
 use front::Front;
 use refusal::{Length, Refusal};
 pub(crate) use search::TypedSearch;
@@ -118,6 +121,12 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
         && let Some(command) = commands.named.iter().find(|command| is_named(word, command))
     {
         return named(command, &rest[1..]);
+    }
+    if let Some(generated) = generate::asked(rest, commands).filter(|_| !dialect.is_compat()) {
+        return match generated {
+            Ok(text) => print(text, String::new(), 0),
+            Err(reason) => print(String::new(), shown(&format!("onrush: {reason}")), 1),
+        };
     }
     let mut typed = Typed::new(dialect);
     let read = typed.read(&mut Front::new(rest, dialect, words_end_options));

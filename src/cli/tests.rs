@@ -17,7 +17,7 @@ use onrush_plan::schedule::{Arrivals, CatchUp, Rate, Stage};
 use onrush_plan::{Breakout, Format, Kind, Percent, Stop};
 
 use super::*;
-use crate::{COMMANDS, compare, lab, merge, serve, show, tables};
+use crate::{COMMANDS, lab, serve};
 
 fn parsed(args: &[OsString], words_end_options: bool) -> Invocation {
     parse_ordered(args, &COMMANDS, words_end_options)

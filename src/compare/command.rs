@@ -5,34 +5,29 @@ use std::path::PathBuf;
 
 use super::{Compare, Form, Limit, is_compared};
 use crate::cli::arguments::{Subcommand, switch, text};
-use crate::cli::{Command, Work};
+use crate::cli::{Command, Word, Work};
 use crate::program::{print, say};
 
 /// The command.
 pub const COMMAND: Command = Command {
     name: COMPARE.name,
-    help: || HELP.to_owned(),
+    about: "tell whether two results differ",
+    help: || COMPARE.help(),
+    options: || COMPARE.described(),
+    word: Word::File,
     parse: |args| Ok(parse(args)?.map(|compare| Work::new(move || run(&compare)))),
 };
 
-/// What `onrush compare --help` prints.
-pub(crate) const HELP: &str = "\
+pub(crate) const COMPARE: Subcommand<Compare> = Subcommand {
+    name: "compare",
+    help: (
+        "\
 onrush compare tells whether saved results differ, by how much, and with what
 certainty. A is the baseline; ratios are B/A.
 
 Usage: onrush compare [options] A B
-       onrush compare [options] FOLDER
-
-      --fail-if-worse [METRIC:]PCT
-                       exit with code 3 if the whole 95 % interval is worse by
-                       more than PCT per cent, and with 6 if part of it is or
-                       nothing is known; may be repeated. METRIC is rate, mean,
-                       p99 or any other percentile, or one of a class of status
-                       (p99.2xx); without it, the one that decides
-      --force          compare runs of different plans too
-      --format FORM    text (the default) or json, with every figure
-  -h, --help           print this text
-
+       onrush compare [options] FOLDER",
+        "\
 A and B are files, folders, or PATH:LABEL, the runs in PATH with that level,
 label, name or heading. A FOLDER has one experiment (onrush vs, sweep, lab):
 every level is compared with the baseline.
@@ -43,15 +38,23 @@ cancel out what changed meanwhile. One run on each side cannot show random
 variation. The rate decides, or with -R the 99th percentile of the latency since
 requests were due; other metrics are exploratory. The plans may differ in one
 respect. The files are results of onrush and wrk-cmm (.json, .json.gz) or the
-text that onrush, wrk, wrk-cmm and wrk2 print.
-";
-
-pub(crate) const COMPARE: Subcommand<Compare> = Subcommand {
-    name: "compare",
+text that onrush, wrk, wrk-cmm and wrk2 print.",
+    ),
     options: &[
-        text("--fail-if-worse [METRIC:]PCT", |compare, text| limit(text).map(|limit| compare.limits.push(limit))),
-        switch("--force", |compare| compare.force = true),
-        text("--format FORM", |compare, name| form(name).map(|form| compare.form = form)),
+        text("--fail-if-worse [METRIC:]PCT", |compare: &mut Compare, text| {
+            limit(text).map(|limit| compare.limits.push(limit))
+        })
+        .help(
+            "exit with code 3 if the whole 95 % interval is worse by\n\
+                 more than PCT per cent, and with 6 if part of it is or\n\
+                 nothing is known; may be repeated. METRIC is rate, mean,\n\
+                 p99 or any other percentile, or one of a class of status\n\
+                 (p99.2xx); without it, the one that decides",
+        ),
+        switch("--force", |compare: &mut Compare| compare.force = true).help("compare runs of different plans too"),
+        text("--format FORM", |compare: &mut Compare, name| form(name).map(|form| compare.form = form))
+            .one_of(&["text", "json"])
+            .help("text (the default) or json, with every figure"),
     ],
     word: |compare, path| {
         compare.inputs.push(PathBuf::from(path));

@@ -22,20 +22,38 @@ pub use order::{Turn, order};
 pub use process_group::{Groups, ending};
 pub use target::{Start, Target, Unready};
 
-use crate::cli::{Command, Work};
-use draft::Lab;
+use crate::cli::{Command, Word, Work};
+use draft::{LAB_ARGUMENTS, Lab};
 
 /// `onrush lab`: an experiment from a file.
-pub const LAB: Command =
-    Command { name: "lab", help: || draft::LAB.to_owned(), parse: |args| Ok(draft::parse(args)?.map(carried_out)) };
+pub const LAB: Command = Command {
+    name: "lab",
+    about: "run an experiment",
+    help: || LAB_ARGUMENTS.help(),
+    options: || LAB_ARGUMENTS.described(),
+    word: Word::File,
+    parse: |args| Ok(draft::parse(args)?.map(carried_out)),
+};
 
 /// `onrush sweep`: a run at each of several loads.
-pub const SWEEP: Command =
-    Command { name: "sweep", help: || draft::SWEEP.to_owned(), parse: |args| Ok(draft::sweep(args)?.map(carried_out)) };
+pub const SWEEP: Command = Command {
+    name: "sweep",
+    about: "measure several loads in turn",
+    help: draft::sweep_help,
+    options: draft::sweep_options,
+    word: Word::Url,
+    parse: |args| Ok(draft::sweep(args)?.map(carried_out)),
+};
 
 /// `onrush vs`: targets against each other.
-pub const VERSUS: Command =
-    Command { name: "vs", help: || draft::VERSUS.to_owned(), parse: |args| Ok(draft::versus(args)?.map(carried_out)) };
+pub const VERSUS: Command = Command {
+    name: "vs",
+    about: "measure several servers in turn",
+    help: draft::versus_help,
+    options: draft::versus_options,
+    word: Word::Url,
+    parse: |args| Ok(draft::versus(args)?.map(carried_out)),
+};
 
 fn carried_out(lab: Lab) -> Work {
     Work::new(|| runner::carry_out(lab))

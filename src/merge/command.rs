@@ -9,7 +9,7 @@ use onrush_text::printable;
 
 use super::Merge;
 use crate::cli::arguments::{Subcommand, path, switch};
-use crate::cli::{Command, Work};
+use crate::cli::{Command, Word, Work};
 use crate::program::{
     EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost, print_noted, say,
     until_signal,
@@ -21,41 +21,42 @@ use crate::report::form::Printed;
 /// The command.
 pub const COMMAND: Command = Command {
     name: MERGE.name,
-    help: || HELP.to_owned(),
+    about: "merge saved results into one",
+    help: || MERGE.help(),
+    options: || MERGE.described(),
+    word: Word::File,
     parse: |args| Ok(parse(args)?.map(|merge| Work::new(move || run(&merge)))),
 };
 
-/// What `onrush merge --help` prints.
-pub(crate) const HELP: &str = "\
+pub(crate) const MERGE: Subcommand<Merge> = Subcommand {
+    name: "merge",
+    help: (
+        "\
 onrush merge makes one result of several by adding up histograms and counts. For
 runs that took place at the same time it adds the rates, for others the times.
 
-Usage: onrush merge [options] FILE.json...
-
-  -o, --output FILE  write the sum to a file: .json, .json.gz, .csv, .hgrm, .md
-                     or .xml; may be repeated; - is standard output, as JSON.
-                     Without it the sum is printed: on a terminal as a report,
-                     otherwise as JSON
-      --force        merge results of different plans too
-  -h, --help         print this text
-
+Usage: onrush merge [options] FILE.json...",
+        "\
 Results of different plans are refused. Start times, seeds and the names of
 result files make no difference. The gates (--fail-if) that all of them have are
-those of the sum, too: the exit code is 3 if one is met.
-";
-
-pub(crate) const MERGE: Subcommand<Merge> = Subcommand {
-    name: "merge",
+those of the sum, too: the exit code is 3 if one is met.",
+    ),
     options: &[
-        path("-o, --output FILE", |merge, path| {
+        path("-o, --output FILE", |merge: &mut Merge, path| {
             if path.as_os_str() == "-" {
                 merge.is_piped = true
             } else {
                 merge.outputs.push(output(path)?)
             }
             Ok(())
-        }),
-        switch("--force", |merge| merge.force = true),
+        })
+        .help(
+            "write the sum to a file: .json, .json.gz, .csv, .hgrm, .md\n\
+             or .xml; may be repeated; - is standard output, as JSON.\n\
+             Without it the sum is printed: on a terminal as a report,\n\
+             otherwise as JSON",
+        ),
+        switch("--force", |merge: &mut Merge| merge.force = true).help("merge results of different plans too"),
     ],
     word: |merge, path| {
         merge.inputs.push(PathBuf::from(path));

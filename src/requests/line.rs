@@ -50,6 +50,7 @@ impl<'a> Line<'a> {
         match text.as_bytes() {
             [] => Ok(Self::Blank),
             [b'#', ..] => Ok(Self::Comment),
+            [b'/', ..] => Head::read(text).map(Self::Request),
             [b'@'] => Err("no file after the @".to_owned()),
             [b'@', ..] => Ok(Self::Body(&text[1..])),
             [b'{', ..] => {

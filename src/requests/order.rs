@@ -88,16 +88,23 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-impl Iterator for Numbers {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
+impl Numbers {
+    /// The next one.
+    pub fn number(&mut self) -> u64 {
         let (worker, workers) = self.worker;
         let (first, step) = self.part;
         let before = self.sent * workers;
         let times = if self.sent < self.whole { self.sent / self.period } else { 0 };
         self.sent += 1;
-        Some(first + (before + (worker + times) % workers) * step)
+        first + (before + (worker + times) % workers) * step
+    }
+}
+
+impl Iterator for Numbers {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        Some(self.number())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Requests that differ, as a worker sends them.
 
+use std::hint::black_box;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,6 +17,9 @@ const KEPT_MAX: usize = 1 << 14;
 /// ... and also if those that were encoded have this many bytes together. One that is sent holds its own bytes, so that with
 /// large bodies much more memory would be needed for a request in flight each.
 const KEPT_BYTES_MAX: usize = 256 << 20;
+
+/// How many bytes come near together.
+const CACHE_LINE: usize = 64;
 
 /// A worker's share of requests that differ.
 #[derive(Clone, Debug)]
@@ -64,7 +68,16 @@ impl Listed {
     pub fn into_source(self) -> Box<dyn Source> {
         let length = self.entries.as_ref().map_or(1, |entries| entries.len());
         let kept = if length <= KEPT_MAX { vec![None; length] } else { Vec::new() };
-        Box::new(Sending { listed: self, kept, left: KEPT_BYTES_MAX, name: 0, buffers: Buffers::default() })
+        let mut sending = Sending {
+            listed: self,
+            kept,
+            left: KEPT_BYTES_MAX,
+            upcoming: [(0, 0); 2],
+            name: 0,
+            buffers: Buffers::default(),
+        };
+        sending.upcoming = [sending.pick(), sending.pick()];
+        Box::new(sending)
     }
 }
 
@@ -75,6 +88,9 @@ struct Sending {
     kept: Vec<Option<Kept>>,
     /// How many more bytes may be kept.
     left: usize,
+    /// The number in the run, and that in the list, of the next requests. They are known early because a request of a long
+    /// list is in memory that is far from the processor: it is looked at while others are being sent.
+    upcoming: [(u64, usize); 2],
     /// The number of the name of the last request.
     name: u16,
     buffers: Buffers,
@@ -91,8 +107,9 @@ enum Kept {
 
 impl Source for Sending {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
-        let Some(k) = self.listed.numbers.next() else { return Ok(false) };
-        let index = self.listed.picker.pick(k);
+        let (k, index) = self.upcoming[0];
+        self.upcoming = [self.upcoming[1], self.pick()];
+        self.approach();
         self.name = self.listed.entries.as_ref().map_or(0, |entries| entries.name(index));
         batch.push(match self.kept.get(index) {
             Some(Some(Kept::Same(request))) => request.clone(),
@@ -111,6 +128,26 @@ impl Source for Sending {
 }
 
 impl Sending {
+    /// The one after those that were picked so far.
+    fn pick(&mut self) -> (u64, usize) {
+        let k = self.listed.numbers.number();
+        (k, self.listed.picker.pick(k))
+    }
+
+    /// Looks at the next requests, so that they are near when they are sent: at the last one's place, and at the bytes of
+    /// the one before it, whose place has come near meanwhile.
+    fn approach(&self) {
+        let [next, last] = self.upcoming.map(|(_, index)| self.kept.get(index));
+        if let Some(Some(Kept::Same(Request::Http1(encoded)))) = last {
+            black_box(Rc::strong_count(encoded));
+        }
+        if let Some(Some(Kept::Same(Request::Http1(encoded)))) = next {
+            encoded.bytes().iter().step_by(CACHE_LINE).take(4).for_each(|byte| {
+                black_box(*byte);
+            });
+        }
+    }
+
     /// Encodes a request, and keeps it if there is room.
     #[cold]
     fn encoded(&mut self, index: usize) -> Result<Kept, ScriptFailure> {

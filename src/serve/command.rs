@@ -2,15 +2,19 @@
 
 use std::ffi::OsString;
 
-use super::{Address, Asked, Config, address, help};
-use crate::cli::arguments::{Subcommand, switch, text};
-use crate::cli::{Command, Work};
+use super::routes::paths;
+use super::{Address, Asked, Config, address};
+use crate::cli::arguments::{self, Subcommand, switch, text};
+use crate::cli::{Command, Word, Work};
 use crate::program::print;
 
 /// The command.
 pub const COMMAND: Command = Command {
     name: SERVE.name,
+    about: "run the embedded target",
     help,
+    options: || SERVE.described(),
+    word: Word::Text,
     parse: |args| {
         Ok(parse(args)?
             .map(|asked| Work::new(move || print("onrush serve", super::run(&asked).map(|()| String::new()), 0))))
@@ -22,13 +26,30 @@ const THREADS_MAX: usize = 1024;
 
 pub(crate) const SERVE: Subcommand<Asked> = Subcommand {
     name: "serve",
+    help: (
+        "\
+onrush serve is a small HTTP server to aim at: fast, and as badly behaved as you
+ask. It speaks HTTP/1.1, and HTTP/2 with clients that begin with that. It ends
+on Ctrl-C (SIGINT) and SIGTERM.
+
+Usage: onrush serve [options]",
+        "",
+    ),
     options: &[
-        text("--addr A", |asked, text| address(text).map(|address| asked.address = address)),
-        text("--threads N", |asked, text| threads(text).map(|threads| asked.threads = threads)),
-        switch("--tls", |asked| asked.tls = true),
+        text("--addr A", |asked: &mut Asked, text| address(text).map(|address| asked.address = address))
+            .help("PORT, HOST:PORT, [IPv6]:PORT or an IP (127.0.0.1:8080)"),
+        text("--threads N", |asked: &mut Asked, text| threads(text).map(|threads| asked.threads = threads))
+            .help("threads, 1 to 1024 (1)"),
+        switch("--tls", |asked: &mut Asked| asked.tls = true)
+            .help("TLS, with a certificate made at the start (clients need -k)"),
     ],
     word: |_, word| Err(format!("unexpected argument {word:?}; an address is given with --addr")),
 };
+
+/// The text of `onrush serve --help`.
+pub fn help() -> String {
+    arguments::help((SERVE.help.0, &paths()), SERVE.described())
+}
 
 /// Parses the arguments of `serve`; `None` if the help was asked for. The error says what is wrong.
 fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {

@@ -60,8 +60,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 pub use address::{Address, address};
 pub use command::COMMAND;
+pub use command::help;
 use onrush_text::reason;
-pub use routes::help;
 
 use resources::{Common, Resources};
 use tls::Settings;

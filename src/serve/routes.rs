@@ -104,23 +104,9 @@ const fn route(path: &'static str, usage: &'static str, about: &'static str, act
     Route { path, usage, about, keys: &[], action }
 }
 
-/// The text of `onrush serve --help`.
-pub fn help() -> String {
-    let mut text = String::from(
-        "Usage: onrush serve [--addr A] [--threads N] [--tls]\n\
-         \n\
-         A small HTTP server to aim at: fast, and as badly behaved as you ask.\n\
-         It speaks HTTP/1.1, and HTTP/2 with clients that begin with that.\n\
-         It ends on Ctrl-C (SIGINT) and SIGTERM.\n\
-         \n\
-         Options:\n  \
-           --addr A      PORT, HOST:PORT, [IPv6]:PORT or an IP (default 127.0.0.1:8080)\n  \
-           --threads N   threads, 1 to 1024 (default 1)\n  \
-           --tls         TLS, with a certificate made at the start (clients need -k)\n  \
-           --help        this text\n\
-         \n\
-         Paths, for any method:\n",
-    );
+/// What the paths do.
+pub fn paths() -> String {
+    let mut text = String::from("Paths, for any method:\n");
     for Route { path, usage, about, .. } in ROUTES {
         let shown = format!("{path}{usage}");
         text += &format!("  {shown:<27} {about}\n");
@@ -151,7 +137,7 @@ pub fn help() -> String {
              /close, /eof and /http10 send GOAWAY, and what was requested before is served;\n\
              /closenohdr and /garbage end the connection with all its streams. /prefork\n\
              holds up its own requests only. /echo shows the head in the form of HTTP/1.1.\n\
-             /status/101 is malformed: HTTP/2 has no such status.\n";
+             /status/101 is malformed: HTTP/2 has no such status.";
     text
 }
 
@@ -209,8 +195,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_help_lists_every_path_within_80_columns() {
-        let help = help();
+    fn every_path_is_described_within_80_columns() {
+        let help = paths();
         for Route { path, usage, .. } in ROUTES {
             assert!(help.contains(&format!("\n  {path}{usage} ")), "{path}{usage} is missing");
         }

@@ -5,63 +5,63 @@ use std::path::PathBuf;
 
 use super::{Columns, Form, Parts, Sort, Table, WRK_CMM};
 use crate::cli::arguments::{Subcommand, text};
-use crate::cli::{Command, Work};
+use crate::cli::{Command, Word, Work};
 use crate::program::{EXIT_WRONG, print, say};
 
 /// The command.
 pub const COMMAND: Command = Command {
     name: TABLE.name,
-    help: || HELP.to_owned(),
+    about: "make tables of saved results",
+    help: || TABLE.help(),
+    options: || TABLE.described(),
+    word: Word::File,
     parse: |args| Ok(parse(args)?.map(|table| Work::new(move || run(&table)))),
 };
 
-/// What `onrush table --help` prints.
-pub(crate) const HELP: &str = "\
+pub(crate) const TABLE: Subcommand<Table> = Subcommand {
+    name: "table",
+    help: (
+        "\
 onrush table makes tables of saved results: the .json files of onrush and
 wrk-cmm, and the text that wrk, wrk-cmm and wrk2 print, with any number of runs
 per file. Runs that differ only in their number share a row: the median of their
 rates, how far these are apart, percentiles of all their requests, and errors.
 
-Usage: onrush table [options] FILE|FOLDER...
-
-      --by A,B         runs that are equal in these fields belong together; by
-                       default the factors in file names and all else that
-                       differs
-      --columns A,B    print a row for every run, with these columns, and
-                       averages; wrk-cmm: the tables of wrk-cmm's scripts;
-                       stages: a row for each stage of --stages;
-                       names: a row for each name=X of --urls;
-                       help: a list of the figures
-      --sort COL       sort by a column; COL:desc: the largest first
-      --format FORM    md (the default), text, csv or json; the last two have
-                       a row per run, by default with everything
-  -h, --help           print this text
-
+Usage: onrush table [options] FILE|FOLDER...",
+        "\
 Fields: folder, file, line, name, tool, section (the underlined heading above a
 run), label (the line above it), url, host, threads, connections, rate (the one
 asked for), and factors: the labels of a result (--label) and those in its file
 name, such as rmem_max and c of run 2 in x-rmem_max-4096-c-10-2.json.
 Figures: onrush table --columns help lists them.
 A file may be compressed (.json.gz); - is standard input. In a folder, files
-that end in .json, .log or .txt are read; x.json and x.log are one run.
-";
-
-pub(crate) const TABLE: Subcommand<Table> = Subcommand {
-    name: "table",
+that end in .json, .log or .txt are read; x.json and x.log are one run.",
+    ),
     options: &[
-        text("--by A,B", |table, list| {
+        text("--by A,B", |table: &mut Table, list| {
             table.by = Some(names(list));
             Ok(())
-        }),
-        text("--columns A,B", |table, list| {
+        })
+        .help("runs that are equal in these fields belong together; by\ndefault the factors in file names and all else that\ndiffers"),
+        text("--columns A,B", |table: &mut Table, list| {
             table.columns = columns(list)?;
             Ok(())
-        }),
-        text("--sort COL", |table, column| {
+        })
+        .help(
+            "print a row for every run, with these columns, and\n\
+             averages; wrk-cmm: the tables of wrk-cmm's scripts;\n\
+             stages: a row for each stage of --stages;\n\
+             names: a row for each name=X of --urls;\n\
+             help: a list of the figures",
+        ),
+        text("--sort COL", |table: &mut Table, column| {
             table.sort = Some(sort(column));
             Ok(())
-        }),
-        text("--format FORM", |table, name| form(name).map(|form| table.form = form)),
+        })
+        .help("sort by a column; COL:desc: the largest first"),
+        text("--format FORM", |table: &mut Table, name| form(name).map(|form| table.form = form))
+            .one_of(&["md", "text", "csv", "json"])
+            .help("md (the default), text, csv or json; the last two have\na row per run, by default with everything"),
     ],
     word: |table, path| {
         table.inputs.push(PathBuf::from(path));

@@ -3,48 +3,36 @@
 use onrush_proto::Nanos;
 use onrush_stats::{Cause, Fate, LogEntry, Phase};
 
-use super::{OpenRequest, Tally};
+use super::{OpenRequest, Tally, Watched};
 
 impl Tally {
-    /// Whether requests are logged.
-    #[inline]
-    pub fn logs(&self) -> bool {
-        self.log.is_some()
-    }
-
-    /// Whether the next request that is started for the first time will be in the log.
-    #[inline]
-    pub fn picks(&mut self) -> bool {
-        self.log.as_mut().is_some_and(|log| log.picks())
-    }
-
     /// Whether to note when the first byte of each response arrives.
     #[inline]
     pub fn wants_first_bytes(&self) -> bool {
-        self.rules.phases || self.logs()
+        self.rules.phases || self.log.is_some()
     }
 
     /// Logs a request that has ended, or is in flight when the run ends.
     #[inline]
     pub(super) fn log(&mut self, request: &OpenRequest, at: Nanos, fate: Fate) {
-        if request.is_logged {
-            self.write_down(request, at, fate);
+        if let Some(watched) = request.watched.as_deref().filter(|watched| watched.is_logged) {
+            self.write_down(request, watched, at, fate);
         }
     }
 
     #[inline(never)]
-    fn write_down(&mut self, request: &OpenRequest, at: Nanos, fate: Fate) {
+    fn write_down(&mut self, request: &OpenRequest, watched: &Watched, at: Nanos, fate: Fate) {
         let Some(log) = self.log.as_mut().filter(|_| !self.warms_up) else { return };
         let since = |at: Nanos| at.0.cast_signed() - self.due_from.0.cast_signed();
         // What arrives in one piece has no moment of its own for the first byte.
         let first_at = request.first_at.or((fate == Fate::Completed).then_some(at));
-        let failed = request.checked.first_failed().filter(|_| fate == Fate::Completed);
+        let failed = request.first_failed().filter(|_| fate == Fate::Completed);
         let entry = LogEntry {
             due_ns: since(request.due),
             sent_ns: since(request.sent_at),
             first_ns: first_at.map(since),
             end_ns: (fate != Fate::Open).then(|| since(at)),
-            body_bytes: request.body_bytes,
+            body_bytes: watched.body_bytes,
             status: request.status,
             name: request.name,
             fate: failed.map_or(fate, |number| Fate::Failed(Phase::Check, Cause::Check(number))),

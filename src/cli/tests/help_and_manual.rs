@@ -40,32 +40,27 @@ fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
 
 #[test]
 fn the_help_of_a_subcommand_shows_each_of_its_options() {
-    fn spellings<T>(options: &[arguments::Setter<T>]) -> Vec<&'static str> {
-        options.iter().map(|option| option.spelling.whole).collect()
-    }
-    for (help, options) in [
-        (merge::command::HELP, spellings(merge::command::MERGE.options)),
-        (show::HELP, spellings(show::SHOW.options)),
-        (tables::command::HELP, spellings(tables::command::TABLE.options)),
-        (compare::command::HELP, spellings(compare::command::COMPARE.options)),
-        (&serve::help(), spellings(serve::command::SERVE.options)),
-        (lab::draft::LAB, spellings(lab::draft::LAB_ARGUMENTS.options)),
-        (lab::draft::SWEEP, spellings(&lab::draft::SHORTHAND)),
-    ] {
-        for option in options {
-            assert!(help.contains(&format!(" {option}")), "{option}");
+    for command in COMMANDS.named {
+        let help = (command.help)();
+        for option in (command.options)() {
+            assert!(help.contains(&format!(" {}", option.spelling.whole)), "{}", option.spelling.whole);
+            assert!(!option.help.is_empty(), "{}", option.spelling.whole);
         }
+        assert!(help.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{help}");
+        let listed = help::help(false);
+        let line = listed.lines().find(|line| line.contains(&format!(" onrush {} ", command.name)));
+        assert!(line.is_some_and(|line| line.ends_with(&format!("  {}", command.about))), "{}", command.name);
     }
 }
 
 #[test]
 fn no_option_of_sweep_and_vs_may_also_mean_one_of_a_run() {
     for option in lab::draft::LAB_ARGUMENTS.options.iter().chain(&lab::draft::SHORTHAND) {
-        let name = option.spelling.long;
+        let name = option.described.spelling.long;
         assert!(flags::by_name(name).is_none(), "{name}");
         // -v prints more in either case.
         let is_known = |letter| flags::by_letter(letter).is_some_and(|flag| flag.id == flags::Id::Version);
-        assert!(option.spelling.short.is_none_or(is_known), "{name}");
+        assert!(option.described.spelling.short.is_none_or(is_known), "{name}");
         assert!(flags::by_prefix(name, Dialect::Native).is_empty(), "{name}");
     }
 }

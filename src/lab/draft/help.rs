@@ -1,22 +1,18 @@
 //! The texts of `--help` of the three commands.
 
-pub(crate) const LAB: &str = "\
+use super::typed::{OPTIONS, SHORTHAND, Typed};
+use crate::cli::arguments::{HELP, Setter, help};
+use crate::cli::described::Described;
+
+/// The help of `lab`, above its options and below.
+pub(super) const LAB: (&str, &str) = (
+    "\
 onrush lab measures every point of an experiment several times, in an order that
 cancels out a drift of the machine, prints a table and what follows from it, and
 writes everything to a folder.
 
-Usage: onrush lab [options] FILE.toml
-
-      --plan             show points, order and time; run nothing
-  -v, --verbose          print every run and all figures
-      --out DIR          write all results to DIR (onrush-results/TIME-NAME)
-      --resume DIR       continue an unfinished experiment
-      --force            with --resume: even if something has changed since
-      --retry N          retry a failed run at once, up to N times (0)
-      --allow-host-changes
-                         change settings of this host, and restore them
-  -h, --help             print this text
-
+Usage: onrush lab [options] FILE.toml",
+    "\
 An experiment file with every key (name and [run] are required):
 
   name = \"proxies\"
@@ -52,60 +48,58 @@ A level may also set \"sysctl.net.ipv4.tcp_rmem\" or another host setting, and
 \"target.command\". Exit codes: 0 all runs were measured, 1 the plan is wrong
 or a run failed, 2 the first request to a target was refused, 3 a gate (fail-if)
 broke, 4 onrush was the limit (strict), 5 nothing was measured, 130 interrupted:
-the first of 1, 2, 5, 3, 4 and 130 that applies.
-";
+the first of 1, 2, 5, 3, 4 and 130 that applies.",
+);
 
-pub(crate) const SWEEP: &str = "\
+/// What `onrush sweep --help` prints.
+pub(crate) fn sweep() -> String {
+    let above = "\
 onrush sweep measures several loads, or settings of this host, a few rounds
 each in a balanced order, and prints a table and from where on more gains
 nothing.
 
 Usage: onrush sweep [options] URL
 
-  -c, -t, -R LIST        values to try for an option: -c 1,8,64; 1..64 doubles
-                         from 1 to 64
-      --streams LIST     the same for the most requests in flight per connection
-      --sysctl NAME=LIST values to try for a setting of this host
-      --zip              pair the lists instead of crossing them
-      --rounds N         how often each point is measured (3)
-      --order NAME       random, sequential or interleaved (interleaved)
-      --retry N          retry a failed run at once, up to N times (0)
-      --name NAME        the NAME in the folder's name (sweep)
-      --out DIR          write all results to DIR (onrush-results/TIME-NAME)
-      --resume DIR       with the same command line: continue in this folder
-      --plan             show points, order and time; run nothing
-  -v, --verbose          print every run and all figures
-      --allow-host-changes
-                         change settings of this host, and restore them
-  -h, --help             print this text
-
+-c, -t, -R and --streams take a list of values to try: -c 1,8,64; 1..64 doubles
+from 1 to 64.";
+    let below = "\
 All other options are those of a run (onrush --help), except -o, --format,
 --sockets-output, --request-log, --quiet, --once, --compat, --find-max, --over.
 A run lasts 10s unless -d says otherwise: three levels take about 90s. --plan
 prints the time. For instance:
   onrush sweep -c 1..256 -d10s http://127.0.0.1:8080/
-  onrush sweep --sysctl net.core.somaxconn=128,4096 --allow-host-changes URL
-";
+  onrush sweep --sysctl net.core.somaxconn=128,4096 --allow-host-changes URL";
+    help((above, below), sweep_options())
+}
 
-pub(crate) const VERSUS: &str = "\
+/// What `onrush vs --help` prints.
+pub(crate) fn versus() -> String {
+    let above = "\
 onrush vs compares targets in short alternating runs, so that a noisy machine is
 noisy for all. The first is the baseline. The same URL twice shows the noise.
 
-Usage: onrush vs [options] URL_A URL_B [URL_C...]
-
-      --rounds N         how often each target is measured (10)
-      --order NAME       random, sequential or interleaved (interleaved)
-      --retry N          retry a failed run at once, up to N times (0)
-      --name NAME        the NAME in the folder's name (vs)
-      --out DIR          write all results to DIR (onrush-results/TIME-NAME)
-      --resume DIR       with the same command line: continue in this folder
-      --plan             show points, order and time; run nothing
-  -v, --verbose          print every run and all figures
-  -h, --help             print this text
-
+Usage: onrush vs [options] URL_A URL_B [URL_C...]";
+    let below = "\
 All other options are those of a run (onrush --help), except -o, --format,
 --sockets-output, --request-log, --quiet, --once, --compat, --find-max, --over.
 A run lasts 2s after a warm-up of 500ms, with a rate (-R) of 110 or more as long
 as 2,000 responses take, unless -d and --warmup say otherwise. At 2s, two
-targets take about 50s; --plan prints the time.
-";
+targets take about 50s; --plan prints the time.";
+    help((above, below), versus_options())
+}
+
+/// The options that `sweep` has besides those of a run.
+pub(crate) fn sweep_options() -> Vec<Described> {
+    own(|name| name != "force")
+}
+
+/// The options that `vs` has besides those of a run.
+pub(crate) fn versus_options() -> Vec<Described> {
+    own(|name| !["force", "sysctl", "zip", "allow-host-changes"].contains(&name))
+}
+
+fn own(is_shown: impl Fn(&str) -> bool) -> Vec<Described> {
+    let described = |option: &Setter<Typed>| option.described;
+    let all = SHORTHAND.iter().chain(&OPTIONS).map(described).chain([HELP]);
+    all.filter(|option| is_shown(option.spelling.long)).collect()
+}

@@ -43,13 +43,14 @@ pub struct Lab {
     pub warnings: Vec<String>,
 }
 
-pub(crate) use help::{LAB, SWEEP, VERSUS};
+pub(super) use help::{sweep as sweep_help, sweep_options, versus as versus_help, versus_options};
 pub(super) use shorthand::{sweep, versus};
 #[cfg(test)]
 pub(crate) use typed::SHORTHAND;
 
 pub(crate) const LAB_ARGUMENTS: Subcommand<Typed> = Subcommand {
     name: "lab",
+    help: help::LAB,
     options: &typed::OPTIONS,
     word: |typed, word| match typed.file.replace(PathBuf::from(&word)) {
         None => Ok(()),

@@ -121,14 +121,14 @@ fn slice(run: &Options) -> Duration {
 fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
     let own = || OPTIONS.iter().chain(&SHORTHAND);
     let mut typed = Typed::default();
-    let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.spelling));
+    let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.described.spelling));
     loop {
         let item = match front.next() {
             Ok(Some(item)) => item,
             Ok(None) => return Ok(Some(typed)),
             // Such as --help=all: all options are in the one help.
             Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
-            Err(misuse) => return Err(hint(&misuse, own().map(|option| option.spelling.long))),
+            Err(misuse) => return Err(hint(&misuse, own().map(|option| option.described.spelling.long))),
         };
         if let Some((spelling, url)) = url_of(&item) {
             typed.taken_url = Some((*spelling, url.to_owned()));
@@ -137,7 +137,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
             Item::Word(word) => typed.words.push(text(word)?),
             Item::ShortHelp => return Ok(None),
             Item::Own(spelling, value) => {
-                let option = own().find(|option| option.spelling == *spelling);
+                let option = own().find(|option| option.described.spelling == *spelling);
                 option.map_or(Ok(()), |option| option.set(&mut typed, &value))?;
             }
             Item::Flag(flag, _) if flag.id == Id::Help => return Ok(None),

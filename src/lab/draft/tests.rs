@@ -268,13 +268,6 @@ fn targets_are_compared_in_short_runs_unless_others_are_asked_for() {
 }
 
 #[test]
-fn no_line_of_the_help_is_wider_than_80_columns() {
-    for line in [LAB, SWEEP, VERSUS].into_iter().flat_map(str::lines) {
-        assert!(line.chars().count() <= 80, "{line}");
-    }
-}
-
-#[test]
 fn folders_are_new_or_go_on() {
     let folder = |line: &str| {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();

@@ -40,31 +40,40 @@ pub(crate) struct Typed {
 
 /// The options of all three commands.
 pub(super) const OPTIONS: [Setter<Typed>; 7] = [
-    path("--out DIR", |typed, path| {
+    path("--out DIR", |typed: &mut Typed, path| {
         typed.out = Some(path);
         Ok(())
-    }),
-    path("--resume DIR", |typed, path| {
+    })
+    .help("write all results to DIR (onrush-results/TIME-NAME)"),
+    path("--resume DIR", |typed: &mut Typed, path| {
         typed.resume = Some(path);
         Ok(())
-    }),
-    switch("--force", |typed| typed.is_forced = true),
-    text("--retry N", |typed, text| count(text, 0, RETRIES_MAX).map(|count| typed.retries = Some(count))),
-    switch("--allow-host-changes", |typed| typed.may_change_host = true),
-    switch("--plan", |typed| typed.is_plan = true),
-    switch("-v, --verbose", |typed| typed.is_verbose = true),
+    })
+    .help("continue an unfinished experiment; sweep and vs: with\nthe same command line"),
+    switch("--force", |typed: &mut Typed| typed.is_forced = true)
+        .help("with --resume: even if something has changed since"),
+    text("--retry N", |typed: &mut Typed, text| count(text, 0, RETRIES_MAX).map(|count| typed.retries = Some(count)))
+        .help("retry a failed run at once, up to N times (0)"),
+    switch("--plan", |typed: &mut Typed| typed.is_plan = true).help("show points, order and time; run nothing"),
+    switch("-v, --verbose", |typed: &mut Typed| typed.is_verbose = true).help("print every run and all figures"),
+    switch("--allow-host-changes", |typed: &mut Typed| typed.may_change_host = true)
+        .help("change settings of this host, and restore them"),
 ];
 
 /// The other options of `sweep` and `vs`, which describe the experiment.
 pub(crate) const SHORTHAND: [Setter<Typed>; 5] = [
-    text("--name NAME", |typed, name| {
+    text("--name NAME", |typed: &mut Typed, name| {
         typed.name = Some(name.to_owned());
         Ok(())
-    }),
-    text("--rounds N", |typed, text| count(text, 1, ROUNDS_MAX).map(|count| typed.rounds = Some(count))),
-    text("--order NAME", |typed, name| order(name).map(|order| typed.order = order)),
-    switch("--zip", |typed| typed.is_zipped = true),
-    text("--sysctl NAME=LIST", |typed, text| {
+    })
+    .help("the NAME in the folder's name (sweep or vs)"),
+    text("--rounds N", |typed: &mut Typed, text| count(text, 1, ROUNDS_MAX).map(|count| typed.rounds = Some(count)))
+        .help("how often each point is measured (sweep: 3, vs: 10)"),
+    text("--order NAME", |typed: &mut Typed, name| order(name).map(|order| typed.order = order))
+        .one_of(&["interleaved", "random", "sequential"])
+        .help("random, sequential or interleaved (interleaved)"),
+    switch("--zip", |typed: &mut Typed| typed.is_zipped = true).help("pair the lists instead of crossing them"),
+    text("--sysctl NAME=LIST", |typed: &mut Typed, text| {
         let (name, levels) =
             text.split_once('=').ok_or("write NAME=VALUE,VALUE, such as net.core.somaxconn=128,4096")?;
         let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
@@ -74,7 +83,8 @@ pub(crate) const SHORTHAND: [Setter<Typed>; 5] = [
         let key = format!("{SYSCTL}{}", name.trim());
         Options::check(&key)?;
         typed.list(canonical(&key), levels)
-    }),
+    })
+    .help("values to try for a setting of this host"),
 ];
 
 impl Typed {

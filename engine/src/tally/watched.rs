@@ -1,0 +1,48 @@
+//! What is noted of requests for checks, samples and the log: the part of the tally that is off in most runs.
+
+use super::{OpenRequest, Tally, Watched};
+
+impl Tally {
+    /// Whether anything is noted of requests.
+    #[inline]
+    pub fn watches(&self) -> bool {
+        self.watches
+    }
+
+    /// From what is asked for follows whether anything is noted.
+    pub(super) fn decide_to_watch(&mut self) {
+        self.watches = self.checks.is_some() || self.samples.is_some() || self.log.is_some();
+    }
+
+    /// What is noted of the next request that is started for the first time.
+    #[inline]
+    pub fn watch(&mut self) -> Option<Box<Watched>> {
+        if self.watches { Some(self.watched()) } else { None }
+    }
+
+    #[inline(never)]
+    fn watched(&mut self) -> Box<Watched> {
+        let mut watched = self.unwatched.pop().unwrap_or_default();
+        watched.is_logged = self.log.as_mut().is_some_and(|log| log.picks());
+        watched
+    }
+
+    /// Keeps the response to a request as a sample, if there are not enough, and its memory for others.
+    #[inline(never)]
+    pub fn unwatch(&mut self, request: &mut OpenRequest) {
+        let Some(mut watched) = request.watched.take() else { return };
+        if let Some(samples) = &mut self.samples
+            && let Some(response) = watched.sample.take()
+        {
+            if !self.warms_up {
+                samples.complete(request.status, watched.checked.first_failed(), &response);
+            }
+            samples.put_back(response);
+        }
+        if let Some(checks) = &mut self.checks {
+            checks.put_back(&mut watched.checked);
+        }
+        *watched = Watched::default();
+        self.unwatched.push(watched);
+    }
+}

@@ -1,0 +1,95 @@
+//! Options as the help, the manual page and the completions of shells show them.
+
+use super::spelling::Spelling;
+
+/// An option, and what its value may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Described {
+    /// How it is written.
+    pub spelling: Spelling,
+    /// What it does, in lines.
+    pub help: &'static str,
+    /// The values that it takes, if they are few.
+    pub choices: &'static [&'static str],
+}
+
+/// What a word of a command line is, for those who complete it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// Anything.
+    Text,
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// An address with its scheme.
+    Url,
+    /// One of these.
+    Choice(&'static [&'static str]),
+}
+
+impl Described {
+    /// What each word of its value is: the name of the value tells, unless there are choices.
+    pub fn words(&self) -> impl Iterator<Item = Word> {
+        let names = self.spelling.value.unwrap_or_default().split_whitespace();
+        names.map(|name| match name {
+            _ if !self.choices.is_empty() => Word::Choice(self.choices),
+            "FILE" | "PATH" => Word::File,
+            "DIR" => Word::Folder,
+            "URL" => Word::Url,
+            _ => Word::Text,
+        })
+    }
+}
+
+/// Options with their help, which begins at a column: below a spelling that is too long for that.
+pub(crate) fn entries(options: impl IntoIterator<Item = Described>, column: usize) -> String {
+    options.into_iter().map(|option| entry(&option.spelling, option.help.lines(), column)).collect()
+}
+
+/// One option: its spelling, then lines of its help.
+pub(crate) fn entry<'a>(spelling: &Spelling, help: impl Iterator<Item = &'a str>, column: usize) -> String {
+    let indent = if spelling.short.is_some() { "  " } else { "      " };
+    let mut left = format!("{indent}{}", spelling.whole);
+    let mut text = String::new();
+    if left.len() >= column {
+        text = std::mem::take(&mut left) + "\n";
+    }
+    for line in help {
+        text.push_str(&format!("{left:<column$}{line}\n"));
+        left.clear();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn option(spelling: &'static str, choices: &'static [&'static str]) -> Described {
+        Described { spelling: Spelling::of(spelling), help: "does it\nor not", choices }
+    }
+
+    #[test]
+    fn the_name_of_a_value_tells_what_it_is() {
+        for (spelling, words) in [
+            ("--on", vec![]),
+            ("--to URL", vec![Word::Url]),
+            ("-k, --keep N DIR", vec![Word::Text, Word::Folder]),
+            ("-f, --file FILE", vec![Word::File]),
+            ("--way[=HOW]", vec![Word::Text]),
+        ] {
+            assert_eq!(option(spelling, &[]).words().collect::<Vec<_>>(), words, "{spelling}");
+        }
+        let choices = &["a", "b"];
+        assert_eq!(option("--io FILE", choices).words().collect::<Vec<_>>(), [Word::Choice(choices)]);
+    }
+
+    #[test]
+    fn a_long_spelling_has_a_line_of_its_own() {
+        let options = [option("-f, --file FILE", &[]), option("--a-long-name", &[])];
+        let expected = "  -f, --file FILE  does it\n                   or not\n      \
+                        --a-long-name\n                   does it\n                   or not\n";
+        assert_eq!(entries(options, 19), expected);
+    }
+}

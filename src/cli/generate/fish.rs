@@ -1,0 +1,51 @@
+//! Completions for fish.
+
+use super::{Described, Program, Word, in_short};
+
+/// The script.
+pub(super) fn script(program: &Program) -> String {
+    let names: Vec<&str> = program.commands.iter().map(|command| command.name).collect();
+    let names = names.join(" ");
+    let mut text = String::from(
+        "# Completions of onrush for fish, written by onrush --generate complete-fish.\n\ncomplete -c onrush -f\n",
+    );
+    for command in &program.commands {
+        let about = quoted(command.about);
+        text += &format!("complete -c onrush -n __fish_is_first_token -a {} -d {about}\n", command.name);
+    }
+    let of_run = format!("-c onrush -n {}", quoted(&format!("not __fish_seen_subcommand_from {names}")));
+    text += &entries(&of_run, &mut program.options());
+    for command in &program.commands {
+        let of_command = format!("-c onrush -n {}", quoted(&format!("__fish_seen_subcommand_from {}", command.name)));
+        text += &entries(&of_command, &mut program.options_of(command));
+        if command.word == Word::File {
+            text += &format!("complete {of_command} -F\n");
+        }
+    }
+    for name in ["wrk", "wrk-cmm", "wrk2"] {
+        text += &format!("complete -c {name} -f\n");
+        text += &entries(&format!("-c {name}"), &mut program.wrk.iter());
+    }
+    text
+}
+
+/// The options of a command.
+fn entries(of: &str, options: &mut dyn Iterator<Item = &Described>) -> String {
+    let entry = |option: &Described| {
+        let short = option.spelling.short.map(|letter| format!(" -s {letter}")).unwrap_or_default();
+        let value = match option.words().next().filter(|_| option.spelling.takes_value()) {
+            None => String::new(),
+            Some(Word::File) => " -r -F".to_owned(),
+            Some(Word::Folder) => " -x -a '(__fish_complete_directories)'".to_owned(),
+            Some(Word::Choice(choices)) => format!(" -x -a {}", quoted(&choices.join(" "))),
+            Some(Word::Text | Word::Url) => " -x".to_owned(),
+        };
+        let help = quoted(&in_short(option.help));
+        format!("complete {of}{short} -l {}{value} -d {help}\n", option.spelling.long)
+    };
+    options.map(entry).collect()
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}

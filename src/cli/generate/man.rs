@@ -1,0 +1,150 @@
+//! The manual page, in the man macros that both groff and mandoc know.
+
+use super::super::help;
+use super::{Described, Program, in_short};
+
+/// The page.
+pub(super) fn page(program: &Program) -> String {
+    let mut text = format!(
+        ".\\\" Written by onrush --generate man.\n.TH ONRUSH 1 \"{}\" \"onrush {}\" \"User Commands\"\n",
+        date(),
+        env!("CARGO_PKG_VERSION")
+    );
+    text += ".SH NAME\nonrush \\- HTTP load generator with the command line, report and scripts of wrk\n";
+    text += ".SH SYNOPSIS\n.B onrush\n.RI [ options ]\n.I URL\n";
+    for command in &program.commands {
+        text += &format!(".br\n.B onrush {}\n.RI [ options ]\n", escaped(command.name));
+        text += if command.name == "serve" || command.name == "restore" { "" } else { ".I ARGUMENT\n\\&...\n" };
+    }
+    text += ".SH DESCRIPTION\n\
+             onrush puts load on an HTTP server and reports how many requests it answered, and how quickly.\n\
+             It holds a rate if asked to, says what limited the run, and writes its results to files.\n\
+             Called as\n.BR wrk ,\n.B wrk-cmm\nor\n.B wrk2\n(through a link), it behaves like that tool.\n";
+    text += &paragraphs(help::NOTATION);
+    for (title, options) in &program.sections {
+        text += &format!(".SH {}\n", quoted(&format!("OPTIONS: {}", title.to_uppercase())));
+        text += &entries(options);
+    }
+    text += ".SH COMMANDS\n";
+    for command in &program.commands {
+        text += &format!(".SS {}\n", quoted(&format!("onrush {}: {}", command.name, command.about)));
+        let (above, below) = around(&command.help);
+        text += &paragraphs(&above);
+        text += &entries(&command.options);
+        text += &paragraphs(&below);
+    }
+    text += ".SH EXIT STATUS\n";
+    text += &preformatted(help::EXIT_CODES);
+    text += ".SH EXAMPLES\n";
+    text += &preformatted(help::EXAMPLES);
+    text += ".SH DOCUMENTATION\n\
+             Messages refer to pages by their names, such as docs/measuring.md. They are in\n\
+             .I share/doc/onrush\n\
+             below the prefix of the installation, which is\n.I /usr\nfor packages and\n.I /usr/local\nfor\n.BR \"make install\" ,\n\
+             and in the archive of a release.\n\
+             .TP\n.I README.md\nwhat onrush is, and a tour of a minute\n";
+    for (page, about) in PAGES {
+        text += &format!(".TP\n.I docs/{}\n{}\n", escaped(page), escaped(about));
+    }
+    text += ".SH SEE ALSO\n.BR wrk (1),\n.BR curl (1),\n.BR ss (8)\n";
+    text
+}
+
+/// The pages that come with it.
+pub(super) const PAGES: [(&str, &str); 21] = [
+    ("benchmarks.md", "what onrush costs beside other tools"),
+    ("capacity.md", "finding the highest load"),
+    ("ci.md", "gates in continuous integration"),
+    ("command-line.md", "every option, with examples"),
+    ("containers.md", "in containers"),
+    ("host-settings.md", "settings of the host that limit a run"),
+    ("http2.md", "HTTP/2"),
+    ("lab.md", "experiments of many runs"),
+    ("measuring.md", "what is measured, and how to measure well"),
+    ("metrics.md", "every figure"),
+    ("other-tools.md", "coming from other tools"),
+    ("output.md", "the files with results"),
+    ("requests.md", "lists, templates and checks"),
+    ("robustness.md", "what happens when something fails"),
+    ("scripting.md", "Lua scripts"),
+    ("sockets.md", "samples of sockets"),
+    ("statistics.md", "the statistics behind the figures"),
+    ("target.md", "the embedded target"),
+    ("tables.md", "tables and comparisons"),
+    ("tls.md", "TLS"),
+    ("troubleshooting.md", "what notes and errors mean"),
+];
+
+/// The day of the page, if `SOURCE_DATE_EPOCH` has one.
+fn date() -> String {
+    let epoch = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
+    let moment = epoch.and_then(|seconds| time::OffsetDateTime::from_unix_timestamp(seconds).ok());
+    moment.map_or_else(String::new, |moment| moment.date().to_string())
+}
+
+/// Options, each with its help.
+fn entries(options: &[Described]) -> String {
+    let entry = |option: &Described| format!(".TP\n{}\n{}\n", spelling(option), sentence(&in_short(option.help)));
+    options.iter().map(entry).collect()
+}
+
+/// The spelling of an option: names are bold, values in italics.
+fn spelling(option: &Described) -> String {
+    let bold = |text: &str| format!("\\fB{}\\fR", escaped(text));
+    let short = option.spelling.short.map(|letter| bold(&format!("-{letter}")) + ", ").unwrap_or_default();
+    let value = option.spelling.value.map_or(String::new(), |value| {
+        let gap = if value.starts_with('[') { "" } else { " " };
+        format!("{gap}\\fI{}\\fR", escaped(value))
+    });
+    format!("{short}{}{value}", bold(&format!("--{}", option.spelling.long)))
+}
+
+/// The help of a command before its options and after them.
+fn around(help: &str) -> (String, String) {
+    let is_option = |paragraph: &&str| paragraph.trim_start().starts_with('-') && paragraph.starts_with("  ");
+    let mut parts = help.trim_end().split("\n\n");
+    let above: Vec<&str> = parts.by_ref().take_while(|paragraph| !is_option(paragraph)).collect();
+    (above.join("\n\n"), parts.collect::<Vec<_>>().join("\n\n"))
+}
+
+/// Paragraphs; those that are indented, or begin with how a command is used, keep their lines.
+fn paragraphs(text: &str) -> String {
+    let one = |paragraph: &str| {
+        let keeps_lines = paragraph.lines().any(|line| line.starts_with(' ')) || paragraph.starts_with("Usage: ");
+        if keeps_lines { preformatted(paragraph) } else { format!(".PP\n{}\n", sentence(&in_short(paragraph))) }
+    };
+    text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()).map(one).collect()
+}
+
+/// Lines that stay as they are.
+fn preformatted(text: &str) -> String {
+    let lines: String = text.trim_matches('\n').lines().map(|line| sentence(line) + "\n").collect();
+    format!(".PP\n.nf\n{lines}.fi\n")
+}
+
+/// A line of text: one that begins with a dot or a quotation mark would be a command.
+fn sentence(text: &str) -> String {
+    let text = escaped(text);
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+}
+
+/// An argument of a macro.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escaped(text).replace('"', "\\(dq"))
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' => escaped.push_str("\\e"),
+            '-' => escaped.push_str("\\-"),
+            '\'' => escaped.push_str("\\(aq"),
+            '`' => escaped.push_str("\\(ga"),
+            '^' => escaped.push_str("\\(ha"),
+            '~' => escaped.push_str("\\(ti"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

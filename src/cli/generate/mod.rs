@@ -1,0 +1,131 @@
+//! The manual page, and what completes command lines in shells, from the tables of options: `--generate` prints one of
+//! them. Packages install them.
+
+mod bash;
+mod fish;
+mod man;
+mod zsh;
+
+use std::ffi::OsString;
+
+use onrush_plan::Dialect;
+
+use super::commands::Commands;
+use super::described::{Described, Word};
+use super::flags;
+
+/// The option that asks for one of them. It is none of a run's, and only packages need it.
+const OPTION: &str = "--generate";
+
+/// What can be generated, and how.
+const ALL: [(&str, fn(&Program) -> String); 4] = [
+    ("man", man::page),
+    ("complete-bash", bash::script),
+    ("complete-zsh", zsh::script),
+    ("complete-fish", fish::script),
+];
+
+/// What the program understands.
+struct Program {
+    /// Its own options: with a name for the section they are in.
+    sections: Vec<(&'static str, Vec<Described>)>,
+    /// Its commands.
+    commands: Vec<Known>,
+    /// The options of wrk and its forks, under whose names it can be called.
+    wrk: Vec<Described>,
+}
+
+/// A command.
+struct Known {
+    name: &'static str,
+    about: &'static str,
+    /// The options of its own.
+    options: Vec<Described>,
+    /// Whether it takes those of a run, too.
+    runs: bool,
+    word: Word,
+    help: String,
+}
+
+impl Program {
+    fn of(commands: &Commands) -> Self {
+        let described =
+            |flag: &flags::Flag| Described { spelling: flag.spelling, help: flag.help, choices: flag.choices };
+        let known = |command: &super::Command| Known {
+            name: command.name,
+            about: command.about,
+            options: (command.options)(),
+            runs: command.word == Word::Url,
+            word: command.word,
+            help: (command.help)(),
+        };
+        let is_wrks = |flag: &&flags::Flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2);
+        Self {
+            sections: flags::SECTIONS
+                .iter()
+                .map(|(title, flags)| (*title, flags.iter().map(described).collect()))
+                .collect(),
+            commands: commands.named.iter().map(known).collect(),
+            wrk: flags::all().filter(is_wrks).map(described).collect(),
+        }
+    }
+
+    /// All options of a run.
+    fn options(&self) -> impl Iterator<Item = &Described> {
+        self.sections.iter().flat_map(|(_, options)| options)
+    }
+
+    /// The options after a command.
+    fn options_of<'a>(&'a self, command: &'a Known) -> impl Iterator<Item = &'a Described> {
+        let own = |name: &str| command.options.iter().any(|option| option.spelling.long == name);
+        let of_runs =
+            self.options().filter(move |option| command.runs && is_of_series(option) && !own(option.spelling.long));
+        command.options.iter().chain(of_runs)
+    }
+}
+
+/// Whether the commands that make many runs take an option of a run.
+fn is_of_series(option: &Described) -> bool {
+    const OF_ONE_RUN: [&str; 11] = [
+        "output",
+        "format",
+        "sockets-output",
+        "request-log",
+        "quiet",
+        "once",
+        "compat",
+        "find-max",
+        "over",
+        "version",
+        "sample-responses",
+    ];
+    !OF_ONE_RUN.contains(&option.spelling.long)
+}
+
+/// What the arguments ask to be generated, if they do.
+///
+/// # Errors
+///
+/// One line: what can be generated.
+pub(super) fn asked(args: &[OsString], commands: &Commands) -> Option<Result<String, String>> {
+    let first = args.first()?.to_str()?;
+    let what = match first.strip_prefix(OPTION)?.strip_prefix('=') {
+        Some(what) => what,
+        None if first == OPTION => args.get(1).and_then(|what| what.to_str()).unwrap_or_default(),
+        None => return None,
+    };
+    let known = ALL.iter().find(|(name, _)| *name == what);
+    let names = || ALL.map(|(name, _)| name).join(", ");
+    Some(match known {
+        Some((_, generate)) => Ok(generate(&Program::of(commands))),
+        None => Err(format!("{OPTION} {what:?}: write one of {}", names())),
+    })
+}
+
+/// The first sentence of a help, in one line.
+fn in_short(help: &str) -> String {
+    help.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Completions for zsh.
+
+use super::{Described, Program, Word, in_short};
+
+/// The script.
+pub(super) fn script(program: &Program) -> String {
+    let mut text = String::from(
+        "#compdef onrush wrk wrk-cmm wrk2\n# Completions of onrush for zsh, written by onrush --generate complete-zsh.\n\n",
+    );
+    text += &function("run", &mut program.options(), Word::Url);
+    text += &function("wrk", &mut program.wrk.iter(), Word::Url);
+    for command in &program.commands {
+        text += &function(command.name, &mut program.options_of(command), command.word);
+    }
+    text += "_onrush() {\n  local -a commands\n  commands=(\n";
+    for command in &program.commands {
+        text += &format!("    {}\n", quoted(&format!("{}:{}", command.name, command.about)));
+    }
+    text += "  )\n  case $service in\n    wrk*) _onrush_wrk; return ;;\n  esac\n  \
+             if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n    \
+             _describe -t commands command commands\n    _onrush_run\n  \
+             elif (( $+functions[_onrush_$words[2]] )) && [[ $words[2] != (run|wrk) ]]; then\n    \
+             shift words\n    (( CURRENT-- ))\n    _onrush_$words[1]\n  \
+             else\n    _onrush_run\n  fi\n}\n\n_onrush \"$@\"\n";
+    text
+}
+
+/// The function that completes these options.
+fn function(name: &str, options: &mut dyn Iterator<Item = &Described>, word: Word) -> String {
+    let specs: String = options.map(|option| format!("    {}\n", spec(option))).collect();
+    let word = match word {
+        Word::File | Word::Folder => "    '*:file:_files'\n",
+        Word::Url => "    '*:URL:_urls'\n",
+        Word::Text | Word::Choice(_) => "",
+    };
+    format!(
+        "_onrush_{name}() {{\n  local -a options\n  options=(\n{specs}{word}  )\n  _arguments -s -S $options\n}}\n\n"
+    )
+}
+
+/// An option as `_arguments` has it; all of them may be repeated.
+fn spec(option: &Described) -> String {
+    let help = in_short(option.help).replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+    let long = option.spelling.long;
+    let value = option.spelling.value.unwrap_or_default();
+    let names: Vec<&str> = value.split_whitespace().collect();
+    let words: String = option
+        .words()
+        .zip(names)
+        .map(|(kind, name)| format!(":{}:{}", name.replace(':', "\\:"), action(kind)))
+        .collect();
+    if option.spelling.may_take_value() {
+        let choices = option.words().next().map(action).unwrap_or_default();
+        return quoted(&format!("*--{long}=-[{help}]::value:{choices}"));
+    }
+    let (short, long) = match option.spelling.takes_value() {
+        true => (option.spelling.short.map(|letter| format!("-{letter}+")), format!("--{long}=")),
+        false => (option.spelling.short.map(|letter| format!("-{letter}")), format!("--{long}")),
+    };
+    let names = match short {
+        Some(short) => format!("'*'{{{short},{long}}}"),
+        None => format!("'*{long}'"),
+    };
+    names + &quoted(&format!("[{help}]{words}"))
+}
+
+fn action(kind: Word) -> String {
+    match kind {
+        Word::File => "_files".to_owned(),
+        Word::Folder => "_directories".to_owned(),
+        Word::Url => "_urls".to_owned(),
+        Word::Choice(choices) => format!("({})", choices.join(" ").replace(':', "\\:")),
+        Word::Text => " ".to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
