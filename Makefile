@@ -4,7 +4,8 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test check-machine check-http2 check-release tidy pictures simulate bench fuzz install uninstall clean tools
+.PHONY: help demo test check-machine check-http2 check-release dist check-dist tidy pictures simulate bench fuzz install \
+    uninstall clean tools
 
 PREFIX = /usr/local
 DESTDIR =
@@ -15,8 +16,14 @@ AGAINST =
 ROUNDS =
 SAVE =
 SEED =
+PARTS =
+comma = ,
 BIN = $(DESTDIR)$(PREFIX)/bin
-DOC = $(DESTDIR)$(PREFIX)/share/doc/onrush
+SHARE = $(DESTDIR)$(PREFIX)/share
+DOC = $(SHARE)/doc/onrush
+# What onrush writes about itself, each with what it is called.
+WRITES = man:man/man1/onrush.1 complete-bash:bash-completion/completions/onrush complete-zsh:zsh/site-functions/_onrush \
+    complete-fish:fish/vendor_completions.d/onrush.fish
 # What messages refer to ("see docs/measuring.md"), and what that refers to.
 PAGES = $(wildcard *.md LICENSE-* docs/*.* docs/pictures/* examples/*/*)
 
@@ -70,6 +77,12 @@ check-release: tools ## check what has a CI job of its own: oldest Rust, musl, a
 	done
 	if [ -n "$$failed$$skipped" ]; then echo "failed:$${failed:- none}; skipped:$${skipped:- none}"; exit 1; fi
 
+dist: tools ## make the packages of a release in target/dist: [PARTS=binary,archive,deb,image,sums]
+	@.ci/dist $(subst $(comma), ,$(PARTS))
+
+check-dist: tools ## install, run and remove the packages in target/dist, on other systems and kernels too
+	@.ci/check-dist
+
 tidy: tools ## name every place that breaks a house rule
 	@cargo xtask tidy
 
@@ -113,16 +126,23 @@ install: tools ## install onrush and its pages: [PREFIX=/usr/local] [DESTDIR=], 
 	echo "installed $(BIN)/onrush"
 	for page in $(PAGES); do install -D -m 644 "$$page" "$(DOC)/$$page"; done
 	echo "installed $(DOC)"
+	for file in $(WRITES); do
+	    install -D -m 644 /dev/null "$(SHARE)/$${file#*:}"
+	    "$$binary" --generate "$${file%%:*}" >"$(SHARE)/$${file#*:}"
+	done
+	echo "installed the manual page (man onrush), and completions for bash, zsh and fish, in $(SHARE)"
 	if [ "$(AS_WRK)" = 1 ]; then
 	    ln -sf onrush "$(BIN)/wrk"
+	    ln -sf onrush "$(SHARE)/bash-completion/completions/wrk"
 	    echo "installed $(BIN)/wrk, a link to it"
 	fi
 
 # The only target that needs no tools: uninstalling must not require any.
 uninstall: ## remove what install installed: [PREFIX=/usr/local] [DESTDIR=]
 	@$(need_places)
-	if $(wrk_is_ours); then rm -v "$(BIN)/wrk"; fi
+	if $(wrk_is_ours); then rm -v "$(BIN)/wrk"; rm -f "$(SHARE)/bash-completion/completions/wrk"; fi
 	if [ -e "$(BIN)/onrush" ]; then rm -v "$(BIN)/onrush"; else echo "there is no $(BIN)/onrush"; fi
+	for file in $(WRITES); do rm -f "$(SHARE)/$${file#*:}"; done
 	if [ -d "$(DOC)" ]; then
 	    for page in $(PAGES); do rm -f "$(DOC)/$$page"; done
 	    # What somebody else has put there stays.

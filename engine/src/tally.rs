@@ -351,15 +351,16 @@ impl Tally {
     /// A response is complete; returns its latency in nanoseconds.
     pub fn complete(&mut self, request: &OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
-        let unsuccessful = self.interval.counters.unsuccessful;
         self.ended(request, at);
-        self.log(request, at, Fate::Completed);
         self.completed += 1;
         self.heard(request, latency_ns, at);
         self.status(request, latency_ns, at);
         let counters = &mut self.interval.counters;
         counters.completed += 1;
         counters.batches += u64::from(request.is_last);
+        if self.watches || self.rules.by_name {
+            self.complete_one(request, latency_ns, at);
+        }
         if self.rules.phases {
             self.phases(request, at);
         }
@@ -375,13 +376,24 @@ impl Tally {
         if self.is_late_request(request, latency_ns) {
             self.answered_late(request, at);
         }
+        latency_ns
+    }
+
+    /// Notes what is asked for of a single response, besides the sums.
+    #[inline(never)]
+    fn complete_one(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+        self.log(request, at, Fate::Completed);
         if self.rules.by_name {
-            let is_unsuccessful = self.interval.counters.unsuccessful > unsuccessful;
+            let is_unsuccessful = self.is_unsuccessful(request) || self.is_late_request(request, latency_ns);
             let shown_ns = self.shown_ns(request, latency_ns, at);
             let by_name = self.interval.by_name.get_or_insert_default();
             by_name.responded(request.name, request.status, shown_ns, is_unsuccessful);
         }
-        latency_ns
+    }
+
+    /// Whether the response to a request has a status that is a failure, or failed a check.
+    fn is_unsuccessful(&self, request: &OpenRequest) -> bool {
+        request.status.is_some_and(|status| self.is_failure(status)) || request.failed_checks() != 0
     }
 
     /// The latency that the report shows of a response: with a schedule, since the request was due.
@@ -398,8 +410,7 @@ impl Tally {
 
     /// A response was late, which makes the request unsuccessful unless its status or a check already did.
     fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
-        let is_failure = request.status.is_some_and(|status| self.is_failure(status)) || request.failed_checks() != 0;
-        self.interval.counters.unsuccessful += u64::from(!is_failure);
+        self.interval.counters.unsuccessful += u64::from(!self.is_unsuccessful(request));
         if !request.late && (request.is_last || !self.rules.scale.late_once_a_batch) {
             self.late(at);
         }

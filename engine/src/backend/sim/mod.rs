@@ -308,7 +308,10 @@ impl Backend for Sim {
             self.plan(self.now, conn, Event::Failed(Errno::PIPE));
             return 0;
         }
-        let n = self.deliver(conn, &bytes.bytes());
+        let n = match bytes.in_one() {
+            Some(all) => self.deliver(conn, all),
+            None => self.deliver(conn, &bytes.bytes()),
+        };
         if n < bytes.len() {
             self.lines[conn.index()].unsent = Some((bytes, n));
         }
