@@ -30,6 +30,18 @@ pub struct Shortage {
     pub hard: u64,
 }
 
+/// The oldest kernel on which every part is tried before a release.
+const OLDEST: (u32, u32) = (5, 10);
+
+/// That this release of the kernel is too old, if it is; it follows the reason in a message.
+pub fn too_old(release: &str) -> Option<String> {
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(str::parse);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
+    let (needed_major, needed_minor) = OLDEST;
+    let words = || format!("; this is Linux {major}.{minor}, and onrush needs {needed_major}.{needed_minor} or newer");
+    ((major, minor) < OLDEST).then(words)
+}
+
 /// What to do when there are too few descriptors; it follows the reason in a message.
 pub fn remedy(connections: u32, threads: u32) -> String {
     let needed = needed(connections, threads);
@@ -265,6 +277,19 @@ pub fn too_few_ports(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_that_is_too_old_is_named_with_the_oldest_that_is_not() {
+        for (release, expected) in [
+            ("4.19.0-26-amd64", Some("; this is Linux 4.19, and onrush needs 5.10 or newer")),
+            ("5.4.0", Some("; this is Linux 5.4, and onrush needs 5.10 or newer")),
+            ("5.10.0-32-cloud-amd64", None),
+            ("6.1", None),
+            ("unknown", None),
+        ] {
+            assert_eq!(too_old(release).as_deref(), expected, "{release}");
+        }
+    }
 
     #[test]
     fn the_facts_are_those_of_this_machine() {

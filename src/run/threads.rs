@@ -114,7 +114,7 @@ impl Threads {
             let remedy = match () {
                 () if too_many_files => host::remedy(asked.max_inflight, asked.threads),
                 () if no_memory => "; fewer threads (-t) and connections (-c) need less memory".to_owned(),
-                () => String::new(),
+                () => host::too_old(&rustix::system::uname().release().to_string_lossy()).unwrap_or_default(),
             };
             Err(NotStarted::Backend { reason, remedy })
         })

@@ -1,8 +1,9 @@
-//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `pictures` and `bench`.
+//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `licences`, `pictures` and `bench`.
 //!
 //! None of it is part of the program or needed to build it.
 
 mod bench;
+mod licences;
 mod pictures;
 mod tidy;
 mod tools;
@@ -15,6 +16,8 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 usage: cargo xtask TASK
   tidy  name every place that breaks a house rule
+  licences
+        print the licences of everything that is in the program, and their texts
   pictures
         run what the pictures in docs/pictures show, and redraw them
   bench [ROWS=small,big] [PEERS=wrk] [AGAINST=FILE] [ROUNDS=21] [SAVE=1]
@@ -25,6 +28,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
+        ["licences"] => licences::run(),
         ["pictures"] => pictures::run(),
         ["bench", ref words @ ..] => bench::run(words),
         _ => {
