@@ -168,6 +168,15 @@ impl Live {
         self.request(stream)?.watched.as_deref_mut()
     }
 
+    /// Whether to look at the body of the response that is arriving.
+    pub fn wants_body(&mut self, tally: &Tally) -> bool {
+        let is_sample = |live: &mut Self| {
+            let stream = live.protocol.reading();
+            stream.and_then(|stream| live.watched(stream)).is_some_and(|watched| watched.sample.is_some())
+        };
+        tally.wants_body() || tally.watches() && is_sample(self)
+    }
+
     /// Notes that the kernel discarded `n` bytes of a body unread.
     pub fn skip(&mut self, n: u64, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         if tally.watches()

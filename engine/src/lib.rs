@@ -85,7 +85,7 @@ pub use kept::Budget;
 pub use mailbox::Mailbox;
 pub use pacer::Pacer;
 pub use protocol::{MakeProtocol, Protocol, http, http1};
-pub use request_log::{PassOn, RequestLog};
+pub use request_log::{PassOn, Passed, RequestLog};
 pub use roster::Spare;
 pub use rules::{OpenLoop, Rules, Scale};
 pub use samples::{KeepSample, Quota, Sample, SampleOf, Samples};

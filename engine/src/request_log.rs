@@ -9,8 +9,19 @@ use onrush_stats::{Counters, LogEntry};
 /// How many entries a page has: enough that passing one on costs a request nothing, and few enough for a cache.
 const PAGE: usize = 2048;
 
-/// Takes a page of entries, from any worker, and never waits; returns whether there was room for it.
-pub type PassOn = Arc<dyn Fn(Vec<LogEntry>) -> bool + Send + Sync>;
+/// Takes a page of entries, from any worker, and never waits.
+pub type PassOn = Arc<dyn Fn(Vec<LogEntry>) -> Passed + Send + Sync>;
+
+/// What became of a page of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// It will be written.
+    On,
+    /// It is lost: there was no room for it.
+    NoRoom,
+    /// Nobody writes any more, for a reason that is said elsewhere.
+    Nowhere,
+}
 
 /// One worker's log.
 pub struct RequestLog {
@@ -67,8 +78,11 @@ impl RequestLog {
         if count == 0 {
             return;
         }
-        let has_room = (self.pass_on)(std::mem::take(&mut self.page));
-        *(if has_room { &mut counters.logged } else { &mut counters.unlogged }) += count;
+        match (self.pass_on)(std::mem::take(&mut self.page)) {
+            Passed::On => counters.logged += count,
+            Passed::NoRoom => counters.unlogged += count,
+            Passed::Nowhere => {}
+        }
     }
 }
 
@@ -78,12 +92,12 @@ mod tests {
 
     #[test]
     fn one_request_of_each_group_is_picked_and_not_always_the_same() {
-        let mut log = RequestLog::new(10, 1, Arc::new(|_| true));
+        let mut log = RequestLog::new(10, 1, Arc::new(|_| Passed::On));
         let picked: Vec<usize> = (0..1000).filter(|_| log.picks()).collect();
         assert_eq!(picked.iter().map(|number| number / 10).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
         let places: std::collections::HashSet<usize> = picked.iter().map(|number| number % 10).collect();
         assert_eq!(places.len(), 10);
-        let mut all = RequestLog::new(1, 1, Arc::new(|_| true));
+        let mut all = RequestLog::new(1, 1, Arc::new(|_| Passed::On));
         assert!((0..100).all(|_| all.picks()));
     }
 }

@@ -72,8 +72,8 @@ impl Quota {
     fn take(&self, of: SampleOf) -> Option<u32> {
         let next = |most: u32| move |count: u32| (count < most).then_some(count + 1);
         let (relaxed, kind) = (Ordering::Relaxed, &self.of_kind[Self::place(of)]);
-        self.all.fetch_update(relaxed, relaxed, next(SAMPLES_MAX)).ok()?;
-        kind.fetch_update(relaxed, relaxed, next(self.each)).ok().map(|before| before + 1)
+        let before = kind.fetch_update(relaxed, relaxed, next(self.each)).ok()?;
+        self.all.fetch_update(relaxed, relaxed, next(SAMPLES_MAX)).ok().map(|_| before + 1)
     }
 }
 

@@ -236,9 +236,7 @@ impl Tally {
 
     /// Whether to look at bodies, whatever their responses are.
     pub fn wants_body(&self) -> bool {
-        self.transcript.is_some()
-            || self.samples.is_some()
-            || self.checks.as_ref().is_some_and(|checks| checks.want_body())
+        self.transcript.is_some() || self.checks.as_ref().is_some_and(|checks| checks.want_body())
     }
 
     /// Whether to look for a `Location` in the head of a response with this status.

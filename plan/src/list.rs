@@ -55,10 +55,12 @@ impl List {
 
     /// The same for each other name, with nothing but that request in it: a long list is not read again for each.
     pub fn of_other_names(&self) -> impl Iterator<Item = Self> {
-        self.firsts.iter().skip(1).map(|First { number, text: (start, end) }| {
+        self.firsts.iter().zip(&self.names).skip(1).map(|(First { number, text: (start, end) }, name)| {
             let text = self.file.contents().ok().and_then(|text| text.get(*start as usize..*end as usize));
             let file = Material::of(&self.file.name, text.unwrap_or_default().to_vec());
-            Self { file, order: Order::Seq, part: (*number, self.length), ..self.clone() }
+            let (bodies, names) = (self.bodies.clone(), vec![name.clone()]);
+            let (part, firsts) = ((*number, self.length), Vec::new());
+            Self { file, bodies, order: Order::Seq, part, length: 1, names, firsts, ..*self }
         })
     }
 

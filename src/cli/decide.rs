@@ -42,6 +42,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         && let Some(file) = &listed
     {
         typed.words.push(list::url(file)?.into());
+        typed.has_url_of_list = true;
     }
     let Some(url) = typed.words.first() else { return Err(no_url(dialect, typed.taken_url.as_ref())) };
     nothing_is_zero(&typed)?;

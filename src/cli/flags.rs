@@ -13,6 +13,22 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Flag> + Clone {
     SECTIONS.iter().flat_map(|(_, flags)| *flags)
 }
 
+/// Options of a single run, which the commands that make many runs do not take.
+pub(crate) const OF_ONE_RUN: [Id; 12] = [
+    Id::FindMax,
+    Id::Over,
+    Id::Once,
+    Id::Output,
+    Id::SocketsOutput,
+    Id::RequestLog,
+    Id::LogSample,
+    Id::SampleResponses,
+    Id::Format,
+    Id::Compat,
+    Id::Quiet,
+    Id::Help,
+];
+
 /// The option with this id.
 pub(crate) fn by_id(id: Id) -> &'static Flag {
     all().find(|flag| flag.id == id).expect("the table has every option")
@@ -116,7 +132,7 @@ const REQUEST: &[Flag] = &[
     flag(Id::DataUrlencode, "--data-urlencode DATA")
         .help("send percent-encoded fields, as curl does: NAME=TEXT\nor NAME@FILE; may be repeated, and are joined by &"),
     flag(Id::Urls, "--urls FILE").common().help(
-        "send the requests in FILE (-: standard input), a line\neach: [METHOD] URL-or-path [weight=N], then perhaps\nheader lines and @FILE, its body",
+        "send the requests in FILE (-: standard input), a line\neach: [METHOD] URL-or-path [weight=N] [name=X], then\nperhaps header lines and @FILE, its body",
     ),
     flag(Id::UrlsOrder, "--urls-order HOW").one_of(&["seq", "shuffle", "weighted"])
         .help("seq (one after the other), shuffle, or weighted\n(drawn by weight) (seq)"),

@@ -102,8 +102,7 @@ A URL without a scheme is an http:// URL. -- ends the options.
 ";
 
 /// Command lines, and what they do.
-pub(super) const EXAMPLES: &str = "\
-  onrush http://127.0.0.1:8080/
+pub(super) const EXAMPLES: &str = "  onrush http://127.0.0.1:8080/
       2 threads and 10 connections, for 10 seconds
   onrush -c400 -t4 -d30s --latency http://127.0.0.1:8080/
       the same command line as for wrk, with latencies as measured
@@ -119,8 +118,7 @@ pub(super) const EXAMPLES: &str = "\
 ";
 
 /// The exit codes.
-pub(super) const EXIT_CODES: &str = "\
-  0  a report was printed
+pub(super) const EXIT_CODES: &str = "  0  a report was printed
   1  bad option, URL or file, a host that cannot be resolved, or a result
      file that could not be written
   2  the run could not start: every first connection or TLS handshake failed

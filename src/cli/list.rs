@@ -29,7 +29,9 @@ pub(super) fn read(typed: &mut Typed) -> Result<Option<Material>, Refusal> {
     };
     if typed.dialect.is_compat() {
         let tool = typed.dialect.name();
-        return Err(Refusal::Cannot(format!("--urls: {tool} has no lists of requests; leave it out")));
+        return Err(Refusal::Cannot(format!(
+            "--urls: {tool} has no lists of requests; leave it out, or call onrush by its own name"
+        )));
     }
     if path.as_os_str() == "-" && typed.body.as_deref() == Some(OsStr::new("@-")) {
         let line = "--urls - and --body @-: standard input is read once; write one of the two to a file";
@@ -64,7 +66,7 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
     let cannot = |reason: String| Refusal::Cannot(format!("--urls {:?}: {reason}", file.name));
     let text = file.shared().map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
     let entries = Entries::read(text, target, typed.templates).map_err(|bad| cannot(bad.to_string()))?;
-    if target.path != "/" {
+    if target.path != "/" && !typed.has_url_of_list {
         let path = printable(&secrets::url(&target.path));
         typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
     }
@@ -96,6 +98,12 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
     }
     let (length, is_safe, names) = (entries.len() as u64, entries.is_safe(), names.to_vec());
     let list = List { file, bodies, order, seed, part: (0, 1), length, is_safe, names, firsts: entries.firsts() };
+    let writes = !typed.outputs.is_empty() || typed.log.option().is_some() || typed.samples.is_some();
+    if typed.once && list.names.len() > 1 && writes {
+        typed
+            .warnings
+            .push("--once shows a request of every name, but the files have only that of the first".to_owned());
+    }
     // One request of every name is shown.
     Ok(if typed.once && !list.names.is_empty() { list.from_first_name() } else { list })
 }

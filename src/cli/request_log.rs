@@ -8,6 +8,10 @@ use onrush_plan::{Dialect, RequestLog};
 
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
+use super::units;
+
+/// The endings of files that a log is not.
+const OTHERS: [&str; 6] = ["gz", "zst", "json", "ndjson", "xml", "md"];
 
 /// The options about the log of requests, as typed.
 #[derive(Debug, Default)]
@@ -27,7 +31,15 @@ impl TypedLog {
                 let reason = "not a file; standard output has the report, and a pipe is >(COMMAND) or its name";
                 return Err(wrong(flag, &value, reason));
             }
-            _ => self.file = Some(PathBuf::from(value)),
+            _ => {
+                let path = PathBuf::from(value);
+                let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+                if OTHERS.contains(&ending) {
+                    let reason = "the log is CSV, which is not compressed; name it .csv, or write >(gzip >FILE)";
+                    return Err(wrong(flag, path.as_os_str(), reason));
+                }
+                self.file = Some(path);
+            }
         }
         Ok(())
     }
@@ -55,8 +67,7 @@ impl TypedLog {
 /// The N of `1/N`.
 fn one_of(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
     let text = value.to_string_lossy();
-    let number = text.strip_prefix("1/").filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-    match number.and_then(|number| number.parse().ok()) {
+    match text.strip_prefix("1/").and_then(|number| units::metric(number, Dialect::Native).ok()) {
         Some(0) => Err(wrong(flag, value, "one of none; write 1/1 or leave it out to log every request")),
         Some(one_of) if one_of <= REQUESTS_MAX => Ok(one_of),
         Some(_) => Err(wrong(flag, value, format_args!("at most 1/{REQUESTS_MAX}"))),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use onrush_plan::{Dialect, Samples};
 
 use super::flags::Flag;
-use super::refusal::{Refusal, wrong};
+use super::refusal::{Refusal, is_url, took_url, wrong};
 
 /// The most samples of each kind.
 const EACH_MAX: u32 = 100;
@@ -16,14 +16,18 @@ const EACH_MAX: u32 = 100;
 pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<Samples, Refusal> {
     let bytes = value.as_bytes();
     let (number, folder) = bytes.split_at(bytes.iter().position(|byte| *byte == b' ').unwrap_or(bytes.len()));
+    let folder = folder.get(1..).unwrap_or_default();
+    if is_url(OsStr::from_bytes(folder)) {
+        return Err(Refusal::Misused(took_url(&flag.spelling, OsStr::from_bytes(folder))));
+    }
     let each = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
     let Some(each) = each.filter(|each| (1..=EACH_MAX).contains(each)) else {
         let reason = format!("N is a number from 1 to {EACH_MAX}, and DIR a folder; write for instance 3 samples");
         return Err(wrong(flag, value, reason));
     };
-    match folder.get(1..).filter(|folder| !folder.is_empty()) {
-        Some(folder) => Ok(Samples { folder: PathBuf::from(OsStr::from_bytes(folder)), each }),
-        None => Err(wrong(flag, value, format!("there is no folder; write {each} DIR"))),
+    match folder {
+        [] => Err(wrong(flag, value, format!("there is no folder; write {each} DIR"))),
+        folder => Ok(Samples { folder: PathBuf::from(OsStr::from_bytes(folder)), each }),
     }
 }
 
@@ -46,6 +50,8 @@ mod tests {
         let flag = flags::by_name("sample-responses").unwrap();
         let read = |value: &str| samples(flag, &value.into());
         assert_eq!(read("3 my samples").unwrap(), Samples { folder: "my samples".into(), each: 3 });
+        let refused = read("3 http://127.0.0.1/").unwrap_err();
+        assert!(format!("{refused:?}").contains("took the URL"), "{refused:?}");
         for value in ["0 a", "101 a", "x a", "3 ", "-1 a", "dir 3"] {
             assert!(read(value).is_err(), "{value}");
         }

@@ -63,6 +63,8 @@ pub(crate) struct Typed {
     pub urlencoded: Vec<OsString>,
     /// `--urls`, not read yet.
     pub urls: Option<PathBuf>,
+    /// Whether the URL is that of its first line.
+    pub has_url_of_list: bool,
     /// `--templates`.
     pub templates: bool,
     /// `--urls-order`.

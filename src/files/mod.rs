@@ -19,12 +19,14 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::iter;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_plan::output::is_compressed;
+use onrush_plan::secrets::Known;
 use onrush_plan::{Kind, Output, Plan};
 use onrush_text::reason;
 use thiserror::Error;
@@ -194,8 +196,9 @@ impl Observer for Files {
         self.log.as_ref().map(RequestLog::pass_on)
     }
 
-    fn samples(&mut self) -> Option<KeepSample> {
-        self.samples.as_ref().map(Samples::keep)
+    fn samples(&mut self, plan: &Plan) -> Option<KeepSample> {
+        let known = (!plan.show.keeps_secrets).then(|| Arc::new(Known::of(plan)));
+        self.samples.as_ref().map(|samples| samples.keep(known))
     }
 }
 

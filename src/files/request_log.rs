@@ -11,7 +11,7 @@ use onrush_stats::LogEntry;
 use super::destination::Destination;
 use super::export::requests::{HEAD, Lines};
 use super::{FileStates, in_thread, write_lines};
-use crate::run::PassOn;
+use crate::run::{PassOn, Passed};
 
 /// How much memory the entries take at most that wait to be written, in bytes.
 const WAITING_MAX: usize = 64 << 20;
@@ -71,13 +71,13 @@ impl RequestLog {
         Arc::new(move |page| {
             let count = page.len();
             let has_room = (waiting.fetch_add(count, Ordering::Relaxed) + count) * size_of::<LogEntry>() <= WAITING_MAX;
-            if has_room {
-                // If nobody writes any more, the reason is the state of the file.
-                let _ = pages.send(Some(page));
-            } else {
-                waiting.fetch_sub(count, Ordering::Relaxed);
-            }
-            has_room
+            let passed = match has_room {
+                true if pages.send(Some(page)).is_ok() => return Passed::On,
+                true => Passed::Nowhere,
+                false => Passed::NoRoom,
+            };
+            waiting.fetch_sub(count, Ordering::Relaxed);
+            passed
         })
     }
 
@@ -118,7 +118,7 @@ mod tests {
             fate: Fate::Open,
         };
         let (page, pass_on) = (vec![entry; 2048], log.pass_on());
-        let taken = (0..).take_while(|_| pass_on(page.clone())).count();
+        let taken = (0..).take_while(|_| pass_on(page.clone()) == Passed::On).count();
         assert_eq!(taken, WAITING_MAX / size_of::<LogEntry>() / page.len());
         log.end();
         let text = fs::read_to_string(&path).unwrap();

@@ -8,14 +8,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
+use onrush_plan::secrets::{self, Known};
+
 use super::{FileStates, in_thread, words};
 use crate::run::{KeepSample, Response, SampleOf};
 
 /// The thread that writes them. What servers send may be secret: only the owner may read it.
 pub struct Samples {
     /// Samples for it; `None`: those were all.
-    responses: Sender<Option<Response>>,
+    responses: Sender<Option<(Response, Secrets)>>,
 }
+
+/// The secrets of a run, which are not written; `None`: they are.
+type Secrets = Option<Arc<Known>>;
 
 impl Samples {
     /// Makes the folder, file `index`, unless there is an empty one, and starts the thread that writes into it.
@@ -33,14 +38,18 @@ impl Samples {
             }
             Err(error) => return Err(why(error)),
         }
-        let (sender, responses) = mpsc::channel::<Option<Response>>();
+        let (sender, responses) = mpsc::channel::<Option<(Response, Secrets)>>();
         let (folder, states) = (folder.to_owned(), states.clone());
         in_thread("samples", move || {
             let mut failure = None;
             // Nothing is sent if the run never begins.
             let Ok(first) = responses.recv() else { return };
             states.begin(index);
-            for response in iter::once(first).chain(responses).map_while(|response| response) {
+            for (mut response, secrets) in iter::once(first).chain(responses).map_while(|response| response) {
+                if let Some(known) = secrets {
+                    response.head = known.hide(&secrets::message(&response.head));
+                    response.body = known.hide(&response.body);
+                }
                 let path = folder.join(name(&response));
                 failure = failure.or_else(|| write(&path, &response).err().map(|error| words(&error, &path)));
             }
@@ -50,11 +59,11 @@ impl Samples {
         Ok(Self { responses: sender })
     }
 
-    /// What takes them.
-    pub fn keep(&self) -> KeepSample {
+    /// What takes them, for a run with these secrets.
+    pub fn keep(&self, secrets: Secrets) -> KeepSample {
         let responses = self.responses.clone();
         // If nobody writes any more, the reason is the state of the folder.
-        Arc::new(move |response| drop(responses.send(Some(response))))
+        Arc::new(move |response| drop(responses.send(Some((response, secrets.clone())))))
     }
 
     /// There are no more.
@@ -81,7 +90,7 @@ fn write(path: &Path, Response { head, body, .. }: &Response) -> io::Result<()> 
 mod tests {
     use std::time::Duration;
 
-    use onrush_plan::{Kind, Output};
+    use onrush_plan::{Dialect, Kind, Output};
 
     use super::*;
 
@@ -93,13 +102,20 @@ mod tests {
         let samples = Samples::open(0, &folder, &states).unwrap();
         let (head, body) = (b"HTTP/1.1 503 Busy\r\n\r\n".to_vec(), b"\x1b[2Jwait".to_vec());
         for (of, number) in [(SampleOf::Status(503), 1), (SampleOf::Status(503), 2), (SampleOf::Check(0), 1)] {
-            samples.keep()(Response { of, number, head: head.clone(), body: body.clone() });
+            samples.keep(None)(Response { of, number, head: head.clone(), body: body.clone() });
         }
+        let mut plan = crate::fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        plan.request.headers = vec![("Authorization".to_owned(), "Bearer a-secret-1".to_owned())];
+        let (of, number) = (SampleOf::Status(200), 1);
+        let (told, echoed) = (b"HTTP/1.1 200 OK\r\nSet-Cookie: id=5\r\n\r\n".to_vec(), b"you sent a-secret-1".to_vec());
+        samples.keep(Some(Arc::new(Known::of(&plan))))(Response { of, number, head: told, body: echoed });
         samples.end();
         assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty());
         let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["503-1.txt", "503-2.txt", "check1-1.txt"]);
+        assert_eq!(names, ["200-1.txt", "503-1.txt", "503-2.txt", "check1-1.txt"]);
+        let hidden = fs::read_to_string(folder.join("200-1.txt")).unwrap();
+        assert_eq!(hidden, "HTTP/1.1 200 OK\r\nSet-Cookie: REDACTED\r\n\r\nyou sent REDACTED");
         assert_eq!(fs::read(folder.join("503-2.txt")).unwrap(), [head, body].concat());
         let refused = |folder: &Path| Samples::open(0, folder, &states).err();
         assert!(refused(&folder).is_some_and(|reason| reason.starts_with("the folder is not empty")));

@@ -53,7 +53,7 @@ impl<'a> Line<'a> {
             [b'/', ..] => Head::read(text).map(Self::Request),
             [b'@'] => Err("no file after the @".to_owned()),
             [b'@', ..] => Ok(Self::Body(&text[1..])),
-            [b'{', ..] => {
+            [b'{', ..] | [b'[', b'{', ..] => {
                 Err("this looks like JSON; write METHOD and URL, headers below it, and @FILE for a body".to_owned())
             }
             _ if is_host(text) => Err(format!("{} has no scheme; write http:// in front", shown(text))),

@@ -48,7 +48,7 @@ pub use threads::NotStarted;
 pub use until::{Known, Until};
 pub use waiting::Waiting;
 
-pub use onrush_engine::{KeepSample, Listener, PassOn, Sample as Response, SampleOf};
+pub use onrush_engine::{KeepSample, Listener, PassOn, Passed, Sample as Response, SampleOf};
 pub use worker::{OfScript, Scripted};
 
 use std::io;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use onrush_plan::Addresses;
+use onrush_plan::{Addresses, Plan};
 
 use super::{Choice, KeepSample, Listener, PassOn, Progress, Sample, TimelineRow, Waiting};
 
@@ -44,8 +44,8 @@ pub trait Observer {
     fn request_log(&mut self) -> Option<PassOn> {
         None
     }
-    /// What takes samples of responses, likewise.
-    fn samples(&mut self) -> Option<KeepSample> {
+    /// What takes samples of the responses of this plan, likewise.
+    fn samples(&mut self, _: &Plan) -> Option<KeepSample> {
         None
     }
 }

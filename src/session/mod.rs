@@ -77,7 +77,7 @@ fn carry_out(
     }
     let scripted = script.as_mut().map(scripted);
     let pass_on = observers.iter_mut().find_map(|observer| observer.request_log());
-    let keep = observers.iter_mut().find_map(|observer| observer.samples());
+    let keep = observers.iter_mut().find_map(|observer| observer.samples(plan));
     let prepared = run::prepare(plan, &addresses, choice.name, scripted, spares, (pass_on, keep))?;
     let start = observers.iter_mut().map(|observer| observer.ready()).max();
     let start = clock.at(start.unwrap_or_else(Instant::now));

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use onrush_plan::condition::Condition;
 use onrush_plan::secrets::Known;
-use onrush_plan::{Format, List, Plan};
+use onrush_plan::{Format, Io, List, Plan};
 
 use crate::failure;
 use crate::files::{self, FileStates, Files, Kept};
@@ -187,8 +187,10 @@ impl Ending<'_> {
             }
         });
         if plan.once {
-            let code = self.step(|| show_other_names(plan, &interrupt, &mut screen)).unwrap_or_default();
+            let shown = self.step(|| show_other_names(plan, &interrupt, &mut screen));
+            let (code, broken) = shown.unwrap_or_default();
             self.code = if self.code == 0 { code } else { self.code };
+            self.broken.extend(broken);
         }
         self.explain(&outcome);
         screen
@@ -337,19 +339,24 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
 }
 
 /// With `--once` and a list whose requests have names, shows what becomes of the first request of every name but the
-/// first. Returns the exit code that follows from that.
-fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> anyhow::Result<u8> {
-    let mut code = 0;
+/// first. Returns the exit code that follows from that, and the gates that are broken.
+fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> anyhow::Result<(u8, Vec<Gate>)> {
+    let (mut code, mut broken) = (0, Vec::new());
     for list in plan.list.iter().flat_map(List::of_other_names) {
         if interrupt.is_asked() {
-            return Ok(EXIT_NOTHING_COMPLETED);
+            return Ok((EXIT_NOTHING_COMPLETED, broken));
         }
-        let plan = Plan { list: Some(list), ..plan.clone() };
+        // The kernel gives the memory of a ring back only later, and users without rights have little for rings.
+        let io = if matches!(plan.io, Io::Sim(_)) { plan.io.clone() } else { Io::Epoll };
+        let plan = Plan { list: Some(list), io, ..plan.clone() };
         let outcome = session::run(&plan, interrupt, &mut [])?.outcome;
         screen.print(&format!("\n{}", report::once(&plan, &outcome)));
+        let judged = Judged::of(&plan, &outcome);
+        say_lines(&judged.lines(&plan.show, has_colours()));
+        broken.extend(judged.document.gates.into_iter().filter(|gate| gate.broken && !gate.is_strict()));
         code = code.max(exit_code(&plan, &outcome));
     }
-    Ok(code)
+    Ok((code, broken))
 }
 
 /// Calls `done` of the script with the results, if it has one.

@@ -150,7 +150,10 @@ impl<A: Count, B: Count> AddAssign<&ByName<B>> for ByName<A> {
 mod tests {
     use super::*;
 
-    fn figures(sum: &ByName<u64>) -> Vec<(u16, u128, Vec<(u16, u64)>, u64, u64)> {
+    /// The number of a name, the sum of its latencies, its statuses, what failed and what was unsuccessful.
+    type Figures = (u16, u128, Vec<(u16, u64)>, u64, u64);
+
+    fn figures(sum: &ByName<u64>) -> Vec<Figures> {
         let of = |(number, of): (u16, &OfName<u64>)| {
             (number, of.latency.sum(), of.statuses().collect(), of.failed, of.unsuccessful)
         };

@@ -105,7 +105,7 @@ impl<B: Backend> Roster<B> {
                     if live.protocol.coming() >= LARGE_MIN {
                         self.backend.anticipate(conn, live.protocol.coming());
                     }
-                } else if !tally.wants_body() && !script.wants.body {
+                } else if !live.wants_body(tally) && !script.wants.body {
                     self.backend.discard(conn, rest);
                 } else {
                     self.backend.expect(conn, rest);

@@ -13,7 +13,7 @@ fn logged(config: Config, scenario: &str, one_of: u64) -> (Ran, Vec<LogEntry>) {
     let taken = Arc::clone(&pages);
     let pass_on: PassOn = Arc::new(move |page| {
         taken.lock().unwrap().extend(page);
-        true
+        Passed::On
     });
     let backend = Sim::new(config.slots(), scenario.network(1));
     let link = Arc::new(WorkerLink::default());
@@ -65,7 +65,7 @@ fn a_sample_has_its_share_of_all_requests() {
 
 #[test]
 fn a_page_for_which_there_is_no_room_is_counted() {
-    let mut log = RequestLog::new(1, 1, Arc::new(|_| false));
+    let mut log = RequestLog::new(1, 1, Arc::new(|_| Passed::NoRoom));
     let mut counters = onrush_stats::Counters::default();
     let entry = LogEntry {
         due_ns: 0,

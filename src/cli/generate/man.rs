@@ -1,7 +1,7 @@
 //! The manual page, in the man macros that both groff and mandoc know.
 
 use super::super::help;
-use super::{Described, Program, in_short};
+use super::{Described, Program, Word, in_short};
 
 /// The page.
 pub(super) fn page(program: &Program) -> String {
@@ -14,7 +14,7 @@ pub(super) fn page(program: &Program) -> String {
     text += ".SH SYNOPSIS\n.B onrush\n.RI [ options ]\n.I URL\n";
     for command in &program.commands {
         text += &format!(".br\n.B onrush {}\n.RI [ options ]\n", escaped(command.name));
-        text += if command.name == "serve" || command.name == "restore" { "" } else { ".I ARGUMENT\n\\&...\n" };
+        text += if command.word == Word::Text { "" } else { ".I ARGUMENT\n\\&...\n" };
     }
     text += ".SH DESCRIPTION\n\
              onrush puts load on an HTTP server and reports how many requests it answered, and how quickly.\n\

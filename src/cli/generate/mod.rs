@@ -18,12 +18,15 @@ use super::flags;
 const OPTION: &str = "--generate";
 
 /// What can be generated, and how.
-const ALL: [(&str, fn(&Program) -> String); 4] = [
+const ALL: [(&str, Generate); 4] = [
     ("man", man::page),
     ("complete-bash", bash::script),
     ("complete-zsh", zsh::script),
     ("complete-fish", fish::script),
 ];
+
+/// Writes one of them.
+type Generate = fn(&Program) -> String;
 
 /// What the program understands.
 struct Program {
@@ -84,22 +87,10 @@ impl Program {
     }
 }
 
-/// Whether the commands that make many runs take an option of a run.
+/// Whether the commands that make many runs take an option of a run. Theirs are `-v` and the help.
 fn is_of_series(option: &Described) -> bool {
-    const OF_ONE_RUN: [&str; 11] = [
-        "output",
-        "format",
-        "sockets-output",
-        "request-log",
-        "quiet",
-        "once",
-        "compat",
-        "find-max",
-        "over",
-        "version",
-        "sample-responses",
-    ];
-    !OF_ONE_RUN.contains(&option.spelling.long)
+    let id = flags::by_name(option.spelling.long).map(|flag| flag.id);
+    id.is_none_or(|id| id != flags::Id::Version && !flags::OF_ONE_RUN.contains(&id))
 }
 
 /// What the arguments ask to be generated, if they do.

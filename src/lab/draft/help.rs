@@ -64,7 +64,8 @@ Usage: onrush sweep [options] URL
 from 1 to 64.";
     let below = "\
 All other options are those of a run (onrush --help), except -o, --format,
---sockets-output, --request-log, --quiet, --once, --compat, --find-max, --over.
+--sockets-output, --request-log, --log-sample, --sample-responses, --quiet,
+--once, --compat, --find-max, --over.
 A run lasts 10s unless -d says otherwise: three levels take about 90s. --plan
 prints the time. For instance:
   onrush sweep -c 1..256 -d10s http://127.0.0.1:8080/
@@ -81,7 +82,8 @@ noisy for all. The first is the baseline. The same URL twice shows the noise.
 Usage: onrush vs [options] URL_A URL_B [URL_C...]";
     let below = "\
 All other options are those of a run (onrush --help), except -o, --format,
---sockets-output, --request-log, --quiet, --once, --compat, --find-max, --over.
+--sockets-output, --request-log, --log-sample, --sample-responses, --quiet,
+--once, --compat, --find-max, --over.
 A run lasts 2s after a warm-up of 500ms, with a rate (-R) of 110 or more as long
 as 2,000 responses take, unless -d and --warmup say otherwise. At 2s, two
 targets take about 50s; --plan prints the time.";

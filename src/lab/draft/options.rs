@@ -40,7 +40,7 @@ const SAMPLES: &str = "sockets.ndjson";
 const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
 
 /// Options of a single run that an experiment replaces, and why each is refused.
-const OWN: [(Id, &str); 12] = [
+pub(super) const OWN: [(Id, &str); 12] = [
     (Id::FindMax, NO_SEARCHES),
     (Id::Over, NO_SEARCHES),
     (Id::Once, "each target gets one request before the first round anyway"),

@@ -281,3 +281,9 @@ fn folders_are_new_or_go_on() {
     assert!(folder("--bogus").contains("all options: onrush lab --help"));
     assert!(folder("--retry 101 x").contains("from 0 to 100"));
 }
+
+#[test]
+fn the_options_of_one_run_are_those_that_are_refused() {
+    let refused: Vec<_> = options::OWN.iter().map(|(id, _)| *id).collect();
+    assert_eq!(refused, crate::cli::flags::OF_ONE_RUN);
+}

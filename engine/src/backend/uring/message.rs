@@ -1,6 +1,6 @@
 //! Bytes in several places, as the kernel reads of them.
 
-use std::ptr;
+use std::mem::MaybeUninit;
 
 /// Where the bytes are. The kernel reads it when the operation is handed over.
 pub struct Message {
@@ -14,15 +14,10 @@ impl Message {
     pub fn of(slices: Vec<&[u8]>) -> Box<Self> {
         let place = |slice: &[u8]| libc::iovec { iov_base: slice.as_ptr().cast_mut().cast(), iov_len: slice.len() };
         let mut places: Box<[libc::iovec]> = slices.into_iter().map(place).collect();
-        let header = libc::msghdr {
-            msg_name: ptr::null_mut(),
-            msg_namelen: 0,
-            msg_iov: places.as_mut_ptr(),
-            msg_iovlen: places.len(),
-            msg_control: ptr::null_mut(),
-            msg_controllen: 0,
-            msg_flags: 0,
-        };
+        // SAFETY: every field may be zero, and those that musl has between them must be.
+        let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+        header.msg_iov = places.as_mut_ptr();
+        header.msg_iovlen = places.len() as _;
         Box::new(Self { header, _places: places })
     }
 
