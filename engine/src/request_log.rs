@@ -78,7 +78,10 @@ impl RequestLog {
         if count == 0 {
             return;
         }
-        match (self.pass_on)(std::mem::take(&mut self.page)) {
+        let mut page = std::mem::take(&mut self.page);
+        // What waits to be written has only the memory that it needs.
+        page.shrink_to_fit();
+        match (self.pass_on)(page) {
             Passed::On => counters.logged += count,
             Passed::NoRoom => counters.unlogged += count,
             Passed::Nowhere => {}

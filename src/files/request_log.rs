@@ -81,8 +81,9 @@ impl RequestLog {
         })
     }
 
-    /// There are no more entries.
+    /// There are no more entries. From now on the file is the thread's, even if it has not come to it yet.
     pub fn end(self) {
+        self.states.begin(self.index);
         let _ = self.pages.send(None);
     }
 }
@@ -125,5 +126,24 @@ mod tests {
         assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty());
         assert_eq!(text.lines().count(), 1 + taken * page.len());
         assert!(text.starts_with(HEAD) && text.ends_with("in flight at the end\n"));
+    }
+
+    #[test]
+    fn a_log_without_requests_has_its_first_line() {
+        let scratch = tempfile::tempdir().unwrap();
+        let plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+        // The thread may come to its file before the end and after it.
+        for round in 0..50 {
+            let path = scratch.path().join(format!("{round}.csv"));
+            let states = FileStates::of(&[Output { path: path.clone(), kind: Kind::Requests }]);
+            let log = RequestLog::open(0, Destination::of(&path, false).unwrap(), &plan, &states).unwrap();
+            log.end();
+            assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty(), "{round}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), HEAD, "{round}");
+        }
+        let path = scratch.path().join("never.csv");
+        let states = FileStates::of(&[Output { path: path.clone(), kind: Kind::Requests }]);
+        drop(RequestLog::open(0, Destination::of(&path, false).unwrap(), &plan, &states).unwrap());
+        assert!(!path.exists());
     }
 }

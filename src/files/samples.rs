@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::iter;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
@@ -17,6 +17,15 @@ use crate::run::{KeepSample, Response, SampleOf};
 pub struct Samples {
     /// Samples for it; `None`: those were all.
     responses: Sender<Option<(Response, Secrets)>>,
+    /// The folder, if it was made here and no run has begun yet.
+    made: Option<PathBuf>,
+}
+
+impl Drop for Samples {
+    fn drop(&mut self) {
+        // One that is not empty stays.
+        self.made.take().map(fs::remove_dir);
+    }
 }
 
 /// The secrets of a run, which are not written; `None`: they are.
@@ -30,11 +39,13 @@ impl Samples {
     /// Why nothing can be written there.
     pub fn open(index: usize, folder: &Path, states: &FileStates) -> Result<Self, String> {
         let why = |error: io::Error| words(&error, folder);
+        let mut made = None;
         match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
             Ok(true) => return Err("the folder is not empty; name another one, which need not exist".to_owned()),
             Ok(false) => drop(tempfile::tempfile_in(folder).map_err(why)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 DirBuilder::new().mode(0o700).create(folder).map_err(why)?;
+                made = Some(folder.to_owned());
             }
             Err(error) => return Err(why(error)),
         }
@@ -56,7 +67,7 @@ impl Samples {
             let publish = || states.publish(index, &mut || Ok(())).err().map(|error| words(&error, &folder));
             states.settle(index, failure.or_else(publish));
         })?;
-        Ok(Self { responses: sender })
+        Ok(Self { responses: sender, made })
     }
 
     /// What takes them, for a run with these secrets.
@@ -67,7 +78,8 @@ impl Samples {
     }
 
     /// There are no more.
-    pub fn end(self) {
+    pub fn end(mut self) {
+        self.made = None;
         let _ = self.responses.send(None);
     }
 }
@@ -117,6 +129,9 @@ mod tests {
         let hidden = fs::read_to_string(folder.join("200-1.txt")).unwrap();
         assert_eq!(hidden, "HTTP/1.1 200 OK\r\nSet-Cookie: REDACTED\r\n\r\nyou sent REDACTED");
         assert_eq!(fs::read(folder.join("503-2.txt")).unwrap(), [head, body].concat());
+        let never = scratch.path().join("never");
+        drop(Samples::open(0, &never, &states).unwrap());
+        assert!(!never.exists());
         let refused = |folder: &Path| Samples::open(0, folder, &states).err();
         assert!(refused(&folder).is_some_and(|reason| reason.starts_with("the folder is not empty")));
         assert!(refused(&folder.join("503-1.txt")).is_some() && refused(Path::new("/proc/none/such")).is_some());

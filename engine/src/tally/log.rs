@@ -23,7 +23,7 @@ impl Tally {
     #[inline(never)]
     fn write_down(&mut self, request: &OpenRequest, watched: &Watched, at: Nanos, fate: Fate) {
         let Some(log) = self.log.as_mut().filter(|_| !self.warms_up) else { return };
-        let since = |at: Nanos| at.0.cast_signed() - self.due_from.0.cast_signed();
+        let since = |at: Nanos| at.0.cast_signed() - self.start.0.cast_signed();
         // What arrives in one piece has no moment of its own for the first byte.
         let first_at = request.first_at.or((fate == Fate::Completed).then_some(at));
         let failed = request.first_failed().filter(|_| fate == Fate::Completed);
@@ -31,7 +31,8 @@ impl Tally {
             due_ns: since(request.due),
             sent_ns: since(request.sent_at),
             first_ns: first_at.map(since),
-            end_ns: (fate != Fate::Open).then(|| since(at)),
+            // What failed before its bytes could leave was stamped when they were to.
+            end_ns: (fate != Fate::Open).then(|| since(at.max(request.sent_at))),
             body_bytes: watched.body_bytes,
             status: request.status,
             name: request.name,

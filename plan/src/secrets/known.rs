@@ -44,13 +44,13 @@ impl Known {
         }
         // The plans of an experiment often have the same script and body.
         let (mut scripts, mut bodies): (BTreeMap<&[u8], _>, BTreeMap<&[u8], _>) = Default::default();
-        let mut tables: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut files: BTreeMap<&str, &[u8]> = BTreeMap::new();
         for plan in plans {
             secrets.extend(typed(plan));
             let contents = |material: &'a Material| Some((material.contents().ok()?, material));
             scripts.extend(plan.script.iter().filter_map(|script| contents(&script.file)));
-            let files = plan.templates.iter().flat_map(|templates| &templates.files);
-            tables.extend(files.filter_map(|file| file.contents().ok()));
+            let of_plan = plan.templates.iter().flat_map(|templates| &templates.files);
+            files.extend(of_plan.filter_map(|file| Some((&*file.name, file.contents().ok()?))));
             let listed = plan.list.iter().flat_map(List::materials);
             bodies.extend(plan.body.iter().chain(listed).filter_map(contents));
         }
@@ -60,12 +60,15 @@ impl Known {
             };
             materials.into_iter().flat_map(places)
         };
-        let of_columns = tables.into_iter().flat_map(columns);
+        let of_columns: BTreeSet<Vec<u8>> = files.values().flat_map(|text| columns(text, is_secret_column)).collect();
         // In a script, what is not in quotes is the name of a variable.
         let of_scripts = all(scripts).filter(|(script, place)| is_quoted(script, place));
         // The last, because a body may have any number of them.
         let of_files = of_scripts.chain(all(bodies)).map(|(text, place)| text[place.clone()].to_vec());
-        let secrets = secrets.into_iter().chain(of_columns).chain(of_files);
+        // Rows come last, because there may be any number of them.
+        let constants: Vec<Vec<u8>> = secrets.into_iter().chain(of_files).collect();
+        let filled_in: Vec<Vec<u8>> = constants.iter().flat_map(|secret| filled_in(secret, &files)).collect();
+        let secrets = constants.into_iter().chain(filled_in).chain(of_columns);
         // Each is found more than once: as a whole and as a piece, as written and decoded.
         let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
         for piece in secrets.flat_map(|secret| pieces(&secret)) {
@@ -124,17 +127,36 @@ fn values(text: &[u8]) -> Vec<Vec<u8>> {
     places(text, false).into_iter().map(|place| text[place].to_vec()).collect()
 }
 
-/// The values below the secret names of columns, as many as are searched for.
-fn columns(text: &[u8]) -> Vec<Vec<u8>> {
+/// What the placeholders in a secret are filled in with, as many values as are searched for.
+fn filled_in(secret: &[u8], files: &BTreeMap<&str, &[u8]>) -> Vec<Vec<u8>> {
+    let text = String::from_utf8_lossy(secret);
+    let placeholders = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
+    let values = |words: &str| {
+        let mut words = words.split(|character: char| character.is_whitespace() || character == '|');
+        let mut word = || words.find(|word| !word.is_empty());
+        let (kind, contents) = (word()?, files.get(word()?)?);
+        Some(match (kind, word()) {
+            ("csv", Some(column)) => columns(contents, |name| name == column.as_bytes()),
+            _ => contents.split(|byte| *byte == b'\n').take(MOST).map(|line| line.trim_ascii().to_vec()).collect(),
+        })
+    };
+    placeholders.filter_map(|(words, _)| values(words)).flatten().collect()
+}
+
+fn is_secret_column(name: &[u8]) -> bool {
+    super::names::is_secret(name)
+}
+
+/// The values below such names of columns, as many as are searched for.
+fn columns(text: &[u8], is_such: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
     let names = reader.byte_headers().cloned().unwrap_or_default();
-    let is_secret = |name: &[u8]| super::names::is_secret(name.trim_ascii());
-    let secret: Vec<usize> = (0..names.len()).filter(|index| is_secret(&names[*index])).collect();
-    if secret.is_empty() {
+    let such: Vec<usize> = (0..names.len()).filter(|index| is_such(names[*index].trim_ascii())).collect();
+    if such.is_empty() {
         return Vec::new();
     }
     let rows = reader.byte_records().take(MOST).filter_map(Result::ok);
-    rows.flat_map(|row| secret.iter().filter_map(|index| row.get(*index).map(<[u8]>::to_vec)).collect::<Vec<_>>())
+    rows.flat_map(|row| such.iter().filter_map(|index| row.get(*index).map(<[u8]>::to_vec)).collect::<Vec<_>>())
         .collect()
 }
 
@@ -294,6 +316,12 @@ mod tests {
         plan.templates = Some(crate::Templates { files, seed: 1, part: (0, 1) });
         let known = Known::of(&plan);
         assert_eq!(known.hide_in("first-one second\"one Springfield a-line"), "REDACTED REDACTED Springfield a-line");
+        plan.request.headers = vec![("Cookie".to_owned(), "id={{csv users.csv city | raw}}".to_owned())];
+        plan.list = None;
+        assert_eq!(Known::of(&plan).hide_in("from Springfield"), "from REDACTED");
+        plan.templates.iter_mut().for_each(|templates| templates.files = vec![file("a-line\r\nan-other\n")]);
+        plan.request.headers = vec![("Authorization".to_owned(), "Bearer {{line users.csv}}".to_owned())];
+        assert_eq!(Known::of(&plan).hide_in("it was an-other"), "it was REDACTED");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A JUnit test suite for continuous integration servers: one case for the run, and one for each gate.
 
+use onrush_text::printable;
 use quick_xml::Writer;
 use quick_xml::events::BytesText;
 
@@ -26,7 +27,7 @@ pub fn render(document: &Document) -> String {
     let time = format!("{:.3}", document.duration_s);
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     let suite = writer.create_element("testsuite").with_attributes([
-        ("name", document.command.as_str()),
+        ("name", &*xml(&document.command)),
         ("tests", &cases.len().to_string()),
         ("failures", &failures.to_string()),
         ("skipped", &skipped.to_string()),
@@ -37,18 +38,18 @@ pub fn render(document: &Document) -> String {
         for (name, flaw) in &cases {
             let case = writer.create_element("testcase").with_attributes([
                 ("classname", "onrush"),
-                ("name", name.as_str()),
+                ("name", &*xml(name)),
                 ("time", &time),
             ]);
             match flaw {
                 None => case.write_empty()?,
                 Some(Flaw::Skipped(words)) => case.write_inner_content(|writer| {
-                    let skipped = writer.create_element("skipped").with_attribute(("message", words.as_str()));
+                    let skipped = writer.create_element("skipped").with_attribute(("message", &*xml(words)));
                     skipped.write_empty().map(drop)
                 })?,
                 Some(Flaw::Failure(flaw)) => case.write_inner_content(|writer| {
-                    let failure = writer.create_element("failure").with_attribute(("message", flaw.as_str()));
-                    failure.write_text_content(BytesText::new(flaw)).map(drop)
+                    let failure = writer.create_element("failure").with_attribute(("message", &*xml(flaw)));
+                    failure.write_text_content(BytesText::new(&xml(flaw))).map(drop)
                 })?,
             };
         }
@@ -56,4 +57,19 @@ pub fn render(document: &Document) -> String {
     });
     written.expect("memory can be written to");
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", String::from_utf8_lossy(&writer.into_inner()))
+}
+
+/// A text without what XML cannot have: most control characters, and two that are no characters.
+fn xml(text: &str) -> String {
+    printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_have_is_escaped() {
+        assert_eq!(xml("a\u{1b}[1m\u{1}\u{ffff}é"), "a\\u{1b}[1m\\u{1}\u{fffd}é");
+    }
 }

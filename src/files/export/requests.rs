@@ -3,7 +3,8 @@
 use std::iter;
 
 use onrush_plan::Plan;
-use onrush_stats::{Fate, LogEntry};
+use onrush_plan::secrets::Known;
+use onrush_stats::{Cause, Fate, LogEntry};
 use onrush_text::csv;
 
 use crate::failure::why;
@@ -17,13 +18,16 @@ pub struct Lines {
     names: Vec<String>,
     /// The plan, for the words of failures.
     plan: Plan,
+    /// Its secrets, unless they may be shown.
+    known: Known,
 }
 
 impl Lines {
     /// Of the requests of a plan.
     pub fn new(plan: &Plan) -> Self {
         let named = plan.list.iter().flat_map(|list| &list.names).map(|name| csv::cell(name));
-        Self { names: iter::once(String::new()).chain(named).collect(), plan: plan.clone() }
+        let known = if plan.show.keeps_secrets { Known::default() } else { Known::of(plan) };
+        Self { names: iter::once(String::new()).chain(named).collect(), plan: plan.clone(), known }
     }
 
     /// The lines, including line ends.
@@ -50,11 +54,17 @@ impl Lines {
         text.push(',');
         match entry.fate {
             Fate::Completed => {}
-            Fate::Failed(_, cause) => text.push_str(&csv::cell(&why(cause, &self.plan))),
+            Fate::Failed(_, cause) => text.push_str(&self.words(cause)),
             Fate::Abandoned => text.push_str("abandoned"),
             Fate::Open => text.push_str("in flight at the end"),
         }
         text.push('\n');
+    }
+
+    /// The cell with the words of a failure. Only those of a check have something that was typed.
+    fn words(&self, cause: Cause) -> String {
+        let words = why(cause, &self.plan);
+        csv::cell(&if matches!(cause, Cause::Check(_)) { self.known.hide_in(&words) } else { words })
     }
 }
 
@@ -93,7 +103,7 @@ fn digit(number: u64) -> char {
 mod tests {
     use onrush_plan::Dialect;
     use onrush_proto::Error;
-    use onrush_stats::{Cause, Phase};
+    use onrush_stats::Phase;
 
     use super::*;
     use crate::fixtures::{list, plan};
