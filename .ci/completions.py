@@ -6,17 +6,21 @@ import pty
 import select
 import shutil
 import sys
+import tempfile
 import time
 
 root = sys.argv[1]
-os.environ["PATH"] = f"{root}/bin:{os.environ['PATH']}"
-os.environ.update(TERM="xterm", HOME="/nonexistent", PS1="$ ")
+names = tempfile.mkdtemp()
+os.symlink(f"{root}/bin/onrush", f"{names}/wrk")
+os.environ["PATH"] = f"{root}/bin:{names}:{os.environ['PATH']}"
+os.environ.update(TERM="xterm", HOME=names, PS1="$ ")
 SHELLS = {
     "bash": (["bash", "--norc", "--noprofile"], f"source {root}/share/bash-completion/completions/onrush"),
     "zsh": (["zsh", "-f"], f"fpath=({root}/share/zsh/vendor-completions $fpath); autoload -U compinit; compinit -u -D"),
     "fish": (["fish", "--no-config"], f"source {root}/share/fish/vendor_completions.d/onrush.fish"),
 }
-CASES = [("onrush --io u\t", "--io uring"), ("onrush sw\t", "onrush sweep"), ("onrush serve --thr\t", "serve --threads")]
+# What is typed, and what is added to it; shells draw the rest of the line as they like.
+CASES = [("onrush --io u\t", "ring"), ("onrush sw\t", "eep"), ("onrush serve --thr\t", "eads"), ("wrk --lat\t", "ency")]
 
 
 def typed(argv, first, line, expected):
@@ -60,4 +64,5 @@ for shell, (argv, first) in SHELLS.items():
         fits, seen = typed(argv, first, line, expected)
         print(f"{shell}: {line.strip()} -> {expected}: {'ok' if fits else repr(seen)}")
         failed |= not fits
+shutil.rmtree(names)
 sys.exit(failed)

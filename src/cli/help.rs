@@ -45,7 +45,9 @@ pub(super) fn help(has_all: bool) -> String {
          onrush sweep -c 1,8,64 URL  measure several loads in turn\n       \
          onrush vs URL URL           measure several servers in turn\n       \
          onrush lab FILE.toml        run an experiment\n       \
-         onrush restore              reset kernel settings that a killed lab left\n\
+         onrush restore              reset kernel settings that a killed lab left\n       \
+         onrush --generate man       print the manual page; or complete-bash,\n       \
+         \x20                           complete-zsh, complete-fish: completions\n\
          \n\
          Each command has its own --help. Defaults are in parentheses.\n",
     );

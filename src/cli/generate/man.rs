@@ -1,5 +1,7 @@
 //! The manual page, in the man macros that both groff and mandoc know.
 
+use std::time::UNIX_EPOCH;
+
 use super::super::help;
 use super::{Described, Program, Word, in_short};
 
@@ -29,14 +31,14 @@ pub(super) fn page(program: &Program) -> String {
     for command in &program.commands {
         text += &format!(".SS {}\n", quoted(&format!("onrush {}: {}", command.name, command.about)));
         let (above, below) = around(&command.help);
-        text += &paragraphs(&above);
+        text += &first(&paragraphs(&above));
         text += &entries(&command.options);
         text += &paragraphs(&below);
     }
     text += ".SH EXIT STATUS\n";
-    text += &preformatted(help::EXIT_CODES);
+    text += &first(&preformatted(help::EXIT_CODES));
     text += ".SH EXAMPLES\n";
-    text += &preformatted(help::EXAMPLES);
+    text += &first(&preformatted(help::EXAMPLES));
     text += ".SH DOCUMENTATION\n\
              Messages refer to pages by their names, such as docs/measuring.md. They are in\n\
              .I share/doc/onrush\n\
@@ -75,10 +77,11 @@ pub(super) const PAGES: [(&str, &str); 21] = [
     ("troubleshooting.md", "what notes and errors mean"),
 ];
 
-/// The day of the page, if `SOURCE_DATE_EPOCH` has one.
+/// The day of the page: that of `SOURCE_DATE_EPOCH` where packages are made, or today.
 fn date() -> String {
     let epoch = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
-    let moment = epoch.and_then(|seconds| time::OffsetDateTime::from_unix_timestamp(seconds).ok());
+    let now = || UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() as i64);
+    let moment = time::OffsetDateTime::from_unix_timestamp(epoch.unwrap_or_else(now)).ok();
     moment.map_or_else(String::new, |moment| moment.date().to_string())
 }
 
@@ -114,6 +117,11 @@ fn paragraphs(text: &str) -> String {
         if keeps_lines { preformatted(paragraph) } else { format!(".PP\n{}\n", sentence(&in_short(paragraph))) }
     };
     text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()).map(one).collect()
+}
+
+/// A paragraph that follows a heading, which begins one.
+fn first(paragraph: &str) -> String {
+    paragraph.strip_prefix(".PP\n").unwrap_or(paragraph).to_owned()
 }
 
 /// Lines that stay as they are.
