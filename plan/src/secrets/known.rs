@@ -44,7 +44,7 @@ impl Known {
         }
         // The plans of an experiment often have the same script and body.
         let (mut scripts, mut bodies): (BTreeMap<&[u8], _>, BTreeMap<&[u8], _>) = Default::default();
-        let mut files: BTreeMap<&str, &[u8]> = BTreeMap::new();
+        let mut files: BTreeSet<(&str, &[u8])> = BTreeSet::new();
         for plan in plans {
             secrets.extend(typed(plan));
             let contents = |material: &'a Material| Some((material.contents().ok()?, material));
@@ -60,7 +60,8 @@ impl Known {
             };
             materials.into_iter().flat_map(places)
         };
-        let of_columns: BTreeSet<Vec<u8>> = files.values().flat_map(|text| columns(text, is_secret_column)).collect();
+        let of_columns: BTreeSet<Vec<u8>> =
+            files.iter().flat_map(|(_, text)| columns(text, is_secret_column)).collect();
         // In a script, what is not in quotes is the name of a variable.
         let of_scripts = all(scripts).filter(|(script, place)| is_quoted(script, place));
         // The last, because a body may have any number of them.
@@ -128,17 +129,19 @@ fn values(text: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// What the placeholders in a secret are filled in with, as many values as are searched for.
-fn filled_in(secret: &[u8], files: &BTreeMap<&str, &[u8]>) -> Vec<Vec<u8>> {
+fn filled_in(secret: &[u8], files: &BTreeSet<(&str, &[u8])>) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(secret);
     let placeholders = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
     let values = |words: &str| {
         let mut words = words.split(|character: char| character.is_whitespace() || character == '|');
         let mut word = || words.find(|word| !word.is_empty());
-        let (kind, contents) = (word()?, files.get(word()?)?);
-        Some(match (kind, word()) {
+        let (kind, file, column) = (word()?, word()?, word());
+        let of_file = |(name, contents): &(&str, &[u8])| match (kind, column) {
+            _ if *name != file => Vec::new(),
             ("csv", Some(column)) => columns(contents, |name| name == column.as_bytes()),
             _ => contents.split(|byte| *byte == b'\n').take(MOST).map(|line| line.trim_ascii().to_vec()).collect(),
-        })
+        };
+        Some(files.iter().flat_map(of_file).collect::<Vec<_>>())
     };
     placeholders.filter_map(|(words, _)| values(words)).flatten().collect()
 }
