@@ -339,13 +339,9 @@ impl Live {
         self.answered = true;
         self.troubled = false;
         self.unanswered_since = None;
-        let latency_ns = tally.complete(&request, at);
+        let latency_ns = tally.complete(&mut request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
-            transcript.failed_checks = request.failed_checks();
-        }
-        if tally.watches() {
-            tally.unwatch(&mut request);
         }
         if script.wants.response {
             self.tell(request, latency_ns, script);

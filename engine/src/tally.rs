@@ -44,6 +44,10 @@ pub struct Tally {
     pub log: Option<RequestLog>,
     /// Whether one of these needs to know more of requests than is counted.
     watches: bool,
+    /// Whether anything is noted of each response besides the sums.
+    notes_each: bool,
+    /// Whether to note when the first byte of each response arrives.
+    notes_first_bytes: bool,
     /// Memory for that, of requests that have ended; boxed, as open requests hold it.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     unwatched: Vec<Box<Watched>>,
@@ -86,6 +90,8 @@ impl Tally {
             transcript,
             log: None,
             watches: false,
+            notes_each: false,
+            notes_first_bytes: false,
             unwatched: Vec::new(),
             silences: Silences::new(),
             located: false,
@@ -347,7 +353,7 @@ impl Tally {
     }
 
     /// A response is complete; returns its latency in nanoseconds.
-    pub fn complete(&mut self, request: &OpenRequest, at: Nanos) -> u64 {
+    pub fn complete(&mut self, request: &mut OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
         self.ended(request, at);
         self.completed += 1;
@@ -356,9 +362,6 @@ impl Tally {
         let counters = &mut self.interval.counters;
         counters.completed += 1;
         counters.batches += u64::from(request.is_last);
-        if self.watches || self.rules.by_name {
-            self.complete_one(request, latency_ns, at);
-        }
         if self.rules.phases {
             self.phases(request, at);
         }
@@ -374,12 +377,15 @@ impl Tally {
         if self.is_late_request(request, latency_ns) {
             self.answered_late(request, at);
         }
+        if self.notes_each {
+            self.complete_one(request, latency_ns, at);
+        }
         latency_ns
     }
 
     /// Notes what is asked for of a single response, besides the sums.
     #[inline(never)]
-    fn complete_one(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+    fn complete_one(&mut self, request: &mut OpenRequest, latency_ns: u64, at: Nanos) {
         self.log(request, at, Fate::Completed);
         if self.rules.by_name {
             let is_unsuccessful = self.is_unsuccessful(request) || self.is_late_request(request, latency_ns);
@@ -387,6 +393,10 @@ impl Tally {
             let by_name = self.interval.by_name.get_or_insert_default();
             by_name.responded(request.name, request.status, shown_ns, is_unsuccessful);
         }
+        if let Some(transcript) = &mut self.transcript {
+            transcript.failed_checks = request.failed_checks();
+        }
+        self.unwatch(request);
     }
 
     /// Whether the response to a request has a status that is a failure, or failed a check.

@@ -9,7 +9,7 @@ impl Tally {
     /// Whether to note when the first byte of each response arrives.
     #[inline]
     pub fn wants_first_bytes(&self) -> bool {
-        self.rules.phases || self.log.is_some()
+        self.notes_first_bytes
     }
 
     /// Logs a request that has ended, or is in flight when the run ends.

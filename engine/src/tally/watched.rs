@@ -12,6 +12,8 @@ impl Tally {
     /// From what is asked for follows whether anything is noted.
     pub(super) fn decide_to_watch(&mut self) {
         self.watches = self.checks.is_some() || self.samples.is_some() || self.log.is_some();
+        self.notes_each = self.watches || self.rules.by_name;
+        self.notes_first_bytes = self.rules.phases || self.log.is_some();
     }
 
     /// What is noted of the next request that is started for the first time.
@@ -28,8 +30,7 @@ impl Tally {
     }
 
     /// Keeps the response to a request as a sample, if there are not enough, and its memory for others.
-    #[inline(never)]
-    pub fn unwatch(&mut self, request: &mut OpenRequest) {
+    pub(super) fn unwatch(&mut self, request: &mut OpenRequest) {
         let Some(mut watched) = request.watched.take() else { return };
         if let Some(samples) = &mut self.samples
             && let Some(response) = watched.sample.take()
