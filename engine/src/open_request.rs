@@ -74,10 +74,8 @@ pub struct Watched {
 
 impl Watched {
     /// What remains when the request is sent again.
-    pub fn again(self: Box<Self>) -> Box<Self> {
-        let is_logged = self.is_logged;
-        let mut again = self;
-        *again = Self { is_logged, ..Self::default() };
-        again
+    pub fn again(mut self: Box<Self>) -> Box<Self> {
+        *self = Self { is_logged: self.is_logged, ..Self::default() };
+        self
     }
 }

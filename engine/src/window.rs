@@ -50,8 +50,11 @@ impl<B: Backend> Engine<B> {
         let config = &self.roster.config;
         // The schedule begins when it was planned to: later than its end nothing is due.
         let late_ns = config.rules.open_loop.map_or(0, |_| now.since(planned));
-        let duration_ns = config.duration_ns.map(|planned_ns| planned_ns.saturating_sub(late_ns).max(SAMPLE_NS));
-        self.books.begin(now, duration_ns.filter(|_| late_ns > 0).or(config.duration_ns));
+        let duration_ns = config.duration_ns.map(|planned_ns| match late_ns {
+            0 => planned_ns,
+            _ => planned_ns.saturating_sub(late_ns).max(SAMPLE_NS),
+        });
+        self.books.begin(now, duration_ns);
         if let Some(http2) = &self.http2 {
             // Waits that last go on, but what has passed of them does not count.
             let lives = self.roster.slots.iter_mut().filter_map(Slot::live);

@@ -113,7 +113,7 @@ pub(super) fn asked(args: &[OsString], commands: &Commands) -> Option<Result<Str
     })
 }
 
-/// The first sentence of a help, in one line.
+/// A help in one line.
 fn in_short(help: &str) -> String {
     help.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -118,11 +118,7 @@ fn bash_reads_its_script_and_completes_with_it() {
     ] {
         let words: Vec<&str> = line.split(' ').chain([word]).collect();
         let asks = format!(
-            "{script}\nCOMP_WORDS=({} '')\nunset 'COMP_WORDS[{}]'\nCOMP_WORDS[{}]='{word}'\nCOMP_CWORD={}\n_onrush {}\n\
-             echo \"${{COMPREPLY[*]}}\"\n",
-            line,
-            words.len(),
-            words.len() - 1,
+            "{script}\nCOMP_WORDS=({line} '{word}')\nCOMP_CWORD={}\n_onrush {}\necho \"${{COMPREPLY[*]}}\"\n",
             words.len() - 1,
             words[0],
         );
