@@ -1,10 +1,12 @@
 //! How a server can break HTTP/2.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Code;
 
 /// What a server did that RFC 9113 or RFC 7541 forbids, or that costs more than a client can afford. Lower case, no
 /// full stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Breach {
     /// The server's part of the preface is missing.

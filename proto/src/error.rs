@@ -1,9 +1,11 @@
 //! How a peer can break the protocol.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Breach, Code};
 
 /// Why a response is missing or incomplete. Lower case, no full stop: it follows "read: 28 × ".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Error {
     /// The stream ended before any byte of the response; interim responses do not count.

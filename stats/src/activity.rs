@@ -2,9 +2,11 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 /// What a worker did while it measured. The connections it opened are [`connects`](super::Counters::connects); the mean
 /// number of its requests in flight is [`in_flight_ns`](super::Occupancy::in_flight_ns) over the time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// Nanoseconds that passed; in a simulation none, as for everything that only the kernel knows.
     pub wall_ns: u64,

@@ -9,6 +9,9 @@
 
 use std::ops::RangeInclusive;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// The largest value: one hour in nanoseconds. Larger values are recorded as this and counted.
 pub const HIGHEST: u64 = 3_600_000_000_000;
 
@@ -133,6 +136,60 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     pub fn used(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
         range.map(|place| (values(place, STEP), self.counts[self.index(place)].into())).filter(|&(_, count)| count > 0)
+    }
+}
+
+impl<C: Count, const STEP: u32> Bins<C, STEP> {
+    /// The bins that were used, ascending: how many bins after the one before it each is, and its count.
+    fn sparse(&self) -> impl Iterator<Item = (u32, u64)> {
+        let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
+        let mut before = 0;
+        range.filter_map(move |place| {
+            let count = self.counts[self.index(place)].into();
+            (count > 0).then(|| ((place - std::mem::replace(&mut before, place)) as u32, count))
+        })
+    }
+
+    /// A number that depends on the count of every bin. That of a sum is the sum of those of its parts, modulo 2⁶⁴.
+    pub fn fingerprint(&self) -> u64 {
+        let mut place = 0;
+        let of_bin = |(gap, count): (u32, u64)| {
+            place += u64::from(gap);
+            count.wrapping_mul(mixed(place))
+        };
+        self.sparse().map(of_bin).fold(0, u64::wrapping_add)
+    }
+}
+
+/// A number that has little to do with those of the numbers beside it: the finalizer of SplitMix64,
+/// <https://prng.di.unimi.it/splitmix64.c>.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+/// Only those that were used.
+impl<C: Count, const STEP: u32> Serialize for Bins<C, STEP> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let sparse: Vec<(u32, u64)> = self.sparse().collect();
+        sparse.serialize(serializer)
+    }
+}
+
+impl<'de, C: Count, const STEP: u32> Deserialize<'de> for Bins<C, STEP> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut bins = Self::new();
+        let mut place = 0_usize;
+        for (gap, times) in Vec::<(u32, u64)>::deserialize(deserializer)? {
+            place = place.saturating_add(gap as usize);
+            if place >= count(STEP) || times == 0 {
+                return Err(D::Error::custom("there is no such bin"));
+            }
+            bins.record(*values(place, STEP).start(), times);
+        }
+        Ok(bins)
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 /// The sizes of the buffers of all connections, if sizes were asked for. The kernel counts twice what it is asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffers {
     /// The receive buffers; `None`: no size was asked for, or there was no connection.
     pub rcvbuf: Option<Sizes>,
@@ -12,7 +14,7 @@ pub struct Buffers {
 }
 
 /// The smallest and the largest of some buffers, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
     /// The smallest.
     pub min: u32,

@@ -2,10 +2,13 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Count, Distribution};
 
 /// The latencies of responses with a status of 300 to 599, by its class.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct ByClass<C: Count> {
     /// `None` until there is one.
     classes: [Option<Box<Distribution<C>>>; 3],

@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::bins::COARSE;
 use super::{Count, Distribution};
 
@@ -12,11 +14,13 @@ const FRESH_MAX: usize = 1 << 16;
 ///
 /// A thread only keeps its responses, one after the other; they are sorted where intervals are added up. Hundreds of
 /// histograms in every thread would leave the processor's cache between any two uses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct ByName<C: Count> {
     /// By the number of the name; `None` until there is a request.
     names: Vec<Option<Box<OfName<C>>>>,
     /// Responses that are not among these yet; none in a sum.
+    #[serde(skip)]
     fresh: Vec<Response>,
 }
 
@@ -30,7 +34,8 @@ struct Response {
 }
 
 /// The requests of one name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct OfName<C: Count> {
     /// The latencies that the report shows, in nanoseconds, one per response, with two digits: with a schedule since the
     /// requests were due.

@@ -2,10 +2,12 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::Occupancy;
 
 /// Everything that is only counted.
-#[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests whose first byte was handed to the kernel.
     pub started: u64,
@@ -57,7 +59,8 @@ pub struct Counters {
 const CODES: usize = 1000;
 
 /// The number of responses with each status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<(u16, u64)>", from = "Vec<(u16, u64)>")]
 pub struct Statuses {
     counts: Box<[u64; CODES]>,
 }
@@ -82,6 +85,23 @@ impl Statuses {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.counts.fill(0);
+    }
+}
+
+impl From<Statuses> for Vec<(u16, u64)> {
+    fn from(statuses: Statuses) -> Self {
+        statuses.iter().collect()
+    }
+}
+
+impl From<Vec<(u16, u64)>> for Statuses {
+    fn from(counts: Vec<(u16, u64)>) -> Self {
+        let mut statuses = Self::default();
+        for (status, count) in counts {
+            let known = &mut statuses.counts[usize::from(status).min(CODES - 1)];
+            *known = known.saturating_add(count);
+        }
+        statuses
     }
 }
 

@@ -4,13 +4,16 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::bins::{Bins, COARSE, Count, FINE, HIGHEST, neighbours};
 use super::corrupt::Corrupt;
 use super::moments::{Moments, sample_stdev};
 use super::rank;
 
 /// The distribution of the values of one quantity; `STEP`: the number of its bins per doubling, as a power of two.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "", try_from = "Unchecked<C, STEP>")]
 pub struct Distribution<C: Count, const STEP: u32 = FINE> {
     /// The bins, and the exact count.
     pub(super) bins: Bins<C, STEP>,
@@ -24,7 +27,45 @@ pub struct Distribution<C: Count, const STEP: u32 = FINE> {
     pub clamped: u64,
 }
 
+/// A distribution from somewhere else, whose figures may contradict each other.
+#[derive(Deserialize)]
+#[serde(bound = "")]
+struct Unchecked<C: Count, const STEP: u32> {
+    bins: Bins<C, STEP>,
+    sum: u128,
+    sum_of_squares: u128,
+    min: u64,
+    max: u64,
+    clamped: u64,
+}
+
+impl<C: Count, const STEP: u32> TryFrom<Unchecked<C, STEP>> for Distribution<C, STEP> {
+    type Error = Corrupt;
+
+    fn try_from(
+        Unchecked { bins, sum, sum_of_squares, min, max, clamped }: Unchecked<C, STEP>,
+    ) -> Result<Self, Corrupt> {
+        let is_empty = bins.total() == 0 && (sum, sum_of_squares, min, max) == (0, 0, u64::MAX, 0);
+        let count = u128::from(bins.total());
+        let is_possible = min <= max
+            && max <= HIGHEST
+            && (u128::from(min) * count..=u128::from(max) * count).contains(&sum)
+            && sum_of_squares <= u128::from(max).saturating_mul(sum);
+        if is_empty || (count > 0 && is_possible) {
+            Ok(Self { bins, sum, sum_of_squares, min, max, clamped })
+        } else {
+            Err(Corrupt::Figures)
+        }
+    }
+}
+
 impl<C: Count, const STEP: u32> Distribution<C, STEP> {
+    /// A number that depends on every value, as precisely as the bins have them. That of a sum is the sum of those of its
+    /// parts, modulo 2⁶⁴.
+    pub fn fingerprint(&self) -> u64 {
+        self.bins.fingerprint()
+    }
+
     /// An empty distribution. All memory that it will ever need is allocated now (about 130 KB for `u32`, 260 KB for
     /// `u64`); with two digits it grows with the values, to at most an eighth of that.
     pub fn new() -> Self {
@@ -390,5 +431,38 @@ pub(super) mod tests {
         distribution.record(8);
         assert_eq!((distribution.min(), distribution.max(), distribution.mean()), (Some(8), Some(8), Some(8.0)));
         assert_eq!(distribution.values().collect::<Vec<_>>(), [(8, 1)]);
+    }
+
+    #[test]
+    fn what_is_sent_arrives_and_what_contradicts_itself_does_not() {
+        let mut sum = Distribution::<u64>::new();
+        let mut prints = 0_u64;
+        for part in [&scattered(500)[..], &[0, HIGHEST, u64::MAX], &[]] {
+            let part = of(part);
+            let sent = serde_json::to_string(&part).unwrap();
+            let arrived: Distribution<u64> = serde_json::from_str(&sent).unwrap();
+            assert_eq!(arrived.moments(), part.moments());
+            assert!(arrived.values().eq(part.values()) && arrived.clamped == part.clamped);
+            prints = prints.wrapping_add(part.fingerprint());
+            sum += &arrived;
+        }
+        assert_eq!(sum.fingerprint(), prints);
+        sum.record(7);
+        assert_ne!(sum.fingerprint(), prints);
+        let right = serde_json::to_value(of(&[5, 9])).unwrap();
+        let is_read = |value| serde_json::from_value::<Distribution<u64>>(value).is_ok();
+        assert!(is_read(right.clone()));
+        for (field, wrong) in
+            [("min", 20), ("max", HIGHEST + 1), ("max", 6), ("sum", 9), ("sum", 19), ("sum_of_squares", 9 * 14 + 1)]
+        {
+            let mut value = right.clone();
+            value[field] = wrong.into();
+            assert!(!is_read(value), "{field} {wrong}");
+        }
+        for bins in [serde_json::json!([[1 << 20, 1]]), serde_json::json!([[5, 2], [4, 0]]), serde_json::json!([])] {
+            let mut value = right.clone();
+            value["bins"] = bins;
+            assert!(!is_read(value));
+        }
     }
 }

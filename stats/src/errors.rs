@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 /// The part of a request's life in which something went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     /// Resolving the host's name.
     Resolve,
@@ -47,7 +47,7 @@ impl Phase {
 }
 
 /// Why it went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cause {
     /// The operating system reports a failure of the peer or the network, or a lack of resources; its error number.
     Errno(i32),
@@ -71,7 +71,7 @@ pub enum Cause {
 }
 
 /// Why TLS failed, certificates first. The example of a row is the certificate, the message or the response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TlsFailure {
     /// The certificate has expired.
     Expired,
@@ -102,7 +102,7 @@ pub enum TlsFailure {
 }
 
 /// Why a proxy did not open a tunnel to the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProxyFailure {
     /// It responded with this status instead of success.
     Status(u16),
@@ -129,7 +129,7 @@ impl TlsFailure {
 }
 
 /// The failures of one phase and cause.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// The phase in which it happened.
     pub phase: Phase,
@@ -163,7 +163,7 @@ impl Row {
 }
 
 /// All failures, one row per phase and cause, in the order in which they first happened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     rows: Vec<Row>,
 }

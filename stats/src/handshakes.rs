@@ -2,8 +2,10 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 /// The result of one handshake, as the numbers of the protocol; zero for what was not negotiated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Negotiated {
     /// The version: 0x0303 is TLS 1.2, 0x0304 is TLS 1.3.
     pub version: u16,
@@ -16,7 +18,7 @@ pub struct Negotiated {
 }
 
 /// Handshakes, and what connections use: a connection may have had its handshake before measuring began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
     /// The number of handshakes.
     pub total: u64,

@@ -4,6 +4,8 @@
 //! intervals, and so is everything else that is shown. Nothing here prints, reads a clock, takes a lock or shares
 //! anything with another thread; recording into an existing row allocates nothing.
 
+use serde::{Deserialize, Serialize};
+
 pub mod activity;
 mod batches;
 mod binned;
@@ -71,7 +73,8 @@ pub type Interval = Stats<u32>;
 pub type Totals = Stats<u64>;
 
 /// Everything that is measured, for one thread and 100 ms or for all threads and the whole run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct Stats<C: Count> {
     /// When recording began, in nanoseconds since the start of the worker.
     pub from_ns: u64,

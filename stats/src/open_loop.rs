@@ -2,10 +2,13 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Count, Distribution, Wrk2};
 
 /// What is measured of requests that a schedule makes due.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct OpenLoop<C: Count> {
     /// From when a request was due to the last byte of its response, in nanoseconds. One for each complete response.
     pub scheduled: Distribution<C>,

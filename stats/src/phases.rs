@@ -1,9 +1,12 @@
 //! The durations of the phases of connections and requests, never corrected.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Count, Distribution};
 
 /// The phases, each in nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct Phases<C: Count> {
     /// Opening a connection, until a request can be sent: one for each connection established.
     pub connect: Distribution<C>,

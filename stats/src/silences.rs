@@ -5,6 +5,8 @@
 //! decides when requests are sent, none may have been in flight then. So each worker also keeps the part of its gaps in
 //! which it had a request in flight.
 
+use serde::{Deserialize, Serialize};
+
 /// Shorter gaps, in nanoseconds, are not kept.
 pub const GAP_MIN_NS: u64 = 200_000_000;
 
@@ -12,7 +14,7 @@ pub const GAP_MIN_NS: u64 = 200_000_000;
 const GAPS_MAX: usize = 1024;
 
 /// A time without any completion, in nanoseconds since measuring began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// The completion before it, or the beginning of the run.
     pub from_ns: u64,

@@ -2,10 +2,12 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::TcpInfo;
 
 /// Sums over readings. Each connection's counters count from the reading before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sockets {
     /// The number of readings.
     pub readings: u64,

@@ -2,10 +2,13 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Count, Distribution};
 
 /// The latencies of a run with a schedule as wrk2 records them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
 pub struct Wrk2<C: Count> {
     /// From when a request was due to the last byte of its response, in whole microseconds.
     pub recorded: Distribution<C>,

@@ -1,9 +1,11 @@
 //! What the connections of a thread have seen, as plain numbers.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Code;
 
 /// Counts of one thread; those of several add up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Seen {
     /// Connections whose server has sent its SETTINGS.
@@ -31,7 +33,7 @@ pub struct Seen {
 }
 
 /// How often each error code was seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Codes {
     /// By code.
     pub named: [u64; Code::NAMED],
