@@ -36,6 +36,7 @@ pub mod show;
 pub mod single;
 pub mod sysctl;
 pub mod tables;
+pub mod worker;
 
 #[cfg(test)]
 pub(crate) mod fixtures;
@@ -52,6 +53,7 @@ pub const COMMANDS: cli::Commands = cli::Commands {
         lab::LAB,
         lab::SWEEP,
         lab::VERSUS,
+        worker::COMMAND,
         restore::COMMAND,
     ],
     instead: search::SEARCH,

@@ -73,6 +73,11 @@ pub enum Callback {
 impl Callback {
     const ALL: [Self; 4] = [Self::None, Self::Delay, Self::Request, Self::Response];
 
+    /// The name of the one that has it.
+    pub fn named(name: &str) -> Option<&'static str> {
+        Self::ALL.iter().find_map(|callback| callback.name().filter(|known| *known == name))
+    }
+
     /// Its name in the script.
     pub fn name(self) -> Option<&'static str> {
         match self {

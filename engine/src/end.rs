@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use onrush_proto::Nanos;
 use onrush_proto::http2::{Seen, Shared};
 use onrush_stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
+use serde::{Deserialize, Serialize};
 
 use super::roster::Roster;
 use super::slot::{Slot, State};
@@ -12,9 +13,11 @@ use super::tally::Tally;
 use super::{Engine, HANDLED_PER_TURN, ScriptFailure, Spare, UNANSWERED_NS};
 use crate::backend::{Backend, ConnId};
 
-/// A worker's results.
+/// A worker's results. Those that are sent to another machine lack what is of no use there.
+#[derive(Serialize, Deserialize)]
 pub struct WorkerEnd {
     /// What it measured since it last handed an interval over.
+    #[serde(skip)]
     pub interval: Box<Interval>,
     /// The most connections it might have had.
     pub connections: u32,
@@ -29,6 +32,7 @@ pub struct WorkerEnd {
     /// Addresses that worked.
     pub working: Vec<SocketAddr>,
     /// What went over the wire, if that was recorded.
+    #[serde(skip)]
     pub transcript: Option<Box<Transcript>>,
     /// When it completed nothing.
     pub silences: Vec<Gap>,
@@ -49,9 +53,29 @@ pub struct WorkerEnd {
     /// What its connections of HTTP/2 have seen, if there might be any.
     pub http2: Option<Seen>,
     /// Connections that another session can use.
+    #[serde(skip)]
     pub spares: Vec<Spare>,
     /// What went wrong in its script.
     pub failure: Option<ScriptFailure>,
+}
+
+impl WorkerEnd {
+    /// What another machine is told of it.
+    pub fn told(&self) -> Self {
+        Self {
+            interval: Box::default(),
+            transcript: None,
+            spares: Vec::new(),
+            dropped: self.dropped.clone(),
+            working: self.working.clone(),
+            silences: self.silences.clone(),
+            awaited: self.awaited.clone(),
+            stalls: self.stalls.clone(),
+            http2: self.http2.clone(),
+            failure: self.failure.clone(),
+            ..*self
+        }
+    }
 }
 
 /// How a run ended.

@@ -1,9 +1,10 @@
 //! Why a script ends a run.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Why a script cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum ScriptFailure {
     /// A callback failed: what happened and where, worded for the user.
     #[error("{0}")]

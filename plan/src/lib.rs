@@ -15,6 +15,7 @@ mod limited_by;
 pub mod limits;
 pub mod list;
 pub mod load;
+pub mod machines;
 pub mod material;
 pub mod metric;
 pub mod output;

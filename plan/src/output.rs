@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::machines::Machines;
 use super::{Condition, Percent, Position, Probing, SocketSampling};
 
 /// What is done with the result on the machine that started the run. It is not part of a plan that is sent to another
@@ -49,6 +50,8 @@ pub struct Show {
     pub labels: BTreeMap<String, String>,
     /// Which run of an experiment it is; `None`: it is not part of one.
     pub position: Option<Position>,
+    /// The machines that carry it out together; `None`: this one does.
+    pub machines: Option<Machines>,
     /// Whether to print the backend in use and the reason.
     pub verbose: bool,
     /// Whether notes follow the report on standard error.

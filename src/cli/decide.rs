@@ -22,7 +22,7 @@ use super::request::{self, Header};
 use super::templates::{self, Sent};
 use super::typed::Typed;
 use super::values::AT_LEAST_ONE;
-use super::{Warned, form, framing, hints, list, probe, samples, until};
+use super::{Warned, form, framing, hints, list, machines, probe, samples, until};
 use crate::requests::Masked;
 
 /// The default number of connections.
@@ -343,7 +343,9 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         Dialect::Native => typed.spectrum || typed.u_latency && typed.percents.is_none(),
         Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2 => typed.latency || typed.u_latency || typed.spectrum,
     };
+    let machines = machines::decide(typed)?;
     Ok(Show {
+        machines,
         percentiles: typed.latency || typed.u_latency || typed.spectrum || typed.percents.is_some(),
         spectrum,
         u_latency: typed.u_latency,

@@ -113,6 +113,12 @@ pub(crate) enum Id {
     Format,
     Label,
     KeepSecrets,
+    Machines,
+    Coordinate,
+    TokenFile,
+    JoinTimeout,
+    LossTimeout,
+    OnLoss,
 }
 
 /// The tool an option comes from.

@@ -14,7 +14,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Flag> + Clone {
 }
 
 /// Options of a single run, which the commands that make many runs do not take.
-pub(crate) const OF_ONE_RUN: [Id; 12] = [
+pub(crate) const OF_ONE_RUN: [Id; 18] = [
     Id::FindMax,
     Id::Over,
     Id::Once,
@@ -24,6 +24,12 @@ pub(crate) const OF_ONE_RUN: [Id; 12] = [
     Id::LogSample,
     Id::SampleResponses,
     Id::Format,
+    Id::Machines,
+    Id::Coordinate,
+    Id::TokenFile,
+    Id::JoinTimeout,
+    Id::LossTimeout,
+    Id::OnLoss,
     Id::Compat,
     Id::Quiet,
     Id::Help,
@@ -50,7 +56,7 @@ pub(crate) fn by_prefix(prefix: &str, dialect: Dialect) -> Vec<&'static Flag> {
 }
 
 /// The table, in the order of the help and of `docs/command-line.md`: the heading of each section, and its options.
-pub(crate) const SECTIONS: [(&str, &[Flag]); 10] = [
+pub(crate) const SECTIONS: [(&str, &[Flag]); 11] = [
     ("Load", LOAD),
     ("Request rate", PACE),
     ("Finding the highest load", SEARCH),
@@ -59,6 +65,7 @@ pub(crate) const SECTIONS: [(&str, &[Flag]); 10] = [
     ("Connections", WAY),
     ("TLS", TLS),
     ("HTTP/2", HTTP),
+    ("Several machines", MACHINES),
     ("Output", OUTPUT),
     ("Internals", ENGINE),
 ];
@@ -221,6 +228,20 @@ const HTTP: &[Flag] = &[
         .help("the same for all responses of a connection (1 GiB)"),
     flag(Id::H2MaxFrame, "--h2-max-frame SIZE").help("longest frame to accept (16 KiB)"),
     flag(Id::H2Table, "--h2-table SIZE").help("table for the server's header fields (4 KiB)"),
+];
+
+/// A run on several machines.
+const MACHINES: &[Flag] = &[
+    flag(Id::Machines, "--machines N").common().help(
+        "carry the run out on N machines, on each of which\n'onrush worker' runs: -c, -R, -n and stages are those\nof all together, -t and -b those of each",
+    ),
+    flag(Id::Coordinate, "--coordinate ADDR:PORT").help("where this one waits for them (:PORT: on all addresses)"),
+    flag(Id::TokenFile, "--token-file FILE").help("the secret of the run, which all of them need; made if\nit does not exist"),
+    flag(Id::JoinTimeout, "--join-timeout T").help("how long they may take to join and to get ready (5m)"),
+    flag(Id::LossTimeout, "--loss-timeout T").help("a machine that is silent for so long is lost (5s)"),
+    flag(Id::OnLoss, "--on-loss HOW")
+        .one_of(&["stop", "continue"])
+        .help("what becomes of the run then: stop, or continue with\nthe others (stop)"),
 ];
 
 /// What is printed and written.

@@ -29,6 +29,7 @@ pub(crate) mod hints;
 mod http;
 pub(crate) mod levels;
 mod list;
+mod machines;
 mod multipart;
 pub(crate) mod pace;
 pub(crate) mod probe;

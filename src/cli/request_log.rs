@@ -23,6 +23,11 @@ pub(crate) struct TypedLog {
 }
 
 impl TypedLog {
+    /// Whether there is any.
+    pub fn is_typed(&self) -> bool {
+        self.file.is_some() || self.one_of.is_some()
+    }
+
     /// Takes one option in.
     pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
         match flag.id {

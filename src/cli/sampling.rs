@@ -19,6 +19,11 @@ pub(crate) struct TypedSampling {
 }
 
 impl TypedSampling {
+    /// Whether there is any.
+    pub fn is_typed(&self) -> bool {
+        self.filter.is_some() || self.output.is_some()
+    }
+
     /// Takes one option in.
     pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
         match flag.id {

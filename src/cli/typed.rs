@@ -16,6 +16,7 @@ use super::connect::ConnectOptions;
 use super::flags::{self, Flag, Id, Origin};
 use super::front::{Front, Item, Misuse};
 use super::http::TypedHttp;
+use super::machines::TypedMachines;
 use super::pace::TypedPace;
 use super::probe::{self, TypedProbe};
 use super::refusal::{Length, Refusal, is_url, took_url, wrong};
@@ -98,6 +99,8 @@ pub(crate) struct Typed {
     /// Everything about the log of requests.
     pub log: TypedLog,
     pub samples: Option<Samples>,
+    /// Everything about several machines.
+    pub machines: TypedMachines,
     /// `--io`.
     pub io: Io,
     /// `--spin`.
@@ -258,6 +261,9 @@ impl Typed {
             Id::Sockets | Id::SocketsOutput => self.sampling.take(flag, value)?,
             Id::RequestLog | Id::LogSample => self.log.take(flag, value)?,
             Id::SampleResponses => self.samples = Some(samples::samples(flag, &value)?),
+            Id::Machines | Id::Coordinate | Id::TokenFile | Id::JoinTimeout | Id::LossTimeout | Id::OnLoss => {
+                self.machines.take(flag, value)?;
+            }
             Id::FailIf => self.gates.push(condition(flag, &value)?),
             Id::Strict => self.strict = true,
             Id::Annotate => self.annotate = true,

@@ -1,10 +1,13 @@
 //! The workers of a run as their supervisor sees them: by the machine's clock, or in virtual time.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use onrush_engine::WorkerEnd;
+use onrush_stats::Totals;
 
 use super::clock::Clock;
+use super::machines::Remote;
 use super::simulated::Simulated;
 use super::threads::Threads;
 
@@ -14,6 +17,8 @@ pub(super) enum Crew {
     Threads(Threads),
     /// They take turns, and run while their supervisor waits.
     Simulated(Simulated),
+    /// They run on other machines.
+    Remote(Remote),
 }
 
 impl Crew {
@@ -22,6 +27,7 @@ impl Crew {
         match self {
             Self::Threads(threads) => threads.release(start),
             Self::Simulated(simulated) => simulated.advance(clock.passed()),
+            Self::Remote(remote) => remote.release(start),
         }
     }
 
@@ -33,13 +39,14 @@ impl Crew {
                 clock.sleep(length);
                 simulated.advance(clock.passed());
             }
+            Self::Remote(remote) => remote.wait(length),
         }
     }
 
     /// Whether a simulated signal has come.
     pub fn is_signalled(&self, clock: &Clock) -> bool {
         match self {
-            Self::Threads(_) => false,
+            Self::Threads(_) | Self::Remote(_) => false,
             Self::Simulated(simulated) => simulated.is_signalled(clock.passed()),
         }
     }
@@ -49,6 +56,7 @@ impl Crew {
         match self {
             Self::Threads(threads) => threads.is_at_work(index),
             Self::Simulated(simulated) => simulated.is_at_work(index),
+            Self::Remote(remote) => remote.is_at_work(index),
         }
     }
 
@@ -57,6 +65,24 @@ impl Crew {
         match self {
             Self::Threads(threads) => threads.take_end(index),
             Self::Simulated(simulated) => simulated.take_end(index),
+            Self::Remote(remote) => remote.take_end(index),
+        }
+    }
+
+    /// The next row of what workers on another machine measured, and which they are. What others measured is in their
+    /// links.
+    pub fn take_row(&mut self) -> Option<(Range<usize>, Box<Totals>)> {
+        match self {
+            Self::Threads(_) | Self::Simulated(_) => None,
+            Self::Remote(remote) => remote.take_row(),
+        }
+    }
+
+    /// Whether every other machine says that no first connection was accepted.
+    pub fn was_refused(&self) -> bool {
+        match self {
+            Self::Threads(_) | Self::Simulated(_) => false,
+            Self::Remote(remote) => remote.was_refused(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod dues;
 
 pub mod host;
 mod interrupt;
+pub mod machines;
 pub mod monitor;
 mod observer;
 mod outcome;

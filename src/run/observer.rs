@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use onrush_engine::WorkerEnd;
 use onrush_plan::{Addresses, Plan};
+use onrush_stats::Totals;
 
 use super::{Choice, KeepSample, Listener, PassOn, Progress, Sample, TimelineRow, Waiting};
 
@@ -12,14 +14,24 @@ pub trait Observer {
     /// Which backend was picked, and the addresses of the target.
     fn resolved(&mut self, _: &Choice, _: &Addresses) {}
     /// Everything is set up. Returns when the run may begin: now, or at a moment that was agreed with other machines. It
-    /// begins at the latest of these moments.
-    fn ready(&mut self) -> Instant {
-        Instant::now()
+    /// begins at the latest of these moments. `None`: it does not begin at all.
+    fn ready(&mut self) -> Option<Instant> {
+        Some(Instant::now())
     }
     /// Its progress; about five times a second.
     fn progress(&mut self, _: &Progress<'_>) {}
     /// Another row of the timeline is complete.
     fn second(&mut self, _: &TimelineRow) {}
+    /// How long the rows are that it is told the whole of, if it wants that; a multiple of 100 ms. The first one decides.
+    fn whole_row(&self) -> Option<Duration> {
+        None
+    }
+    /// Everything that was measured in another row: all of them add up to what the run measured.
+    fn whole(&mut self, _: &Totals) {}
+    /// A worker has ended.
+    fn ended(&mut self, _: usize, _: &WorkerEnd) {}
+    /// Of so many machines that are to take part, so many are there, and so many have set their part up.
+    fn gathering(&mut self, _: u32, _: u32, _: u32) {}
     /// A sample of sockets, if the plan asks for them; those taken during the warm-up included.
     fn sampled(&mut self, _: &Sample) {}
     /// No first connection was accepted, and the run waits for the target; called at most once.

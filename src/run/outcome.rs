@@ -10,8 +10,10 @@ use onrush_stats::{
     Activity, Buffers, Cause, Counters, Gap, SocketSamples, Spread, Timeline, Totals, Transcript, silences,
 };
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::due_gaps::{DueGap, due_gaps};
+use super::machines::MachineShare;
 use super::snapshot::Collector;
 use super::until::StopRule;
 use super::{Choice, Ports, Probe, Seen, Shortage, Until, host, nanos};
@@ -87,10 +89,12 @@ pub struct Outcome {
     pub probe: Option<Probe>,
     /// The sums of the socket samples; `None`: none were asked for.
     pub sampled: Option<SocketSamples>,
+    /// The machines that took part, if it was a run on several.
+    pub machines: Vec<MachineShare>,
 }
 
 /// One worker's part in a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WorkerShare {
     /// Its connections.
     pub connections: u32,
@@ -108,7 +112,7 @@ pub(super) struct Stuck {
 }
 
 /// Why a run broke off. What was measured until then is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Breakdown {
     /// The script failed: what and where, as shown to the user.
     Script(String),
@@ -122,7 +126,7 @@ pub enum Breakdown {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// Its time was up.
     Duration,
@@ -180,6 +184,7 @@ impl Outcome {
             seen: None,
             probe: None,
             sampled: None,
+            machines: Vec::new(),
         }
     }
 
@@ -201,6 +206,12 @@ impl Outcome {
         let connections = plan.load.most_of(index as u32);
         self.workers.push(WorkerShare { connections, counters: Counters::default(), activity: None });
         // What it completed since its last hand-over is not known.
+        self.silences.clear();
+    }
+
+    /// Records a thread of another machine that returned nothing.
+    pub(super) fn lack(&mut self) {
+        self.workers.push(WorkerShare { connections: 0, counters: Counters::default(), activity: None });
         self.silences.clear();
     }
 

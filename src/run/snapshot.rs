@@ -57,6 +57,42 @@ pub struct Share {
     pub activity: Activity,
 }
 
+/// Rows with everything that was measured in them.
+#[derive(Debug)]
+pub(super) struct Wholes {
+    row_ns: u64,
+    /// How many have been returned.
+    given: u64,
+    rows: VecDeque<Totals>,
+}
+
+impl Wholes {
+    /// Rows of this length.
+    pub fn new(row_ns: u64) -> Self {
+        Self { row_ns, given: 0, rows: VecDeque::new() }
+    }
+
+    fn add<C: Count>(&mut self, interval: &Stats<C>) {
+        let place = row_of(interval, self.row_ns).saturating_sub(self.given) as usize;
+        if self.rows.len() <= place {
+            self.rows.resize_with(place + 1, Totals::default);
+        }
+        self.rows[place] += interval;
+    }
+
+    /// The next row, if everybody is past it; a row before them in which nothing was recorded, too.
+    fn next(&mut self, past_ns: u64) -> Option<Totals> {
+        let from_ns = self.given * self.row_ns;
+        if self.rows.is_empty() || past_ns <= from_ns + self.row_ns {
+            return None;
+        }
+        self.given += 1;
+        let mut row = self.rows.pop_front()?;
+        (row.from_ns, row.until_ns) = (from_ns, row.until_ns.max(from_ns + 1));
+        Some(row)
+    }
+}
+
 /// Adds up the intervals that the workers hand over.
 pub struct Collector {
     links: Vec<Arc<WorkerLink>>,
@@ -78,6 +114,8 @@ pub struct Collector {
     given: u64,
     /// The rows after them, as far as something was recorded.
     seconds: VecDeque<RowFigures>,
+    /// The same rows with everything that was measured in them, if anybody wants that.
+    pub(super) wholes: Option<Wholes>,
     /// The times and numbers of responses of about the last second; the warm-up included.
     mark: (Duration, u64),
     rate: f64,
@@ -100,6 +138,7 @@ impl Collector {
             stop_rule: None,
             given: 0,
             seconds: VecDeque::new(),
+            wholes: None,
             mark: (Duration::ZERO, 0),
             rate: 0.0,
             rate_of: (Duration::ZERO, Duration::ZERO),
@@ -124,6 +163,11 @@ impl Collector {
         self.past_ns[index] = u64::MAX;
     }
 
+    /// Notes that worker `index`, of which there is nothing left, has ended.
+    pub(super) fn leave(&mut self, index: usize) {
+        self.past_ns[index] = u64::MAX;
+    }
+
     /// Adds what worker `index` recorded.
     pub(super) fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
         self.recent += interval;
@@ -143,6 +187,26 @@ impl Collector {
         if let Some(stop_rule) = &mut self.stop_rule {
             stop_rule.record(place, interval);
         }
+        if let Some(wholes) = &mut self.wholes {
+            wholes.add(interval);
+        }
+    }
+
+    /// Adds what several workers of another machine recorded together, the first of which has this index.
+    pub(super) fn add_of(&mut self, workers: std::ops::Range<usize>, row: &Totals) {
+        self.add(workers.start, row);
+        self.past_ns[workers].fill(row.until_ns);
+    }
+
+    /// The next row of which everything is wanted, if all workers are past it, or are at their end.
+    pub(super) fn whole(&mut self) -> Option<Totals> {
+        let past_ns = self.past_ns.iter().copied().min().unwrap_or(u64::MAX);
+        self.wholes.as_mut()?.next(past_ns)
+    }
+
+    /// The run is over, also for workers that have not returned.
+    pub(super) fn end_lost(&mut self) {
+        self.past_ns.fill(u64::MAX);
     }
 
     /// The next row that all workers are past.

@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::crew::Crew;
 use super::monitor::Monitor;
 use super::outcome::Stuck;
-use super::snapshot::Collector;
+use super::snapshot::{Collector, Wholes};
 use super::sockets::SocketSampler;
 use super::stages::Stages;
 use super::until::StopRule;
@@ -61,6 +61,8 @@ impl Prepared {
         // In virtual time, watching takes none.
         let is_close = row.is_some() || !plan.until.is_empty() || matches!(self.crew, Crew::Simulated(_));
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
+        let whole_row = observers.iter().find_map(|observer| observer.whole_row());
+        supervisor.collector.wholes = whole_row.map(|row| Wholes::new(nanos(row)));
         supervisor.release();
         // What is not fetched in time is added to the next row.
         let watch_max = plan.slots.as_ref().map_or(Duration::MAX, |slots| slots.sample / 4);
@@ -180,22 +182,38 @@ impl<'a> Supervisor<'a> {
         if let Some(sockets) = &mut self.prepared.sockets {
             sockets.pass_on(self.start + begins, |sample| sampled(observers, sample));
         }
-        self.collect();
+        self.collect(observers);
         while let Some(second) = self.collector.finished() {
             observers.iter_mut().for_each(|observer| observer.second(&second));
         }
+        self.tell_wholes(observers);
     }
 
     /// Collects what the workers handed over, and the results of those that have ended; one that panicked leaves none.
-    fn collect(&mut self) {
+    fn collect(&mut self, observers: &mut [&mut dyn Observer]) {
         self.collector.collect();
+        while let Some((workers, row)) = self.prepared.crew.take_row() {
+            self.collector.add_of(workers, &row);
+        }
         for (index, ended) in self.ends.iter_mut().enumerate() {
             if let Some(end) = self.prepared.crew.take_end(index) {
-                self.collector.end(index, &end.interval);
+                match self.prepared.crew {
+                    // Its last row has come before.
+                    Crew::Remote(_) => self.collector.leave(index),
+                    Crew::Threads(_) | Crew::Simulated(_) => self.collector.end(index, &end.interval),
+                }
+                observers.iter_mut().for_each(|observer| observer.ended(index, &end));
                 *ended = Some(end);
             }
         }
         self.found_no_address |= self.collector.all_refused() && !self.is_patient();
+    }
+
+    /// Tells the observers everything that was measured in each row.
+    fn tell_wholes(&mut self, observers: &mut [&mut dyn Observer]) {
+        while let Some(row) = self.collector.whole() {
+            observers.iter_mut().for_each(|observer| observer.whole(&row));
+        }
     }
 
     /// Whether a run to which nobody accepts a connection goes on. One of `-n` waits for its target; `--once` does not.
@@ -242,11 +260,13 @@ impl<'a> Supervisor<'a> {
 
     /// Adds up when the run is over; `stuck`: for each worker, the callback that it is stuck in.
     fn end(mut self, stuck: &[Option<Stuck>], observers: &mut [&mut dyn Observer]) -> (Outcome, Vec<Spare>) {
-        self.collect();
+        self.collect(observers);
+        self.collector.end_lost();
+        self.tell_wholes(observers);
         let cpu_ns = process_cpu_ns() - self.cpu_before_ns;
         let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
         let is_timed = plan.warmup.is_zero() && matches!(self.prepared.crew, Crew::Threads(_));
-        let Self { prepared: Prepared { backend, descriptors, monitor, sockets, .. }, mut collector, .. } = self;
+        let Self { prepared: Prepared { backend, descriptors, monitor, sockets, crew, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
         outcome.seen = monitor.map(Monitor::end);
         outcome.sampled = sockets.map(|sockets| sockets.end(self.start + begins, |sample| sampled(observers, sample)));
@@ -256,10 +276,14 @@ impl<'a> Supervisor<'a> {
             match end {
                 Some(mut end) => {
                     spares.append(&mut end.spares);
-                    outcome.add(end, self.found_no_address);
+                    outcome.add(end, self.found_no_address || crew.was_refused());
                 }
+                None if matches!(crew, Crew::Remote(_)) => outcome.lack(),
                 None => outcome.lose(plan, index, stuck[index], elapsed),
             }
+        }
+        if let Crew::Remote(remote) = crew {
+            remote.settle(&mut outcome, &mut collector);
         }
         // A thread that never returned may have handed over after the time at which it should have ended.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));

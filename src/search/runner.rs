@@ -26,6 +26,7 @@ use crate::program::{
     EXIT_WRONG, SEARCH_ORDER, Screen, Signals, code_of, foremost, guard, say, screen, with_stack,
 };
 use crate::record::{self, NoteId};
+use crate::run::machines::Gathered;
 use crate::run::{
     self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
 };
@@ -200,6 +201,8 @@ struct Runs<'a> {
     search: &'a Search,
     interrupt: &'a Interrupt,
     clock: Clock,
+    /// The machines that carry the runs out, if there are several.
+    gathered: Option<Gathered>,
     /// When the search began.
     started: Instant,
     /// How many responses are needed to decide whether the objective holds.
@@ -231,6 +234,7 @@ impl<'a> Runs<'a> {
             interrupt,
             started: clock.now(),
             clock,
+            gathered: None,
             needed: needed(&search.objective),
             known: (1, 0.0),
             points: Vec::new(),
@@ -542,7 +546,8 @@ impl<'a> Runs<'a> {
         let observers: &mut [&mut dyn Observer] =
             &mut [&mut opening, &mut line, &mut says_waiting, &mut Messages, &mut interest];
         let spares = std::mem::take(&mut self.spares);
-        let Ran { outcome, spares, .. } = session::run_on(spares, &mut self.clock, plan, self.interrupt, observers)?;
+        let Ran { outcome, spares, .. } =
+            session::run_on(spares, &mut self.gathered, &mut self.clock, plan, self.interrupt, observers)?;
         self.spares = spares;
         if let Some(sentence) = failure::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));

@@ -11,9 +11,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use onrush_engine::Spare;
+use onrush_engine::backend::{Backend, Epoll};
 use onrush_plan::{Addresses, Dialect, Plan, proxy};
 
-use crate::run::{self, Clock, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted};
+use crate::run::machines::Gathered;
+use crate::run::{self, Choice, Clock, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted};
 use crate::script::{Script, Setting, Through};
 
 /// How often a wait for the resolver checks for a signal.
@@ -36,33 +38,42 @@ pub struct Ran {
 /// The reason nothing could be measured: an unknown name, a bad script or file, or a backend or thread that is not
 /// available. [`crate::script::Exit`] if the script ended the run.
 pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) -> anyhow::Result<Ran> {
-    carry_out(plan, None, &mut Clock::of(&plan.io), interrupt, observers)
+    carry_out(plan, None, &mut None, &mut Clock::of(&plan.io), interrupt, observers)
 }
 
 /// Carries out a plan on connections that an earlier run with the same way, target and TLS settings has left open, as
 /// far as they are still usable. Connections that are idle at the end are in [`Ran::spares`]. The clock is that of
-/// all these runs.
+/// all these runs, and so are the machines that carry them out, if there are several.
 ///
 /// # Errors
 ///
 /// As for [`run()`].
 pub fn run_on(
     spares: Vec<Spare>,
+    gathered: &mut Option<Gathered>,
     clock: &mut Clock,
     plan: &Plan,
     interrupt: &Interrupt,
     observers: &mut [&mut dyn Observer],
 ) -> anyhow::Result<Ran> {
-    carry_out(plan, Some(spares), clock, interrupt, observers)
+    carry_out(plan, Some(spares), gathered, clock, interrupt, observers)
 }
 
 fn carry_out(
     plan: &Plan,
     spares: Option<Vec<Spare>>,
+    gathered: &mut Option<Gathered>,
     clock: &mut Clock,
     interrupt: &Interrupt,
     observers: &mut [&mut dyn Observer],
 ) -> anyhow::Result<Ran> {
+    if let Some(machines) = &plan.show.machines {
+        let gathered = match gathered {
+            Some(gathered) => gathered,
+            None => gathered.insert(Gathered::listen(machines)?),
+        };
+        return carry_out_together(plan, gathered, clock, interrupt, observers);
+    }
     let choice = run::choice::choose(&plan.io)?;
     let nothing = || Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
@@ -79,11 +90,28 @@ fn carry_out(
     let pass_on = observers.iter_mut().find_map(|observer| observer.request_log());
     let keep = observers.iter_mut().find_map(|observer| observer.samples(plan));
     let prepared = run::prepare(plan, &addresses, choice.name, scripted, spares, (pass_on, keep))?;
-    let start = observers.iter_mut().map(|observer| observer.ready()).max();
-    let start = clock.at(start.unwrap_or_else(Instant::now));
+    let ready = observers.iter_mut().map(|observer| observer.ready()).collect::<Option<Vec<_>>>();
+    let Some(ready) = ready else { return Ok(nothing()) };
+    let start = clock.at(ready.into_iter().max().unwrap_or_else(Instant::now));
     let (mut outcome, spares) = prepared.run(plan, start, clock, interrupt, observers);
     outcome.batch = script.as_ref().map_or(1, Script::depth);
     Ok(Ran { outcome, spares, script })
+}
+
+/// Carries out a plan on several machines.
+fn carry_out_together(
+    plan: &Plan,
+    gathered: &mut Gathered,
+    clock: &mut Clock,
+    interrupt: &Interrupt,
+    observers: &mut [&mut dyn Observer],
+) -> anyhow::Result<Ran> {
+    let Some((prepared, start)) = gathered.prepare(plan, interrupt, observers)? else {
+        let choice = Choice { name: Epoll::NAME, reason: String::new() };
+        return Ok(Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None });
+    };
+    let (outcome, spares) = prepared.run(plan, start, clock, interrupt, observers);
+    Ok(Ran { outcome, spares, script: None })
 }
 
 /// What a script brings to a run; the states of its threads are handed out.

@@ -62,7 +62,7 @@ impl Observer for Opening<'_> {
         }
     }
 
-    fn ready(&mut self) -> Instant {
+    fn ready(&mut self) -> Option<Instant> {
         let plan = self.plan;
         let probing = plan.show.probing.filter(|probing| probing.other(plan.load.connections).is_some());
         if let Some(probing) = probing.filter(|_| plan.show.notes) {
@@ -74,6 +74,6 @@ impl Observer for Opening<'_> {
         }
         let text = self.text();
         self.print(&text);
-        Instant::now()
+        Some(Instant::now())
     }
 }

@@ -30,8 +30,8 @@ struct Recorder {
 }
 
 impl Observer for Recorder {
-    fn ready(&mut self) -> Instant {
-        self.begin.unwrap_or_else(Instant::now)
+    fn ready(&mut self) -> Option<Instant> {
+        Some(self.begin.unwrap_or_else(Instant::now))
     }
 
     fn listener(&mut self) -> Option<Listener> {
@@ -142,8 +142,8 @@ fn a_session_takes_over_connections_with_any_number_of_threads(context: &Context
     let mut spares = Vec::new();
     for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
         let plan = plan(&format!("{load} -n 6000 --io {} http://{}/", context.backend, server.address()));
-        let ran =
-            session::run_on(spares, &mut Clock::of(&plan.io), &plan, &Interrupt::default(), &mut []).expect("it runs");
+        let ran = session::run_on(spares, &mut None, &mut Clock::of(&plan.io), &plan, &Interrupt::default(), &mut [])
+            .expect("it runs");
         let counters = &ran.outcome.totals.counters;
         assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}");
         assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}");
@@ -159,7 +159,7 @@ fn connections_that_speak_tls_outlast_a_session(context: &Context) {
         let mut spares = Vec::new();
         for _ in 0..2 {
             let (mut clock, interrupt) = (Clock::of(&plan.io), Interrupt::default());
-            let ran = session::run_on(spares, &mut clock, &plan, &interrupt, &mut []).expect("it runs");
+            let ran = session::run_on(spares, &mut None, &mut clock, &plan, &interrupt, &mut []).expect("it runs");
             assert_eq!(ran.outcome.totals.counters.completed, 400, "TLS {version}");
             spares = ran.spares;
         }

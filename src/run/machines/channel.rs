@@ -1,0 +1,342 @@
+//! One connection between the coordinator and a worker: TLS 1.3, and frames in it.
+//!
+//! It never waits: [`Channel::pump`] moves what can be moved. The certificate is made for the run and says nothing; who
+//! is at the other end is proved by the first frames ([`super::token`]).
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::version::TLS13;
+use rustls::{
+    ClientConfig, ClientConnection, Connection, DigitallySignedStruct, Error, ServerConfig, ServerConnection,
+    SignatureScheme,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What the proofs of both sides are bound to.
+const EXPORTER: &[u8] = b"EXPORTER-onrush-machines";
+/// The bytes before a frame: its length.
+const LENGTH: usize = 4;
+/// How much is read at a time at most.
+const READ: usize = 64 << 10;
+
+/// The certificate of a coordinator, for its connections.
+#[derive(Clone)]
+pub struct Identity(Arc<ServerConfig>);
+
+impl Identity {
+    /// A new one.
+    ///
+    /// # Errors
+    ///
+    /// If no key can be made.
+    pub fn new() -> io::Result<Self> {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(vec!["coordinator.invalid".to_owned()]).map_err(io::Error::other)?;
+        let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13])
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key))
+            .map_err(io::Error::other)?;
+        // A worker connects once.
+        config.send_tls13_tickets = 0;
+        Ok(Self(Arc::new(config)))
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+/// A connection.
+pub struct Channel {
+    socket: TcpStream,
+    tls: Connection,
+    /// Received and decrypted bytes that are not taken yet.
+    received: Vec<u8>,
+    /// Frames that are not encrypted yet, and how much of the first one is.
+    outgoing: VecDeque<Arc<[u8]>>,
+    encrypted: usize,
+    /// The longest frame that is taken.
+    most: usize,
+    /// Whether the peer sends nothing more.
+    has_ended: bool,
+}
+
+impl Channel {
+    /// The worker's end of a connection, whose frames have at most so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the socket cannot be used.
+    pub fn to_coordinator(socket: TcpStream, most: usize) -> io::Result<Self> {
+        let algorithms = provider().signature_verification_algorithms;
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13])
+            .map_err(io::Error::other)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate(algorithms)))
+            .with_no_client_auth();
+        config.resumption = rustls::client::Resumption::disabled();
+        let name = ServerName::try_from("coordinator.invalid").expect("a name");
+        let tls = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
+        Self::new(socket, tls.into(), most)
+    }
+
+    /// The coordinator's end of it.
+    ///
+    /// # Errors
+    ///
+    /// If the socket cannot be used.
+    pub fn to_worker(socket: TcpStream, identity: &Identity, most: usize) -> io::Result<Self> {
+        let tls = ServerConnection::new(Arc::clone(&identity.0)).map_err(io::Error::other)?;
+        Self::new(socket, tls.into(), most)
+    }
+
+    fn new(socket: TcpStream, mut tls: Connection, most: usize) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        tls.set_buffer_limit(Some(READ));
+        Ok(Self { socket, tls, received: Vec::new(), outgoing: VecDeque::new(), encrypted: 0, most, has_ended: false })
+    }
+
+    /// What only the two ends of this connection know; `None` until the handshake is over.
+    pub fn exporter(&self) -> Option<[u8; 32]> {
+        if self.tls.is_handshaking() {
+            return None;
+        }
+        self.tls.export_keying_material([0; 32], EXPORTER, None).ok()
+    }
+
+    /// From now on takes frames of so many bytes.
+    pub fn trust(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    /// Puts a message into the queue.
+    pub fn send(&mut self, message: &impl Serialize) {
+        self.send_frame(frame(message));
+    }
+
+    /// Puts the bytes of a message into the queue, which other channels may share.
+    pub fn send_frame(&mut self, frame: Arc<[u8]>) {
+        self.outgoing.push_back(frame);
+    }
+
+    /// Whether there is something to write.
+    pub fn wants_write(&self) -> bool {
+        self.tls.wants_write() || (!self.outgoing.is_empty() && !self.tls.is_handshaking())
+    }
+
+    /// Whether there is room for what the peer may send.
+    pub fn wants_read(&self) -> bool {
+        !self.has_ended && self.received.len() < LENGTH + self.most + READ
+    }
+
+    /// Writes and reads what is possible without waiting.
+    ///
+    /// # Errors
+    ///
+    /// If the connection is broken, or the peer does not speak TLS.
+    pub fn pump(&mut self) -> io::Result<()> {
+        self.write()?;
+        while self.wants_read() {
+            match self.tls.read_tls(&mut self.socket) {
+                Ok(0) => self.has_ended = true,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            let state = self.tls.process_new_packets().map_err(|error| {
+                // What is wrong is told to the peer, if it listens.
+                let _ = self.tls.write_tls(&mut self.socket);
+                io::Error::new(ErrorKind::InvalidData, error)
+            })?;
+            let length = self.received.len();
+            self.received.resize(length + state.plaintext_bytes_to_read(), 0);
+            self.tls.reader().read_exact(&mut self.received[length..])?;
+            self.has_ended |= state.peer_has_closed();
+        }
+        // A handshake may have something to say now.
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        loop {
+            while let Some(frame) = self.outgoing.front().filter(|_| !self.tls.is_handshaking()) {
+                let written = self.tls.writer().write(&frame[self.encrypted..])?;
+                if written == 0 {
+                    break;
+                }
+                self.encrypted += written;
+                if self.encrypted == frame.len() {
+                    self.outgoing.pop_front();
+                    self.encrypted = 0;
+                }
+            }
+            if !self.tls.wants_write() {
+                return Ok(());
+            }
+            match self.tls.write_tls(&mut self.socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The next message, if all of it has arrived.
+    ///
+    /// # Errors
+    ///
+    /// If it is too long, if it is none, or if the peer will send no more and has sent no whole one.
+    pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        let invalid = |words: &str| io::Error::new(ErrorKind::InvalidData, words.to_owned());
+        let Some(length) = self.received.first_chunk::<LENGTH>() else { return self.nothing() };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > self.most {
+            return Err(invalid("it sent a message that is too long"));
+        }
+        let Some(bytes) = self.received.get(LENGTH..LENGTH + length) else { return self.nothing() };
+        let message = postcard::from_bytes(bytes).map_err(|_| invalid("it sent a message that cannot be read"))?;
+        self.received.drain(..LENGTH + length);
+        Ok(Some(message))
+    }
+
+    fn nothing<T>(&self) -> io::Result<Option<T>> {
+        if self.has_ended { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(None) }
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The bytes of a message.
+pub fn frame(message: &impl Serialize) -> Arc<[u8]> {
+    let bytes = postcard::to_extend(message, vec![0; LENGTH]).expect("messages have no maps and no unknown lengths");
+    let mut bytes = bytes;
+    let length = (bytes.len() - LENGTH) as u32;
+    bytes[..LENGTH].copy_from_slice(&length.to_le_bytes());
+    bytes.into()
+}
+
+/// Accepts any certificate whose key the peer has.
+#[derive(Debug)]
+struct AnyCertificate(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("only TLS 1.3 is spoken".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn pair(most: usize) -> (Channel, Channel) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let worker = Channel::to_coordinator(socket, most).unwrap();
+        let accepted = listener.accept().unwrap().0;
+        (worker, Channel::to_worker(accepted, &Identity::new().unwrap(), most).unwrap())
+    }
+
+    fn pump(worker: &mut Channel, coordinator: &mut Channel) {
+        for _ in 0..20 {
+            worker.pump().unwrap();
+            coordinator.pump().unwrap();
+        }
+    }
+
+    #[test]
+    fn messages_of_any_length_arrive_in_their_order_and_both_ends_know_the_same_secret() {
+        let (mut worker, mut coordinator) = pair(1 << 20);
+        assert_eq!(worker.exporter(), None);
+        let long = "x".repeat(700_000);
+        coordinator.send(&"short");
+        coordinator.send(&long);
+        worker.send(&7_u64);
+        let mut heard = Vec::new();
+        while heard.len() < 2 {
+            pump(&mut worker, &mut coordinator);
+            heard.extend(worker.receive::<String>().unwrap());
+        }
+        assert!(heard == ["short", &long] && worker.receive::<String>().unwrap().is_none());
+        assert_eq!(coordinator.receive::<u64>().unwrap(), Some(7));
+        assert!(worker.exporter().is_some() && worker.exporter() == coordinator.exporter());
+        assert!(!worker.wants_write() && !coordinator.wants_write());
+    }
+
+    #[test]
+    fn what_is_too_long_or_no_message_or_no_tls_is_refused_and_what_is_not_read_takes_little_memory() {
+        let (mut worker, mut coordinator) = pair(100);
+        worker.send(&"x".repeat(200));
+        pump(&mut worker, &mut coordinator);
+        assert!(coordinator.receive::<String>().unwrap_err().to_string().contains("too long"));
+        let (mut worker, mut coordinator) = pair(100);
+        worker.send(&[0xff_u8; 9]);
+        pump(&mut worker, &mut coordinator);
+        assert!(coordinator.receive::<String>().unwrap_err().to_string().contains("cannot be read"));
+        let (mut worker, mut coordinator) = pair(1000);
+        (0..100_000).for_each(|_| worker.send(&"x".repeat(100)));
+        pump(&mut worker, &mut coordinator);
+        assert!(coordinator.received.len() < 1000 + 3 * READ, "{}", coordinator.received.len());
+        drop(worker);
+        let (mut worker, mut coordinator) = pair(100);
+        let mut garbage = worker.socket.try_clone().unwrap();
+        garbage.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(coordinator.pump().unwrap_err().kind(), ErrorKind::InvalidData);
+        assert!(worker.pump().is_err());
+        let (worker, mut coordinator) = pair(100);
+        drop(worker);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let _ = coordinator.pump();
+        assert_eq!(coordinator.receive::<u64>().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    }
+}

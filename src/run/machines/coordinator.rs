@@ -1,0 +1,413 @@
+//! What the coordinator knows of its workers and does next, without sockets and without a clock: what arrives goes in
+//! ([`Coordinator::hear`], [`Coordinator::order`]), what is to be sent and what has happened comes out.
+//!
+//! No request is sent before every worker is there and has set up its part. Each then begins at the same moment, which
+//! it is told by its own clock: how far that is from the coordinator's is known from the shortest of several round
+//! trips, to half of it. Clocks are never compared otherwise, and never corrected.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onrush_stats::Totals;
+
+use super::message::{Done, Order, Prepared, Refusal, Report, Sum};
+use crate::run::nanos;
+
+/// How many round trips a worker has before it begins.
+const TRIPS: u32 = 12;
+/// How long a run is announced ahead, beside a few of the longest round trips.
+const AHEAD: Duration = Duration::from_millis(50);
+/// How many rows more than time has passed a worker may send: it may have been stalled.
+const ROWS_AHEAD: u64 = 20;
+
+/// A connection, by its number.
+pub type Peer = u64;
+
+/// What the coordinator is asked to do.
+pub enum Ask {
+    /// Have each worker set its part up.
+    Prepare(Job),
+    /// Begin at this moment.
+    Start(Duration),
+    /// End the run.
+    Stop,
+    /// Let all workers go.
+    Dismiss,
+}
+
+/// What the workers are to set up.
+pub struct Job {
+    /// For each, the order and the pieces of the files, as frames.
+    pub frames: Vec<Vec<Arc<[u8]>>>,
+    /// How long their rows are.
+    pub row: Duration,
+}
+
+/// What is to be done with a connection.
+pub enum Act {
+    /// Send an order.
+    Send(Peer, Order),
+    /// Send frames.
+    Frames(Peer, Vec<Arc<[u8]>>),
+    /// Close it.
+    Close(Peer),
+}
+
+/// What has happened.
+pub enum Told {
+    /// How many workers are there, and how many have set their part up.
+    Waiting {
+        /// How many are there.
+        there: u32,
+        /// How many have set their part up.
+        prepared: u32,
+    },
+    /// All have set their parts up, in this way. The run may begin in so long.
+    Ready(Vec<Prepared>, Duration),
+    /// A worker cannot set its part up, or there are too few: why, for people.
+    Hopeless(String),
+    /// What a worker measured.
+    Row(u32, Box<Totals>),
+    /// A worker's part has ended.
+    Done(u32, Box<Done>, Clocks),
+    /// A worker was lost in the run: why, for people.
+    Lost(u32, String),
+}
+
+/// How far a worker's clock is from ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offset {
+    /// Its clock minus ours, in nanoseconds.
+    pub ns: i64,
+    /// The round trip that this was found with, in nanoseconds: the error is at most half of it.
+    pub trip_ns: u64,
+}
+
+/// What is known of the clock of a worker whose part has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clocks {
+    /// The shortest round trip before the run, in nanoseconds.
+    pub trip_ns: u64,
+    /// How far its clock has moved away from ours during the run, in nanoseconds, if that is known.
+    pub drift_ns: Option<i64>,
+}
+
+/// A worker's part of the run.
+#[derive(Default)]
+struct Seat {
+    peer: Option<Peer>,
+    name: String,
+    state: State,
+    /// When it was last heard.
+    heard: Duration,
+    /// When the last ping was sent, and its number.
+    pinged: Duration,
+    ping: u64,
+    trips: u32,
+    best: Option<Offset>,
+    /// The longest of the round trips.
+    worst_ns: u64,
+    /// The offset when the run began, and that of the best round trip since.
+    begun: Option<Offset>,
+    prepared: Prepared,
+    rows: Sum,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It has not come, or has gone again.
+    #[default]
+    Empty,
+    /// It is there.
+    There,
+    /// It was told to set its part up.
+    Preparing,
+    /// It has done so.
+    Prepared,
+    /// It runs.
+    Running,
+    /// Its part has ended.
+    Done,
+    /// It was lost in the run.
+    Lost,
+}
+
+/// What a coordinator goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// How many workers take part.
+    pub machines: u32,
+    /// How long they may take to come.
+    pub join: Duration,
+    /// How long a worker may be silent.
+    pub loss: Duration,
+}
+
+/// The coordinator.
+pub struct Coordinator {
+    rules: Rules,
+    seats: Vec<Seat>,
+    /// What each worker sets up, if that is known.
+    job: Option<Job>,
+    /// Whether everybody was ready.
+    is_ready: bool,
+    has_begun: bool,
+    /// When the run began, and how long its rows are.
+    started: Duration,
+    row: Duration,
+    pub acts: VecDeque<Act>,
+    pub told: VecDeque<Told>,
+}
+
+impl Coordinator {
+    /// A coordinator, at time zero.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            seats: (0..rules.machines).map(|_| Seat::default()).collect(),
+            rules,
+            job: None,
+            is_ready: false,
+            has_begun: false,
+            started: Duration::ZERO,
+            row: Duration::ZERO,
+            acts: VecDeque::new(),
+            told: VecDeque::new(),
+        }
+    }
+
+    /// Gives a worker that has proved itself a seat: the one with its number, or the first that is empty.
+    ///
+    /// # Errors
+    ///
+    /// Why it takes no part.
+    pub fn join(&mut self, peer: Peer, name: &str, index: Option<u32>, now: Duration) -> Result<u32, Refusal> {
+        let is_empty = |seat: &Seat| seat.state == State::Empty;
+        if self.has_begun {
+            return Err(Refusal::Begun);
+        }
+        let index = match index {
+            Some(index) if index >= self.rules.machines => return Err(Refusal::TooMany(self.rules.machines)),
+            Some(index) if !is_empty(&self.seats[index as usize]) => return Err(Refusal::Taken(index)),
+            Some(index) => index,
+            None => self.seats.iter().position(is_empty).ok_or(Refusal::TooMany(self.rules.machines))? as u32,
+        };
+        self.seats[index as usize] =
+            Seat { peer: Some(peer), name: name.to_owned(), state: State::There, heard: now, ..Seat::default() };
+        self.prepare(index, now);
+        self.tell_waiting();
+        Ok(index)
+    }
+
+    /// Does what it is asked to.
+    pub fn order(&mut self, ask: Ask, now: Duration) {
+        match ask {
+            Ask::Prepare(job) => {
+                self.row = job.row;
+                self.job = Some(job);
+                (self.is_ready, self.has_begun) = (false, false);
+                for index in 0..self.rules.machines {
+                    if self.seats[index as usize].state == State::Done {
+                        self.seats[index as usize].state = State::There;
+                    }
+                    self.prepare(index, now);
+                }
+            }
+            Ask::Start(at) => {
+                (self.has_begun, self.started, self.job) = (true, at, None);
+                for seat in &mut self.seats {
+                    let (Some(peer), Some(offset)) = (seat.peer, seat.best) else { continue };
+                    let theirs = nanos(at) as i64 + offset.ns;
+                    seat.state = State::Running;
+                    seat.rows = Sum::default();
+                    // What is found from now on tells how the clock drifts.
+                    (seat.begun, seat.best) = (Some(offset), None);
+                    self.acts.push_back(Act::Send(peer, Order::Start(theirs.max(0) as u64)));
+                }
+            }
+            Ask::Stop => self.tell_all(|| Order::Stop),
+            Ask::Dismiss => self.tell_all(|| Order::Dismiss),
+        }
+    }
+
+    fn tell_all(&mut self, order: impl Fn() -> Order) {
+        let peers = self.seats.iter().filter_map(|seat| seat.peer);
+        self.acts.extend(peers.map(|peer| Act::Send(peer, order())));
+    }
+
+    /// Has a worker set its part up, if it is known.
+    fn prepare(&mut self, index: u32, now: Duration) {
+        let seat = &mut self.seats[index as usize];
+        let (Some(job), Some(peer), State::There) = (&self.job, seat.peer, seat.state) else { return };
+        seat.state = State::Preparing;
+        self.acts.push_back(Act::Frames(peer, job.frames[index as usize].clone()));
+        self.ping(index, now);
+    }
+
+    fn ping(&mut self, index: u32, now: Duration) {
+        let seat = &mut self.seats[index as usize];
+        let Some(peer) = seat.peer else { return };
+        seat.ping += 1;
+        seat.pinged = now;
+        self.acts.push_back(Act::Send(peer, Order::Ping(seat.ping)));
+    }
+
+    fn find(&self, peer: Peer) -> Option<u32> {
+        self.seats.iter().position(|seat| seat.peer == Some(peer)).map(|index| index as u32)
+    }
+
+    /// Takes what a worker reports.
+    pub fn hear(&mut self, peer: Peer, report: Report, now: Duration) {
+        let Some(index) = self.find(peer) else { return };
+        let seat = &mut self.seats[index as usize];
+        seat.heard = now;
+        match (report, seat.state) {
+            (Report::Pong { number, clock_ns }, _) if number == seat.ping && number > 0 => {
+                let trip = now.saturating_sub(seat.pinged);
+                let middle = seat.pinged + trip / 2;
+                let offset = Offset { ns: clock_ns as i64 - nanos(middle) as i64, trip_ns: nanos(trip) };
+                if seat.best.is_none_or(|best| offset.trip_ns <= best.trip_ns) {
+                    seat.best = Some(offset);
+                }
+                seat.worst_ns = seat.worst_ns.max(offset.trip_ns);
+                seat.trips += 1;
+                if seat.trips < TRIPS {
+                    self.ping(index, now);
+                }
+                self.see_whether_ready();
+            }
+            (Report::Pong { .. }, _) => {}
+            (Report::Prepared(prepared), State::Preparing) => {
+                (seat.state, seat.prepared) = (State::Prepared, prepared);
+                self.tell_waiting();
+                self.see_whether_ready();
+            }
+            (Report::Unprepared(reason), State::Preparing) => {
+                let words = format!("{}: {reason}", self.words(index));
+                self.told.push_back(Told::Hopeless(words));
+            }
+            (Report::Row { number, totals }, State::Running) => {
+                let passed = now.saturating_sub(self.started).as_nanos() / self.row.as_nanos().max(1);
+                if number != seat.rows.rows || u128::from(number) > passed + u128::from(ROWS_AHEAD) {
+                    return self.lose(peer, "it sent a row out of turn", now);
+                }
+                seat.rows.add(&totals);
+                self.told.push_back(Told::Row(index, totals));
+            }
+            (Report::Done(done), State::Running) => {
+                if done.sum != seat.rows {
+                    return self.lose(peer, "what it measured does not add up to what it sent", now);
+                }
+                seat.state = State::Done;
+                let clocks = Clocks {
+                    trip_ns: seat.begun.map_or(0, |offset| offset.trip_ns),
+                    drift_ns: seat.begun.zip(seat.best).map(|(begun, now)| now.ns - begun.ns),
+                };
+                self.told.push_back(Told::Done(index, done, clocks));
+            }
+            _ => self.lose(peer, "it said something out of turn", now),
+        }
+    }
+
+    /// Tells that everybody is ready, once.
+    fn see_whether_ready(&mut self) {
+        let is_ready = |seat: &Seat| seat.state == State::Prepared && seat.trips >= TRIPS;
+        if self.is_ready || !self.seats.iter().all(is_ready) {
+            return;
+        }
+        self.is_ready = true;
+        let longest = self.seats.iter().map(|seat| seat.worst_ns).max().unwrap_or_default();
+        let prepared = self.seats.iter().map(|seat| seat.prepared.clone()).collect();
+        self.told.push_back(Told::Ready(prepared, AHEAD + 3 * Duration::from_nanos(longest)));
+    }
+
+    fn tell_waiting(&mut self) {
+        let count = |is: fn(State) -> bool| self.seats.iter().filter(|seat| is(seat.state)).count() as u32;
+        let there = count(|state| state != State::Empty);
+        self.told.push_back(Told::Waiting { there, prepared: count(|state| state == State::Prepared) });
+    }
+
+    /// A connection has ended, or is to: why, for people.
+    pub fn lose(&mut self, peer: Peer, why: &str, _: Duration) {
+        self.acts.push_back(Act::Close(peer));
+        let Some(index) = self.find(peer) else { return };
+        let words = self.words(index);
+        let seat = &mut self.seats[index as usize];
+        seat.peer = None;
+        match seat.state {
+            State::Running => {
+                seat.state = State::Lost;
+                self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
+            }
+            // What it measured has arrived.
+            State::Done | State::Lost => {}
+            State::Empty | State::There | State::Preparing | State::Prepared => {
+                // Another may take its seat until everybody was ready; after that the run begins without it, and does not
+                // go far.
+                *seat = Seat::default();
+                if self.is_ready {
+                    self.seats[index as usize].state = State::Lost;
+                    self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
+                } else {
+                    self.tell_waiting();
+                }
+            }
+        }
+    }
+
+    /// A worker, for people: its number, from one, and the name of its machine.
+    fn words(&self, index: u32) -> String {
+        let name = onrush_text::escape(self.seats[index as usize].name.as_bytes());
+        format!("machine {} ({name})", index + 1)
+    }
+
+    /// Looks whether somebody was silent for too long, and pings those that it is time for.
+    pub fn tick(&mut self, now: Duration) {
+        if !self.is_ready && self.job.is_some() && now >= self.rules.join {
+            let missing = self.missing();
+            self.job = None;
+            self.told.push_back(Told::Hopeless(missing));
+        }
+        for index in 0..self.rules.machines {
+            let seat = &self.seats[index as usize];
+            let Some(peer) = seat.peer else { continue };
+            let silent = now.saturating_sub(seat.heard);
+            if silent >= self.rules.loss {
+                let why = format!("it was silent for {} s", silent.as_secs());
+                self.lose(peer, &why, now);
+            } else if now.saturating_sub(seat.pinged) >= self.rules.loss / 5 {
+                self.ping(index, now);
+            }
+        }
+    }
+
+    /// Who is missing, for people.
+    fn missing(&self) -> String {
+        let mut never = Vec::new();
+        let mut unprepared = Vec::new();
+        for (index, seat) in (0..).zip(&self.seats) {
+            match seat.state {
+                State::Empty | State::Lost => never.push(format!("{}", index + 1)),
+                State::There | State::Preparing => unprepared.push(self.words(index)),
+                _ => {}
+            }
+        }
+        let there = self.seats.len() - never.len();
+        let mut words =
+            format!("{there} of {} machines had joined after {} s", self.seats.len(), self.rules.join.as_secs());
+        if !never.is_empty() {
+            words += &format!("; missing: {}", shortened(&never));
+        }
+        if !unprepared.is_empty() {
+            words += &format!("; still setting up: {}", shortened(&unprepared));
+        }
+        words + "; no request was sent. --join-timeout allows more time"
+    }
+}
+
+/// The first of many.
+fn shortened(all: &[String]) -> String {
+    let (shown, rest) = all.split_at(all.len().min(10));
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    shown.join(", ") + &more
+}

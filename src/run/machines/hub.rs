@@ -1,0 +1,335 @@
+//! The coordinator's sockets, and the thread that carries them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use onrush_text::reason;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::{read, write};
+use thiserror::Error;
+
+use super::channel::{Channel, Identity};
+use super::coordinator::{Act, Ask, Coordinator, Peer, Rules, Told};
+use super::message::{Hello, PROVEN_MAX, Refusal, Report, UNPROVEN_MAX, VERSION, Welcome};
+use super::token::{Role, Token};
+use crate::run::{self, nanos};
+
+/// How long a peer may take to prove itself, and one that was refused to hear so.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often everything is looked at, at least.
+const LOOK: Duration = Duration::from_millis(50);
+/// How many messages of one worker are read before it is the turn of others.
+const MESSAGES: usize = 64;
+
+/// The address of a coordinator cannot be used.
+#[derive(Debug, Error)]
+#[error("--coordinate {address}: {reason}{remedy}")]
+pub struct NoAddress {
+    address: SocketAddr,
+    reason: String,
+    remedy: &'static str,
+}
+
+/// The coordinator's thread, as the rest of the program sees it. It ends when this is dropped.
+pub struct Hub {
+    asks: Sender<Ask>,
+    told: Receiver<Told>,
+    waker: Arc<OwnedFd>,
+    /// When its time began.
+    origin: Instant,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Hub {
+    /// Listens, and begins to take workers in.
+    ///
+    /// # Errors
+    ///
+    /// If nobody can listen there, or if there can be no thread.
+    pub fn open(address: SocketAddr, token: Token, rules: Rules) -> anyhow::Result<Self> {
+        let no_address = |error: io::Error| NoAddress {
+            address,
+            remedy: match error.kind() {
+                io::ErrorKind::AddrInUse => ": another coordinator may be running there",
+                io::ErrorKind::AddrNotAvailable => ": 'ip address' lists the addresses of this machine",
+                _ => "",
+            },
+            reason: reason(&error),
+        };
+        let listener = TcpListener::bind(address).map_err(no_address)?;
+        listener.set_nonblocking(true).map_err(no_address)?;
+        let address = listener.local_addr().map_err(no_address)?;
+        let waker = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        let (asks, asked) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        let origin = Instant::now();
+        let carrier = Carrier {
+            listener,
+            waker: Arc::clone(&waker),
+            asked,
+            tell,
+            origin,
+            identity: Identity::new()?,
+            token,
+            rules,
+            coordinator: Coordinator::new(rules),
+            peers: BTreeMap::new(),
+            next: 0,
+        };
+        run::beside("coordinator", move || carrier.carry())?;
+        Ok(Self { asks, told, waker, origin, address })
+    }
+
+    /// The time of the coordinator at this moment.
+    pub fn at(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.origin)
+    }
+
+    /// Asks for something.
+    pub fn ask(&self, ask: Ask) {
+        // The thread only ends with this.
+        let _ = self.asks.send(ask);
+        let _ = write(&*self.waker, &1_u64.to_ne_bytes());
+    }
+
+    /// What happens next, if anything does in this time.
+    pub fn hear(&self, patience: Duration) -> Option<Told> {
+        match self.told.recv_timeout(patience) {
+            Ok(told) => Some(told),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(patience);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.ask(Ask::Dismiss);
+    }
+}
+
+/// A connection.
+struct Conn {
+    channel: Channel,
+    since: Duration,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has not proved anything.
+    Unproven,
+    /// It takes part.
+    Proven,
+    /// It is closed as soon as it has heard everything.
+    Closing,
+}
+
+struct Carrier {
+    listener: TcpListener,
+    waker: Arc<OwnedFd>,
+    asked: Receiver<Ask>,
+    tell: Sender<Told>,
+    origin: Instant,
+    identity: Identity,
+    token: Token,
+    rules: Rules,
+    coordinator: Coordinator,
+    peers: BTreeMap<Peer, Conn>,
+    next: Peer,
+}
+
+impl Carrier {
+    fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// Carries until nobody asks for anything any more, and all have heard that.
+    fn carry(mut self) {
+        let mut is_over = false;
+        while !(is_over && self.peers.is_empty()) {
+            self.wait();
+            let now = self.now();
+            loop {
+                match self.asked.try_recv() {
+                    Ok(ask) => self.coordinator.order(ask, now),
+                    Err(mpsc::TryRecvError::Empty) => break,
+                    Err(mpsc::TryRecvError::Disconnected) => {
+                        if !is_over {
+                            is_over = true;
+                            self.act();
+                            self.close_all(now);
+                        }
+                        break;
+                    }
+                }
+            }
+            self.accept(now);
+            self.coordinator.tick(now);
+            self.act();
+            self.pump();
+            for told in self.coordinator.told.drain(..) {
+                // Nobody listens at the end.
+                let _ = self.tell.send(told);
+            }
+        }
+    }
+
+    /// Waits for something to do.
+    fn wait(&self) {
+        let has_room = self.peers.len() < 2 * self.rules.machines as usize + 16;
+        let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
+        if has_room {
+            fds.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
+        for conn in self.peers.values() {
+            let mut wanted = PollFlags::empty();
+            wanted.set(PollFlags::IN, conn.channel.wants_read());
+            wanted.set(PollFlags::OUT, conn.channel.wants_write());
+            fds.push(PollFd::from_borrowed_fd(conn.channel.as_fd(), wanted));
+        }
+        let patience = Timespec::try_from(LOOK).expect("it is short");
+        // A signal only makes it look sooner.
+        let _ = poll(&mut fds, Some(&patience));
+        let _ = read(&*self.waker, &mut [0_u8; 8]);
+    }
+
+    fn accept(&mut self, now: Duration) {
+        while self.peers.len() < 2 * self.rules.machines as usize + 16 {
+            // What cannot be accepted now is tried again.
+            let Ok((socket, _)) = self.listener.accept() else { return };
+            let Ok(channel) = Channel::to_worker(socket, &self.identity, UNPROVEN_MAX) else { continue };
+            self.peers.insert(self.next, Conn { channel, since: now, state: State::Unproven });
+            self.next += 1;
+        }
+    }
+
+    fn act(&mut self) {
+        while let Some(act) = self.coordinator.acts.pop_front() {
+            match act {
+                Act::Send(peer, order) => {
+                    if let Some(conn) = self.peers.get_mut(&peer) {
+                        conn.channel.send(&order);
+                    }
+                }
+                Act::Frames(peer, frames) => {
+                    if let Some(conn) = self.peers.get_mut(&peer) {
+                        frames.into_iter().for_each(|frame| conn.channel.send_frame(frame));
+                    }
+                }
+                Act::Close(peer) => drop(self.peers.remove(&peer)),
+            }
+        }
+    }
+
+    fn close_all(&mut self, now: Duration) {
+        for conn in self.peers.values_mut() {
+            (conn.state, conn.since) = (State::Closing, now);
+        }
+    }
+
+    /// Moves what can be moved, on all connections.
+    fn pump(&mut self) {
+        let peers: Vec<Peer> = self.peers.keys().copied().collect();
+        for peer in peers {
+            let now = self.now();
+            let Some(conn) = self.peers.get_mut(&peer) else { continue };
+            if let Err(error) = conn.channel.pump() {
+                // What has arrived before is read first.
+                self.listen(peer, now);
+                self.coordinator.lose(peer, &lost(&error), now);
+                self.peers.remove(&peer);
+                continue;
+            }
+            let is_late = now.saturating_sub(conn.since) >= PATIENCE;
+            let is_done = conn.state == State::Closing && !conn.channel.wants_write();
+            if is_done || (conn.state != State::Proven && is_late) {
+                self.peers.remove(&peer);
+                continue;
+            }
+            self.listen(peer, now);
+        }
+        self.act();
+    }
+
+    /// Takes what a connection has received.
+    fn listen(&mut self, peer: Peer, now: Duration) {
+        for _ in 0..MESSAGES {
+            let Some(conn) = self.peers.get_mut(&peer) else { return };
+            let heard = match conn.state {
+                State::Closing => return,
+                State::Proven => conn.channel.receive::<Report>().map(|report| {
+                    let is_some = report.is_some();
+                    report.into_iter().for_each(|report| self.coordinator.hear(peer, report, now));
+                    is_some
+                }),
+                State::Unproven => conn.channel.receive::<Hello>().map(|hello| {
+                    hello.into_iter().for_each(|hello| self.welcome(peer, &hello, now));
+                    false
+                }),
+            };
+            self.act();
+            match heard {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    self.coordinator.lose(peer, &lost(&error), now);
+                    self.act();
+                    self.peers.remove(&peer);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes a worker in, or tells it why not.
+    fn welcome(&mut self, peer: Peer, hello: &Hello, now: Duration) {
+        let Some(conn) = self.peers.get_mut(&peer) else { return };
+        let exporter = conn.channel.exporter().unwrap_or_default();
+        let program = env!("CARGO_PKG_VERSION");
+        let seat = if !self.token.is_proof(Role::Worker, &exporter, &hello.proof) {
+            Err(Refusal::Secret)
+        } else if hello.version != VERSION || hello.program != program {
+            Err(Refusal::Version(program.to_owned()))
+        } else {
+            self.coordinator.join(peer, &hello.name, hello.index, now)
+        };
+        let welcome = match seat {
+            Ok(index) => {
+                conn.channel.trust(PROVEN_MAX);
+                conn.state = State::Proven;
+                Welcome::Joined {
+                    proof: self.token.proof(Role::Coordinator, &exporter),
+                    index,
+                    machines: self.rules.machines,
+                    loss_ns: nanos(self.rules.loss),
+                }
+            }
+            Err(refusal) => {
+                (conn.state, conn.since) = (State::Closing, now);
+                Welcome::Refused(refusal)
+            }
+        };
+        conn.channel.send(&welcome);
+        // The order to set its part up comes after it.
+        self.act();
+    }
+}
+
+/// Why a connection was lost, for people.
+fn lost(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "it has ended".to_owned(),
+        io::ErrorKind::InvalidData => error.to_string(),
+        _ => format!("the connection to it broke: {}", reason(error)),
+    }
+}

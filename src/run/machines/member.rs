@@ -1,0 +1,352 @@
+//! A worker's connection to its coordinator, which has a thread of its own: whatever the run does meanwhile, pings are
+//! answered, and a coordinator that has gone is noticed.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use onrush_text::reason;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::{read, write};
+use thiserror::Error;
+
+use super::channel::Channel;
+use super::message::{Hello, Order, PROVEN_MAX, Refusal, Report, VERSION, Welcome};
+use super::token::{Role, Token};
+use crate::run::{self, Interrupt, nanos};
+
+/// How long one attempt to connect may take, and how long the next one waits.
+const ATTEMPT: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(200);
+/// How long a coordinator may take to say whether a worker takes part.
+const WELCOME: Duration = Duration::from_secs(5);
+/// How often everything is looked at, at least.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Why a worker takes no part in a run.
+#[derive(Debug, Error)]
+pub enum NotJoined {
+    /// The coordinator cannot be reached.
+    #[error("--coordinator {address}: {reason}; tried for {} s (--join-timeout)", .tried.as_secs())]
+    Unreachable {
+        /// Its address as typed.
+        address: String,
+        /// Why.
+        reason: String,
+        /// For how long that was tried.
+        tried: Duration,
+    },
+    /// What answers there is no coordinator of this run.
+    #[error("--coordinator {address}: {reason}")]
+    NoCoordinator {
+        /// Its address as typed.
+        address: String,
+        /// Why.
+        reason: String,
+    },
+    /// The coordinator has refused it.
+    #[error("--coordinator {address}: {}", said(.refusal))]
+    Refused {
+        /// Its address as typed.
+        address: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A signal came first.
+    #[error("a signal came before the run began")]
+    Interrupted,
+    /// There can be no thread or no descriptor for it.
+    #[error("cannot talk to the coordinator: {}", reason(.0))]
+    Machine(#[from] io::Error),
+}
+
+/// Why a worker was refused, for people.
+fn said(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Secret => "it has another secret: give both the same --token-file".to_owned(),
+        Refusal::Version(theirs) => format!(
+            "it is onrush {}, and this is {}: use the same on all machines",
+            onrush_text::escape(theirs.as_bytes()),
+            env!("CARGO_PKG_VERSION")
+        ),
+        Refusal::Taken(index) => format!("another worker is machine {} already", index + 1),
+        Refusal::TooMany(machines) => format!("all {machines} machines of the run are there already"),
+        Refusal::Begun => "the run has begun without this worker, which is not needed any more".to_owned(),
+    }
+}
+
+/// What a worker is to do.
+pub enum Heard {
+    /// What the coordinator orders; a ping, or that a run is to end, was taken care of.
+    Order(Order),
+    /// The coordinator is lost: why, for people.
+    Lost(String),
+}
+
+/// A worker's place in a run.
+pub struct Member {
+    /// The number of its part, from zero, and how many there are.
+    pub index: u32,
+    pub machines: u32,
+    /// When its clock began.
+    pub origin: Instant,
+    reports: Sender<Report>,
+    orders: Receiver<Heard>,
+    waker: Arc<OwnedFd>,
+    is_stopped: Arc<AtomicBool>,
+    has_sent_all: Arc<AtomicBool>,
+}
+
+/// What a worker needs to join.
+pub struct Joining<'a> {
+    /// The coordinator's address, as typed.
+    pub coordinator: &'a str,
+    /// The secret.
+    pub token: &'a Token,
+    /// The number of its part, if it has one.
+    pub index: Option<u32>,
+    /// The name of its machine.
+    pub name: &'a str,
+    /// How long to try.
+    pub patience: Duration,
+}
+
+impl Joining<'_> {
+    /// Connects, proves itself, and takes its place. Tries until the coordinator is there.
+    ///
+    /// # Errors
+    ///
+    /// Why it takes no part.
+    pub fn join(&self, interrupt: &Interrupt) -> Result<Member, NotJoined> {
+        let address = self.coordinator.to_owned();
+        let begun = Instant::now();
+        let socket = loop {
+            if interrupt.is_asked() {
+                return Err(NotJoined::Interrupted);
+            }
+            match connect(self.coordinator) {
+                Ok(socket) => break socket,
+                Err(_) if begun.elapsed() < self.patience => thread::sleep(PAUSE),
+                Err(error) => {
+                    return Err(NotJoined::Unreachable { address, reason: reason(&error), tried: begun.elapsed() });
+                }
+            }
+        };
+        let no_coordinator = |reason: String| NotJoined::NoCoordinator { address: address.clone(), reason };
+        let mut channel = Channel::to_coordinator(socket, PROVEN_MAX)?;
+        let is_late = |since: Instant| since.elapsed() >= WELCOME;
+        let shaken = Instant::now();
+        let exporter = loop {
+            channel.pump().map_err(|error| no_coordinator(format!("it is no coordinator of onrush: {error}")))?;
+            if let Some(exporter) = channel.exporter() {
+                break exporter;
+            }
+            if is_late(shaken) || interrupt.is_asked() {
+                return Err(no_coordinator("it does not answer".to_owned()));
+            }
+            wait(&channel, None);
+        };
+        channel.send(&Hello {
+            proof: self.token.proof(Role::Worker, &exporter),
+            version: VERSION,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            name: self.name.to_owned(),
+            index: self.index,
+        });
+        let welcome = loop {
+            let pumped = channel.pump();
+            match channel.receive::<Welcome>() {
+                Ok(Some(welcome)) => break welcome,
+                Ok(None) => pumped.map_err(|error| no_coordinator(reason(&error)))?,
+                Err(error) => return Err(no_coordinator(reason(&error))),
+            }
+            if is_late(shaken) || interrupt.is_asked() {
+                return Err(no_coordinator("it does not answer".to_owned()));
+            }
+            wait(&channel, None);
+        };
+        match welcome {
+            Welcome::Joined { proof, index, machines, loss_ns } => {
+                if !self.token.is_proof(Role::Coordinator, &exporter, &proof) {
+                    return Err(no_coordinator("it does not know the secret of --token-file".to_owned()));
+                }
+                Ok(Member::new(channel, index, machines, Duration::from_nanos(loss_ns), interrupt)?)
+            }
+            Welcome::Refused(refusal) => Err(NotJoined::Refused { address, refusal }),
+        }
+    }
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, ATTEMPT) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Waits until the connection has something to do, or is waked.
+fn wait(channel: &Channel, waker: Option<&OwnedFd>) {
+    let mut wanted = PollFlags::empty();
+    wanted.set(PollFlags::IN, channel.wants_read());
+    wanted.set(PollFlags::OUT, channel.wants_write());
+    let mut fds = vec![PollFd::from_borrowed_fd(channel.as_fd(), wanted)];
+    fds.extend(waker.map(|waker| PollFd::new(waker, PollFlags::IN)));
+    let patience = Timespec::try_from(LOOK).expect("it is short");
+    // A signal only makes it look sooner.
+    let _ = poll(&mut fds, Some(&patience));
+    if let Some(waker) = waker {
+        let _ = read(waker, &mut [0_u8; 8]);
+    }
+}
+
+impl Member {
+    fn new(channel: Channel, index: u32, machines: u32, loss: Duration, interrupt: &Interrupt) -> io::Result<Self> {
+        let waker = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        let (reports, reported) = mpsc::channel();
+        let (order, orders) = mpsc::channel();
+        let origin = Instant::now();
+        let is_stopped: Arc<AtomicBool> = Arc::default();
+        let has_sent_all: Arc<AtomicBool> = Arc::default();
+        let carrier = Carrier {
+            channel,
+            reported,
+            order,
+            waker: Arc::clone(&waker),
+            is_stopped: Arc::clone(&is_stopped),
+            has_sent_all: Arc::clone(&has_sent_all),
+            origin,
+            loss,
+            interrupt: interrupt.clone(),
+            heard: origin,
+        };
+        run::beside("member", move || carrier.carry())?;
+        Ok(Self { index, machines, origin, reports, orders, waker, is_stopped, has_sent_all })
+    }
+
+    /// Reports something.
+    pub fn report(&self, report: Report) {
+        // The thread ends when the coordinator is lost, which is told otherwise.
+        let _ = self.reports.send(report);
+        let _ = write(&*self.waker, &1_u64.to_ne_bytes());
+    }
+
+    /// What is to be done next; `None`: a signal came first.
+    pub fn next(&self, interrupt: &Interrupt) -> Option<Heard> {
+        loop {
+            match self.orders.recv_timeout(LOOK) {
+                Ok(heard) => return Some(heard),
+                Err(RecvTimeoutError::Timeout) if interrupt.is_asked() => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Some(Heard::Lost("the connection to the coordinator has ended".to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Whether the run is to end.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    /// A run begins for which nobody has said that it is to end.
+    pub fn begin(&self) {
+        self.is_stopped.store(false, Ordering::Relaxed);
+    }
+
+    /// Waits until everything that was reported is sent.
+    pub fn flush(&self, patience: Duration) {
+        let begun = Instant::now();
+        while !self.has_sent_all.load(Ordering::Relaxed) && begun.elapsed() < patience {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The thread that carries the connection.
+struct Carrier {
+    channel: Channel,
+    reported: Receiver<Report>,
+    order: Sender<Heard>,
+    waker: Arc<OwnedFd>,
+    is_stopped: Arc<AtomicBool>,
+    has_sent_all: Arc<AtomicBool>,
+    origin: Instant,
+    loss: Duration,
+    interrupt: Interrupt,
+    heard: Instant,
+}
+
+impl Carrier {
+    fn carry(mut self) {
+        let why = loop {
+            wait(&self.channel, Some(&self.waker));
+            let mut has_more = true;
+            while has_more {
+                match self.reported.try_recv() {
+                    Ok(report) => {
+                        self.has_sent_all.store(false, Ordering::Relaxed);
+                        self.channel.send(&report);
+                    }
+                    Err(mpsc::TryRecvError::Empty) => has_more = false,
+                    Err(mpsc::TryRecvError::Disconnected) => {
+                        // The worker has nothing more to say.
+                        let _ = self.channel.pump();
+                        return;
+                    }
+                }
+            }
+            let pumped = self.channel.pump();
+            let mut orders = VecDeque::new();
+            let received = loop {
+                match self.channel.receive::<Order>() {
+                    Ok(Some(order)) => orders.push_back(order),
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            let now = Instant::now();
+            if !orders.is_empty() {
+                self.heard = now;
+            }
+            for order in orders {
+                match order {
+                    Order::Ping(number) => {
+                        let clock_ns = nanos(self.origin.elapsed());
+                        self.channel.send(&Report::Pong { number, clock_ns });
+                    }
+                    Order::Stop => {
+                        self.is_stopped.store(true, Ordering::Relaxed);
+                        let _ = self.order.send(Heard::Order(Order::Stop));
+                    }
+                    order => drop(self.order.send(Heard::Order(order))),
+                }
+            }
+            if let Err(error) = pumped.and_then(|()| self.channel.pump()).and(received) {
+                break match error.kind() {
+                    io::ErrorKind::UnexpectedEof => "the coordinator has ended".to_owned(),
+                    io::ErrorKind::InvalidData => error.to_string(),
+                    _ => format!("the connection to the coordinator broke: {}", reason(&error)),
+                };
+            }
+            self.has_sent_all.store(!self.channel.wants_write(), Ordering::Relaxed);
+            if now.saturating_duration_since(self.heard) >= self.loss {
+                break format!("the coordinator was silent for {} s", self.loss.as_secs_f64());
+            }
+        };
+        // Nobody adds up what would still be sent to the target.
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let _ = self.order.send(Heard::Lost(why));
+        self.interrupt.ask();
+    }
+}

@@ -1,0 +1,200 @@
+//! What the coordinator of a run and its workers tell each other.
+//!
+//! The first message of each side proves that it knows the secret of the run; until then nothing else is read. Each
+//! message is a frame: its length, then the bytes.
+
+use std::net::SocketAddr;
+
+use onrush_engine::WorkerEnd;
+use onrush_stats::Totals;
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Breakdown, Ended, Shortage, WorkerShare};
+
+/// The version of these messages. A worker of another version is refused.
+pub const VERSION: u32 = 1;
+
+/// The longest frame, in bytes, of a peer that has not proved anything ...
+pub const UNPROVEN_MAX: usize = 4 << 10;
+/// ... and of one that has.
+pub const PROVEN_MAX: usize = 32 << 20;
+/// The length of the pieces in which files are sent.
+pub const PIECE: usize = 1 << 20;
+
+/// What a worker says first. Of a worker of another version only what is here is understood, so it never changes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hello {
+    /// The proof that it knows the secret.
+    pub proof: [u8; 32],
+    /// The version of its messages.
+    pub version: u32,
+    /// The version of its program.
+    pub program: String,
+    /// The name of its machine.
+    pub name: String,
+    /// The number of its part, from zero, if something has numbered the workers.
+    pub index: Option<u32>,
+}
+
+/// What the coordinator says first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Welcome {
+    /// The worker takes part in the run.
+    Joined {
+        /// The proof that the coordinator knows the secret.
+        proof: [u8; 32],
+        /// The number of its part.
+        index: u32,
+        /// How many machines take part.
+        machines: u32,
+        /// A peer that has been silent for so many nanoseconds is lost.
+        loss_ns: u64,
+    },
+    /// It does not.
+    Refused(Refusal),
+}
+
+/// Why a worker is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// Its secret is another one.
+    Secret,
+    /// It has another version; the coordinator's.
+    Version(String),
+    /// Another worker has the number of its part.
+    Taken(u32),
+    /// There is no part with its number; how many there are.
+    TooMany(u32),
+    /// The run has begun.
+    Begun,
+}
+
+/// What the coordinator tells a worker that takes part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Set this part of a run up.
+    Prepare {
+        /// The part of the plan, as JSON.
+        plan: String,
+        /// The files that it needs, as their digests and lengths; their contents follow.
+        files: Vec<(String, u64)>,
+        /// How long, in nanoseconds, a row of what was measured is.
+        row_ns: u64,
+    },
+    /// The next piece of the files, in their order.
+    Piece(Vec<u8>),
+    /// Answer with [`Report::Pong`] at once.
+    Ping(u64),
+    /// Begin at this moment of your own clock, in nanoseconds.
+    Start(u64),
+    /// End the run now.
+    Stop,
+    /// There is nothing more to do.
+    Dismiss,
+}
+
+/// What a worker that takes part tells the coordinator.
+#[derive(Serialize, Deserialize)]
+pub enum Report {
+    /// Its part is set up.
+    Prepared(Prepared),
+    /// Its part cannot be set up: why.
+    Unprepared(String),
+    /// The answer to a ping with this number, and its own clock then, in nanoseconds.
+    Pong {
+        /// The number of the ping.
+        number: u64,
+        /// The worker's clock.
+        clock_ns: u64,
+    },
+    /// What it measured in the next row.
+    Row {
+        /// The number of the row, from zero.
+        number: u64,
+        /// What was measured.
+        totals: Box<Totals>,
+    },
+    /// Its part has ended.
+    Done(Box<Done>),
+}
+
+/// How a worker has set its part up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// The name of its machine.
+    pub name: String,
+    /// The addresses of the target that accept connections.
+    pub addresses: Vec<SocketAddr>,
+    /// The backend, and why it was picked.
+    pub backend: (String, String),
+    /// How many threads it has.
+    pub threads: u32,
+    /// The release of its kernel.
+    pub kernel: String,
+    /// How many processors it may use.
+    pub processors: u32,
+}
+
+/// How a worker's part of a run went, without what was in its rows.
+#[derive(Serialize, Deserialize)]
+pub struct Done {
+    /// What each of its threads returned; `None`: it never did.
+    pub ends: Vec<Option<WorkerEnd>>,
+    /// What each of them did.
+    pub shares: Vec<WorkerShare>,
+    /// Its threads that never returned from their script, numbered from zero, and the callback.
+    pub stuck: Vec<(u32, String)>,
+    /// Why it broke off, if it did.
+    pub breakdown: Option<Breakdown>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// How long it lasted, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// For how long its machine was suspended, in nanoseconds.
+    pub suspended_ns: u64,
+    /// The processor time of its other threads, in nanoseconds.
+    pub beside_ns: Option<u64>,
+    /// Set if its limit of open files was too low.
+    pub descriptors: Option<Shortage>,
+    /// How many requests its script pipelines.
+    pub batch: u64,
+    /// What limited its part: the name of the verdict and the sentence, if it was the generator.
+    pub limit: Option<(String, String)>,
+    /// What its rows add up to.
+    pub sum: Sum,
+}
+
+/// What rows add up to, as far as it takes to notice that one is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    /// How many there are.
+    pub rows: u64,
+    /// Requests sent.
+    pub started: u64,
+    /// Complete responses.
+    pub completed: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Failures of all kinds.
+    pub failures: u64,
+    /// The fingerprint of all latencies.
+    pub latencies: u64,
+}
+
+impl Sum {
+    /// Adds a row.
+    pub fn add(&mut self, row: &Totals) {
+        let counters = &row.counters;
+        self.rows += 1;
+        self.started = self.started.wrapping_add(counters.started);
+        self.completed = self.completed.wrapping_add(counters.completed);
+        self.bytes_received = self.bytes_received.wrapping_add(counters.bytes_received);
+        self.failures = self.failures.wrapping_add(row.ledger.totals().total());
+        let open_loop = row.open_loop.as_deref();
+        let scheduled = open_loop.map_or(0, |open_loop| open_loop.scheduled.fingerprint().wrapping_mul(3));
+        let lateness = open_loop.map_or(0, |open_loop| open_loop.lateness.fingerprint());
+        for print in [row.latency.fingerprint(), scheduled, lateness] {
+            self.latencies = self.latencies.wrapping_add(print);
+        }
+    }
+}

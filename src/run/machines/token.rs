@@ -1,0 +1,143 @@
+//! The secret that the machines of one run share, in a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use aws_lc_rs::{hmac, rand};
+use onrush_text::reason;
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
+use thiserror::Error;
+
+/// The secret of a run: 256 bits, written as 64 hexadecimal digits.
+#[derive(Clone)]
+pub struct Token(hmac::Key);
+
+/// Whose proof it is: one side's is of no use to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The coordinator's.
+    Coordinator,
+    /// A worker's.
+    Worker,
+}
+
+/// Why a file holds no secret.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("--token-file {name:?}: {reason}")]
+pub struct NoToken {
+    name: String,
+    reason: String,
+}
+
+impl Token {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, if others may read it, or if it has no secret in it.
+    pub fn read(path: &Path) -> Result<Self, NoToken> {
+        let refused = |reason| NoToken { name: path.display().to_string(), reason };
+        let mut file = File::open(path).map_err(|error| refused(reason(&error)))?;
+        let mode = file.metadata().map_err(|error| refused(reason(&error)))?.permissions().mode();
+        // A volume that an engine has mounted for this one process is as private as the process, whatever its mode.
+        let is_volume = fstatvfs(&file).is_ok_and(|volume| volume.f_flag.contains(StatVfsMountFlags::RDONLY));
+        if mode & 0o077 != 0 && !is_volume {
+            return Err(refused(format!("others may read it: chmod 600 '{}'", path.display())));
+        }
+        let mut text = String::new();
+        // Two digits a byte, and a line end of any kind.
+        (&mut file).take(70).read_to_string(&mut text).map_err(|error| refused(reason(&error)))?;
+        Self::parse(text.trim()).ok_or_else(|| {
+            refused(format!(
+                "it must have 64 hexadecimal digits, a new secret for every run: openssl rand -hex 32 > '{}'",
+                path.display()
+            ))
+        })
+    }
+
+    /// Reads a file; makes it, with a new secret, if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::read`], or if it cannot be made.
+    pub fn read_or_make(path: &Path) -> Result<Self, NoToken> {
+        let refused = |error: &io::Error| NoToken { name: path.display().to_string(), reason: reason(error) };
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Ok(mut file) => {
+                let mut secret = [0; 32];
+                rand::fill(&mut secret)
+                    .map_err(|_| refused(&io::Error::other("the kernel gives no random numbers")))?;
+                let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+                writeln!(file, "{digits}").map_err(|error| refused(&error))?;
+                Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &secret)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::read(path),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    fn parse(digits: &str) -> Option<Self> {
+        let is_secret = digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let bytes = (0..32).map(|byte| u8::from_str_radix(digits.get(2 * byte..2 * byte + 2)?, 16).ok());
+        let secret = bytes.collect::<Option<Vec<u8>>>().filter(|_| is_secret)?;
+        Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &secret)))
+    }
+
+    /// The proof that one side of a connection knows the secret. `exporter` is what both sides of its TLS session know, and
+    /// nobody else, so that a proof is of no use on another connection.
+    pub fn proof(&self, role: Role, exporter: &[u8]) -> [u8; 32] {
+        let tag = hmac::sign(&self.0, &message(role, exporter));
+        tag.as_ref().try_into().expect("SHA-256 has 32 bytes")
+    }
+
+    /// Whether it is that proof; takes the same time whatever is wrong with it.
+    pub fn is_proof(&self, role: Role, exporter: &[u8], proof: &[u8]) -> bool {
+        hmac::verify(&self.0, &message(role, exporter), proof).is_ok()
+    }
+}
+
+fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
+    let name = match role {
+        Role::Coordinator => "onrush coordinator\0",
+        Role::Worker => "onrush worker\0",
+    };
+    [name.as_bytes(), exporter].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_is_good_for_one_side_of_one_connection_and_one_secret() {
+        let [one, other] = ["a", "b"].map(|digit| Token::parse(&digit.repeat(64)).unwrap());
+        let proof = one.proof(Role::Worker, b"exporter");
+        assert!(one.is_proof(Role::Worker, b"exporter", &proof));
+        assert!(!one.is_proof(Role::Coordinator, b"exporter", &proof));
+        assert!(!one.is_proof(Role::Worker, b"exporteR", &proof));
+        assert!(!other.is_proof(Role::Worker, b"exporter", &proof));
+        assert!(!one.is_proof(Role::Worker, b"exporter", &proof[..31]));
+    }
+
+    #[test]
+    fn a_missing_file_is_made_and_one_that_others_may_read_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("token");
+        let made = Token::read_or_make(&path).unwrap();
+        let read = Token::read(&path).unwrap();
+        assert!(read.is_proof(Role::Worker, b"x", &made.proof(Role::Worker, b"x")));
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        let said = Token::read(&path).err().unwrap().to_string();
+        assert_eq!(said, format!("--token-file {path:?}: others may read it: chmod 600 '{}'", path.display()));
+        let private = OpenOptions::new().write(true).create_new(true).mode(0o600).to_owned();
+        for (name, text) in [("short", "ab"), ("long", &"a".repeat(65)), ("words", &"é".repeat(32)), ("empty", "")] {
+            let path = scratch.path().join(name);
+            private.open(&path).unwrap().write_all(text.as_bytes()).unwrap();
+            assert!(Token::read(&path).err().unwrap().to_string().contains("64 hexadecimal digits"), "{name}");
+        }
+        assert!(Token::read(scratch.path()).is_err());
+    }
+}

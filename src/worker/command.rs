@@ -1,0 +1,91 @@
+//! The command `onrush worker`: its arguments, and how it ends.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use onrush_plan::Dialect;
+
+use super::{Asked, carry_out};
+use crate::cli::arguments::{Subcommand, path, switch, text};
+use crate::cli::units::time;
+use crate::cli::{Command, Word, Work};
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: WORKER.name,
+    about: "take part in a run on several machines",
+    help: || WORKER.help(),
+    options: || WORKER.described(),
+    word: Word::Text,
+    parse: |args| Ok(parse(args)?.map(|asked| Work::new(move || carry_out(&asked)))),
+};
+
+/// How long the coordinator may take to be there, if nothing else is said.
+const JOIN: Duration = Duration::from_secs(300);
+
+pub(crate) const WORKER: Subcommand<Asked> = Subcommand {
+    name: "worker",
+    help: (
+        "\
+onrush worker takes part in a run that another machine coordinates with
+--machines. It learns everything else from there, carries its part out, and
+ends with the run. Nothing is sent to the target before all machines are ready.
+
+Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
+        "",
+    ),
+    options: &[
+        text("--coordinator HOST:PORT", |asked: &mut Asked, text| {
+            asked.coordinator = address(text)?;
+            Ok(())
+        })
+        .help("where the coordinator waits"),
+        path("--token-file FILE", |asked: &mut Asked, path| {
+            asked.token_file = path;
+            Ok(())
+        })
+        .help("the secret of the run, the same as the coordinator's"),
+        text("--index N", |asked: &mut Asked, text| {
+            asked.index = Some(text.parse().map_err(|_| "write a whole number, 0 for the first machine".to_owned())?);
+            Ok(())
+        })
+        .help("which of the machines this is, from 0 (any)"),
+        text("--name NAME", |asked: &mut Asked, text| {
+            asked.name = Some(text.to_owned());
+            Ok(())
+        })
+        .help("what it is called in the result (the host's name)"),
+        text("--join-timeout T", |asked: &mut Asked, text| {
+            asked.join = time(text, Dialect::Native).map_err(|_| "write a time such as 90s or 5m".to_owned())?;
+            Ok(())
+        })
+        .help("how long to try to reach the coordinator (5m)"),
+        switch("--quiet", |asked: &mut Asked| asked.is_quiet = true).help("print errors only"),
+    ],
+    word: |_, word| Err(format!("unexpected argument {word:?}; the plan comes from the coordinator")),
+};
+
+fn address(text: &str) -> Result<String, String> {
+    let is_address = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    is_address.then(|| text.to_owned()).ok_or_else(|| "write HOST:PORT".to_owned())
+}
+
+/// Parses the arguments; `None` if the help was asked for. The error says what is wrong.
+fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
+    let asked = Asked {
+        coordinator: String::new(),
+        token_file: PathBuf::new(),
+        index: None,
+        name: None,
+        join: JOIN,
+        is_quiet: false,
+    };
+    let asked = WORKER.read(args, asked)?;
+    match &asked {
+        Some(asked) if asked.coordinator.is_empty() || asked.token_file.as_os_str().is_empty() => {
+            Err("needs --coordinator HOST:PORT and --token-file FILE; all options: onrush worker --help".to_owned())
+        }
+        _ => Ok(asked),
+    }
+}

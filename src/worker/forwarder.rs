@@ -1,0 +1,140 @@
+//! Tells the coordinator what a part of the run measures.
+
+use std::time::{Duration, Instant};
+
+use onrush_engine::WorkerEnd;
+use onrush_plan::{Addresses, LimitedBy, Plan};
+use onrush_stats::Totals;
+
+use crate::judge::Judged;
+use crate::program::guard;
+use crate::run::machines::member::{Heard, Member};
+use crate::run::machines::message::{Done, Order, Prepared, Report, Sum};
+use crate::run::{self, Breakdown, Choice, Ended, Interrupt, Observer, Outcome, nanos};
+
+/// An observer that passes everything on.
+pub(super) struct Forwarder<'a> {
+    member: &'a Member,
+    plan: &'a Plan,
+    row: Duration,
+    interrupt: &'a Interrupt,
+    prepared: Prepared,
+    sum: Sum,
+    ends: Vec<Option<WorkerEnd>>,
+    has_begun: bool,
+}
+
+impl<'a> Forwarder<'a> {
+    pub fn new(member: &'a Member, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
+        let system = rustix::system::uname();
+        let prepared = Prepared {
+            name: system.nodename().to_string_lossy().into_owned(),
+            threads: plan.load.threads,
+            kernel: system.release().to_string_lossy().into_owned(),
+            processors: std::thread::available_parallelism().map_or(0, |processors| processors.get() as u32),
+            ..Prepared::default()
+        };
+        let ends = (0..plan.load.threads).map(|_| None).collect();
+        Self { member, plan, row, interrupt, prepared, sum: Sum::default(), ends, has_begun: false }
+    }
+
+    /// Whether the part has begun.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Reports how the part went.
+    pub fn end(self, outcome: &Outcome) {
+        if !self.has_begun {
+            return;
+        }
+        let Self { member, plan, sum, ends, .. } = self;
+        let judged = guard(|| Judged::of(plan, outcome)).ok();
+        let of_generator = judged.as_ref().map(|judged| &judged.document.verdict).and_then(|verdict| {
+            let verdict = verdict.as_ref()?;
+            let is_ours = [LimitedBy::GeneratorCpu, LimitedBy::GeneratorScript, LimitedBy::Ports];
+            is_ours.contains(&verdict.limited_by).then(|| (verdict.limited_by.name().to_owned(), verdict.to_string()))
+        });
+        let done = Done {
+            ends,
+            shares: outcome.workers.clone(),
+            stuck: outcome
+                .stuck
+                .iter()
+                .map(|(thread, callback)| (*thread as u32 - 1, (*callback).to_owned()))
+                .collect(),
+            breakdown: outcome.breakdown.clone(),
+            ended: outcome.ended,
+            elapsed_ns: nanos(outcome.elapsed),
+            suspended_ns: nanos(outcome.suspended),
+            beside_ns: outcome.beside.map(nanos),
+            descriptors: outcome.descriptors,
+            batch: outcome.batch as u64,
+            limit: of_generator,
+            sum,
+        };
+        member.report(Report::Done(Box::new(done)));
+    }
+
+    /// Reports that the part broke off.
+    pub fn broke(self, error: &anyhow::Error) {
+        let Self { member, sum, ends, .. } = self;
+        let done = Done {
+            ends,
+            shares: Vec::new(),
+            stuck: Vec::new(),
+            breakdown: Some(Breakdown::Script(format!("{error:#}"))),
+            ended: Ended::Signal,
+            elapsed_ns: 0,
+            suspended_ns: 0,
+            beside_ns: None,
+            descriptors: None,
+            batch: 1,
+            limit: None,
+            sum,
+        };
+        member.report(Report::Done(Box::new(done)));
+    }
+}
+
+impl Observer for Forwarder<'_> {
+    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
+        self.prepared.backend = (choice.name.to_owned(), choice.reason.clone());
+        self.prepared.addresses.clone_from(&addresses.0);
+    }
+
+    fn ready(&mut self) -> Option<Instant> {
+        // One that cannot reach the target is better known before anything is sent than after.
+        let addresses = Addresses(self.prepared.addresses.clone());
+        if let Err(error) = run::reach::reachable(self.plan, &addresses, self.interrupt) {
+            self.member.report(Report::Unprepared(error.to_string()));
+            return None;
+        }
+        self.member.report(Report::Prepared(self.prepared.clone()));
+        match self.member.next(self.interrupt)? {
+            Heard::Order(Order::Start(at_ns)) => {
+                self.has_begun = true;
+                Some(self.member.origin + Duration::from_nanos(at_ns))
+            }
+            Heard::Order(_) | Heard::Lost(_) => None,
+        }
+    }
+
+    fn whole_row(&self) -> Option<Duration> {
+        Some(self.row)
+    }
+
+    fn whole(&mut self, row: &Totals) {
+        let number = self.sum.rows;
+        self.sum.add(row);
+        self.member.report(Report::Row { number, totals: Box::new(row.clone()) });
+    }
+
+    fn ended(&mut self, worker: usize, end: &WorkerEnd) {
+        self.ends[worker] = Some(end.told());
+    }
+
+    fn is_enough(&self) -> bool {
+        self.member.is_stopped()
+    }
+}

@@ -1,0 +1,138 @@
+//! `onrush worker`: takes part in a run that another machine coordinates, and shows nothing of it.
+
+mod command;
+mod forwarder;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use onrush_plan::Plan;
+
+pub use command::COMMAND;
+use forwarder::Forwarder;
+
+use crate::program::{EXIT_INCONCLUSIVE, EXIT_NOT_STARTED, Signals, code_of, guard, say};
+use crate::run::Interrupt;
+use crate::run::machines::Token;
+use crate::run::machines::member::{Heard, Joining, Member, NotJoined};
+use crate::run::machines::message::{Order, Refusal, Report};
+use crate::session;
+
+/// How long the last words of a worker may take.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// What a worker was asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    coordinator: String,
+    token_file: PathBuf,
+    index: Option<u32>,
+    name: Option<String>,
+    join: Duration,
+    is_quiet: bool,
+}
+
+/// Takes part in a run; returns the exit code.
+fn carry_out(asked: &Asked) -> u8 {
+    match guard(|| take_part(asked)).and_then(|done| done) {
+        Ok(code) => code,
+        Err(error) => {
+            say(&format!("onrush worker: {error:#}"));
+            match error.downcast_ref::<NotJoined>() {
+                // Another one has taken the place of this one, and the run does not need both.
+                Some(NotJoined::Refused { refusal: Refusal::Begun, .. }) => 0,
+                Some(_) => EXIT_NOT_STARTED,
+                None => code_of(&error),
+            }
+        }
+    }
+}
+
+fn take_part(asked: &Asked) -> anyhow::Result<u8> {
+    let signals = Signals::listen(&[])?;
+    let interrupt = signals.interrupt.clone();
+    let token = Token::read(&asked.token_file)?;
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let joining = Joining {
+        coordinator: &asked.coordinator,
+        token: &token,
+        index: asked.index,
+        name: asked.name.as_deref().unwrap_or(&host),
+        patience: asked.join,
+    };
+    let member = joining.join(&interrupt)?;
+    if !asked.is_quiet {
+        say(&format!(
+            "onrush worker: joined {} as machine {} of {}",
+            asked.coordinator,
+            member.index + 1,
+            member.machines
+        ));
+    }
+    loop {
+        match member.next(&interrupt) {
+            None => return Ok(EXIT_INCONCLUSIVE),
+            Some(Heard::Lost(why)) => bail!("{why}; nothing is sent any more"),
+            Some(Heard::Order(Order::Dismiss)) => return Ok(0),
+            Some(Heard::Order(Order::Prepare { plan, files, row_ns })) => {
+                let row = Duration::from_nanos(row_ns);
+                match received(&member, &interrupt, &plan, &files) {
+                    Ok(Some(plan)) => work(&member, &plan, row, &interrupt),
+                    Ok(None) => return Ok(EXIT_INCONCLUSIVE),
+                    Err(error) => member.report(Report::Unprepared(format!("{error:#}"))),
+                }
+                if interrupt.is_asked() {
+                    member.flush(LAST_WORDS);
+                    return Ok(EXIT_INCONCLUSIVE);
+                }
+            }
+            // What belongs to a run that this worker could not set up.
+            Some(Heard::Order(_)) => {}
+        }
+    }
+}
+
+/// The plan, with the files that come after it; `None`: a signal came first.
+fn received(
+    member: &Member,
+    interrupt: &Interrupt,
+    plan: &str,
+    files: &[(String, u64)],
+) -> anyhow::Result<Option<Plan>> {
+    let mut plan = Plan::from_json(plan)?;
+    for (digest, length) in files {
+        let mut contents = Vec::new();
+        while (contents.len() as u64) < *length {
+            match member.next(interrupt) {
+                None => return Ok(None),
+                Some(Heard::Order(Order::Piece(piece))) => contents.extend_from_slice(&piece),
+                Some(Heard::Order(_)) => bail!("the files of the plan did not arrive"),
+                Some(Heard::Lost(why)) => bail!(why),
+            }
+        }
+        if !plan.attach(&Arc::from(contents)) {
+            bail!("the plan has no file with the digest {digest}, or another one arrived");
+        }
+    }
+    Ok(Some(plan))
+}
+
+/// Carries a part of a run out, and reports how it went.
+fn work(member: &Member, plan: &Plan, row: Duration, interrupt: &Interrupt) {
+    member.begin();
+    let mut forwarder = Forwarder::new(member, plan, row, interrupt);
+    let ran = guard(|| session::run(plan, interrupt, &mut [&mut forwarder])).and_then(|ran| ran);
+    match ran {
+        Ok(ran) => forwarder.end(&ran.outcome),
+        Err(error) if forwarder.has_begun() => {
+            say(&format!("onrush worker: {error:#}"));
+            forwarder.broke(&anyhow!(error));
+        }
+        Err(error) => {
+            say(&format!("onrush worker: {error:#}"));
+            member.report(Report::Unprepared(format!("{error:#}")));
+        }
+    }
+}
