@@ -31,6 +31,13 @@ impl Observer for WaitingLine<'_> {
             say(&failure::waiting(self.plan, waiting));
         }
     }
+
+    fn gathering(&mut self, machines: u32, there: u32, prepared: u32) {
+        if self.is_said {
+            let are_ready = if prepared > 0 { format!(", {prepared} ready") } else { String::new() };
+            say(&format!("onrush: {there} of {machines} machines have joined{are_ready}"));
+        }
+    }
 }
 
 /// Prints the messages of a script.

@@ -124,6 +124,7 @@ impl Document {
             stages: if plan.dialect.is_compat() { Vec::new() } else { StageRow::of(plan, outcome) },
             names: OfName::of(plan, by_name.as_deref()),
             request_log: RequestLog::of(plan, counters),
+            machines: outcome.machines.iter().map(super::Machine::of).collect(),
             threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
             thread_rates: Some(ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2)),
             script: (plan.script.is_some() && !outcome.has_lost_threads())

@@ -119,6 +119,8 @@ impl Document {
             censored: _,
             timeline: _,
             threads: _,
+            // Those of one run.
+            machines: _,
             thread_rates: _,
             script: _,
             stages: _,
@@ -141,6 +143,7 @@ impl Document {
         self.until = None;
         self.ended = None;
         self.addresses = None;
+        self.machines.clear();
         self.lost_threads += lost_threads;
         self.location = self.location.take().into_iter().chain(location.clone()).min();
         self.expects_tls &= expects_tls;

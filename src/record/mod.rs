@@ -21,6 +21,7 @@ mod in_flight;
 pub mod json;
 mod layout;
 mod level;
+mod machine;
 mod merge;
 mod moment;
 mod named;
@@ -68,6 +69,7 @@ pub use http2::{AskedHttp2, Http2};
 pub use imitated::Wrk2;
 pub use in_flight::InFlight;
 pub use level::Level;
+pub use machine::Machine;
 pub use moment::Moment;
 pub use named::{Named, counted_twice, in_order};
 pub use note::{Note, NoteId, Weight};
@@ -200,6 +202,9 @@ pub struct Document {
     /// The log of requests, if there was one; in a sum: all of them together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_log: Option<RequestLog>,
+    /// The machines that carried the run out together; left out if it was one, and of sums.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<Machine>,
     /// The generator's threads.
     pub threads: Vec<Thread>,
     /// Their requests per second, as in the row `Req/Sec`; zeros if there are no samples.

@@ -118,6 +118,14 @@ pub enum NoteId {
     Carried,
     /// There were interim responses (1xx).
     Interim,
+    /// A machine was lost in the run.
+    MachineLost,
+    /// A machine was the limit of its part.
+    MachineLimit,
+    /// The machines of the run differ.
+    MachinesDiffer,
+    /// A machine is far away.
+    MachineFar,
     /// Latencies exceeded the histogram's range.
     Clamped,
     /// The script's `delay` returned something other than a pause.

@@ -116,7 +116,8 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
     };
     let mut percentiles = self::percentiles(document, &wanted, &latency, form)?;
     if is_native {
-        let parts = [parts::classes(document)?, parts::names(document)?, parts::stages(document)?];
+        let parts =
+            [parts::classes(document)?, parts::names(document)?, parts::stages(document)?, parts::machines(document)];
         parts.iter().flatten().for_each(|parts| percentiles += &parts.text());
     }
     let elapsed_us = document.elapsed().as_micros() as f64;

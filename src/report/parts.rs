@@ -18,6 +18,9 @@ const MEDIANS_DIFFER: f64 = 1.25;
 /// What stands for the name of requests that have none.
 const OTHERS: &str = "(others)";
 
+/// How many machines are shown.
+const MACHINES_SHOWN: usize = 50;
+
 /// How many names are shown.
 const NAMES_SHOWN: usize = 50;
 
@@ -64,6 +67,30 @@ impl Parts {
         });
         row(self.headings.clone()) + &row(rule) + &rows.collect::<String>()
     }
+}
+
+/// The machines that carried the run out, if there were several.
+pub fn machines(document: &Document) -> Option<Parts> {
+    let rows = (1..).zip(&document.machines).take(MACHINES_SHOWN).map(|(number, machine): (usize, _)| {
+        let rate = if machine.duration_s > 0.0 { machine.completed as f64 / machine.duration_s } else { 0.0 };
+        let state = if machine.lost.is_some() { " (lost)" } else { "" };
+        vec![
+            format!("{number} {}{state}", printable(&machine.name)),
+            machine.connections.to_string(),
+            thousands(machine.completed),
+            format!("{}/s", per_second(rate)),
+            thousands(machine.failures),
+            machine.busiest.map_or_else(|| "-".to_owned(), percentage),
+        ]
+    });
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    if document.machines.len() > rows.len() {
+        let mut row = vec![String::new(); 6];
+        row[0] = format!("and {} more", document.machines.len() - rows.len());
+        rows.push(row);
+    }
+    let headings = vec!["Machine", "connections", "responses", "rate", "errors", "busiest thread"];
+    (!document.machines.is_empty()).then_some(Parts { headings, rows })
 }
 
 /// The requests by name, if their list has names.

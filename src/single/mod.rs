@@ -30,8 +30,8 @@ use crate::judge::{self, Judged};
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::probe;
 use crate::program::{
-    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
-    Signals, code_of, foremost, guard, say, screen, with_stack,
+    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
+    EXIT_WRONG, ORDER, Screen, Signals, code_of, foremost, guard, say, screen, with_stack,
 };
 use crate::record::evidence::Evidence;
 use crate::record::gate::Gate;
@@ -93,6 +93,7 @@ fn steps(plan: &mut Plan) -> u8 {
         broken: Vec::new(),
         our_fault: None,
         undecided: Vec::new(),
+        has_lost: false,
         was_probed: false,
         code: 0,
         was_written: false,
@@ -123,6 +124,8 @@ struct Ending<'a> {
     our_fault: Option<Verdict>,
     /// The options whose question a signal left open.
     undecided: Vec<&'static str>,
+    /// Whether a machine was lost in the run.
+    has_lost: bool,
     /// Whether a probe followed the run.
     was_probed: bool,
     code: u8,
@@ -143,6 +146,7 @@ impl Ending<'_> {
         let (probe, files) = self.follow_up(&outcome, files);
         outcome.probe = probe;
         self.was_probed = outcome.probe.is_some();
+        self.has_lost = outcome.machines.iter().any(|machine| machine.lost.is_some());
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
         } else if outcome.probe.as_ref().is_some_and(Probe::is_interrupted) && asks_for_verdict(plan) {
@@ -278,6 +282,7 @@ impl Ending<'_> {
             let codes = [
                 (EXIT_BROKEN, !self.broken.is_empty()),
                 (EXIT_OUR_FAULT, self.our_fault.is_some()),
+                (EXIT_INCONCLUSIVE, self.has_lost),
                 (EXIT_INTERRUPTED, !self.undecided.is_empty()),
             ];
             self.code = foremost(ORDER, &codes);

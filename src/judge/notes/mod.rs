@@ -3,7 +3,7 @@
 //! A note is made where it is decided, with its sentence: `ending` has those on how a run ended, `connections` and `flight`
 //! those on connections and what was in flight on them, `open_loop` compares what was due with what was sent, `unanswered`
 //! has the requests without a response, `gaps` the times without one, `statuses` the responses, `failures` the rows of the
-//! ledger, `http2` those on HTTP/2, and `hints` what casts no doubt. `lines` says how they are printed. Everything that came from a server is escaped.
+//! ledger, `http2` those on HTTP/2, `machines` those on several machines, and `hints` what casts no doubt. `lines` says how they are printed. Everything that came from a server is escaped.
 
 mod connections;
 mod ending;
@@ -14,6 +14,7 @@ mod gaps;
 mod hints;
 mod http2;
 mod lines;
+mod machines;
 mod open_loop;
 mod statuses;
 mod unanswered;
@@ -58,6 +59,7 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     notes.extend(statuses::note(document));
     notes.extend(found(verdict));
     notes.extend(http2::notes(document));
+    notes.extend(machines::notes(document));
     notes.extend(hints::notes(facts));
     // Those on a backlog have what the verdict does not say, and so has that on statuses where some are redirects.
     let has_more = |id: NoteId| match id {

@@ -91,8 +91,9 @@ pub enum Heard {
 
 /// A worker's place in a run.
 pub struct Member {
-    /// The number of its part, from zero, and how many there are.
+    /// The number of its part, from zero ...
     pub index: u32,
+    /// ... and how many there are.
     pub machines: u32,
     /// When its clock began.
     pub origin: Instant,

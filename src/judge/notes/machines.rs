@@ -1,0 +1,80 @@
+//! The notes on the machines of a run: which were lost, which were the limit, and how they differ.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use onrush_text::units::{duration, percentage};
+
+use super::seconds;
+use crate::record::{Document, Machine, Note, NoteId, Weight};
+
+/// A machine that is so many times as far away as the nearest one, and at least so far, is far.
+const FAR_TIMES: f64 = 5.0;
+const FAR: Duration = Duration::from_millis(2);
+/// How many machines a note names.
+const NAMED: usize = 5;
+
+/// Those on machines.
+pub(super) fn notes(document: &Document) -> Vec<Note> {
+    let machines = &document.machines;
+    let lost = machines.iter().filter_map(|machine| Some((machine.lost.as_ref()?, machine.lost_s?)));
+    let mut notes: Vec<Note> = lost
+        .map(|(why, at_s)| {
+            let at = seconds((at_s * 1e9) as u64);
+            note(
+                NoteId::MachineLost,
+                Weight::Doubt,
+                format!(
+                    "{why}; after {at} its part of the load is missing, and so is what it measured since its last row"
+                ),
+            )
+        })
+        .collect();
+    notes.extend((1..).zip(machines).filter_map(limit));
+    notes.extend(differ("kernels", machines, |machine| &machine.kernel));
+    notes.extend(differ("kernel interfaces", machines, |machine| &machine.backend));
+    notes.extend(far(machines));
+    notes
+}
+
+fn note(id: NoteId, weight: Weight, text: String) -> Note {
+    Note { id, weight, text, lines: None, was_announced: false }
+}
+
+/// That a machine was the limit of its part.
+fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
+    let words = machine.limit.as_ref()?;
+    let busy = machine.busiest.map(|busy| format!(" (its busiest thread: {})", percentage(busy))).unwrap_or_default();
+    let text = format!("machine {number} ({}){busy} was {words}", machine.name);
+    Some(note(NoteId::MachineLimit, Weight::Doubt, text))
+}
+
+/// That machines differ in something.
+fn differ(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Option<Note> {
+    let all: BTreeSet<&String> = machines.iter().map(of).collect();
+    let named: Vec<&str> = all.iter().map(|it| it.as_str()).take(NAMED).collect();
+    let text =
+        format!("the machines have different {what}: {}; their latencies may differ because of that", named.join(", "));
+    (all.len() > 1).then(|| note(NoteId::MachinesDiffer, Weight::Hint, text))
+}
+
+/// That some machines are far from the coordinator.
+fn far(machines: &[Machine]) -> Option<Note> {
+    let nearest = machines.iter().map(|machine| machine.round_trip_s).fold(f64::INFINITY, f64::min);
+    let is_far =
+        |machine: &Machine| machine.round_trip_s >= FAR.as_secs_f64() && machine.round_trip_s >= FAR_TIMES * nearest;
+    let far: Vec<String> = (1..)
+        .zip(machines)
+        .filter(|(_, machine)| is_far(machine))
+        .map(|(number, machine)| {
+            format!("machine {number} ({}) {}", machine.name, duration(Duration::from_secs_f64(machine.round_trip_s)))
+        })
+        .take(NAMED)
+        .collect();
+    let text = format!(
+        "far from the coordinator: {} there and back; they began at most half of that early or late, and may be as far from \
+         the target",
+        far.join(", ")
+    );
+    (!far.is_empty()).then(|| note(NoteId::MachineFar, Weight::Hint, text))
+}

@@ -1,0 +1,78 @@
+//! One of the machines that carried a run out together.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::machines::MachineShare;
+
+/// A machine's part in a run. Names and sentences are escaped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// The release of its kernel.
+    pub kernel: String,
+    /// The backend that it used.
+    pub backend: String,
+    /// How many processors it could use.
+    pub processors: u32,
+    /// How many threads it had.
+    pub threads: u32,
+    /// The most connections that it could have at a time.
+    pub connections: u64,
+    /// Requests it sent.
+    pub started: u64,
+    /// Complete responses it received.
+    pub completed: u64,
+    /// Failures of all kinds.
+    pub failures: u64,
+    /// How long its part lasted, in seconds.
+    pub duration_s: f64,
+    /// The share (0 to 1) of a processor that its busiest thread took; left out if that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest: Option<f64>,
+    /// The shortest round trip between it and the coordinator, in seconds: it began at most half of it early or late.
+    pub round_trip_s: f64,
+    /// How far its clock moved away from the coordinator's during the run, in seconds; left out if that is unknown. No figure
+    /// is corrected by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_s: Option<f64>,
+    /// What limited its part, if that was the machine itself, by the name of the verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<String>,
+    /// The sentence on that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// When it was lost, in seconds since measuring began; left out if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_s: Option<f64>,
+    /// Why it was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+}
+
+impl Machine {
+    /// What is known of it.
+    pub(super) fn of(share: &MachineShare) -> Self {
+        let (limited_by, limit) = share.limit.clone().unzip();
+        Self {
+            name: share.name.clone(),
+            kernel: share.kernel.clone(),
+            backend: share.backend.clone(),
+            processors: share.processors,
+            threads: share.threads,
+            connections: share.connections,
+            started: share.started,
+            completed: share.completed,
+            failures: share.failures,
+            duration_s: share.elapsed.as_secs_f64(),
+            busiest: share.busiest,
+            round_trip_s: share.round_trip.as_secs_f64(),
+            drift_s: share.drift_ns.map(|ns| ns as f64 / 1e9),
+            limited_by,
+            limit,
+            lost_s: share.lost.as_ref().map(|(_, at)| at.as_secs_f64()),
+            lost: share.lost.as_ref().map(|(why, _)| why.clone()),
+        }
+    }
+}
