@@ -69,9 +69,9 @@ check-machine: tools ## measure what needs a quiet machine: before a release, an
 check-http2: tools ## check HTTP/2 with the servers of h2spec, which break its rules one by one; needs Go
 	@.ci/check http2
 
-check-release: tools ## check what has a CI job of its own: oldest Rust, musl, aarch64, dependencies, fuzzing, HTTP/2
+check-release: tools ## check what has a CI job of its own: oldest Rust, musl, aarch64, crates, dependencies, fuzzing, HTTP/2
 	@failed= skipped=
-	for check in oldest musl aarch64 dependencies fuzz http2; do
+	for check in oldest musl aarch64 package dependencies fuzz http2; do
 	    .ci/check $$check && continue
 	    if [ $$? = 77 ]; then skipped="$$skipped $$check"; else failed="$$failed $$check"; fi
 	done
