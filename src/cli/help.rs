@@ -67,6 +67,7 @@ pub(super) fn help(has_all: bool) -> String {
         + EXAMPLES
         + "\nCalled as wrk, wrk-cmm or wrk2 (through a link), onrush behaves like that tool.\n\nExit codes\n"
         + EXIT_CODES
+        + "\nWhat \"see docs/...\" refers to: man onrush, or onrush --generate man | man -l -\n"
 }
 
 /// The usage printed when the command line is wrong: the imitated tool's, or natively a few lines.

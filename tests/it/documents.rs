@@ -8,6 +8,7 @@
 //! cut short; searches meet a simulated target. Notes that depend on the machine, verdicts, and percentiles above 90 %,
 //! are left out on both sides. In `logs` there are reports that people published.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -125,13 +126,14 @@ fn the_examples_of_troubleshooting_come_out_as_shown(context: &Context) {
     check_examples(context, "docs/troubleshooting.md", 6);
 }
 
-fn messages_and_troubleshooting_refer_to_what_exists(_: &Context) {
+fn messages_and_troubleshooting_refer_to_what_exists(context: &Context) {
     let mut source = read("Makefile");
     for directory in ["src", "engine/src", "plan/src", "proto/src", "stats/src", "text/src"] {
         append_sources(&root().join(directory), &mut source);
     }
-    // A line break inside a string is not part of it.
-    let source: String = source.split("\\\n").map(str::trim_start).collect();
+    // No comment is printed, nor is a line break inside a string.
+    let printed: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let source: String = printed.join("\n").split("\\\n").map(str::trim_start).collect();
     let page = Document::read("docs/troubleshooting.md");
     let messages: Vec<&str> = page.fences("text").flatten().collect();
     assert!(messages.len() > 50, "{} messages", messages.len());
@@ -140,12 +142,22 @@ fn messages_and_troubleshooting_refer_to_what_exists(_: &Context) {
             assert!(source.contains(part), "nothing prints {part:?} of {message:?}");
         }
     }
-    for (_, rest) in source.match_indices("docs/troubleshooting.md#").map(|(at, name)| source.split_at(at + name.len()))
-    {
-        let anchor =
-            rest.split(|next: char| !next.is_alphanumeric() && !"-_".contains(next)).next().unwrap_or_default();
-        assert!(page.anchors().iter().any(|known| known == anchor), "no heading is called {anchor}");
+    let mut places = BTreeSet::new();
+    for rest in source.split(" docs/").skip(1) {
+        let is_end = |next: char| !next.is_alphanumeric() && !"-_.#".contains(next);
+        let place = rest.split(is_end).next().unwrap_or_default().trim_end_matches('.');
+        let (file, anchor) = place.split_once('#').unwrap_or((place, ""));
+        if file.ends_with(".md") {
+            let page = Document::read(&format!("docs/{file}"));
+            assert!(anchor.is_empty() || page.anchors().contains(&anchor.to_owned()), "no heading is called {place}");
+            places.insert(format!("docs/{place}"));
+        }
     }
+    // Without the pages, the manual has the answers.
+    let manual = context.onrush().words("--generate man").run_plain().stdout;
+    let answers = manual.split(".SH MESSAGES\n").nth(1).unwrap_or_default().split(".SH ").next().unwrap_or_default();
+    let answered = answers.lines().filter_map(|line| Some(line.strip_prefix(".I ")?.replace("\\-", "-")));
+    assert_eq!(answered.collect::<BTreeSet<_>>(), places);
 }
 
 /// Adds the text of every file below `directory` to `text`.

@@ -39,11 +39,17 @@ pub(super) fn page(program: &Program) -> String {
     text += &first(&preformatted(help::EXIT_CODES));
     text += ".SH EXAMPLES\n";
     text += &first(&preformatted(help::EXAMPLES));
+    text += ".SH MESSAGES\nSome messages end with a place in the documentation. What is there, in short:\n";
+    for (place, answer) in MESSAGES {
+        text += &format!(".TP\n.I {}\n{}\n", escaped(place), sentence(answer));
+    }
     text += ".SH DOCUMENTATION\n\
-             Messages refer to pages by their names, such as docs/measuring.md. They are in\n\
+             The pages are in\n\
              .I share/doc/onrush\n\
              below the prefix of the installation, which is\n.I /usr\nfor packages and\n.I /usr/local\nfor\n.BR \"make install\" ,\n\
              and in the archive of a release.\n\
+             With the image and with\n.B cargo install\ncome none: they are in the source, which cargo unpacks in\n\
+             .IR \\(ti/.cargo/registry/src .\n\
              .TP\n.I README.md\nwhat onrush is, and a tour of a minute\n";
     for (page, about) in PAGES {
         text += &format!(".TP\n.I docs/{}\n{}\n", escaped(page), escaped(about));
@@ -51,6 +57,28 @@ pub(super) fn page(program: &Program) -> String {
     text += ".SH SEE ALSO\n.BR wrk (1),\n.BR curl (1),\n.BR ss (8)\n";
     text
 }
+
+/// The places that messages refer to, each with the answer to the question that led there.
+const MESSAGES: [(&str, &str); 3] = [
+    (
+        "docs/measuring.md",
+        "Without a rate, wrk adds latencies that it never measured, for every response that took at least twice the \
+         average. onrush does not, so its figures are lower. With -v it prints wrk's mean beside its own, to compare \
+         with old results. What users of a busy server experience is measured with a rate (-R).",
+    ),
+    (
+        "docs/troubleshooting.md#io_uring-is-not-used",
+        "epoll measures the same, and takes more processor time at high rates. -v tells why io_uring is not used: the \
+         kernel is older than 6.1, the setting kernel.io_uring_disabled is not 0, or a filter forbids it. A container's \
+         seccomp profile must allow io_uring_setup, io_uring_enter and io_uring_register.",
+    ),
+    (
+        "docs/troubleshooting.md#the-certificate-is-not-accepted",
+        "-k accepts any certificate, which is right for a target of your own. If a browser accepts this one, the server \
+         probably leaves out an intermediate certificate, which browsers fetch elsewhere: openssl s_client -connect \
+         HOST:443 -showcerts shows what it sends. Add the missing one to the server's file, or name it with --cacert.",
+    ),
+];
 
 /// The pages that come with it.
 pub(super) const PAGES: [(&str, &str); 21] = [
