@@ -16,3 +16,6 @@ pub use hub::NoAddress;
 pub(super) use remote::Remote;
 pub use remote::{Gathered, MachineShare};
 pub use token::{NoToken, Token};
+
+#[cfg(test)]
+mod tests;

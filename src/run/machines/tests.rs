@@ -1,0 +1,386 @@
+//! Coordinator and workers in virtual time, on a network with delays, on which connections end and machines fall silent.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use onrush_plan::Random;
+use onrush_stats::Totals;
+
+use super::channel::frame;
+use super::coordinator::{Act, Ask, Coordinator, Job, Peer, Rules, Told};
+use super::message::{Done, Order, Prepared, Report, Sum};
+use crate::run::Ended;
+
+const MS: u64 = 1_000_000;
+const ROW_NS: u64 = 1_000 * MS;
+
+/// What happens to a worker of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Nothing.
+    Well,
+    /// Its connection ends at this time after it began.
+    Killed(u64),
+    /// From this time after it began on, nothing arrives from it or at it.
+    Silent(u64),
+}
+
+/// A worker: its clock, its network, and what it measures.
+struct Worker {
+    peer: Peer,
+    /// Its clock minus that of the coordinator at time zero, and how much faster it is, in millionths.
+    offset_ns: i64,
+    drift_ppm: i64,
+    /// The shortest time on the way, and how much longer it may take.
+    way_ns: u64,
+    jitter_ns: u64,
+    fate: Fate,
+    /// When it began, by the time of the simulation.
+    began: Option<u64>,
+    sent: Sum,
+    /// When everything that was sent to it and from it has arrived: messages do not overtake each other.
+    there_ns: u64,
+    back_ns: u64,
+    is_stopped: bool,
+}
+
+impl Worker {
+    fn clock(&self, now: u64) -> u64 {
+        let moved = now as i64 + now as i64 / 1_000_000 * self.drift_ppm;
+        (moved + self.offset_ns) as u64
+    }
+
+    /// When its clock shows this.
+    fn when(&self, clock: u64) -> u64 {
+        let since = clock as i64 - self.offset_ns;
+        (since - since / 1_000_000 * self.drift_ppm).max(0) as u64
+    }
+
+    fn is_cut(&self, now: u64) -> bool {
+        let after = |at: u64| self.began.is_some_and(|began| now >= began + at);
+        matches!(self.fate, Fate::Killed(at) | Fate::Silent(at) if after(at))
+    }
+}
+
+enum Event {
+    ToWorker(usize, Order),
+    /// A worker has set its part up.
+    IsPrepared(usize),
+    Begins(usize),
+    /// It ends its next row.
+    Row(usize, u64),
+    Gone(usize),
+    ToCoordinator(usize, Report),
+    Tick,
+}
+
+/// What a simulation came to.
+#[derive(Default)]
+struct Seen {
+    merged: Totals,
+    /// What each worker measured, in the rows that arrived.
+    whole: Totals,
+    ready_ns: u64,
+    start_ns: u64,
+    /// How far from the start each worker began, in nanoseconds, by its number.
+    errors: BTreeMap<usize, u64>,
+    done: usize,
+    lost: Vec<(u32, u64)>,
+    hopeless: Option<String>,
+}
+
+struct World {
+    random: Random,
+    now: u64,
+    events: BinaryHeap<Reverse<(u64, u64)>>,
+    waiting: BTreeMap<u64, Event>,
+    next: u64,
+    workers: Vec<Worker>,
+    coordinator: Coordinator,
+    rows: u64,
+    seen: Seen,
+}
+
+impl World {
+    fn new(seed: u64, machines: u32, rows: u64, fate: impl Fn(u32, &mut Random) -> Fate) -> Self {
+        let mut random = Random::new(seed);
+        let rules = Rules { machines, join: Duration::from_secs(60), loss: Duration::from_secs(5) };
+        let workers = (0..machines).map(|index| Worker {
+            peer: index.into(),
+            offset_ns: (random.next() % 1_000_000_000_000) as i64,
+            drift_ppm: (random.next() % 200) as i64 - 100,
+            way_ns: 20_000 + random.next() % (5 * MS),
+            jitter_ns: random.next() % (3 * MS),
+            fate: fate(index, &mut random),
+            began: None,
+            sent: Sum::default(),
+            there_ns: 0,
+            back_ns: 0,
+            is_stopped: false,
+        });
+        let workers = workers.collect();
+        Self {
+            random,
+            now: 0,
+            events: BinaryHeap::new(),
+            waiting: BTreeMap::new(),
+            next: 0,
+            workers,
+            coordinator: Coordinator::new(rules),
+            rows,
+            seen: Seen::default(),
+        }
+    }
+
+    fn at(&mut self, when: u64, event: Event) {
+        self.events.push(Reverse((when.max(self.now), self.next)));
+        self.waiting.insert(self.next, event);
+        self.next += 1;
+    }
+
+    fn way(&mut self, worker: usize) -> u64 {
+        let Worker { way_ns, jitter_ns, .. } = self.workers[worker];
+        way_ns + self.random.next() % (jitter_ns + 1)
+    }
+
+    fn report(&mut self, worker: usize, report: Report) {
+        if !self.workers[worker].is_cut(self.now) {
+            let arrives = (self.now + self.way(worker)).max(self.workers[worker].back_ns);
+            self.workers[worker].back_ns = arrives;
+            self.at(arrives, Event::ToCoordinator(worker, report));
+        }
+    }
+
+    /// Carries everything out until nothing more happens; `absent`: who does not come at all.
+    fn run(mut self, absent: &[usize]) -> Seen {
+        let order = Order::Prepare { plan: String::new(), files: Vec::new(), row_ns: ROW_NS };
+        let frames = self.workers.iter().map(|_| vec![frame(&order)]).collect();
+        let now = |now: u64| Duration::from_nanos(now);
+        self.coordinator.order(Ask::Prepare(Job { frames, row: now(ROW_NS) }), Duration::ZERO);
+        for worker in (0..self.workers.len()).filter(|worker| !absent.contains(worker)) {
+            let joined = self.coordinator.join(worker as Peer, &format!("m{worker}"), None, Duration::ZERO);
+            assert!(joined.is_ok());
+            self.workers[worker].peer = worker as Peer;
+        }
+        self.at(0, Event::Tick);
+        self.act();
+        while let Some(Reverse((when, number))) = self.events.pop() {
+            self.now = when;
+            let event = self.waiting.remove(&number).expect("each event is waiting");
+            self.happen(event);
+            self.act();
+            if self.seen.hopeless.is_some() || self.seen.done + self.seen.lost.len() == self.workers.len() {
+                break;
+            }
+        }
+        self.seen
+    }
+
+    fn happen(&mut self, event: Event) {
+        let now = Duration::from_nanos(self.now);
+        match event {
+            Event::Tick => {
+                self.coordinator.tick(now);
+                self.at(self.now + 50 * MS, Event::Tick);
+            }
+            Event::ToCoordinator(worker, report) => self.coordinator.hear(self.workers[worker].peer, report, now),
+            Event::Gone(worker) => self.coordinator.lose(self.workers[worker].peer, "it has ended", now),
+            Event::IsPrepared(worker) => self.report(worker, Report::Prepared(Prepared::default())),
+            Event::ToWorker(worker, _) if self.workers[worker].is_cut(self.now) => {}
+            Event::ToWorker(worker, order) => match order {
+                Order::Ping(number) => {
+                    let clock_ns = self.workers[worker].clock(self.now);
+                    self.report(worker, Report::Pong { number, clock_ns });
+                }
+                Order::Start(at_ns) => {
+                    let when = self.workers[worker].when(at_ns);
+                    assert!(when >= self.now, "the order to begin comes in time");
+                    self.at(when, Event::Begins(worker));
+                }
+                Order::Stop => self.workers[worker].is_stopped = true,
+                Order::Prepare { .. } | Order::Piece(_) | Order::Dismiss => {}
+            },
+            Event::Begins(worker) => {
+                self.workers[worker].began = Some(self.now);
+                self.seen.errors.insert(worker, self.now.abs_diff(self.seen.start_ns));
+                if let Fate::Killed(at) = self.workers[worker].fate {
+                    self.at(self.now + at, Event::Gone(worker));
+                }
+                self.at(self.now + ROW_NS, Event::Row(worker, 0));
+            }
+            Event::Row(worker, number) => self.end_row(worker, number),
+        }
+    }
+
+    /// A worker measures something, and reports it.
+    fn end_row(&mut self, worker: usize, number: u64) {
+        let mut row = Totals { from_ns: number * ROW_NS, until_ns: (number + 1) * ROW_NS, ..Totals::default() };
+        for _ in 0..20 + self.random.next() % 50 {
+            row.latency.record(self.random.next() % (20 * MS));
+            row.counters.completed += 1;
+            row.counters.started += 1;
+        }
+        if !self.workers[worker].is_cut(self.now) {
+            self.workers[worker].sent.add(&row);
+            self.seen.whole += &row;
+        }
+        self.report(worker, Report::Row { number, totals: Box::new(row) });
+        if number + 1 < self.rows && !self.workers[worker].is_stopped {
+            return self.at(self.now + ROW_NS, Event::Row(worker, number + 1));
+        }
+        let done = Done {
+            ends: Vec::new(),
+            shares: Vec::new(),
+            stuck: Vec::new(),
+            breakdown: None,
+            ended: Ended::Duration,
+            elapsed_ns: self.now,
+            suspended_ns: 0,
+            beside_ns: None,
+            descriptors: None,
+            batch: 1,
+            limit: None,
+            sum: self.workers[worker].sent,
+        };
+        self.report(worker, Report::Done(Box::new(done)));
+    }
+
+    /// Carries out what the coordinator wants.
+    fn act(&mut self) {
+        loop {
+            while let Some(act) = self.coordinator.acts.pop_front() {
+                match act {
+                    Act::Send(peer, order) => {
+                        let worker = peer as usize;
+                        let arrives = (self.now + self.way(worker)).max(self.workers[worker].there_ns);
+                        self.workers[worker].there_ns = arrives;
+                        self.at(arrives, Event::ToWorker(worker, order));
+                    }
+                    Act::Frames(peer, _) => {
+                        let takes = self.random.next() % (500 * MS);
+                        self.at(self.now + takes, Event::IsPrepared(peer as usize));
+                    }
+                    Act::Close(_) => {}
+                }
+            }
+            let Some(told) = self.coordinator.told.pop_front() else { return };
+            match told {
+                Told::Ready(prepared, ahead) => {
+                    assert_eq!(prepared.len(), self.workers.len());
+                    assert!(self.seen.ready_ns == 0, "everybody is ready only once");
+                    self.seen.ready_ns = self.now;
+                    let start = Duration::from_nanos(self.now) + ahead;
+                    self.seen.start_ns = start.as_nanos() as u64;
+                    self.coordinator.order(Ask::Start(start), Duration::from_nanos(self.now));
+                }
+                Told::Row(_, row) => self.seen.merged += &*row,
+                Told::Done(index, _, clocks) => {
+                    let error_ns = self.seen.errors[&(index as usize)];
+                    assert!(error_ns <= clocks.trip_ns / 2 + 100_000, "{error_ns} of {}", clocks.trip_ns);
+                    assert!(clocks.drift_ns.is_some());
+                    self.seen.done += 1;
+                }
+                Told::Lost(index, _) => self.seen.lost.push((index, self.now)),
+                Told::Hopeless(why) => self.seen.hopeless = Some(why),
+                Told::Waiting { .. } => {}
+            }
+        }
+    }
+}
+
+fn same(one: &Totals, other: &Totals) {
+    assert_eq!(one.counters, other.counters);
+    assert!(one.latency.values().eq(other.latency.values()));
+    assert_eq!(
+        (one.latency.sum(), one.latency.sum_of_squares(), one.latency.min(), one.latency.max()),
+        (other.latency.sum(), other.latency.sum_of_squares(), other.latency.min(), other.latency.max())
+    );
+}
+
+#[test]
+fn everybody_begins_at_the_same_moment_and_the_sum_is_that_of_all_values() {
+    for seed in 0..40 {
+        let machines = 1 + (seed % 12) as u32;
+        let seen = World::new(seed, machines, 5, |_, _| Fate::Well).run(&[]);
+        assert_eq!((seen.done, seen.lost.len(), &seen.hopeless), (machines as usize, 0, &None), "{seed}");
+        assert_eq!(seen.errors.len(), machines as usize);
+        same(&seen.merged, &seen.whole);
+    }
+}
+
+#[test]
+fn who_is_lost_is_noticed_and_nothing_that_arrived_is_missing() {
+    for seed in 100..140 {
+        let seen = World::new(seed, 6, 12, |index, random| match (index, random.next() % 2) {
+            (0..4, _) => Fate::Well,
+            (_, 0) => Fate::Killed(random.next() % (8_000 * MS)),
+            _ => Fate::Silent(random.next() % (6_000 * MS)),
+        })
+        .run(&[]);
+        assert_eq!((seen.done, seen.lost.len()), (4, 2), "{seed}");
+        same(&seen.merged, &seen.whole);
+        for (_, at_ns) in &seen.lost {
+            assert!(*at_ns <= seen.start_ns + 8_000 * MS + 5_200 * MS, "{seed}");
+        }
+    }
+}
+
+#[test]
+fn nobody_begins_before_all_are_there_and_who_is_missing_is_said() {
+    let seen = World::new(7, 4, 3, |_, _| Fate::Well).run(&[1, 3]);
+    assert!(seen.errors.is_empty() && seen.ready_ns == 0);
+    let said = seen.hopeless.expect("two are missing");
+    // Seats are taken in turn, so the last ones are empty.
+    assert!(said.starts_with("2 of 4 machines had joined after 60 s; missing: 3, 4; no request was sent"), "{said}");
+}
+
+#[test]
+fn two_thousand_machines_of_which_some_are_lost_come_to_an_end() {
+    let seen = World::new(11, 2_000, 4, |index, _| match index % 100 {
+        3 => Fate::Killed(1_500 * MS),
+        _ => Fate::Well,
+    })
+    .run(&[]);
+    assert_eq!((seen.done, seen.lost.len()), (1_980, 20));
+    same(&seen.merged, &seen.whole);
+}
+
+#[test]
+fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
+    let job = || Job { frames: vec![Vec::<Arc<[u8]>>::new()], row: Duration::from_secs(1) };
+    let ready = || {
+        let mut coordinator =
+            Coordinator::new(Rules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
+        coordinator.order(Ask::Prepare(job()), Duration::ZERO);
+        coordinator.join(1, "a", None, Duration::ZERO).unwrap();
+        coordinator.hear(1, Report::Prepared(Prepared::default()), Duration::ZERO);
+        let mut number = 1;
+        while !coordinator.told.iter().any(|told| matches!(told, Told::Ready(..))) {
+            coordinator.hear(1, Report::Pong { number, clock_ns: 5 }, Duration::ZERO);
+            number += 1;
+        }
+        coordinator.order(Ask::Start(Duration::ZERO), Duration::ZERO);
+        coordinator.told.clear();
+        coordinator
+    };
+    let row = |number| Report::Row { number, totals: Box::default() };
+    let why = |coordinator: &mut Coordinator, report| {
+        coordinator.hear(1, report, Duration::ZERO);
+        match coordinator.told.pop_back() {
+            Some(Told::Lost(0, why)) => Some(why),
+            _ => None,
+        }
+    };
+    let mut coordinator = ready();
+    assert_eq!(why(&mut coordinator, row(0)), None);
+    assert_eq!(why(&mut coordinator, row(0)).unwrap(), "machine 1 (a): it sent a row out of turn");
+    assert_eq!(why(&mut coordinator, row(1)), None, "it is lost already");
+    let mut flooded = ready();
+    let flood = (0..30).find_map(|number| why(&mut flooded, row(number)));
+    assert_eq!(flood.unwrap(), "machine 1 (a): it sent a row out of turn");
+    let mut wrong = ready();
+    let said = why(&mut wrong, Report::Prepared(Prepared::default()));
+    assert_eq!(said.unwrap(), "machine 1 (a): it said something out of turn");
+}
