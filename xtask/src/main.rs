@@ -1,10 +1,12 @@
-//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `licences`, `pictures` and `bench`.
+//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `licences`, `sbom`, `pictures` and `bench`.
 //!
 //! None of it is part of the program or needed to build it.
 
 mod bench;
+mod crates;
 mod licences;
 mod pictures;
+mod sbom;
 mod tidy;
 mod tools;
 
@@ -18,6 +20,8 @@ usage: cargo xtask TASK
   tidy  name every place that breaks a house rule
   licences
         print the licences of everything that is in the program, and their texts
+  sbom TIME
+        print what is in the program, for programs to read: CycloneDX with that time, such as 2026-01-31T12:00:00Z
   pictures
         run what the pictures in docs/pictures show, and redraw them
   bench [ROWS=small,big] [PEERS=wrk] [AGAINST=FILE] [ROUNDS=21] [SAVE=1]
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
         ["licences"] => licences::run(),
+        ["sbom", time] => sbom::run(time),
         ["pictures"] => pictures::run(),
         ["bench", ref words @ ..] => bench::run(words),
         _ => {
