@@ -2,23 +2,20 @@
 //!
 //! It never guesses: a licence that is not accepted here, or a crate without a text of it, ends the task.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Error};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::Value;
 use spdx::{Expression, Licensee, ParseMode};
 
-/// The system for which packages are made.
-const TARGET: &str = "x86_64-unknown-linux-musl";
+use crate::crates;
+
 /// Licences that ask for no more than their text beside the program, as in deny.toml, the one whose text is chosen first.
 const ACCEPTED: [&str; 6] = ["MIT", "ISC", "BSD-3-Clause", "Zlib", "Unicode-3.0", "Apache-2.0"];
 /// Crates without a text, and those whose text is theirs, too: both come from one repository.
 const WITHOUT_TEXT: [(&str, &str); 1] = [("mlua-sys", "mlua")];
-/// What is compiled in although no crate depends on it at run time.
-const COMPILED_IN: [&str; 1] = ["luajit-src"];
 /// What comes with the compiler, and where its text is in the repository.
 const WITH_THE_COMPILER: [(&str, &str); 2] = [
     ("Rust's standard library (MIT OR Apache-2.0)", "packaging/licences/std.txt"),
@@ -27,25 +24,16 @@ const WITH_THE_COMPILER: [(&str, &str); 2] = [
 
 /// Prints all licences and their texts, as Markdown.
 pub fn run() -> io::Result<ExitCode> {
-    let metadata =
-        super::cargo().args(["metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET]).output()?;
-    if !metadata.status.success() {
-        return Err(Error::other(String::from_utf8_lossy(&metadata.stderr).into_owned()));
-    }
-    let metadata: Value = serde_json::from_slice(&metadata.stdout)?;
-    let packages = packages(&metadata);
+    let crates = crates::in_program()?;
     // Of each text, what has it.
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for package in in_program(&metadata) {
-        let Some(package) = packages.get(package) else { continue };
-        let [name, version, licence] =
-            ["name", "version", "license"].map(|key| package[key].as_str().unwrap_or_default());
+    for of in crates.iter().filter(|of| !of.is_ours) {
+        let ((name, version), licence) = (&of.id, &of.licence);
         let chosen =
             chosen(licence).ok_or_else(|| Error::other(format!("{name}: the licence {licence:?} is unknown")))?;
-        let owner = WITHOUT_TEXT.iter().find(|(without, _)| *without == name).map_or(name, |(_, owner)| owner);
-        let of_owner = packages.values().find(|other| other["name"] == *owner).unwrap_or(package);
-        let manifest = PathBuf::from(of_owner["manifest_path"].as_str().unwrap_or_default());
-        let text = text(manifest.parent().unwrap_or(Path::new("")), &chosen)?
+        let owner = WITHOUT_TEXT.iter().find(|(without, _)| without == name).map_or(name.as_str(), |(_, owner)| owner);
+        let of_owner = crates.iter().find(|other| other.id.0 == owner).unwrap_or(of);
+        let text = text(&of_owner.folder, &chosen)?
             .ok_or_else(|| Error::other(format!("{name}: there is no text of its licence {licence}")))?;
         texts.entry(text).or_default().push(format!("{name} {version} ({licence})"));
     }
@@ -67,42 +55,6 @@ fn markdown(texts: &BTreeMap<String, Vec<String>>) -> String {
         page += &format!("\n## {}\n\n{fence}\n{}\n{fence}\n", names.join(", "), text.trim_end());
     }
     page
-}
-
-/// All packages by their ids.
-fn packages(metadata: &Value) -> BTreeMap<&str, &Value> {
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    packages.filter_map(|package| Some((package["id"].as_str()?, package))).collect()
-}
-
-/// The ids of the packages of other authors whose code is in the program: those that are needed at run time.
-fn in_program(metadata: &Value) -> BTreeSet<&str> {
-    let packages = packages(metadata);
-    let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
-    let nodes: BTreeMap<&str, &Value> = nodes.filter_map(|node| Some((node["id"].as_str()?, node))).collect();
-    let is_named = |id: &str, name: &str| packages.get(id).is_some_and(|package| package["name"] == name);
-    let is_macro = |id: &str| {
-        let targets = packages.get(id).and_then(|package| package["targets"].as_array());
-        targets.into_iter().flatten().any(|target| target["kind"][0] == "proc-macro")
-    };
-    let mut open: Vec<&str> = packages.keys().copied().filter(|id| is_named(id, "onrush")).collect();
-    let mut found = BTreeSet::new();
-    while let Some(id) = open.pop() {
-        if !found.insert(id) {
-            continue;
-        }
-        let dependencies = nodes.get(id).and_then(|node| node["deps"].as_array()).into_iter().flatten();
-        for dependency in dependencies {
-            let Some(id) = dependency["pkg"].as_str() else { continue };
-            let mut kinds = dependency["dep_kinds"].as_array().into_iter().flatten();
-            let is_at_run_time = kinds.any(|kind| kind["kind"].is_null()) && !is_macro(id);
-            if is_at_run_time || COMPILED_IN.iter().any(|name| is_named(id, name)) {
-                open.push(id);
-            }
-        }
-    }
-    found.retain(|id| packages.get(id).is_some_and(|package| !package["source"].is_null()));
-    found
 }
 
 /// The licences that are chosen of an expression such as `MIT OR Apache-2.0`; `None`: there is no acceptable choice.
