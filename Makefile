@@ -194,14 +194,18 @@ endef
 wrk_is_there = { [ -e "$(BIN)/wrk" ] || [ -L "$(BIN)/wrk" ]; }
 wrk_is_ours = [ "$$(readlink "$(BIN)/wrk")" = onrush ]
 
-# Fails, and says what to type, if a directory (or its nearest existing parent) cannot be written.
+# Fails, and says what to type, if a directory (or its nearest existing parent) cannot be written: nothing is half installed.
 define need_places
 if [ -d "$(BIN)/onrush" ]; then
     echo "$(BIN)/onrush is a directory. Move it away, or choose another PREFIX." >&2
     exit 1
 fi
-for place in "$(BIN)" "$(DOC)"; do
+for place in "$(BIN)" "$(DOC)" $(foreach file,$(WRITES),"$(SHARE)/$(patsubst %/,%,$(dir $(lastword $(subst :, ,$(file)))))"); do
     while [ ! -e "$$place" ]; do place=$$(dirname "$$place"); done
+    if [ ! -d "$$place" ]; then
+        echo "$$place is not a directory. Move it away, or choose another PREFIX." >&2
+        exit 1
+    fi
     if [ ! -w "$$place" ]; then
         echo "$$place cannot be written. Use sudo, or a directory of your own:" >&2
         echo "    $(strip sudo make $@ $(MAKEOVERRIDES))" >&2
