@@ -77,7 +77,7 @@ check-release: tools ## check what has a CI job of its own: oldest Rust, musl, a
 	done
 	if [ -n "$$failed$$skipped" ]; then echo "failed:$${failed:- none}; skipped:$${skipped:- none}"; exit 1; fi
 
-dist: tools ## make the packages of a release in target/dist: [PARTS=binary,archive,deb,rpm,image,source,sbom,sums]
+dist: tools ## make the packages of a release in target/dist: [PARTS=binary,archive,deb,rpm,image,source,sbom,info,sums]
 	@.ci/dist $(subst $(comma), ,$(PARTS))
 
 check-dist: tools ## install, run and remove the packages in target/dist, on other systems and kernels too
