@@ -23,6 +23,7 @@ pub struct Memory {
 }
 
 /// A larger piece is returned to the system when it is freed.
+#[cfg(target_env = "gnu")]
 const LARGE_BYTES: libc::c_int = 128 * 1024;
 
 /// Has large pieces of memory, such as the histograms of which results are made, always come from the system and go back
