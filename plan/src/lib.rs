@@ -38,6 +38,7 @@ pub mod stop;
 pub mod target;
 mod templates;
 pub mod tls;
+pub mod token;
 pub mod transport;
 pub mod way;
 

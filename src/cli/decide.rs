@@ -12,7 +12,8 @@ use onrush_plan::load::Limiter;
 use onrush_plan::secrets;
 use onrush_plan::target::InvalidUrl;
 use onrush_plan::{
-    Condition, Dialect, Format, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target, Way,
+    Condition, Dialect, Format, Io, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target,
+    Way,
 };
 use onrush_text::units::exact;
 
@@ -343,7 +344,17 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         Dialect::Native => typed.spectrum || typed.u_latency && typed.percents.is_none(),
         Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2 => typed.latency || typed.u_latency || typed.spectrum,
     };
-    let machines = machines::decide(typed)?;
+    let alone = [
+        (typed.dialect.is_compat(), typed.dialect.name(), "is one program on one machine"),
+        (typed.once, "--once", "sends one request"),
+        (typed.probe.is_some(), "--probe", "observes one machine"),
+        (typed.sampling.is_typed(), "--sockets", "samples the sockets of one machine"),
+        (typed.log.is_typed(), "--request-log", "logs the requests of one machine"),
+        (typed.samples.is_some(), "--sample-responses", "keeps the responses of one machine"),
+        (matches!(typed.io, Io::Sim(_)), "--io sim", "simulates one machine"),
+    ];
+    let connections = typed.connections.unwrap_or(CONNECTIONS);
+    let machines = machines::decide(std::mem::take(&mut typed.machines), connections, &alone)?;
     Ok(Show {
         machines,
         percentiles: typed.latency || typed.u_latency || typed.spectrum || typed.percents.is_some(),

@@ -5,12 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use onrush_plan::Dialect;
 use onrush_plan::machines::{Machines, OnLoss};
-use onrush_plan::{Dialect, Io};
 
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
-use super::typed::Typed;
 use super::values::{count, time};
 
 /// The most machines.
@@ -69,9 +68,13 @@ impl TypedMachines {
     }
 }
 
-/// The machines of a run, if there are several.
-pub(super) fn decide(typed: &mut Typed) -> Result<Option<Machines>, Refusal> {
-    let machines = std::mem::take(&mut typed.machines);
+/// The machines of a run of so many connections, if there are several. `alone`: what else was typed that only one machine
+/// can do, with the reason.
+pub(super) fn decide(
+    machines: TypedMachines,
+    connections: u64,
+    alone: &[(bool, &str, &str)],
+) -> Result<Option<Machines>, Refusal> {
     if !machines.is_typed() {
         return Ok(None);
     }
@@ -79,20 +82,9 @@ pub(super) fn decide(typed: &mut Typed) -> Result<Option<Machines>, Refusal> {
         let line = "a run on several machines needs all of --machines N, --coordinate ADDR:PORT and --token-file FILE";
         return Err(Refusal::Misused(line.to_owned()));
     };
-    let sampling = &typed.sampling;
-    let alone = [
-        (typed.dialect.is_compat(), typed.dialect.name(), "is one program on one machine"),
-        (typed.once, "--once", "sends one request"),
-        (typed.probe.is_some(), "--probe", "observes one machine"),
-        (sampling.is_typed(), "--sockets", "samples the sockets of one machine"),
-        (typed.log.is_typed(), "--request-log", "logs the requests of one machine"),
-        (typed.samples.is_some(), "--sample-responses", "keeps the responses of one machine"),
-        (matches!(typed.io, Io::Sim(_)), "--io sim", "simulates one machine"),
-    ];
-    if let Some((_, option, reason)) = alone.into_iter().find(|(is_typed, ..)| *is_typed) {
-        return Err(Refusal::Cannot(format!("{option} {reason}; leave out --machines, or that")));
+    if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {
+        return Err(Refusal::Cannot(format!("{option} {reason}: leave out --machines, or that")));
     }
-    let connections = typed.connections.unwrap_or(super::decide::CONNECTIONS);
     if connections < count {
         let line = format!("-c {connections} is less than --machines {count}: each machine needs a connection");
         return Err(Refusal::Misused(line));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::machines::MachineShare;
+use crate::run::MachineShare;
 
 /// A machine's part in a run. Names and sentences are escaped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::due_gaps::{DueGap, due_gaps};
-use super::machines::MachineShare;
+use super::machine::MachineShare;
 use super::snapshot::Collector;
 use super::until::StopRule;
 use super::{Choice, Ports, Probe, Seen, Shortage, Until, host, nanos};

@@ -26,9 +26,9 @@ use crate::program::{
     EXIT_WRONG, SEARCH_ORDER, Screen, Signals, code_of, foremost, guard, say, screen, with_stack,
 };
 use crate::record::{self, NoteId};
-use crate::run::machines::Gathered;
 use crate::run::{
-    self, Breakdown, Choice, Clock, Ended as RunEnded, Interrupt, Observer, Outcome, TimelineRow, Waiting, nanos,
+    self, Breakdown, Choice, Clock, Ended as RunEnded, Gathered, Interrupt, Observer, Outcome, TimelineRow, Waiting,
+    nanos,
 };
 use crate::script::Exit;
 use crate::session::{self, Ran, ask};

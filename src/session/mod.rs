@@ -14,8 +14,9 @@ use onrush_engine::Spare;
 use onrush_engine::backend::{Backend, Epoll};
 use onrush_plan::{Addresses, Dialect, Plan, proxy};
 
-use crate::run::machines::Gathered;
-use crate::run::{self, Choice, Clock, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted};
+use crate::run::{
+    self, Choice, Clock, Gathered, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted,
+};
 use crate::script::{Script, Setting, Through};
 
 /// How often a wait for the resolver checks for a signal.

@@ -25,6 +25,7 @@ pub(super) struct Forwarder<'a> {
 }
 
 impl<'a> Forwarder<'a> {
+    /// For a part of a run that is about to begin.
     pub fn new(member: &'a Member, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
         let system = rustix::system::uname();
         let prepared = Prepared {

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use onrush_plan::Plan;
+use onrush_plan::token::Token;
 
 pub use command::COMMAND;
 use forwarder::Forwarder;
 
 use crate::program::{EXIT_INCONCLUSIVE, EXIT_NOT_STARTED, Signals, code_of, guard, say};
 use crate::run::Interrupt;
-use crate::run::machines::Token;
 use crate::run::machines::member::{Heard, Joining, Member, NotJoined};
 use crate::run::machines::message::{Order, Refusal, Report};
 use crate::session;

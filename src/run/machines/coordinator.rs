@@ -156,7 +156,9 @@ pub struct Coordinator {
     /// When the run began, and how long its rows are.
     started: Duration,
     row: Duration,
+    /// What is to be done next.
     pub acts: VecDeque<Act>,
+    /// What is to be told.
     pub told: VecDeque<Told>,
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use onrush_plan::token::{Role, Token};
 use onrush_text::reason;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, write};
@@ -16,7 +17,6 @@ use thiserror::Error;
 use super::channel::{Channel, Identity};
 use super::coordinator::{Act, Ask, Coordinator, Peer, Rules, Told};
 use super::message::{Hello, PROVEN_MAX, Refusal, Report, UNPROVEN_MAX, VERSION, Welcome};
-use super::token::{Role, Token};
 use crate::run::{self, nanos};
 
 /// How long a peer may take to prove itself, and one that was refused to hear so.

@@ -11,6 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use onrush_plan::token::{Role, Token};
 use onrush_text::reason;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, write};
@@ -18,7 +19,6 @@ use thiserror::Error;
 
 use super::channel::Channel;
 use super::message::{Hello, Order, PROVEN_MAX, Refusal, Report, VERSION, Welcome};
-use super::token::{Role, Token};
 use crate::run::{self, Interrupt, nanos};
 
 /// How long one attempt to connect may take, and how long the next one waits.

@@ -9,7 +9,8 @@ use onrush_engine::WorkerEnd;
 use onrush_stats::Totals;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Breakdown, Ended, Shortage, WorkerShare};
+use crate::run::host::Shortage;
+use crate::run::outcome::{Breakdown, Ended, WorkerShare};
 
 /// The version of these messages. A worker of another version is refused.
 pub const VERSION: u32 = 1;

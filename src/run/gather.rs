@@ -1,0 +1,149 @@
+//! Gathers the machines that carry a run out together, and gives each its part.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{anyhow, bail};
+use onrush_engine::backend::{Backend, Epoll, Uring};
+use onrush_engine::{Control, WorkerLink};
+use onrush_plan::machines::{Machines, OnLoss};
+use onrush_plan::token::Token;
+use onrush_plan::{Addresses, Plan};
+
+use super::crew::Crew;
+use super::machines::message::{Order, PIECE, Prepared as Facts};
+use super::machines::{Ask, Hub, Job, Machine, Remote, Rules, Told, frame};
+use super::{Choice, Interrupt, Observer, Prepared, nanos};
+
+/// How often a wait looks whether a signal has come.
+const WATCH: Duration = Duration::from_millis(20);
+/// Up to so many machines, each sends ten rows a second; more send one.
+const FEW: u32 = 20;
+
+/// The machines that carry out one run, or several one after the other.
+pub struct Gathered {
+    hub: Rc<Hub>,
+    count: u32,
+    on_loss: OnLoss,
+}
+
+impl Gathered {
+    /// Begins to listen for them.
+    ///
+    /// # Errors
+    ///
+    /// If the secret cannot be read or made, or nobody can listen at the address.
+    pub fn listen(machines: &Machines) -> anyhow::Result<Self> {
+        let token = Token::read_or_make(&machines.token_file)?;
+        let rules = Rules { machines: machines.count, join: machines.join, loss: machines.loss };
+        let hub = Rc::new(Hub::open(machines.address, token, rules)?);
+        Ok(Self { hub, count: machines.count, on_loss: machines.on_loss })
+    }
+
+    /// Where they come to.
+    pub fn address(&self) -> SocketAddr {
+        self.hub.address
+    }
+
+    /// Waits until each machine has set its part of a plan up, and returns what a supervisor needs to carry it out, with when
+    /// it begins. `None`: a signal came first.
+    ///
+    /// # Errors
+    ///
+    /// If a machine cannot set its part up, or too few have come.
+    pub fn prepare(
+        &mut self,
+        plan: &Plan,
+        interrupt: &Interrupt,
+        observers: &mut [&mut dyn Observer],
+    ) -> anyhow::Result<Option<(Prepared, Instant)>> {
+        let row = row_length(plan, self.count, observers);
+        let parts: Option<Vec<Plan>> = (0..self.count).map(|index| plan.share(index, self.count)).collect();
+        let Some(parts) = parts else {
+            bail!("-c {} is less than one connection for each of {} machines", plan.load.connections, self.count);
+        };
+        self.hub.ask(Ask::Prepare(Job { frames: frames(plan, &parts, row)?, row }));
+        let (facts, ahead) = loop {
+            if interrupt.is_asked() {
+                return Ok(None);
+            }
+            match self.hub.hear(WATCH) {
+                None | Some(Told::Row(..) | Told::Done(..)) => {}
+                Some(Told::Ready(facts, ahead)) => break (facts, ahead),
+                Some(Told::Hopeless(why) | Told::Lost(_, why)) => return Err(anyhow!(why)),
+                Some(Told::Waiting { there, prepared }) => {
+                    observers.iter_mut().for_each(|observer| observer.gathering(self.count, there, prepared));
+                }
+            }
+        };
+        let (choice, addresses) = common(&facts);
+        observers.iter_mut().for_each(|observer| observer.resolved(&choice, &addresses));
+        let ready = observers.iter_mut().map(|observer| observer.ready()).collect::<Option<Vec<_>>>();
+        if ready.is_none() {
+            return Ok(None);
+        }
+        let control: Arc<Control> = Arc::default();
+        let mut threads = 0;
+        let machines: Vec<Machine> = facts
+            .iter()
+            .zip(&parts)
+            .map(|(facts, part)| {
+                let of_machine = threads..threads + part.load.threads as usize;
+                threads = of_machine.end;
+                Machine::new(facts, of_machine, part)
+            })
+            .collect();
+        let hub = Rc::clone(&self.hub);
+        let crew = Crew::Remote(Remote::new(hub, machines, Arc::clone(&control), self.on_loss, plan.warmup));
+        let links = (0..threads).map(|_| Arc::<WorkerLink>::default()).collect();
+        let start = Instant::now() + ahead;
+        let prepared =
+            Prepared { backend: choice.name, descriptors: None, control, links, crew, monitor: None, sockets: None };
+        Ok(Some((prepared, start)))
+    }
+}
+
+/// How long the rows are in which machines send what they measured.
+fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Duration {
+    let (second, tenth) = (Duration::from_secs(1), Duration::from_millis(100));
+    let is_whole = |time: Duration| time.subsec_nanos() == 0;
+    let ends = plan.stages().iter().all(|stage| is_whole(stage.until));
+    let is_finer = observers.iter().filter_map(|observer| observer.row()).any(|row| !is_whole(row));
+    if machines <= FEW || !ends || is_finer { tenth } else { second }
+}
+
+/// What each machine is sent: its part of the plan, and the files.
+fn frames(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<Arc<[u8]>>>> {
+    let mut files: Vec<(String, u64)> = Vec::new();
+    let mut pieces = Vec::new();
+    for material in plan.materials() {
+        let digest = material.sha256();
+        if files.iter().all(|(known, _)| *known != digest) {
+            let contents = material.contents()?;
+            files.push((digest, contents.len() as u64));
+            pieces.extend(contents.chunks(PIECE).map(|piece| frame(&Order::Piece(piece.to_vec()))));
+        }
+    }
+    let row_ns = nanos(row);
+    let of_part = |part: &Plan| {
+        let order = Order::Prepare { plan: part.to_json()?, files: files.clone(), row_ns };
+        Ok([frame(&order)].into_iter().chain(pieces.iter().cloned()).collect())
+    };
+    parts.iter().map(of_part).collect()
+}
+
+/// The backend of all machines, if it is the same, and the addresses that any of them uses.
+fn common(facts: &[Facts]) -> (Choice, Addresses) {
+    let is_uring = facts.iter().all(|facts| facts.backend.0 == Uring::NAME);
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in facts.iter().flat_map(|facts| &facts.addresses) {
+        if !addresses.contains(address) {
+            addresses.push(*address);
+        }
+    }
+    let name = if is_uring { Uring::NAME } else { Epoll::NAME };
+    let reason = facts.first().map(|facts| facts.backend.1.clone()).unwrap_or_default();
+    (Choice { name, reason: onrush_text::escape(reason.as_bytes()) }, Addresses(addresses))
+}

@@ -1,0 +1,38 @@
+//! One of the machines that carry a run out together, when the run is over.
+
+use std::time::Duration;
+
+/// One machine's part in a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MachineShare {
+    /// The name of the machine.
+    pub name: String,
+    /// The release of its kernel.
+    pub kernel: String,
+    /// The backend that it used.
+    pub backend: String,
+    /// How many threads it had.
+    pub threads: u32,
+    /// How many processors it could use.
+    pub processors: u32,
+    /// The most connections that it could have.
+    pub connections: u64,
+    /// Requests it sent.
+    pub started: u64,
+    /// Complete responses it received.
+    pub completed: u64,
+    /// Failures of all kinds.
+    pub failures: u64,
+    /// How long its part took.
+    pub elapsed: Duration,
+    /// The share of a processor that its busiest thread took; `None`: unknown.
+    pub busiest: Option<f64>,
+    /// The shortest round trip to it.
+    pub round_trip: Duration,
+    /// How far its clock moved away from the coordinator's, in nanoseconds; `None`: unknown.
+    pub drift_ns: Option<i64>,
+    /// What limited its part, if that was the machine itself: the name of the verdict and the sentence.
+    pub limit: Option<(String, String)>,
+    /// Why it was lost, and when that was noticed, since measuring began; what it measured after its last row is missing.
+    pub lost: Option<(String, Duration)>,
+}
