@@ -149,6 +149,32 @@ pub struct Engine<B: Backend> {
     http2: Option<Shared>,
 }
 
+/// A backend of a thread. Its loop is compiled here, as quick as this package is, and not where it is started.
+pub trait OfThread: Backend + Sized {
+    /// Runs an engine to its end; see [`Engine::run`].
+    fn run(engine: Engine<Self>, begin: Instant) -> WorkerEnd;
+}
+
+impl OfThread for backend::Epoll {
+    fn run(engine: Engine<Self>, begin: Instant) -> WorkerEnd {
+        engine.run(begin)
+    }
+}
+
+impl OfThread for backend::Uring {
+    fn run(engine: Engine<Self>, begin: Instant) -> WorkerEnd {
+        engine.run(begin)
+    }
+}
+
+/// Otherwise a simulated engine takes turns ([`Engine::run_past`]).
+#[cfg(any(test, feature = "testing"))]
+impl OfThread for backend::Sim {
+    fn run(engine: Engine<Self>, begin: Instant) -> WorkerEnd {
+        engine.run(begin)
+    }
+}
+
 impl<B: Backend> Engine<B> {
     /// An engine that has not started.
     pub fn new(config: Config, backend: B, job: Job, control: Arc<Control>, worker_link: Arc<WorkerLink>) -> Self {

@@ -235,8 +235,8 @@ const MACHINES: &[Flag] = &[
     flag(Id::Machines, "--machines N").common().help(
         "carry the run out on N machines, on each of which\n'onrush worker' runs: -c, -R, -n and stages are those\nof all together, -t and -b those of each",
     ),
-    flag(Id::Coordinate, "--coordinate ADDR:PORT").help("where this one waits for them (:PORT: on all addresses)"),
-    flag(Id::TokenFile, "--token-file FILE").help("the secret of the run, which all of them need; made if\nit does not exist"),
+    flag(Id::Coordinate, "--coordinate ADDR").help("where this one waits for them, as ADDR:PORT or :PORT"),
+    flag(Id::TokenFile, "--token-file FILE").help("the secret of the run, which all of them need; made if\nthere is none"),
     flag(Id::JoinTimeout, "--join-timeout T").help("how long they may take to join and to get ready (5m)"),
     flag(Id::LossTimeout, "--loss-timeout T").help("a machine that is silent for so long is lost (5s)"),
     flag(Id::OnLoss, "--on-loss HOW")

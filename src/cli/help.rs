@@ -46,6 +46,7 @@ pub(super) fn help(has_all: bool) -> String {
          onrush vs URL URL           measure several servers in turn\n       \
          onrush lab FILE.toml        run an experiment\n       \
          onrush restore              reset kernel settings that a killed lab left\n       \
+         onrush worker               take part in a run on several machines\n       \
          onrush --generate man       print the manual page; or complete-bash,\n       \
          \x20                           complete-zsh, complete-fish: completions\n\
          \n\
@@ -129,7 +130,8 @@ pub(super) const EXIT_CODES: &str = "  0  a report was printed
   4  with --strict: onrush itself limited the run
   5  no request completed; or with -n the target stayed unreachable; or the
      target of --find-max stopped responding
-  6  --find-max was inconclusive, or could not confirm what it found
+  6  --find-max was inconclusive, or could not confirm what it found; or a
+     machine was lost in a run on several
 130  ended by a second signal, or by a first one before --fail-if, --strict,
      --until, a search or an experiment could pass
 ";

@@ -79,7 +79,7 @@ pub(super) fn decide(
         return Ok(None);
     }
     let (Some(count), Some(address), Some(token_file)) = (machines.count, machines.address, machines.token_file) else {
-        let line = "a run on several machines needs all of --machines N, --coordinate ADDR:PORT and --token-file FILE";
+        let line = "a run on several machines needs all of --machines N, --coordinate ADDR and --token-file FILE";
         return Err(Refusal::Misused(line.to_owned()));
     };
     if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {

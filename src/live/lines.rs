@@ -6,7 +6,7 @@ use std::sync::Arc;
 use onrush_plan::{Addresses, Plan};
 
 use crate::program::say;
-use crate::run::{self, Choice, Listener, Observer, Waiting};
+use crate::run::{self, Choice, Gathering, Listener, Observer, Waiting};
 use crate::{cli, failure};
 
 /// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.
@@ -32,9 +32,20 @@ impl Observer for WaitingLine<'_> {
         }
     }
 
-    fn gathering(&mut self, machines: u32, there: u32, prepared: u32) {
-        if self.is_said {
-            let are_ready = if prepared > 0 { format!(", {prepared} ready") } else { String::new() };
+    fn gathering(&mut self, gathering: &Gathering) {
+        let Gathering { address, machines, there, prepared } = *gathering;
+        let Some(asked) = self.plan.show.machines.as_ref().filter(|_| self.is_said) else { return };
+        if there == 0 {
+            let file = asked.token_file.display();
+            let host = if address.ip().is_unspecified() { "THIS-HOST".to_owned() } else { address.ip().to_string() };
+            let host = if host.contains(':') { format!("[{host}]") } else { host };
+            let port = address.port();
+            say(&format!(
+                "onrush: waiting for {machines} machines, on each of which to type: onrush worker --coordinator {host}:{port} \
+                 --token-file {file}"
+            ));
+        } else {
+            let are_ready = if prepared > 0 { format!(", and {prepared} are ready") } else { String::new() };
             say(&format!("onrush: {there} of {machines} machines have joined{are_ready}"));
         }
     }

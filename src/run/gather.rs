@@ -13,6 +13,7 @@ use onrush_plan::token::Token;
 use onrush_plan::{Addresses, Plan};
 
 use super::crew::Crew;
+use super::gathering::Gathering;
 use super::machines::message::{Order, PIECE, Prepared as Facts};
 use super::machines::{Ask, Hub, Job, Machine, Remote, Rules, Told, frame};
 use super::{Choice, Interrupt, Observer, Prepared, nanos};
@@ -27,6 +28,8 @@ pub struct Gathered {
     hub: Rc<Hub>,
     count: u32,
     on_loss: OnLoss,
+    /// Whether they have been waited for before.
+    has_gathered: bool,
 }
 
 impl Gathered {
@@ -39,12 +42,7 @@ impl Gathered {
         let token = Token::read_or_make(&machines.token_file)?;
         let rules = Rules { machines: machines.count, join: machines.join, loss: machines.loss };
         let hub = Rc::new(Hub::open(machines.address, token, rules)?);
-        Ok(Self { hub, count: machines.count, on_loss: machines.on_loss })
-    }
-
-    /// Where they come to.
-    pub fn address(&self) -> SocketAddr {
-        self.hub.address
+        Ok(Self { hub, count: machines.count, on_loss: machines.on_loss, has_gathered: false })
     }
 
     /// Waits until each machine has set its part of a plan up, and returns what a supervisor needs to carry it out, with when
@@ -65,6 +63,13 @@ impl Gathered {
             bail!("-c {} is less than one connection for each of {} machines", plan.load.connections, self.count);
         };
         self.hub.ask(Ask::Prepare(Job { frames: frames(plan, &parts, row)?, row }));
+        let mut tell = |there, prepared| {
+            let gathering = Gathering { address: self.hub.address, machines: self.count, there, prepared };
+            observers.iter_mut().for_each(|observer| observer.gathering(&gathering));
+        };
+        if !std::mem::replace(&mut self.has_gathered, true) {
+            tell(0, 0);
+        }
         let (facts, ahead) = loop {
             if interrupt.is_asked() {
                 return Ok(None);
@@ -73,9 +78,7 @@ impl Gathered {
                 None | Some(Told::Row(..) | Told::Done(..)) => {}
                 Some(Told::Ready(facts, ahead)) => break (facts, ahead),
                 Some(Told::Hopeless(why) | Told::Lost(_, why)) => return Err(anyhow!(why)),
-                Some(Told::Waiting { there, prepared }) => {
-                    observers.iter_mut().for_each(|observer| observer.gathering(self.count, there, prepared));
-                }
+                Some(Told::Waiting { there, prepared }) => tell(there, prepared),
             }
         };
         let (choice, addresses) = common(&facts);

@@ -11,6 +11,7 @@ mod due_gaps;
 mod dues;
 
 mod gather;
+mod gathering;
 pub mod host;
 mod interrupt;
 mod machine;
@@ -37,6 +38,7 @@ pub use clock::Clock;
 pub use congestion::BadCongestion;
 pub use due_gaps::DueGap;
 pub use gather::Gathered;
+pub use gathering::Gathering;
 pub use host::{Ports, Shortage};
 pub use interrupt::Interrupt;
 pub use machine::MachineShare;

@@ -6,6 +6,7 @@ use onrush_engine::WorkerEnd;
 use onrush_plan::{Addresses, Plan};
 use onrush_stats::Totals;
 
+use super::gathering::Gathering;
 use super::{Choice, KeepSample, Listener, PassOn, Progress, Sample, TimelineRow, Waiting};
 
 /// Watches a run. A run has any number of observers, each with one job, and tells them everything in their order. What
@@ -30,8 +31,8 @@ pub trait Observer {
     fn whole(&mut self, _: &Totals) {}
     /// A worker has ended.
     fn ended(&mut self, _: usize, _: &WorkerEnd) {}
-    /// Of so many machines that are to take part, so many are there, and so many have set their part up.
-    fn gathering(&mut self, _: u32, _: u32, _: u32) {}
+    /// More machines are there, of those that are to take part; first that they are waited for.
+    fn gathering(&mut self, _: &Gathering) {}
     /// A sample of sockets, if the plan asks for them; those taken during the warm-up included.
     fn sampled(&mut self, _: &Sample) {}
     /// No first connection was accepted, and the run waits for the target; called at most once.

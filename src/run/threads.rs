@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use onrush_engine::backend::{self, Backend};
-use onrush_engine::{Config, Control, Pacer, WorkerEnd};
+use onrush_engine::backend;
+use onrush_engine::{Config, Control, OfThread, Pacer, WorkerEnd};
 use onrush_plan::limits::SCRIPT_STACK_BYTES;
 use onrush_plan::load::Load;
 use onrush_text::reason as words;
@@ -86,7 +86,7 @@ impl Threads {
     /// # Errors
     ///
     /// The reason one of them could not be set up.
-    pub fn spawn<B: Backend>(
+    pub fn spawn<B: OfThread>(
         workers: Vec<Worker>,
         asked: &Load,
         make: impl Fn(&Config) -> io::Result<B> + Clone + Send + 'static,
@@ -156,7 +156,7 @@ pub(super) fn builder(index: usize, worker: &Worker) -> thread::Builder {
 }
 
 /// Sets a worker up, reports that, waits to be released and runs it. `None`: it was never released.
-fn work<B: Backend>(
+fn work<B: OfThread>(
     worker: Worker,
     make: impl Fn(&Config) -> io::Result<B>,
     ready: Sender<io::Result<()>>,
@@ -176,7 +176,7 @@ fn work<B: Backend>(
     let control = Arc::clone(&worker.control);
     let engine = worker.engine(backend).with_schedstat(host::schedstat(host::SCHEDSTAT));
     drop(ready);
-    let worked = gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| engine.run(begin))));
+    let worked = gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| B::run(engine, begin))));
     if worked.as_ref().is_some_and(Result::is_err) {
         control.stop();
     }

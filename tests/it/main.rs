@@ -55,6 +55,8 @@ mod limits;
 mod lists;
 /// Measurements of the machine as much as of the program; run by `make check-machine` alone.
 mod machine;
+/// Runs on several machines.
+mod machines;
 /// Results that are added up.
 mod merging;
 /// What is seen of a target on this machine.
@@ -156,6 +158,7 @@ fn main() {
         ("lab", lab::cases()),
         ("limits", limits::cases()),
         ("lists", lists::cases()),
+        ("machines", machines::cases()),
         ("merging", merging::cases()),
         ("native", native::cases()),
         ("old_scripts", old_scripts::cases()),

@@ -70,6 +70,7 @@ fn every_choice_is_accepted() {
                 "urls-order" => &["--urls", "examples/urls.txt"][..],
                 "arrivals" => &["-R100"],
                 "over" => &["--find-max", "p99<1s"],
+                "on-loss" => &["--machines=2", "--coordinate=:7070", "--token-file=token"],
                 "tls-min" | "tls-max" | "tls-resume" => &["https://127.0.0.1/"],
                 "alpn-list" => &["https://127.0.0.1/"],
                 _ => &[],

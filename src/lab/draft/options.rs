@@ -39,8 +39,10 @@ const SAMPLES: &str = "sockets.ndjson";
 /// Why a search is refused.
 const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
 
+const ONE_MACHINE: &str = "the runs of an experiment are carried out by one machine";
+
 /// Options of a single run that an experiment replaces, and why each is refused.
-pub(super) const OWN: [(Id, &str); 12] = [
+pub(super) const OWN: [(Id, &str); 18] = [
     (Id::FindMax, NO_SEARCHES),
     (Id::Over, NO_SEARCHES),
     (Id::Once, "each target gets one request before the first round anyway"),
@@ -50,6 +52,12 @@ pub(super) const OWN: [(Id, &str); 12] = [
     (Id::LogSample, "an experiment has many runs; log one of them with a command of its own"),
     (Id::SampleResponses, "an experiment has many runs; sample one of them with a command of its own"),
     (Id::Format, "an experiment prints tables"),
+    (Id::Machines, ONE_MACHINE),
+    (Id::Coordinate, ONE_MACHINE),
+    (Id::TokenFile, ONE_MACHINE),
+    (Id::JoinTimeout, ONE_MACHINE),
+    (Id::LossTimeout, ONE_MACHINE),
+    (Id::OnLoss, ONE_MACHINE),
     (Id::Compat, "an experiment has no compatible runs"),
     (Id::Quiet, "an experiment prints its progress and its tables"),
     (Id::Help, "onrush lab --help prints the help"),

@@ -1,0 +1,312 @@
+//! Runs on several machines, all of which are this one.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url, wait_for_load};
+use crate::results::number;
+use crate::servers::Server;
+
+cases! {
+    machines_send_exactly_what_one_would_have_sent;
+    sequences_are_never_repeated_and_the_log_has_what_was_counted (Once) needs "nginx";
+    a_killed_machine_ends_the_run_with_a_report (Once);
+    a_run_may_go_on_without_a_machine (Once);
+    a_machine_that_falls_silent_is_lost (Once);
+    a_machine_that_is_told_to_end_leaves_what_it_measured (Once);
+    nothing_is_sent_without_a_coordinator (Once);
+    nothing_is_sent_until_all_are_there (Once);
+    strangers_are_refused_and_disturb_nobody (Once);
+    what_cannot_be_set_up_is_said_where_it_was_typed (Once);
+    a_search_on_two_machines_finds_a_load (Once);
+}
+
+/// A coordinator that waits.
+struct Coordinator {
+    child: Child,
+    address: String,
+    token: PathBuf,
+    document: PathBuf,
+    scratch: Scratch,
+}
+
+impl Coordinator {
+    /// One with these words on its command line.
+    fn start(onrush: Onrush, name: &str, words: &str, url: &str) -> Self {
+        let scratch = Scratch::new(name);
+        let (token, document) = (scratch.path().join("token"), scratch.path().join("run.json"));
+        let mut child = onrush
+            .words("--coordinate 127.0.0.1:0 --token-file")
+            .word(&token)
+            .words("-o")
+            .word(&document)
+            .words(words)
+            .word(url)
+            .spawn();
+        // Its first line says where it waits; the others are read at the end.
+        let mut line = Vec::new();
+        let stderr = child.stderr.as_mut().expect("it is a pipe");
+        while !line.ends_with(b"\n") {
+            let mut byte = [0];
+            stderr.read_exact(&mut byte).expect("it says where it waits");
+            line.extend(byte);
+        }
+        let line = String::from_utf8(line).expect("it is text");
+        let address = line.split("--coordinator ").nth(1).and_then(|rest| rest.split(' ').next());
+        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, address, token, document, scratch }
+    }
+
+    /// A worker for it.
+    fn worker(&self, words: &str) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
+        command.args(["worker", "--coordinator", &self.address, "--token-file"]).arg(&self.token);
+        command.args(words.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it starts")
+    }
+
+    fn end(self) -> (Output, Value) {
+        let output = finish(self.child);
+        let document = std::fs::read(&self.document)
+            .ok()
+            .map_or(Value::Null, |text| serde_json::from_slice(&text).expect("it is JSON"));
+        drop(self.scratch);
+        (output, document)
+    }
+}
+
+fn machines_send_exactly_what_one_would_have_sent(context: &Context) {
+    let server = target();
+    let words = format!("--io {} --machines 3 -t2 -c9 -n1001 --label a=b", context.backend);
+    let coordinator = Coordinator::start(context.onrush(), "machines-exact", &words, &url(&server, "/hello"));
+    let workers: Vec<Child> =
+        (0..3).map(|index| coordinator.worker(&format!("--name m{index} --index {index}"))).collect();
+    let (output, document) = coordinator.end();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!((number(&document, "/requests/completed"), number(&document, "/connections/asked")), (1001.0, 9.0));
+    let machines = document["machines"].as_array().expect("there are some");
+    let names: Vec<&str> = machines.iter().filter_map(|machine| machine["name"].as_str()).collect();
+    assert_eq!(names.len(), 3, "{document:#}");
+    let completed: Vec<f64> = machines.iter().map(|machine| number(machine, "/completed")).collect();
+    assert_eq!((completed.iter().sum::<f64>(), completed[0]), (1001.0, 334.0), "{document:#}");
+    assert!(machines.iter().all(|machine| machine["backend"] == context.backend), "{document:#}");
+    assert_eq!(document["threads"].as_array().map(Vec::len), Some(6));
+    assert!(output.stdout.contains("1001 requests in") && output.stdout.contains("  Machine"), "{output:?}");
+    assert_eq!(counts(server.address()).requests, 1001);
+    for worker in workers {
+        let output = finish(worker);
+        assert_eq!((output.code, output.stdout.as_str()), (0, ""), "{output:?}");
+    }
+}
+
+fn sequences_are_never_repeated_and_the_log_has_what_was_counted(context: &Context) {
+    let nginx = Server::nginx(1000);
+    let words = "--machines 2 -t1 -c6 -R 300 -d1s --templates --notes=off";
+    let coordinator = Coordinator::start(context.onrush(), "machines-seq", words, &nginx.url("/hello?{{seq}}"));
+    let workers = [coordinator.worker(""), coordinator.worker("")];
+    let (output, document) = coordinator.end();
+    assert_eq!(output.code, 0, "{output:?}");
+    let log = nginx.log();
+    let mut numbers: Vec<u64> =
+        log.iter().filter_map(|line| line.split("/hello?").nth(1)?.split([' ', '"']).next()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    let count = numbers.len();
+    numbers.dedup();
+    assert_eq!((count, numbers.len()), (log.len(), count), "{log:?}");
+    assert_eq!((number(&document, "/requests/completed"), number(&document, "/open_loop/due")), (count as f64, 300.0));
+    workers.into_iter().for_each(|worker| assert_eq!(finish(worker).code, 0));
+}
+
+fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
+    let server = target();
+    let coordinator =
+        Coordinator::start(context.onrush(), "machines-kill", "--machines 2 -t1 -c4 -d30s", &url(&server, "/hello"));
+    let [first, second] = ["--index 0 --name a", "--index 1 --name b"].map(|words| coordinator.worker(words));
+    wait_for_load(&server);
+    thread::sleep(Duration::from_millis(700));
+    let killed = Instant::now();
+    signal(&second, Signal::KILL);
+    let (output, document) = coordinator.end();
+    assert!(killed.elapsed() < Duration::from_secs(5), "it was noticed at once");
+    assert_eq!(output.code, 6, "{output:?}");
+    assert!(output.stderr.contains("machine 2 (b): it has ended; after "), "{output:?}");
+    assert!(output.stdout.contains("requests in") && output.stdout.contains("(lost)"), "{output:?}");
+    assert_eq!(document["machines"][1]["lost"], "machine 2 (b): it has ended", "{document:#}");
+    let sum: f64 = [0, 1].map(|index| number(&document, &format!("/machines/{index}/completed"))).iter().sum();
+    assert_eq!(number(&document, "/requests/completed"), sum);
+    assert_eq!(finish(first).code, 0);
+    let _ = finish(second);
+}
+
+fn a_run_may_go_on_without_a_machine(context: &Context) {
+    let server = target();
+    let words = "--machines 2 -t1 -c4 -d2s --on-loss continue --fail-if rate<1";
+    let coordinator = Coordinator::start(context.onrush(), "machines-continue", words, &url(&server, "/hello"));
+    let [first, second] = ["--index 0", "--index 1"].map(|words| coordinator.worker(words));
+    wait_for_load(&server);
+    signal(&first, Signal::KILL);
+    let (output, document) = coordinator.end();
+    assert_eq!(output.code, 6, "{output:?}");
+    assert!(number(&document, "/duration_s") > 1.9, "{document:#}");
+    assert!(document["machines"][1]["lost"].is_null() && document["machines"][0]["lost_s"].is_number(), "{document:#}");
+    assert_eq!(finish(second).code, 0);
+    let _ = finish(first);
+}
+
+fn a_machine_that_falls_silent_is_lost(context: &Context) {
+    let server = target();
+    let words = "--machines 2 -t1 -c4 -d30s --loss-timeout 1s";
+    let coordinator = Coordinator::start(context.onrush(), "machines-silent", words, &url(&server, "/hello"));
+    let [first, second] = ["--index 0", "--index 1"].map(|words| coordinator.worker(words));
+    wait_for_load(&server);
+    signal(&second, Signal::STOP);
+    let (output, _) = coordinator.end();
+    assert_eq!(output.code, 6, "{output:?}");
+    assert!(output.stderr.contains("it was silent for 1 s"), "{output:?}");
+    assert_eq!(finish(first).code, 0);
+    // It notices, too, once it goes on.
+    signal(&second, Signal::CONT);
+    let output = finish(second);
+    assert!(output.code != 0 && output.stderr.contains("nothing is sent any more"), "{output:?}");
+}
+
+fn a_machine_that_is_told_to_end_leaves_what_it_measured(context: &Context) {
+    let server = target();
+    let coordinator =
+        Coordinator::start(context.onrush(), "machines-term", "--machines 2 -t1 -c4 -d30s", &url(&server, "/hello"));
+    let [first, second] = ["--index 0", "--index 1 --name b"].map(|words| coordinator.worker(words));
+    wait_for_load(&server);
+    thread::sleep(Duration::from_millis(300));
+    signal(&second, Signal::TERM);
+    let (output, document) = coordinator.end();
+    assert_eq!(output.code, 6, "{output:?}");
+    assert!(output.stderr.contains("machine 2 (b): it was told to end by a signal"), "{output:?}");
+    assert!(number(&document, "/machines/1/completed") > 0.0, "{document:#}");
+    // Everything that was sent and answered is in the sum, but for what was in flight.
+    let sent = counts(server.address()).requests as f64;
+    let completed = number(&document, "/requests/completed");
+    assert!((completed..=completed + 4.0).contains(&sent), "{sent} {completed}");
+    assert_eq!(finish(first).code, 0);
+    assert_eq!(finish(second).code, 6);
+}
+
+fn nothing_is_sent_without_a_coordinator(context: &Context) {
+    let server = target();
+    let words = "--machines 1 -t1 -c4 -d30s --loss-timeout 1s";
+    let coordinator = Coordinator::start(context.onrush(), "machines-alone", words, &url(&server, "/hello"));
+    let worker = coordinator.worker("");
+    wait_for_load(&server);
+    signal(&coordinator.child, Signal::KILL);
+    let (_, _) = coordinator.end();
+    let output = finish(worker);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("the coordinator has ended; nothing is sent any more"), "{output:?}");
+    let before = counts(server.address()).requests;
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(counts(server.address()).requests, before);
+}
+
+fn nothing_is_sent_until_all_are_there(context: &Context) {
+    let server = target();
+    let words = "--machines 3 -c6 -d1s --join-timeout 1s";
+    let coordinator = Coordinator::start(context.onrush(), "machines-few", words, &url(&server, "/hello"));
+    let worker = coordinator.worker("--index 1 --name b");
+    let (output, document) = coordinator.end();
+    assert_eq!((output.code, document), (2, Value::Null), "{output:?}");
+    let said = "onrush: 1 of 3 machines had joined after 1 s; missing: 1, 3; no request was sent. --join-timeout allows more \
+                time\n";
+    assert!(output.stderr.contains(said), "{output:?}");
+    assert_eq!(counts(server.address()).requests, 0);
+    assert_eq!(finish(worker).code, 0);
+}
+
+fn strangers_are_refused_and_disturb_nobody(context: &Context) {
+    let server = target();
+    let words = "--machines 1 -t1 -c2 -n100";
+    let coordinator = Coordinator::start(context.onrush(), "machines-strange", words, &url(&server, "/hello"));
+    // What speaks something else, says nothing, or says too much.
+    let mut strangers: Vec<TcpStream> =
+        (0..30).map(|_| TcpStream::connect(&coordinator.address).expect("it listens")).collect();
+    let _ = strangers[0].write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let _ = strangers[1].write_all(&[0x16, 3, 1, 0xff, 0xff]);
+    for _ in 0..100 {
+        let _ = strangers[2].write_all(&[7; 65_536]);
+    }
+    drop(strangers.split_off(10));
+    let wrong = coordinator.scratch.file("wrong", "ab".repeat(32));
+    let mut command = Command::new("chmod");
+    assert!(command.arg("600").arg(&wrong).status().is_ok_and(|status| status.success()));
+    let mut other = Command::new(env!("CARGO_BIN_EXE_onrush"));
+    other.args(["worker", "--coordinator", &coordinator.address, "--token-file"]).arg(&wrong);
+    let other = other.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let output = finish(other);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("it has another secret: give both the same --token-file"), "{output:?}");
+    let output = finish(coordinator.worker("--index 1"));
+    assert!(output.code == 2 && output.stderr.contains("all 1 machines of the run are there already"), "{output:?}");
+    let worker = coordinator.worker("--index 0");
+    let (output, document) = coordinator.end();
+    assert_eq!((output.code, number(&document, "/requests/completed")), (0, 100.0), "{output:?}");
+    assert_eq!(finish(worker).code, 0);
+    drop(strangers);
+    // Whoever is no coordinator is said to be none.
+    let scratch = Scratch::new("machines-no-coordinator");
+    let token = scratch.file("token", "ab".repeat(32));
+    assert!(Command::new("chmod").arg("600").arg(&token).status().is_ok_and(|status| status.success()));
+    let output = context
+        .onrush()
+        .words(&format!("worker --coordinator {} --token-file", server.address()))
+        .word(&token)
+        .run_plain();
+    assert!(output.code == 2 && output.stderr.contains("it is no coordinator of onrush"), "{output:?}");
+}
+
+fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
+    // A target that refuses.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let coordinator =
+        Coordinator::start(context.onrush(), "machines-refused", "--machines 1 -c2 -d1s", &format!("http://{closed}/"));
+    let worker = coordinator.worker("--name a");
+    let (output, _) = coordinator.end();
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("machine 1 (a): unable to connect to 127.0.0.1:"), "{output:?}");
+    let _ = finish(worker);
+    // A script that fails on the worker, which has none of its files.
+    let server = target();
+    let scratch = Scratch::new("machines-script");
+    let script = scratch.file("bad.lua", "request = function() error('no more') end");
+    let onrush = context.onrush().script(&script);
+    let coordinator = Coordinator::start(onrush, "machines-bad", "--machines 1 -t1 -c2 -d5s", &url(&server, "/hello"));
+    let worker = coordinator.worker("");
+    let (output, _) = coordinator.end();
+    assert!(output.code == 1 && output.stderr.contains("no more"), "{output:?}");
+    let _ = finish(worker);
+    // Somebody is there already.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let output = context
+        .onrush()
+        .words(&format!(
+            "--machines 1 --coordinate {} -c1 -d1s http://127.0.0.1:1/ --token-file",
+            listener.local_addr().unwrap()
+        ))
+        .word(scratch.path().join("token"))
+        .run_plain();
+    assert!(output.code == 1 && output.stderr.contains("another coordinator may be running there"), "{output:?}");
+}
+
+fn a_search_on_two_machines_finds_a_load(context: &Context) {
+    let server = target();
+    let words = "--machines 2 -t1 -c8 --find-max p99<500ms -R 200 -d8s --quiet";
+    let coordinator = Coordinator::start(context.onrush(), "machines-search", words, &url(&server, "/hello"));
+    let workers = [coordinator.worker("--quiet"), coordinator.worker("--quiet")];
+    let (output, _) = coordinator.end();
+    assert!([0, 6].contains(&output.code), "{output:?}");
+    workers.into_iter().for_each(|worker| assert_eq!(finish(worker).code, 0));
+}
