@@ -81,7 +81,7 @@ const MESSAGES: [(&str, &str); 3] = [
 ];
 
 /// The pages that come with it.
-pub(super) const PAGES: [(&str, &str); 21] = [
+pub(super) const PAGES: [(&str, &str); 22] = [
     ("benchmarks.md", "what onrush costs beside other tools"),
     ("capacity.md", "finding the highest load"),
     ("ci.md", "gates in continuous integration"),
@@ -90,6 +90,7 @@ pub(super) const PAGES: [(&str, &str); 21] = [
     ("host-settings.md", "settings of the host that limit a run"),
     ("http2.md", "HTTP/2"),
     ("lab.md", "experiments of many runs"),
+    ("machines.md", "one run on several machines"),
     ("measuring.md", "what is measured, and how to measure well"),
     ("metrics.md", "every figure"),
     ("other-tools.md", "coming from other tools"),
