@@ -141,6 +141,12 @@ impl Channel {
         !self.has_ended && self.received.len() < LENGTH + self.most + READ
     }
 
+    /// Whether a whole message is there that has not been taken, or one that is too long.
+    pub fn has_message(&self) -> bool {
+        let length = self.received.first_chunk::<LENGTH>().map(|length| u32::from_le_bytes(*length) as usize);
+        length.is_some_and(|length| length > self.most || self.received.len() >= LENGTH + length)
+    }
+
     /// Writes and reads what is possible without waiting.
     ///
     /// # Errors

@@ -157,7 +157,7 @@ impl Carrier {
     fn carry(mut self) {
         let mut is_over = false;
         while !(is_over && self.peers.is_empty()) {
-            self.wait();
+            let ready = self.wait();
             let now = self.now();
             loop {
                 match self.asked.try_recv() {
@@ -176,7 +176,7 @@ impl Carrier {
             self.accept(now);
             self.coordinator.tick(now);
             self.act();
-            self.pump();
+            self.pump(ready);
             for told in self.coordinator.told.drain(..) {
                 // Nobody listens at the end.
                 let _ = self.tell.send(told);
@@ -184,8 +184,8 @@ impl Carrier {
         }
     }
 
-    /// Waits for something to do.
-    fn wait(&self) {
+    /// Waits for something to do; returns which connections have something.
+    fn wait(&self) -> Vec<Peer> {
         let has_room = self.peers.len() < 2 * self.rules.machines as usize + 16;
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
         if has_room {
@@ -197,10 +197,14 @@ impl Carrier {
             wanted.set(PollFlags::OUT, conn.channel.wants_write());
             fds.push(PollFd::from_borrowed_fd(conn.channel.as_fd(), wanted));
         }
-        let patience = Timespec::try_from(LOOK).expect("it is short");
+        let is_behind = self.peers.values().any(|conn| conn.channel.has_message());
+        let patience = Timespec::try_from(if is_behind { Duration::ZERO } else { LOOK }).expect("it is short");
         // A signal only makes it look sooner.
         let _ = poll(&mut fds, Some(&patience));
         let _ = read(&*self.waker, &mut [0_u8; 8]);
+        let of_peers = &fds[fds.len() - self.peers.len()..];
+        let ready = self.peers.keys().zip(of_peers).filter(|(_, fd)| !fd.revents().is_empty());
+        ready.map(|(peer, _)| *peer).collect()
     }
 
     fn accept(&mut self, now: Duration) {
@@ -237,9 +241,15 @@ impl Carrier {
         }
     }
 
-    /// Moves what can be moved, on all connections.
-    fn pump(&mut self) {
-        let peers: Vec<Peer> = self.peers.keys().copied().collect();
+    /// Moves what can be moved, on connections on which something has arrived, that have something to send, or that do not
+    /// take part.
+    fn pump(&mut self, ready: Vec<Peer>) {
+        let wants =
+            |conn: &Conn| conn.state != State::Proven || conn.channel.wants_write() || conn.channel.has_message();
+        let others = self.peers.iter().filter(|(_, conn)| wants(conn));
+        let mut peers: Vec<Peer> = others.map(|(peer, _)| *peer).chain(ready).collect();
+        peers.sort_unstable();
+        peers.dedup();
         for peer in peers {
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
