@@ -19,7 +19,8 @@ pub fn opening(plan: &Plan) -> String {
     let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1);
     let list = plan.list.as_ref().map(|list| listed(list.length, list.order.name(), &list.file.name));
     let load = lines(&head, plan.load.threads.into(), plan.load.connections.into());
-    load + &list.unwrap_or_default() + &http2 + &due(schedule.as_ref(), "")
+    let machines = machines(plan.show.machines.as_ref().map_or(0, |machines| machines.count.into()));
+    load + &machines + &list.unwrap_or_default() + &http2 + &due(schedule.as_ref(), "")
 }
 
 /// Those of a document, in the words of onrush if that is what ran and its report is printed, else in wrk's.
@@ -43,7 +44,9 @@ pub fn of(document: &Document, is_report: bool) -> String {
     // A century exceeds any run and does not overflow durations.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
     let head = format!("Running {} test @ {url}", length(Stop { duration, requests: plan.requests }));
-    lines(&head, plan.threads.into(), plan.connections.into()) + &list + &http2 + &due(schedule, "")
+    let machines = if is_native { machines(document.machines.len() as u64) } else { String::new() };
+    let load = lines(&head, plan.threads.into(), plan.connections.into());
+    load + &machines + &list + &http2 + &due(schedule, "")
 }
 
 /// When a run ends.
@@ -57,6 +60,15 @@ fn length(stop: Stop) -> String {
 /// The first line, and the one on threads and connections.
 fn lines(head: &str, threads: u64, connections: u64) -> String {
     format!("{head}\n  {threads} threads and {connections} connections\n")
+}
+
+/// The line on several machines, which share the connections and each have the threads.
+fn machines(count: u64) -> String {
+    if count == 0 {
+        String::new()
+    } else {
+        format!("  carried out by {}, with that many threads each\n", counted(count, "machine"))
+    }
 }
 
 /// The line on a list of requests.

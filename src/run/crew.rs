@@ -78,6 +78,14 @@ impl Crew {
         }
     }
 
+    /// Whether worker `index` was on a machine that was lost.
+    pub fn is_lost(&self, index: usize) -> bool {
+        match self {
+            Self::Threads(_) | Self::Simulated(_) => false,
+            Self::Remote(remote) => remote.is_lost(index),
+        }
+    }
+
     /// Whether every other machine says that no first connection was accepted.
     pub fn was_refused(&self) -> bool {
         match self {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use onrush_engine::WorkerEnd;
+use onrush_plan::schedule::Arrivals;
 use onrush_plan::secrets::{self, Known};
 use onrush_plan::{Dialect, Io, Plan};
 use onrush_stats::{
@@ -262,6 +263,10 @@ impl Outcome {
         else {
             return;
         };
+        // The machines of a run draw their times themselves.
+        if schedule.arrivals == Arrivals::Poisson && !self.machines.is_empty() {
+            return;
+        }
         // Requests that the script holds back are not the target's.
         let gaps = if self.pauses { &self.silences } else { &gaps };
         let (mut found, mut after) = due_gaps(plan, schedule, gaps);

@@ -204,6 +204,9 @@ impl<'a> Supervisor<'a> {
                 }
                 observers.iter_mut().for_each(|observer| observer.ended(index, &end));
                 *ended = Some(end);
+            } else if self.prepared.crew.is_lost(index) {
+                // Nobody waits for its rows.
+                self.collector.leave(index);
             }
         }
         self.found_no_address |= self.collector.all_refused() && !self.is_patient();

@@ -150,15 +150,18 @@ impl Remote {
         }
     }
 
-    fn of_thread(&self, index: usize) -> (&Machine, usize) {
-        let at = self.machines.partition_point(|machine| machine.threads.end <= index);
-        let machine = &self.machines[at];
-        (machine, index - machine.threads.start)
+    fn of_thread(&self, index: usize) -> &Machine {
+        &self.machines[self.machines.partition_point(|machine| machine.threads.end <= index)]
+    }
+
+    /// Whether the machine of a thread was lost.
+    pub fn is_lost(&self, index: usize) -> bool {
+        self.of_thread(index).share.lost.is_some()
     }
 
     /// Whether a thread has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
-        !self.of_thread(index).0.has_ended()
+        !self.of_thread(index).has_ended()
     }
 
     /// The results of a thread, once, if its machine has ended; one that was lost leaves nothing.

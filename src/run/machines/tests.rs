@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_plan::Random;
-use onrush_stats::Totals;
+use onrush_stats::{Cause, Phase, TlsFailure, Totals};
 
 use super::channel::frame;
 use super::coordinator::{Act, Ask, Coordinator, Job, Peer, Rules, Told};
@@ -383,4 +383,51 @@ fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
     let mut wrong = ready();
     let said = why(&mut wrong, Report::Prepared(Prepared::default()));
     assert_eq!(said.unwrap(), "machine 1 (a): it said something out of turn");
+}
+
+/// A row with something in every part of it.
+fn full_row() -> Totals {
+    let mut row = Totals::default();
+    for value in 1..2_000 {
+        row.latency.record(value * 7_919);
+        row.rates.record(value);
+        row.open_loop.get_or_insert_default().scheduled.record(value * 8_000);
+        row.phases.get_or_insert_default().ttfb.record(value * 900);
+        row.by_class.get_or_insert_default().record(503, value * 10);
+    }
+    row.by_name.get_or_insert_default().failed(3);
+    row.statuses.record(200);
+    row.ledger.record(Phase::Connect, Cause::Tls(TlsFailure::Alert(7)), 5, || b"x".to_vec());
+    row.location = Some("/".to_owned());
+    row
+}
+
+#[test]
+fn a_row_arrives_as_it_was_sent_and_no_bytes_are_more_than_an_error() {
+    let row = full_row();
+    let sent = frame(&Report::Row { number: 7, totals: Box::new(row.clone()) });
+    let bytes = &sent[4..];
+    assert!(bytes.len() < 60_000, "{}", bytes.len());
+    let Ok(Report::Row { number: 7, totals }) = postcard::from_bytes(bytes) else { panic!("it is read") };
+    same(&totals, &row);
+    assert_eq!((&totals.ledger, &totals.statuses, &totals.location), (&row.ledger, &row.statuses, &row.location));
+    let mut random = Random::new(3);
+    let mut read = 0;
+    for _ in 0..3_000 {
+        let mut bytes = bytes.to_vec();
+        for _ in 0..1 + random.next() % 4 {
+            let at = (random.next() % bytes.len() as u64) as usize;
+            bytes[at] = random.next() as u8;
+        }
+        bytes.truncate((random.next() % (2 * bytes.len() as u64)) as usize);
+        if let Ok(Report::Row { totals, .. }) = postcard::from_bytes::<Report>(&bytes) {
+            read += 1;
+            let Totals { latency, rates, .. } = &*totals;
+            for it in [latency, rates] {
+                assert!(it.stdev() >= 0.0 && it.percentile(99.0) <= it.max().unwrap_or_default());
+                assert!(it.mean().is_none_or(|mean| mean >= it.min().unwrap_or_default() as f64));
+            }
+        }
+    }
+    assert!(read > 0, "some changes make another row");
 }
