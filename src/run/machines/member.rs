@@ -6,7 +6,7 @@ use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -101,7 +101,8 @@ pub struct Member {
     orders: Receiver<Heard>,
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
-    has_sent_all: Arc<AtomicBool>,
+    /// How many reports are not sent yet.
+    unsent: Arc<AtomicUsize>,
 }
 
 /// What a worker needs to join.
@@ -217,25 +218,26 @@ impl Member {
         let (order, orders) = mpsc::channel();
         let origin = Instant::now();
         let is_stopped: Arc<AtomicBool> = Arc::default();
-        let has_sent_all: Arc<AtomicBool> = Arc::default();
+        let unsent: Arc<AtomicUsize> = Arc::default();
         let carrier = Carrier {
             channel,
             reported,
             order,
             waker: Arc::clone(&waker),
             is_stopped: Arc::clone(&is_stopped),
-            has_sent_all: Arc::clone(&has_sent_all),
+            unsent: Arc::clone(&unsent),
             origin,
             loss,
             interrupt: interrupt.clone(),
             heard: origin,
         };
         run::beside("member", move || carrier.carry())?;
-        Ok(Self { index, machines, origin, reports, orders, waker, is_stopped, has_sent_all })
+        Ok(Self { index, machines, origin, reports, orders, waker, is_stopped, unsent })
     }
 
     /// Reports something.
     pub fn report(&self, report: Report) {
+        self.unsent.fetch_add(1, Ordering::Relaxed);
         // The thread ends when the coordinator is lost, which is told otherwise.
         let _ = self.reports.send(report);
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
@@ -265,10 +267,11 @@ impl Member {
         self.is_stopped.store(false, Ordering::Relaxed);
     }
 
-    /// Waits until everything that was reported is sent.
+    /// Waits until everything that was reported is sent, or the coordinator is lost.
     pub fn flush(&self, patience: Duration) {
         let begun = Instant::now();
-        while !self.has_sent_all.load(Ordering::Relaxed) && begun.elapsed() < patience {
+        let is_carried = || Arc::strong_count(&self.unsent) > 1;
+        while self.unsent.load(Ordering::Relaxed) > 0 && is_carried() && begun.elapsed() < patience {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -281,7 +284,7 @@ struct Carrier {
     order: Sender<Heard>,
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
-    has_sent_all: Arc<AtomicBool>,
+    unsent: Arc<AtomicUsize>,
     origin: Instant,
     loss: Duration,
     interrupt: Interrupt,
@@ -290,14 +293,15 @@ struct Carrier {
 
 impl Carrier {
     fn carry(mut self) {
+        let mut taken = 0;
         let why = loop {
             wait(&self.channel, Some(&self.waker));
             let mut has_more = true;
             while has_more {
                 match self.reported.try_recv() {
                     Ok(report) => {
-                        self.has_sent_all.store(false, Ordering::Relaxed);
                         self.channel.send(&report);
+                        taken += 1;
                     }
                     Err(mpsc::TryRecvError::Empty) => has_more = false,
                     Err(mpsc::TryRecvError::Disconnected) => {
@@ -340,7 +344,9 @@ impl Carrier {
                     _ => format!("the connection to the coordinator broke: {}", reason(&error)),
                 };
             }
-            self.has_sent_all.store(!self.channel.wants_write(), Ordering::Relaxed);
+            if !self.channel.wants_write() {
+                self.unsent.fetch_sub(std::mem::take(&mut taken), Ordering::Relaxed);
+            }
             if now.saturating_duration_since(self.heard) >= self.loss {
                 break format!("the coordinator was silent for {} s", self.loss.as_secs_f64());
             }
