@@ -1,14 +1,21 @@
 //! The secret that the machines of one run share, in a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use aws_lc_rs::{hmac, rand};
 use onrush_text::reason;
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use thiserror::Error;
+
+use crate::run::Interrupt;
+
+/// How often a worker looks whether the file is there.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The secret of a run: 256 bits, written as 64 hexadecimal digits.
 #[derive(Clone)]
@@ -54,6 +61,31 @@ impl Token {
                 "it must have 64 hexadecimal digits, a new secret for every run: openssl rand -hex 32 > '{}'",
                 path.display()
             ))
+        })
+    }
+
+    /// Reads a file that the coordinator may still have to make. `None`: a signal came first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::read`], after this time if there is no file.
+    pub fn wait(path: &Path, patience: Duration, interrupt: &Interrupt) -> Result<Option<Self>, NoToken> {
+        let begun = Instant::now();
+        // An empty one is being written.
+        let is_to_come = || match fs::metadata(path) {
+            Ok(file) => file.is_file() && file.len() == 0,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        while is_to_come() && begun.elapsed() < patience {
+            if interrupt.is_asked() {
+                return Ok(None);
+            }
+            thread::sleep(PAUSE);
+        }
+        Self::read(path).map(Some).map_err(|NoToken { name, reason }| {
+            let waited = begun.elapsed().as_secs();
+            let waited = if waited > 0 { format!("; waited for {waited} s (--join-timeout)") } else { String::new() };
+            NoToken { name, reason: reason + &waited }
         })
     }
 
@@ -109,6 +141,7 @@ fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::beside;
 
     #[test]
     fn a_proof_is_good_for_one_side_of_one_connection_and_one_secret() {
@@ -139,5 +172,22 @@ mod tests {
             assert!(Token::read(&path).err().unwrap().to_string().contains("64 hexadecimal digits"), "{name}");
         }
         assert!(Token::read(scratch.path()).is_err());
+    }
+    #[test]
+    fn a_file_that_is_not_there_or_empty_is_waited_for() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("token");
+        let long = Duration::from_secs(60);
+        let missing = Token::wait(&path, Duration::ZERO, &Interrupt::default()).err().unwrap().to_string();
+        assert!(missing.ends_with("No such file or directory"), "{missing}");
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).unwrap();
+        let interrupt = Interrupt::default();
+        interrupt.ask();
+        assert!(Token::wait(&path, long, &interrupt).unwrap().is_none());
+        let late = path.clone();
+        beside("late", move || fs::write(late, "a".repeat(64)).unwrap()).unwrap();
+        assert!(Token::wait(&path, long, &Interrupt::default()).unwrap().is_some());
+        let below = path.join("token");
+        assert!(Token::wait(&below, long, &Interrupt::default()).is_err(), "a file cannot be made in a file");
     }
 }

@@ -60,7 +60,7 @@ Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
             asked.join = time(text, Dialect::Native).map_err(|_| "write a time such as 90s or 5m".to_owned())?;
             Ok(())
         })
-        .help("how long to try to reach the coordinator (5m)"),
+        .help("how long to wait for FILE and the coordinator (5m)"),
         switch("--quiet", |asked: &mut Asked| asked.is_quiet = true).help("print errors only"),
     ],
     word: |_, word| Err(format!("unexpected argument {word:?}; the plan comes from the coordinator")),

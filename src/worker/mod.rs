@@ -5,7 +5,7 @@ mod forwarder;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
 use onrush_plan::Plan;
@@ -53,14 +53,15 @@ fn carry_out(asked: &Asked) -> u8 {
 fn take_part(asked: &Asked) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[])?;
     let interrupt = signals.interrupt.clone();
-    let token = Token::read(&asked.token_file)?;
+    let begun = Instant::now();
+    let token = Token::wait(&asked.token_file, asked.join, &interrupt)?.ok_or(NotJoined::Interrupted)?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let joining = Joining {
         coordinator: &asked.coordinator,
         token: &token,
         index: asked.index,
         name: asked.name.as_deref().unwrap_or(&host),
-        patience: asked.join,
+        patience: asked.join.saturating_sub(begun.elapsed()),
     };
     let member = joining.join(&interrupt)?;
     if !asked.is_quiet {
