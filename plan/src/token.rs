@@ -12,8 +12,6 @@ use onrush_text::reason;
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use thiserror::Error;
 
-use crate::run::Interrupt;
-
 /// How often a worker looks whether the file is there.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -64,12 +62,12 @@ impl Token {
         })
     }
 
-    /// Reads a file that the coordinator may still have to make. `None`: a signal came first.
+    /// Reads a file that the coordinator may still have to make. `None`: a signal came first, as `is_asked` says.
     ///
     /// # Errors
     ///
     /// As for [`Self::read`], after this time if there is no file.
-    pub fn wait(path: &Path, patience: Duration, interrupt: &Interrupt) -> Result<Option<Self>, NoToken> {
+    pub fn wait(path: &Path, patience: Duration, is_asked: impl Fn() -> bool) -> Result<Option<Self>, NoToken> {
         let begun = Instant::now();
         // An empty one is being written.
         let is_to_come = || match fs::metadata(path) {
@@ -77,7 +75,7 @@ impl Token {
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         };
         while is_to_come() && begun.elapsed() < patience {
-            if interrupt.is_asked() {
+            if is_asked() {
                 return Ok(None);
             }
             thread::sleep(PAUSE);
@@ -141,7 +139,6 @@ fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::beside;
 
     #[test]
     fn a_proof_is_good_for_one_side_of_one_connection_and_one_secret() {
@@ -162,7 +159,7 @@ mod tests {
         let read = Token::read(&path).unwrap();
         assert!(read.is_proof(Role::Worker, b"x", &made.proof(Role::Worker, b"x")));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
         let said = Token::read(&path).err().unwrap().to_string();
         assert_eq!(said, format!("--token-file {path:?}: others may read it: chmod 600 '{}'", path.display()));
         let private = OpenOptions::new().write(true).create_new(true).mode(0o600).to_owned();
@@ -173,21 +170,21 @@ mod tests {
         }
         assert!(Token::read(scratch.path()).is_err());
     }
+
     #[test]
     fn a_file_that_is_not_there_or_empty_is_waited_for() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("token");
         let long = Duration::from_secs(60);
-        let missing = Token::wait(&path, Duration::ZERO, &Interrupt::default()).err().unwrap().to_string();
+        let missing = Token::wait(&path, Duration::ZERO, || false).err().unwrap().to_string();
         assert!(missing.ends_with("No such file or directory"), "{missing}");
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).unwrap();
-        let interrupt = Interrupt::default();
-        interrupt.ask();
-        assert!(Token::wait(&path, long, &interrupt).unwrap().is_none());
+        assert!(Token::wait(&path, long, || true).unwrap().is_none());
         let late = path.clone();
-        beside("late", move || fs::write(late, "a".repeat(64)).unwrap()).unwrap();
-        assert!(Token::wait(&path, long, &Interrupt::default()).unwrap().is_some());
+        let writes = thread::spawn(move || fs::write(late, "a".repeat(64)).unwrap());
+        assert!(Token::wait(&path, long, || false).unwrap().is_some());
+        writes.join().unwrap();
         let below = path.join("token");
-        assert!(Token::wait(&below, long, &Interrupt::default()).is_err(), "a file cannot be made in a file");
+        assert!(Token::wait(&below, long, || false).is_err(), "a file cannot be made in a file");
     }
 }

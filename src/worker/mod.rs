@@ -54,7 +54,7 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[])?;
     let interrupt = signals.interrupt.clone();
     let begun = Instant::now();
-    let token = Token::wait(&asked.token_file, asked.join, &interrupt)?.ok_or(NotJoined::Interrupted)?;
+    let token = Token::wait(&asked.token_file, asked.join, || interrupt.is_asked())?.ok_or(NotJoined::Interrupted)?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let joining = Joining {
         coordinator: &asked.coordinator,
