@@ -18,6 +18,7 @@ use onrush_plan::{
 use onrush_text::units::exact;
 
 use super::flags::{self, Flag, Id};
+use super::probe::TypedProbe;
 use super::refusal::{Refusal, took_url, wrong};
 use super::request::{self, Header};
 use super::templates::{self, Sent};
@@ -139,7 +140,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         target,
         show,
     };
-    plan.show.probing = probe::decide(&plan, typed.probe)?;
+    plan.show.probing = probe::decide(&plan, typed.probe)?.filter(|_| plan.show.machines.is_none());
     Ok((plan, typed.warnings))
 }
 
@@ -347,7 +348,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
     let alone = [
         (typed.dialect.is_compat(), typed.dialect.name(), "is one program on one machine"),
         (typed.once, "--once", "sends one request"),
-        (typed.probe.is_some(), "--probe", "observes one machine"),
+        (matches!(typed.probe, Some(TypedProbe::On { .. })), "--probe", "observes one machine"),
         (typed.sampling.is_typed(), "--sockets", "samples the sockets of one machine"),
         (typed.log.is_typed(), "--request-log", "logs the requests of one machine"),
         (typed.samples.is_some(), "--sample-responses", "keeps the responses of one machine"),

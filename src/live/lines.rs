@@ -34,7 +34,7 @@ impl Observer for WaitingLine<'_> {
 
     fn gathering(&mut self, gathering: &Gathering) {
         let Gathering { address, machines, there, prepared } = *gathering;
-        let Some(asked) = self.plan.show.machines.as_ref().filter(|_| self.is_said) else { return };
+        let Some(asked) = self.plan.show.machines.as_ref().filter(|_| !self.plan.show.is_quiet) else { return };
         if there == 0 {
             let file = asked.token_file.display();
             let host = if address.ip().is_unspecified() { "THIS-HOST".to_owned() } else { address.ip().to_string() };

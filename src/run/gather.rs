@@ -16,6 +16,7 @@ use super::crew::Crew;
 use super::gathering::Gathering;
 use super::machines::message::{Order, PIECE, Prepared as Facts};
 use super::machines::{Ask, Hub, Job, Machine, Remote, Rules, Told, frame};
+use super::threads::NotStarted;
 use super::{Choice, Interrupt, Observer, Prepared, nanos};
 
 /// How often a wait looks whether a signal has come.
@@ -77,7 +78,8 @@ impl Gathered {
             match self.hub.hear(WATCH) {
                 None | Some(Told::Row(..) | Told::Done(..)) => {}
                 Some(Told::Ready(facts, ahead)) => break (facts, ahead),
-                Some(Told::Hopeless(why) | Told::Lost(_, why)) => return Err(anyhow!(why)),
+                Some(Told::Hopeless(why, true)) => return Err(anyhow!(why)),
+                Some(Told::Hopeless(why, false) | Told::Lost(_, why)) => return Err(NotStarted::Machines(why).into()),
                 Some(Told::Waiting { there, prepared }) => tell(there, prepared),
             }
         };

@@ -53,6 +53,9 @@ pub enum NotStarted {
         .0.left_mib
     )]
     AddressSpace(Cramped),
+    /// Several machines cannot carry the run out: which, and why.
+    #[error("{0}")]
+    Machines(String),
     /// There is no memory for what the run will measure.
     #[error("there is no memory left for the results; fewer threads (-t) and connections (-c) need less")]
     Memory,

@@ -26,10 +26,10 @@ pub(super) struct Forwarder<'a> {
 
 impl<'a> Forwarder<'a> {
     /// For a part of a run that is about to begin.
-    pub fn new(member: &'a Member, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
+    pub fn new(member: &'a Member, name: &str, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
         let system = rustix::system::uname();
         let prepared = Prepared {
-            name: system.nodename().to_string_lossy().into_owned(),
+            name: name.to_owned(),
             threads: plan.load.threads,
             kernel: system.release().to_string_lossy().into_owned(),
             processors: std::thread::available_parallelism().map_or(0, |processors| processors.get() as u32),
@@ -108,7 +108,7 @@ impl Observer for Forwarder<'_> {
         // One that cannot reach the target is better known before anything is sent than after.
         let addresses = Addresses(self.prepared.addresses.clone());
         if let Err(error) = run::reach::reachable(self.plan, &addresses, self.interrupt) {
-            self.member.report(Report::Unprepared(error.to_string()));
+            self.member.report(Report::Unprepared { reason: error.to_string(), is_wrong: false });
             return None;
         }
         self.member.report(Report::Prepared(self.prepared.clone()));

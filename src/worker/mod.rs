@@ -14,7 +14,7 @@ use onrush_plan::token::Token;
 pub use command::COMMAND;
 use forwarder::Forwarder;
 
-use crate::program::{EXIT_INCONCLUSIVE, EXIT_NOT_STARTED, Signals, code_of, guard, say};
+use crate::program::{EXIT_INCONCLUSIVE, EXIT_NOT_STARTED, EXIT_WRONG, Signals, code_of, guard, say};
 use crate::run::Interrupt;
 use crate::run::machines::member::{Heard, Joining, Member, NotJoined};
 use crate::run::machines::message::{Order, Refusal, Report};
@@ -55,12 +55,13 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
     let interrupt = signals.interrupt.clone();
     let begun = Instant::now();
     let token = Token::wait(&asked.token_file, asked.join, || interrupt.is_asked())?.ok_or(NotJoined::Interrupted)?;
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = asked.name.clone().unwrap_or_else(host);
     let joining = Joining {
         coordinator: &asked.coordinator,
         token: &token,
         index: asked.index,
-        name: asked.name.as_deref().unwrap_or(&host),
+        name: &name,
         patience: asked.join.saturating_sub(begun.elapsed()),
     };
     let member = joining.join(&interrupt)?;
@@ -74,19 +75,18 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
     }
     loop {
         match member.next(&interrupt) {
-            None => return Ok(EXIT_INCONCLUSIVE),
+            None => {
+                member.flush(LAST_WORDS);
+                return Ok(EXIT_INCONCLUSIVE);
+            }
             Some(Heard::Lost(why)) => bail!("{why}; nothing is sent any more"),
             Some(Heard::Order(Order::Dismiss)) => return Ok(0),
             Some(Heard::Order(Order::Prepare { plan, files, row_ns })) => {
                 let row = Duration::from_nanos(row_ns);
                 match received(&member, &interrupt, &plan, &files) {
-                    Ok(Some(plan)) => work(&member, &plan, row, &interrupt),
+                    Ok(Some(plan)) => work(&member, &name, &plan, row, &interrupt),
                     Ok(None) => return Ok(EXIT_INCONCLUSIVE),
-                    Err(error) => member.report(Report::Unprepared(format!("{error:#}"))),
-                }
-                if interrupt.is_asked() {
-                    member.flush(LAST_WORDS);
-                    return Ok(EXIT_INCONCLUSIVE);
+                    Err(error) => unprepared(&member, &error),
                 }
             }
             // What belongs to a run that this worker could not set up.
@@ -120,10 +120,15 @@ fn received(
     Ok(Some(plan))
 }
 
+/// Reports that a part cannot be set up.
+fn unprepared(member: &Member, error: &anyhow::Error) {
+    member.report(Report::Unprepared { reason: format!("{error:#}"), is_wrong: code_of(error) == EXIT_WRONG });
+}
+
 /// Carries a part of a run out, and reports how it went.
-fn work(member: &Member, plan: &Plan, row: Duration, interrupt: &Interrupt) {
+fn work(member: &Member, name: &str, plan: &Plan, row: Duration, interrupt: &Interrupt) {
     member.begin();
-    let mut forwarder = Forwarder::new(member, plan, row, interrupt);
+    let mut forwarder = Forwarder::new(member, name, plan, row, interrupt);
     let ran = guard(|| session::run(plan, interrupt, &mut [&mut forwarder])).and_then(|ran| ran);
     match ran {
         Ok(ran) => forwarder.end(&ran.outcome),
@@ -133,7 +138,7 @@ fn work(member: &Member, plan: &Plan, row: Duration, interrupt: &Interrupt) {
         }
         Err(error) => {
             say(&format!("onrush worker: {error:#}"));
-            member.report(Report::Unprepared(format!("{error:#}")));
+            unprepared(member, &error);
         }
     }
 }

@@ -85,7 +85,7 @@ impl Coordinator {
 fn machines_send_exactly_what_one_would_have_sent(context: &Context) {
     let server = target();
     let words = format!("--io {} --machines 3 -t2 -c9 -n1001 --label a=b", context.backend);
-    let coordinator = Coordinator::start(context.onrush(), "machines-exact", &words, &url(&server, "/hello"));
+    let coordinator = Coordinator::start(context.onrush(), "machines-exact", &words, &url(&server, "/"));
     let workers: Vec<Child> =
         (0..3).map(|index| coordinator.worker(&format!("--name m{index} --index {index}"))).collect();
     let (output, document) = coordinator.end();
@@ -108,7 +108,7 @@ fn machines_send_exactly_what_one_would_have_sent(context: &Context) {
 
 fn sequences_are_never_repeated_and_the_log_has_what_was_counted(context: &Context) {
     let nginx = Server::nginx(1000);
-    let words = "--machines 2 -t1 -c6 -R 300 -d1s --templates --notes=off";
+    let words = "--machines 2 -t1 -c6 -R 300 -d1s --templates";
     let coordinator = Coordinator::start(context.onrush(), "machines-seq", words, &nginx.url("/hello?{{seq}}"));
     let workers = [coordinator.worker(""), coordinator.worker("")];
     let (output, document) = coordinator.end();
@@ -127,7 +127,7 @@ fn sequences_are_never_repeated_and_the_log_has_what_was_counted(context: &Conte
 fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
     let server = target();
     let coordinator =
-        Coordinator::start(context.onrush(), "machines-kill", "--machines 2 -t1 -c4 -d30s", &url(&server, "/hello"));
+        Coordinator::start(context.onrush(), "machines-kill", "--machines 2 -t1 -c4 -d30s", &url(&server, "/"));
     let [first, second] = ["--index 0 --name a", "--index 1 --name b"].map(|words| coordinator.worker(words));
     wait_for_load(&server);
     thread::sleep(Duration::from_millis(700));
@@ -148,7 +148,7 @@ fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
 fn a_run_may_go_on_without_a_machine(context: &Context) {
     let server = target();
     let words = "--machines 2 -t1 -c4 -d2s --on-loss continue --fail-if rate<1";
-    let coordinator = Coordinator::start(context.onrush(), "machines-continue", words, &url(&server, "/hello"));
+    let coordinator = Coordinator::start(context.onrush(), "machines-continue", words, &url(&server, "/"));
     let [first, second] = ["--index 0", "--index 1"].map(|words| coordinator.worker(words));
     wait_for_load(&server);
     signal(&first, Signal::KILL);
@@ -163,7 +163,7 @@ fn a_run_may_go_on_without_a_machine(context: &Context) {
 fn a_machine_that_falls_silent_is_lost(context: &Context) {
     let server = target();
     let words = "--machines 2 -t1 -c4 -d30s --loss-timeout 1s";
-    let coordinator = Coordinator::start(context.onrush(), "machines-silent", words, &url(&server, "/hello"));
+    let coordinator = Coordinator::start(context.onrush(), "machines-silent", words, &url(&server, "/"));
     let [first, second] = ["--index 0", "--index 1"].map(|words| coordinator.worker(words));
     wait_for_load(&server);
     signal(&second, Signal::STOP);
@@ -180,7 +180,7 @@ fn a_machine_that_falls_silent_is_lost(context: &Context) {
 fn a_machine_that_is_told_to_end_leaves_what_it_measured(context: &Context) {
     let server = target();
     let coordinator =
-        Coordinator::start(context.onrush(), "machines-term", "--machines 2 -t1 -c4 -d30s", &url(&server, "/hello"));
+        Coordinator::start(context.onrush(), "machines-term", "--machines 2 -t1 -c4 -d30s", &url(&server, "/"));
     let [first, second] = ["--index 0", "--index 1 --name b"].map(|words| coordinator.worker(words));
     wait_for_load(&server);
     thread::sleep(Duration::from_millis(300));
@@ -200,7 +200,7 @@ fn a_machine_that_is_told_to_end_leaves_what_it_measured(context: &Context) {
 fn nothing_is_sent_without_a_coordinator(context: &Context) {
     let server = target();
     let words = "--machines 1 -t1 -c4 -d30s --loss-timeout 1s";
-    let coordinator = Coordinator::start(context.onrush(), "machines-alone", words, &url(&server, "/hello"));
+    let coordinator = Coordinator::start(context.onrush(), "machines-alone", words, &url(&server, "/"));
     let worker = coordinator.worker("");
     wait_for_load(&server);
     signal(&coordinator.child, Signal::KILL);
@@ -216,7 +216,7 @@ fn nothing_is_sent_without_a_coordinator(context: &Context) {
 fn nothing_is_sent_until_all_are_there(context: &Context) {
     let server = target();
     let words = "--machines 3 -c6 -d1s --join-timeout 1s";
-    let coordinator = Coordinator::start(context.onrush(), "machines-few", words, &url(&server, "/hello"));
+    let coordinator = Coordinator::start(context.onrush(), "machines-few", words, &url(&server, "/"));
     let worker = coordinator.worker("--index 1 --name b");
     let (output, document) = coordinator.end();
     assert_eq!((output.code, document), (2, Value::Null), "{output:?}");
@@ -230,7 +230,7 @@ fn nothing_is_sent_until_all_are_there(context: &Context) {
 fn strangers_are_refused_and_disturb_nobody(context: &Context) {
     let server = target();
     let words = "--machines 1 -t1 -c2 -n100";
-    let coordinator = Coordinator::start(context.onrush(), "machines-strange", words, &url(&server, "/hello"));
+    let coordinator = Coordinator::start(context.onrush(), "machines-strange", words, &url(&server, "/"));
     // What speaks something else, says nothing, or says too much.
     let mut strangers: Vec<TcpStream> =
         (0..30).map(|_| TcpStream::connect(&coordinator.address).expect("it listens")).collect();
@@ -283,7 +283,7 @@ fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
     let scratch = Scratch::new("machines-script");
     let script = scratch.file("bad.lua", "request = function() error('no more') end");
     let onrush = context.onrush().script(&script);
-    let coordinator = Coordinator::start(onrush, "machines-bad", "--machines 1 -t1 -c2 -d5s", &url(&server, "/hello"));
+    let coordinator = Coordinator::start(onrush, "machines-bad", "--machines 1 -t1 -c2 -d5s", &url(&server, "/"));
     let worker = coordinator.worker("");
     let (output, _) = coordinator.end();
     assert!(output.code == 1 && output.stderr.contains("no more"), "{output:?}");
@@ -303,8 +303,8 @@ fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
 
 fn a_search_on_two_machines_finds_a_load(context: &Context) {
     let server = target();
-    let words = "--machines 2 -t1 -c8 --find-max p99<500ms -R 200 -d8s --quiet";
-    let coordinator = Coordinator::start(context.onrush(), "machines-search", words, &url(&server, "/hello"));
+    let words = "--machines 2 -t1 -c8 --find-max p99<500ms -R 200 -d8s --notes=off";
+    let coordinator = Coordinator::start(context.onrush(), "machines-search", words, &url(&server, "/"));
     let workers = [coordinator.worker("--quiet"), coordinator.worker("--quiet")];
     let (output, _) = coordinator.end();
     assert!([0, 6].contains(&output.code), "{output:?}");

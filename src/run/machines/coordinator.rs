@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_stats::Totals;
+use onrush_text::printable;
 
 use super::message::{Done, Order, Prepared, Refusal, Report, Sum};
 use crate::run::nanos;
@@ -65,8 +66,8 @@ pub enum Told {
     },
     /// All have set their parts up, in this way. The run may begin in so long.
     Ready(Vec<Prepared>, Duration),
-    /// A worker cannot set its part up, or there are too few: why, for people.
-    Hopeless(String),
+    /// A worker cannot set its part up, or there are too few: why, for people, and whether what was typed is wrong.
+    Hopeless(String, bool),
     /// What a worker measured.
     Row(u32, Box<Totals>),
     /// A worker's part has ended.
@@ -284,9 +285,9 @@ impl Coordinator {
                 self.tell_waiting();
                 self.see_whether_ready();
             }
-            (Report::Unprepared(reason), State::Preparing) => {
-                let words = format!("{}: {reason}", self.words(index));
-                self.told.push_back(Told::Hopeless(words));
+            (Report::Unprepared { reason, is_wrong }, State::Preparing) => {
+                let words = format!("{}: {}", self.words(index), printable(&reason));
+                self.told.push_back(Told::Hopeless(words, is_wrong));
             }
             (Report::Row { number, totals }, State::Running) => {
                 let passed = now.saturating_sub(self.started).as_nanos() / self.row.as_nanos().max(1);
@@ -368,7 +369,7 @@ impl Coordinator {
         if !self.is_ready && self.job.is_some() && now >= self.rules.join {
             let missing = self.missing();
             self.job = None;
-            self.told.push_back(Told::Hopeless(missing));
+            self.told.push_back(Told::Hopeless(missing, false));
         }
         for index in 0..self.rules.machines {
             let seat = &self.seats[index as usize];

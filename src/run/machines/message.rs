@@ -99,8 +99,13 @@ pub enum Order {
 pub enum Report {
     /// Its part is set up.
     Prepared(Prepared),
-    /// Its part cannot be set up: why.
-    Unprepared(String),
+    /// Its part cannot be set up.
+    Unprepared {
+        /// Why.
+        reason: String,
+        /// Whether what was typed is wrong, such as a script.
+        is_wrong: bool,
+    },
     /// The answer to a ping with this number, and its own clock then, in nanoseconds.
     Pong {
         /// The number of the ping.

@@ -119,7 +119,7 @@ impl Remote {
                     }
                 }
                 Told::Lost(index, why) => self.lose(index as usize, why),
-                Told::Hopeless(_) | Told::Ready(..) | Told::Waiting { .. } => {}
+                Told::Hopeless(..) | Told::Ready(..) | Told::Waiting { .. } => {}
             }
         }
     }

@@ -283,7 +283,7 @@ impl World {
                     self.seen.done += 1;
                 }
                 Told::Lost(index, _) => self.seen.lost.push((index, self.now)),
-                Told::Hopeless(why) => self.seen.hopeless = Some(why),
+                Told::Hopeless(why, _) => self.seen.hopeless = Some(why),
                 Told::Waiting { .. } => {}
             }
         }
