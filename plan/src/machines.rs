@@ -1,5 +1,6 @@
 //! The machines that carry out one run together, as the one that coordinates them knows them.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +20,35 @@ pub struct Machines {
     pub loss: Duration,
     /// What becomes of a run that has lost one.
     pub on_loss: OnLoss,
+    /// Which of them this process is, if all were started with the same command line; `None`: it only coordinates.
+    pub place: Option<Place>,
+}
+
+/// One of several processes with the same command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number, from zero. The first one takes part and coordinates.
+    pub rank: u32,
+    /// Where it reaches the coordinator, as HOST:PORT.
+    pub coordinator: String,
+}
+
+impl Machines {
+    /// The arguments of `onrush worker` with which the process at a place takes part.
+    pub fn arguments_of(&self, place: &Place) -> Vec<OsString> {
+        let join = format!("{}ms", self.join.as_millis());
+        vec![
+            "--coordinator".into(),
+            place.coordinator.clone().into(),
+            "--token-file".into(),
+            self.token_file.clone().into(),
+            "--index".into(),
+            place.rank.to_string().into(),
+            "--join-timeout".into(),
+            join.into(),
+            "--quiet".into(),
+        ]
+    }
 }
 
 /// What becomes of a run that has lost a machine.

@@ -235,7 +235,7 @@ const MACHINES: &[Flag] = &[
     flag(Id::Machines, "--machines N").common().help(
         "carry the run out on N machines, on each of which\n'onrush worker' runs: -c, -R, -n and stages are those\nof all together, -t and -b those of each",
     ),
-    flag(Id::Coordinate, "--coordinate ADDR").help("where this one waits for them, as ADDR:PORT or :PORT"),
+    flag(Id::Coordinate, "--coordinate ADDR").help("where this one waits for them, as ADDR:PORT or :PORT;\nnot needed if srun starts all of them"),
     flag(Id::TokenFile, "--token-file FILE").help("the secret of the run, which all of them need; made if\nthere is none"),
     flag(Id::JoinTimeout, "--join-timeout T").help("how long they may take to join and to get ready (5m)"),
     flag(Id::LossTimeout, "--loss-timeout T").help("a machine that is silent for so long is lost (5s)"),

@@ -1,15 +1,18 @@
 //! The options about several machines, as typed, and the [`Machines`] that follow from them.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use onrush_plan::machines::{Machines, OnLoss, Place};
 use onrush_plan::Dialect;
-use onrush_plan::machines::{Machines, OnLoss};
+use onrush_text::units::counted;
 
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
+use super::slurm::Task;
 use super::values::{count, time};
 
 /// The most machines.
@@ -78,10 +81,9 @@ pub(super) fn decide(
     if !machines.is_typed() {
         return Ok(None);
     }
-    let (Some(count), Some(address), Some(token_file)) = (machines.count, machines.address, machines.token_file) else {
-        let line = "a run on several machines needs all of --machines N, --coordinate ADDR and --token-file FILE";
-        return Err(Refusal::Misused(line.to_owned()));
-    };
+    // The only configuration from the environment: what has started this process on all machines knows where they are.
+    let task = if machines.address.is_none() { Task::of(|name| env::var(name).ok()) } else { None };
+    let (count, address, token_file, place) = gathering(&machines, task.as_ref()).map_err(Refusal::Misused)?;
     if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {
         return Err(Refusal::Cannot(format!("{option} {reason}: leave out --machines, or that")));
     }
@@ -96,7 +98,35 @@ pub(super) fn decide(
         join: machines.join.unwrap_or(JOIN),
         loss: machines.loss.unwrap_or(LOSS),
         on_loss: machines.on_loss.unwrap_or_default(),
+        place,
     }))
+}
+
+/// How many there are, where they meet, their secret, and which of them this one is, if something tells. The error says
+/// what is missing.
+fn gathering(
+    machines: &TypedMachines,
+    task: Option<&Task>,
+) -> Result<(u64, SocketAddr, PathBuf, Option<Place>), String> {
+    match (machines.count, machines.address, &machines.token_file, task) {
+        (Some(count), Some(address), Some(token_file), _) => Ok((count, address, token_file.clone(), None)),
+        (Some(count), None, _, Some(task)) if count != u64::from(task.tasks) => {
+            let tasks = task.tasks;
+            let words = counted(tasks.into(), "task");
+            Err(format!(
+                "--machines {count}: this step of Slurm has {words}; write --machines {tasks}, or srun -n {count}"
+            ))
+        }
+        (Some(count), None, Some(token_file), Some(task)) => {
+            Ok((count, task.address(), token_file.clone(), Some(task.place()?)))
+        }
+        (Some(count), None, None, Some(_)) => Err(format!(
+            "--machines {count} in a step of Slurm needs --token-file FILE, in a folder that all nodes share, such as $HOME"
+        )),
+        _ => Err("a run on several machines needs all of --machines N, --coordinate ADDR and --token-file FILE; \
+                  if srun starts it on all of them, leave out --coordinate"
+            .to_owned()),
+    }
 }
 
 /// An address to listen on; without a host, all of this machine's.
@@ -108,5 +138,43 @@ fn address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, Refusal> {
             port.parse().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port)).map_err(|_| refused())
         }
         None => text.parse().map_err(|_| refused()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_machines_meet_is_typed_or_follows_from_a_step_of_slurm() {
+        let typed = |count, address, token: bool| TypedMachines {
+            count,
+            address,
+            token_file: token.then(|| "token".into()),
+            ..TypedMachines::default()
+        };
+        let task = Task::of(|name| {
+            let value = match name {
+                "SLURM_PROCID" => "1",
+                "SLURM_STEP_NUM_TASKS" => "2",
+                "SLURM_STEP_NODELIST" => "n[1-2]",
+                "SLURM_JOB_ID" | "SLURM_STEP_ID" => "0",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        });
+        let here = "127.0.0.1:7".parse().ok();
+        assert_eq!(gathering(&typed(Some(3), here, true), None).unwrap().1.port(), 7);
+        let (.., place) = gathering(&typed(Some(2), None, true), task.as_ref()).unwrap();
+        assert_eq!(place, Some(Place { rank: 1, coordinator: "n1:20000".to_owned() }));
+        for (count, token, is_task, part) in [
+            (Some(2), true, false, "leave out --coordinate"),
+            (Some(3), true, true, "has 2 tasks; write --machines 2, or srun -n 3"),
+            (Some(2), false, true, "needs --token-file FILE"),
+            (None, true, true, "needs all of --machines N"),
+        ] {
+            let said = gathering(&typed(count, None, token), task.as_ref().filter(|_| is_task)).unwrap_err();
+            assert!(said.contains(part), "{said}");
+        }
     }
 }

@@ -40,6 +40,7 @@ mod request_log;
 mod samples;
 mod sampling;
 mod search;
+mod slurm;
 pub(crate) mod spelling;
 mod templates;
 mod tls;
@@ -150,6 +151,9 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
     });
     match decided {
         Ok((instead, (mut plan, warnings))) => {
+            if let Some((worker, args)) = worker(&plan, commands) {
+                return named(worker, &args);
+            }
             plan.show.command = command_line::shown(args, &plan);
             let warnings = warnings.iter().filter(|_| !plan.show.is_quiet);
             let warnings = warnings.map(|line| format!("{name}: {line}")).collect();
@@ -160,6 +164,14 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
         }
         Err(refusal) => refused(refusal, dialect, name, version),
     }
+}
+
+/// The command that this process carries out in place of a plan, and its arguments, if another process coordinates.
+fn worker<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<OsString>)> {
+    let machines = plan.show.machines.as_ref()?;
+    let place = machines.place.as_ref().filter(|place| place.rank > 0)?;
+    let worker = commands.named.iter().find(|command| command.name == "worker")?;
+    Some((worker, machines.arguments_of(place)))
 }
 
 /// What a command with a name makes of its arguments.

@@ -11,11 +11,12 @@ use onrush_engine::{Control, WorkerLink};
 use onrush_plan::machines::{Machines, OnLoss};
 use onrush_plan::token::Token;
 use onrush_plan::{Addresses, Plan};
+use onrush_text::reason;
 
 use super::crew::Crew;
 use super::gathering::Gathering;
 use super::machines::message::{Order, PIECE, Prepared as Facts};
-use super::machines::{Ask, Hub, Job, Machine, Remote, Rules, Told, frame};
+use super::machines::{Ask, Hub, Job, Machine, Own, Remote, Rules, Told, frame};
 use super::threads::NotStarted;
 use super::{Choice, Interrupt, Observer, Prepared, nanos};
 
@@ -31,6 +32,8 @@ pub struct Gathered {
     on_loss: OnLoss,
     /// Whether they have been waited for before.
     has_gathered: bool,
+    /// Dropped after the hub, which dismisses it.
+    _own: Option<Own>,
 }
 
 impl Gathered {
@@ -43,7 +46,9 @@ impl Gathered {
         let token = Token::read_or_make(&machines.token_file)?;
         let rules = Rules { machines: machines.count, join: machines.join, loss: machines.loss };
         let hub = Rc::new(Hub::open(machines.address, token, rules)?);
-        Ok(Self { hub, count: machines.count, on_loss: machines.on_loss, has_gathered: false })
+        let own = Own::start(machines)
+            .map_err(|error| anyhow!("cannot start a worker beside the coordinator: {}", reason(&error)))?;
+        Ok(Self { hub, count: machines.count, on_loss: machines.on_loss, has_gathered: false, _own: own })
     }
 
     /// Waits until each machine has set its part of a plan up, and returns what a supervisor needs to carry it out, with when

@@ -1,0 +1,155 @@
+//! A step of Slurm, as the variables in the environment of its tasks tell: which of them this is, and where the first one
+//! can be reached.
+
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use onrush_plan::machines::Place;
+
+/// Where the ports begin that are taken if Slurm reserves none, and how many there are: below those that systems give to
+/// clients.
+const PORTS: (u32, u32) = (20_000, 10_000);
+
+/// A task, and what it knows of its step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    /// Its number, from zero.
+    rank: u32,
+    /// How many there are.
+    pub tasks: u32,
+    /// The first node of the step, where the first task should be ...
+    first: String,
+    /// ... and the one of this task.
+    own: Option<String>,
+    port: u16,
+}
+
+impl Task {
+    /// The task that this process is; `None`: it is none. A batch script and a shell of `salloc` are none, though they have
+    /// a rank and a number of tasks: the nodes of a step are only known in a step.
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let number = |name: &str| variable(name)?.parse::<u32>().ok();
+        let first = first_host(&variable("SLURM_STEP_NODELIST")?)?;
+        let (job, step) = (number("SLURM_JOB_ID")?, number("SLURM_STEP_ID")?);
+        // Jobs on one node at the same time have numbers that are near each other.
+        let chosen = || PORTS.0 + job.wrapping_mul(37).wrapping_add(step) % PORTS.1;
+        let reserved = variable("SLURM_STEP_RESV_PORTS").and_then(|ports| first_number(&ports).parse().ok());
+        Some(Self {
+            rank: number("SLURM_PROCID")?,
+            tasks: number("SLURM_STEP_NUM_TASKS")?,
+            first,
+            own: variable("SLURMD_NODENAME"),
+            port: reserved.unwrap_or_else(|| chosen() as u16),
+        })
+    }
+
+    /// Where the first task coordinates.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), self.port)
+    }
+
+    /// Its place in a run. The error says why there is none.
+    pub fn place(&self) -> Result<Place, String> {
+        let Self { rank, first, own, port, .. } = self;
+        match (rank, own) {
+            (0, Some(own)) if own != first => Err(format!(
+                "task 0 is on {own}, and the others look for it on {first}: let srun distribute them in another way (-m block)"
+            )),
+            (0, _) => Ok(place(0, Ipv4Addr::LOCALHOST, *port)),
+            _ => Ok(place(*rank, first, *port)),
+        }
+    }
+}
+
+fn place(rank: u32, host: impl Display, port: u16) -> Place {
+    Place { rank, coordinator: format!("{host}:{port}") }
+}
+
+/// The first of the hosts in a list as Slurm writes it: that of `rack[07-10,12]n[1-4],gpu1` is rack07n1.
+fn first_host(list: &str) -> Option<String> {
+    let (mut host, mut rest) = (String::new(), list);
+    while let Some(at) = rest.find(['[', ',']) {
+        host += &rest[..at];
+        if rest[at..].starts_with(',') {
+            rest = "";
+        } else {
+            let (numbers, behind) = rest[at + 1..].split_once(']')?;
+            host += first_number(numbers);
+            rest = behind;
+        }
+    }
+    host += rest;
+    Some(host).filter(|host| !host.is_empty())
+}
+
+/// The first of the numbers in a list of numbers and ranges, with its zeros.
+fn first_number(list: &str) -> &str {
+    list.split(['-', ',']).next().unwrap_or(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(more: &[(&str, &str)]) -> Option<Task> {
+        let of_step = [
+            ("SLURM_PROCID", "2"),
+            ("SLURM_STEP_NUM_TASKS", "4"),
+            ("SLURM_STEP_NODELIST", "n[1-4]"),
+            ("SLURM_JOB_ID", "812"),
+            ("SLURM_STEP_ID", "3"),
+            ("SLURMD_NODENAME", "n3"),
+        ];
+        // The last one counts; an empty one is not set.
+        let find = |name: &str| of_step.iter().chain(more).rev().find(|(known, _)| *known == name);
+        Task::of(|name| find(name).map(|(_, value)| (*value).to_owned()).filter(|value| !value.is_empty()))
+    }
+
+    #[test]
+    fn the_first_host_of_a_list_is_found() {
+        for (list, first) in [
+            ("n1", "n1"),
+            ("n1,n2", "n1"),
+            ("node[1-3,07],gpu01", "node1"),
+            ("node[07-10]", "node07"),
+            ("node[007,9]-ib", "node007-ib"),
+            ("rack[2-3]n[04-06],other[1-2]", "rack2n04"),
+            ("a-b-1.example.com,a-b-2.example.com", "a-b-1.example.com"),
+        ] {
+            assert_eq!(first_host(list).unwrap(), first, "{list}");
+        }
+        for wrong in ["", ",n1", "n[1-3"] {
+            assert_eq!(first_host(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_first_task_coordinates_and_the_others_find_it() {
+        let third = task(&[]).unwrap();
+        assert_eq!((third.tasks, third.address().to_string()), (4, "0.0.0.0:20047".to_owned()));
+        assert_eq!(third.place(), Ok(Place { rank: 2, coordinator: "n1:20047".to_owned() }));
+        let first = task(&[("SLURM_PROCID", "0"), ("SLURMD_NODENAME", "n1")]).unwrap();
+        assert_eq!(first.place(), Ok(Place { rank: 0, coordinator: "127.0.0.1:20047".to_owned() }));
+        let elsewhere = task(&[("SLURM_PROCID", "0")]).unwrap().place().unwrap_err();
+        assert!(elsewhere.starts_with("task 0 is on n3, and the others look for it on n1"), "{elsewhere}");
+    }
+
+    #[test]
+    fn ports_are_those_that_slurm_reserves_or_differ_between_jobs_and_steps() {
+        let port = |job, step, reserved| {
+            let more = [("SLURM_JOB_ID", job), ("SLURM_STEP_ID", step), ("SLURM_STEP_RESV_PORTS", reserved)];
+            task(&more).unwrap().port
+        };
+        assert_eq!(port("812", "3", "12007-12008"), 12007);
+        assert_eq!([port("812", "4", ""), port("813", "3", "")], [20_048, 20_084]);
+        assert!((20_000..30_000).contains(&port("4294967295", "4294967295", "")));
+    }
+
+    #[test]
+    fn what_is_no_step_has_no_task() {
+        for missing in ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", "SLURM_JOB_ID", "SLURM_STEP_ID"]
+        {
+            assert_eq!(task(&[(missing, "")]), None, "{missing}");
+        }
+    }
+}
