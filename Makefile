@@ -4,7 +4,7 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test check-machine check-http2 check-release dist check-dist tidy pictures simulate bench fuzz install \
+.PHONY: help demo test check-machine check-http2 check-release check-slurm dist check-dist tidy pictures simulate bench fuzz install \
     uninstall clean tools
 
 PREFIX = /usr/local
@@ -76,6 +76,9 @@ check-release: tools ## check what has a CI job of its own: oldest Rust, musl, a
 	    if [ $$? = 77 ]; then skipped="$$skipped $$check"; else failed="$$failed $$check"; fi
 	done
 	if [ -n "$$failed$$skipped" ]; then echo "failed:$${failed:- none}; skipped:$${skipped:- none}"; exit 1; fi
+
+check-slurm: tools ## run onrush on the two nodes of a real Slurm; needs root
+	@.ci/check-slurm "$$($(build))"
 
 dist: tools ## make the packages of a release in target/dist: [PARTS=binary,archive,deb,rpm,image,source,sbom,info,sums]
 	@.ci/dist $(subst $(comma), ,$(PARTS))
