@@ -334,6 +334,11 @@ impl Carrier {
                         self.is_stopped.store(true, Ordering::Relaxed);
                         let _ = self.order.send(Heard::Order(Order::Stop));
                     }
+                    Order::Dismiss => {
+                        // That the connection ends now is no loss.
+                        let _ = self.order.send(Heard::Order(Order::Dismiss));
+                        return;
+                    }
                     order => drop(self.order.send(Heard::Order(order))),
                 }
             }
