@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use onrush_plan::machines::{Machines, OnLoss, Place};
 use onrush_plan::Dialect;
+use onrush_plan::machines::{Machines, OnLoss, Place};
 use onrush_text::units::counted;
 
 use super::flags::{Flag, Id};
