@@ -17,6 +17,7 @@ pub mod failure;
 pub mod figures;
 pub mod files;
 pub mod judge;
+pub mod kubernetes;
 pub mod lab;
 pub mod live;
 pub mod merge;
@@ -54,6 +55,7 @@ pub const COMMANDS: cli::Commands = cli::Commands {
         lab::SWEEP,
         lab::VERSUS,
         worker::COMMAND,
+        kubernetes::COMMAND,
         restore::COMMAND,
     ],
     instead: search::SEARCH,

@@ -3,6 +3,8 @@
 //! A plan that is sent to another machine names each file by its digest, and the contents travel separately. The name
 //! of the file is kept for messages only; the file is never opened again.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
@@ -151,6 +153,41 @@ impl From<Reference> for Material {
     }
 }
 
+/// Where the files are that came with a command line from another machine, by their names there.
+static BROUGHT: OnceLock<BTreeMap<PathBuf, PathBuf>> = OnceLock::new();
+
+thread_local! {
+    /// What was read while somebody wanted to know.
+    static READ: RefCell<Option<BTreeMap<PathBuf, Vec<u8>>>> = const { RefCell::new(None) };
+}
+
+/// From now on, reads these files where they are now: the names are those they had where the command line was typed. Only
+/// the first call counts.
+pub fn bring(files: BTreeMap<PathBuf, PathBuf>) {
+    let _ = BROUGHT.set(files);
+}
+
+/// Where a file is now, if it was brought.
+pub fn brought(name: &Path) -> Option<&'static Path> {
+    Some(BROUGHT.get()?.get(name)?)
+}
+
+/// Does some work, and returns with its result what the work has read of files, by their names.
+pub fn reading<T>(work: impl FnOnce() -> T) -> (T, BTreeMap<PathBuf, Vec<u8>>) {
+    READ.set(Some(BTreeMap::new()));
+    let done = work();
+    (done, READ.take().unwrap_or_default())
+}
+
+/// Notes what was read of a file, if somebody wants to know.
+pub fn note(name: &Path, contents: &[u8]) {
+    READ.with_borrow_mut(|read| {
+        if let Some(read) = read {
+            read.insert(name.to_owned(), contents.to_owned());
+        }
+    });
+}
+
 /// The bytes of a file, of at most so many MiB. At most one byte more is read, because a file may be endless.
 ///
 /// # Errors
@@ -159,11 +196,14 @@ impl From<Reference> for Material {
 pub fn read_at_most(path: &Path, most_mib: u64) -> Result<Vec<u8>, String> {
     let most = most_mib << 20;
     let mut contents = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut contents));
-    match read {
+    let file = File::open(brought(path).unwrap_or(path));
+    match file.and_then(|file| file.take(most + 1).read_to_end(&mut contents)) {
         Err(error) => Err(reason(&error)),
         Ok(_) if contents.len() as u64 > most => Err(format!("it is longer than {most_mib} MiB")),
-        Ok(_) => Ok(contents),
+        Ok(_) => {
+            note(path, &contents);
+            Ok(contents)
+        }
     }
 }
 
@@ -195,6 +235,19 @@ mod tests {
         assert!(!elsewhere.attach(Arc::from(*b"changed")) && elsewhere.contents().is_err());
         assert!(elsewhere.attach(Arc::from(*b"abc")));
         assert_eq!(elsewhere.contents(), Ok(&b"abc"[..]));
+    }
+
+    #[test]
+    fn what_is_read_is_noted_while_somebody_wants_to_know() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| scratch.path().join(name));
+        std::fs::write(&one, "1").unwrap();
+        std::fs::write(&other, "2").unwrap();
+        read_at_most(&other, 1).unwrap();
+        let (done, read) = reading(|| read_at_most(&one, 1).unwrap());
+        assert_eq!((done, read), (b"1".to_vec(), BTreeMap::from([(one, b"1".to_vec())])));
+        read_at_most(&other, 1).unwrap();
+        assert!(reading(|| ()).1.is_empty());
     }
 
     #[test]

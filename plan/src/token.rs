@@ -96,16 +96,24 @@ impl Token {
         let refused = |error: &io::Error| NoToken { name: path.display().to_string(), reason: reason(error) };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
-                let mut secret = [0; 32];
-                rand::fill(&mut secret)
-                    .map_err(|_| refused(&io::Error::other("the kernel gives no random numbers")))?;
-                let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+                let digits = Self::draw().map_err(|error| refused(&error))?;
                 writeln!(file, "{digits}").map_err(|error| refused(&error))?;
-                Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &secret)))
+                Ok(Self::parse(&digits).expect("it was drawn as one"))
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::read(path),
             Err(error) => Err(refused(&error)),
         }
+    }
+
+    /// Draws a new secret, as it is written to a file.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel gives no random numbers.
+    pub fn draw() -> io::Result<String> {
+        let mut secret = [0; 32];
+        rand::fill(&mut secret).map_err(|_| io::Error::other("the kernel gives no random numbers"))?;
+        Ok(secret.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     fn parse(digits: &str) -> Option<Self> {

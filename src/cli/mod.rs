@@ -95,7 +95,13 @@ pub enum Invocation {
 /// Parses a command line; the first argument is the program's name.
 pub fn parse(args: impl IntoIterator<Item = OsString>, commands: &Commands) -> Invocation {
     let args: Vec<OsString> = args.into_iter().collect();
-    parse_ordered(&args, commands, env::var_os("POSIXLY_CORRECT").is_some())
+    parse_ordered(&args, commands, env::var_os("POSIXLY_CORRECT").is_some(), &mut |_| ())
+}
+
+/// Parses a command line without commands, of which the first argument is the program's name, and shows the plan that
+/// follows from it, which may still be changed.
+pub(crate) fn parse_shown(args: &[OsString], instead: Instead, show: &mut dyn FnMut(&mut Plan)) -> Invocation {
+    parse_ordered(args, &Commands { named: &[], instead }, false, show)
 }
 
 /// The line that `--version` prints.
@@ -112,7 +118,12 @@ pub fn version(dialect: Dialect, backend: &str) -> String {
 /// A decision and its warnings, one line each.
 pub(crate) type Warned<T> = (T, Vec<String>);
 
-fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool) -> Invocation {
+fn parse_ordered(
+    args: &[OsString],
+    commands: &Commands,
+    words_end_options: bool,
+    show: &mut dyn FnMut(&mut Plan),
+) -> Invocation {
     let dialect = compat::dialect(args, words_end_options);
     let (program, rest) = args.split_first().map_or((None, &[][..]), |(program, rest)| (Some(program), rest));
     if !dialect.is_compat() && rest.is_empty() {
@@ -155,6 +166,7 @@ fn parse_ordered(args: &[OsString], commands: &Commands, words_end_options: bool
                 return named(worker, &args);
             }
             plan.show.command = command_line::shown(args, &plan);
+            show(&mut plan);
             let warnings = warnings.iter().filter(|_| !plan.show.is_quiet);
             let warnings = warnings.map(|line| format!("{name}: {line}")).collect();
             match instead {

@@ -6,12 +6,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use onrush_plan::limits::BODY_MAX_MIB;
-use onrush_plan::{Dialect, Target};
+use onrush_plan::{Dialect, Target, material};
 use onrush_proto::http2::leaves_out;
 use onrush_text::reason;
 
@@ -66,11 +67,15 @@ pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
 
 /// The body of `--body`: the text itself, a file, or standard input. The error says what went wrong.
 pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
-    match typed.as_bytes() {
-        b"@-" => read(io::stdin().lock(), BODY_MAX_MIB),
-        [b'@', path @ ..] => read_file(OsStr::from_bytes(path)),
-        text => Ok(text.to_vec()),
-    }
+    let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
+    let name = Path::new(OsStr::from_bytes(name));
+    let contents = match material::brought(name) {
+        Some(there) => read_file(there),
+        None if name.as_os_str() == "-" => read(io::stdin().lock(), BODY_MAX_MIB),
+        None => read_file(name),
+    }?;
+    material::note(name, &contents);
+    Ok(contents)
 }
 
 /// The contents of a file of a form, or of standard input for `-`.
@@ -81,7 +86,7 @@ pub(super) fn contents(file: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-fn read_file(path: &OsStr) -> Result<Vec<u8>, String> {
+fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     let file = File::open(path).map_err(|error| reason(&error))?;
     let length = file.metadata().map_err(|error| reason(&error))?.len();
     if length > BODY_MAX_MIB << 20 { Err(too_long(BODY_MAX_MIB)) } else { read(file, BODY_MAX_MIB) }

@@ -20,7 +20,7 @@ use super::*;
 use crate::{COMMANDS, lab, serve};
 
 fn parsed(args: &[OsString], words_end_options: bool) -> Invocation {
-    parse_ordered(args, &COMMANDS, words_end_options)
+    parse_ordered(args, &COMMANDS, words_end_options, &mut |_| ())
 }
 
 /// Splits a line like a shell that has nothing but quotes.

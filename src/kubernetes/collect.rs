@@ -1,0 +1,285 @@
+//! `--collect`: follows the log of a run's coordinator, fetches its results, and ends with its exit code.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use flate2::read::GzDecoder;
+use onrush_plan::material;
+use onrush_text::{escape, printable_lines};
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use super::kubectl::Kubectl;
+use super::log::{Line, Sum};
+use super::manifest::{Component, selector};
+use crate::program::{EXIT_WRONG, Screen, say};
+
+/// How often it is asked what has become of a pod.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often a log that ends before its run is asked for again.
+const TRIES: u32 = 10;
+
+/// What is to be collected.
+#[derive(Debug)]
+pub(super) struct Collect {
+    pub run: String,
+    pub namespace: Option<String>,
+    pub into: PathBuf,
+}
+
+/// Collects it; returns the exit code of the run.
+pub(super) fn collect(asked: &Collect) -> u8 {
+    let kubectl = Kubectl::of(asked.namespace.clone());
+    let mut collector = Collector { asked, kubectl, screen: Screen::open(false), seen: 0, results: Results::default() };
+    collector.carry_out().unwrap_or_else(|error| {
+        say(&format!("onrush kubernetes: {error:#}"));
+        EXIT_WRONG
+    })
+}
+
+struct Collector<'a> {
+    asked: &'a Collect,
+    kubectl: Kubectl,
+    screen: Screen,
+    /// How many lines of the log were read.
+    seen: usize,
+    results: Results,
+}
+
+/// What the log tells of results.
+#[derive(Debug, Default)]
+struct Results {
+    /// Those that are in it, compressed; the last one may have more pieces.
+    logged: Vec<Logged>,
+    /// Those that wait in the pod, and the program that sends them.
+    waiting: Vec<(Sum, String)>,
+    exit: Option<u8>,
+}
+
+#[derive(Debug)]
+struct Logged {
+    sum: Sum,
+    compressed: Vec<u8>,
+}
+
+impl Collector<'_> {
+    fn carry_out(&mut self) -> anyhow::Result<u8> {
+        if !self.asked.into.is_dir() {
+            bail!("--into {:?}: there is no such folder", self.asked.into);
+        }
+        let pod = self.running()?;
+        let mut has_fetched = Ok(());
+        for _ in 0..TRIES {
+            let has_waited = self.results.exit.is_some();
+            has_fetched = self.follow(&pod).and(has_fetched);
+            if self.results.exit.is_some() || has_waited || !self.is_running(&pod)? {
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+        let Some(code) = self.results.exit else {
+            let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
+            let state = pods.first().map_or_else(|| "it was deleted".to_owned(), state);
+            self.explain();
+            bail!("the coordinator ended without a result: {state}");
+        };
+        let written = self.write();
+        if code != 0 {
+            self.explain();
+        }
+        self.clean();
+        has_fetched.and(written)?;
+        Ok(code)
+    }
+
+    /// Waits until the coordinator's pod runs, or has run; returns its name.
+    fn running(&mut self) -> anyhow::Result<String> {
+        let job = Component::Coordinator.job(&self.asked.run);
+        self.kubectl.output(&["get", "job", &job])?;
+        let selector = Component::Coordinator.selector(&self.asked.run);
+        let mut said = String::new();
+        loop {
+            let pods = self.kubectl.objects(&["get", "pods", "-l", &selector])?;
+            let state = match pods.first() {
+                Some(pod) if pod["status"]["phase"] != "Pending" => {
+                    return pod["metadata"]["name"]
+                        .as_str()
+                        .map(str::to_owned)
+                        .ok_or_else(|| anyhow!("a pod has no name"));
+                }
+                Some(pod) => state(pod),
+                None => {
+                    let jobs = self.kubectl.objects(&["get", "job", &job])?;
+                    if let Some(ended) = jobs.first().and_then(ended) {
+                        bail!("the coordinator has no pod any more: {ended}");
+                    }
+                    format!("there is none yet (kubectl describe job {job})")
+                }
+            };
+            if state != said {
+                say(&format!("onrush kubernetes: waiting for the coordinator's pod: {state}"));
+                said = state;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn is_running(&self, pod: &str) -> anyhow::Result<bool> {
+        let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
+        Ok(pods.first().is_some_and(|pod| pod["status"]["phase"] == "Running"))
+    }
+
+    /// Follows the log up to its end, from where it was left; fetches what waits when the run has ended.
+    fn follow(&mut self, pod: &str) -> anyhow::Result<()> {
+        let mut child = self.kubectl.start(&["logs", "--follow", pod])?;
+        let mut fetched = Ok(());
+        let log = child.stdout.take().map(BufReader::new);
+        for (index, line) in log.into_iter().flat_map(|log| log.split(b'\n')).enumerate() {
+            let line = line.context("the log cannot be read")?;
+            if index < self.seen {
+                continue;
+            }
+            self.seen = index + 1;
+            let line = String::from_utf8_lossy(&line);
+            let Some(line) = self.results.take(&line) else { continue };
+            match line {
+                Taken::Text(text) => self.screen.print(&(printable_lines(&text) + "\n")),
+                Taken::Exit => fetched = self.fetch(pod),
+            }
+        }
+        // How it ended says nothing: a log that has not ended is asked for again.
+        let _ = child.wait();
+        fetched
+    }
+
+    /// Fetches what waits in the pod, which then ends.
+    fn fetch(&mut self, pod: &str) -> anyhow::Result<()> {
+        if self.results.waiting.is_empty() {
+            return Ok(());
+        }
+        let mut program = String::new();
+        for (sum, sender) in std::mem::take(&mut self.results.waiting) {
+            let words = ["exec", pod, "--", &sender, "kubernetes", "--send", &sum.name];
+            let compressed = self.kubectl.output(&words).with_context(|| format!("{:?} was not fetched", sum.name))?;
+            self.results.logged.push(Logged { sum, compressed });
+            program = sender;
+        }
+        // What was fetched is written before the only other copy goes.
+        self.write()?;
+        self.kubectl.output(&["exec", pod, "--", &program, "kubernetes", "--fetched"]).map(drop)
+    }
+
+    /// Writes the results that are complete.
+    fn write(&mut self) -> anyhow::Result<()> {
+        for Logged { sum, compressed } in self.results.logged.drain(..) {
+            let mut contents = Vec::new();
+            let read = GzDecoder::new(&compressed[..]).read_to_end(&mut contents);
+            if read.is_err() || material::digest_of(&contents) != sum.sha256 {
+                bail!("{:?} did not arrive as it was written", sum.name);
+            }
+            let path = self.asked.into.join(&sum.name);
+            replace(&self.asked.into, &path, &contents).with_context(|| format!("{path:?} was not written"))?;
+            say(&format!("onrush kubernetes: wrote {}", path.display()));
+        }
+        Ok(())
+    }
+
+    /// Says what has become of the pods of machines that did not end well.
+    fn explain(&self) {
+        let selector = Component::Workers.selector(&self.asked.run);
+        // The run has its exit code, whether this can be asked or not.
+        for pod in self.kubectl.objects(&["get", "pods", "-l", &selector]).unwrap_or_default() {
+            if pod["status"]["phase"] == "Pending" || pod["status"]["phase"] == "Failed" {
+                let name = escape(pod["metadata"]["name"].as_str().unwrap_or_default().as_bytes());
+                say(&format!("onrush kubernetes: pod {name}: {}", state(&pod)));
+            }
+        }
+    }
+
+    /// Deletes what the run needs no longer, among which are its secrets. The Jobs stay for their logs, unless machines
+    /// still wait for a node.
+    fn clean(&self) {
+        let workers = Component::Workers.job(&self.asked.run);
+        let jobs = self.kubectl.objects(&["get", "job", &workers]).unwrap_or_default();
+        let is_pending = |pod: &Value| pod["status"]["phase"] == "Pending";
+        let pods = self.kubectl.objects(&["get", "pods", "-l", &Component::Workers.selector(&self.asked.run)]);
+        let is_left =
+            jobs.first().is_some_and(|job| ended(job).is_none()) && pods.is_ok_and(|pods| pods.iter().any(is_pending));
+        let left = is_left.then(|| self.kubectl.output(&["delete", "job", &workers, "--wait=false"]));
+        let selector = selector(&self.asked.run);
+        let rest = self.kubectl.output(&["delete", "service,secret,configmap", "-l", &selector, "--wait=false"]);
+        if let Err(error) = left.unwrap_or_else(|| Ok(Vec::new())).and(rest) {
+            say(&format!("onrush kubernetes: not all of the run was deleted: {error:#}"));
+        }
+    }
+}
+
+/// What a line of the log is for whoever reads it.
+enum Taken {
+    /// It is for people.
+    Text(String),
+    /// The run has ended.
+    Exit,
+}
+
+impl Results {
+    /// Takes a line of the log; `None` if there is nothing to do.
+    fn take(&mut self, line: &str) -> Option<Taken> {
+        match Line::read(line) {
+            None => return Some(Taken::Text(line.to_owned())),
+            Some(Line::File(sum, _)) => self.logged.push(Logged { sum, compressed: Vec::new() }),
+            Some(Line::Piece(bytes)) => {
+                if let Some(last) = self.logged.last_mut() {
+                    last.compressed.extend(bytes);
+                }
+            }
+            Some(Line::Waiting(sum, program)) => self.waiting.push((sum, program)),
+            Some(Line::Exit(code)) => {
+                self.exit = Some(code);
+                return Some(Taken::Exit);
+            }
+        }
+        None
+    }
+}
+
+fn replace(folder: &Path, path: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(contents)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// The state of a pod, in words of the cluster.
+fn state(pod: &Value) -> String {
+    let status = &pod["status"];
+    let text = |value: &Value| value.as_str().map(|text| escape(text.as_bytes()));
+    let containers = status["containerStatuses"].as_array().into_iter().flatten();
+    let of_container =
+        containers.flat_map(|container| [&container["state"]["waiting"], &container["state"]["terminated"]]);
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let is_false = |condition: &&Value| condition["status"] == "False" && condition["type"] == "PodScheduled";
+    let why = of_container.chain(conditions.filter(is_false)).chain([status]).find_map(|part| {
+        let reason = text(&part["reason"])?;
+        let code = part["exitCode"].as_u64().map(|code| format!(", exit code {code}")).unwrap_or_default();
+        let message = text(&part["message"]).map(|message| format!(": {message}")).unwrap_or_default();
+        Some(format!("{reason}{code}{message}"))
+    });
+    let phase = text(&status["phase"]).unwrap_or_else(|| "unknown".to_owned());
+    why.map_or_else(|| phase.clone(), |why| format!("{phase}, {why}"))
+}
+
+/// How a Job has ended, if it has.
+fn ended(job: &Value) -> Option<String> {
+    let conditions = job["status"]["conditions"].as_array()?.iter();
+    let mut over = conditions.filter(|condition| {
+        condition["status"] == "True"
+            && ["Complete", "Failed", "Suspended"].iter().any(|kind| condition["type"] == *kind)
+    });
+    let last = over.next()?;
+    let text = |key: &str| last[key].as_str().map(|text| escape(text.as_bytes())).unwrap_or_default();
+    Some(format!("its Job is {}: {}", text("type"), text("message")))
+}

@@ -1,0 +1,303 @@
+//! The arguments of `onrush kubernetes`, and what they ask for.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::rand;
+use onrush_plan::Dialect;
+
+use super::collect::{Collect, collect};
+use super::manifest::{Manifest, Placing};
+use super::packed::Packed;
+use super::pod;
+use crate::cli::arguments::{HELP, Setter, help, path, switch, text};
+use crate::cli::described::Described;
+use crate::cli::flags::{self, Id};
+use crate::cli::front::{Front, Item, Misuse};
+use crate::cli::units::size;
+use crate::cli::{Command, Word, Work, hints};
+use crate::program::{print, say};
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: "kubernetes",
+    about: "carry a run out in a Kubernetes cluster",
+    help: help_text,
+    options: described,
+    word: Word::Url,
+    parse,
+};
+
+/// How many bytes of compressed results go to the log, if nothing else is said: the kubelet keeps 10 MiB.
+const LOG_MAX: u64 = 8 << 20;
+/// The longest name of a run: with the names of the objects around it, a host's name has 63 characters at most.
+const NAME_MAX: usize = 32;
+/// How long a name is that nobody chose.
+const NAME: usize = 8;
+
+/// What was typed.
+#[derive(Debug, Default)]
+struct Typed {
+    image: Option<String>,
+    placing: Placing,
+    name: Option<String>,
+    in_image: Vec<PathBuf>,
+    log_max: Option<u64>,
+    collect: Option<String>,
+    into: Option<PathBuf>,
+    run: Option<PathBuf>,
+    send: Option<String>,
+    is_fetched: bool,
+    /// The options of the run, and its words.
+    options: Vec<String>,
+    words: Vec<String>,
+    has_machines: bool,
+}
+
+/// The options of the command itself.
+const OPTIONS: [Setter<Typed>; 13] = [
+    text("--image NAME", |typed: &mut Typed, text| {
+        typed.image = Some(text.to_owned());
+        Ok(())
+    })
+    .help("the image of onrush, whose entry point it is"),
+    switch("--one-per-node", |typed: &mut Typed| typed.placing.is_one_per_node = true)
+        .help("never place two machines on a node (they are spread\nover the nodes as far as possible)"),
+    text("--cpu N", |typed: &mut Typed, text| {
+        typed.placing.cpu = Some(cpu(text)?);
+        Ok(())
+    })
+    .help("processors that each machine requests (-t)"),
+    text("--memory SIZE", |typed: &mut Typed, text| {
+        let bytes = size(text).map_err(|_| "write a size such as 512Mi or 2Gi".to_owned())?;
+        typed.placing.memory = Some(bytes);
+        Ok(())
+    })
+    .help("memory that each machine requests, and may have\n(256Mi and 32Ki for each of its connections)"),
+    text("--namespace NAME", |typed: &mut Typed, text| {
+        typed.placing.namespace = Some(label(text)?);
+        Ok(())
+    })
+    .help("the namespace of all this (that of kubectl)"),
+    text("--name NAME", |typed: &mut Typed, text| {
+        typed.name = Some(label(text)?);
+        Ok(())
+    })
+    .help("what the run is called (drawn at random)"),
+    path("--in-image FILE", |typed: &mut Typed, path| {
+        typed.in_image.push(path);
+        Ok(())
+    })
+    .help("the image has this file under the same absolute path:\nit is not sent; may be repeated"),
+    text("--log-max SIZE", |typed: &mut Typed, text| {
+        typed.log_max = Some(size(text).map_err(|_| "write a size such as 8M, or 0".to_owned())?);
+        Ok(())
+    })
+    .help("the most that compressed results may add to the log\n(8M); larger ones wait ten minutes to be fetched"),
+    text("--collect NAME", |typed: &mut Typed, text| {
+        typed.collect = Some(label(text)?);
+        Ok(())
+    })
+    .help("follow this run, fetch its results, delete what it no\nlonger needs, and exit with its code"),
+    path("--into DIR", |typed: &mut Typed, path| {
+        typed.into = Some(path);
+        Ok(())
+    })
+    .help("where --collect writes the results (.)"),
+    path("--run FILE", |typed: &mut Typed, path| {
+        typed.run = Some(path);
+        Ok(())
+    })
+    .help("in the coordinator's pod: carry out what was packed"),
+    text("--send NAME", |typed: &mut Typed, text| {
+        typed.send = Some(text.to_owned());
+        Ok(())
+    })
+    .help("there: write this result to standard output"),
+    switch("--fetched", |typed: &mut Typed| typed.is_fetched = true)
+        .help("there: wait no longer, all results were fetched"),
+];
+
+/// Options of a run that are set here.
+const SET: [Id; 2] = [Id::Coordinate, Id::TokenFile];
+
+/// Options of a run that make sense here, but not for the commands that make many.
+const ALSO: [Id; 9] = [
+    Id::Machines,
+    Id::JoinTimeout,
+    Id::LossTimeout,
+    Id::OnLoss,
+    Id::FindMax,
+    Id::Over,
+    Id::Output,
+    Id::Format,
+    Id::Quiet,
+];
+
+fn own() -> impl Iterator<Item = &'static Setter<Typed>> + Clone {
+    OPTIONS.iter()
+}
+
+/// The options that it has besides those that all commands have which make runs.
+fn described() -> Vec<Described> {
+    let of_run = ALSO.map(flags::by_id).map(|flag| Described {
+        spelling: flag.spelling,
+        help: flag.help,
+        choices: flag.choices,
+    });
+    own().map(|option| option.described).chain(of_run).chain([HELP]).collect()
+}
+
+fn help_text() -> String {
+    let above = "\
+onrush kubernetes writes what a run on several machines of a cluster consists of:
+a Service, a Secret, a ConfigMap if there are files, and the Jobs of the
+coordinator and of the machines. kubectl applies it, and --collect waits for the
+results.
+
+Usage: onrush kubernetes --image NAME --machines N [options] URL | kubectl apply -f -
+       onrush kubernetes --collect NAME [--into DIR]";
+    let below = "\
+All other options are those of a run on several machines (onrush --help), except
+--coordinate and --token-file. Files that they name are sent along, up to 180 KiB.
+For instance:
+  onrush kubernetes --image registry.example/onrush:0.1 --name first \\
+      --machines 10 -c20000 -R 400k -d1m -o first.json URL | kubectl apply -f -
+  onrush kubernetes --collect first";
+    help((above, below), own().map(|option| option.described).chain([HELP]).collect())
+}
+
+/// A part of the name of an object.
+fn label(text: &str) -> Result<String, String> {
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_label = text.len() <= NAME_MAX
+        && text.starts_with(is_letter)
+        && text.ends_with(is_letter)
+        && text.chars().all(|c| is_letter(c) || c == '-');
+    is_label
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("write small letters, digits and dashes between them, {NAME_MAX} at most"))
+}
+
+/// A number of processors as Kubernetes writes it: 2, 0.5 or 500m.
+fn cpu(text: &str) -> Result<String, String> {
+    let is_count = |text: &str| text.parse().is_ok_and(|count: f64| count > 0.0 && count.is_finite());
+    let is_cpu = text.starts_with(|c: char| c.is_ascii_digit()) && is_count(text.strip_suffix('m').unwrap_or(text));
+    is_cpu.then(|| text.to_owned()).ok_or_else(|| "write a number of processors such as 2, 0.5 or 500m".to_owned())
+}
+
+/// A name for a run that has none.
+fn drawn() -> Result<String, String> {
+    // Without vowels, so that it is no word.
+    const LETTERS: &[u8; 32] = b"0123456789bcdfghjkmnpqrstvwxyzbc";
+    let mut bytes = [0; NAME];
+    rand::fill(&mut bytes).map_err(|_| "the kernel gives no random numbers; add --name")?;
+    Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
+}
+
+/// Reads the arguments; `None` if the help was asked for. The error says what is wrong.
+fn parse(args: &[OsString]) -> Result<Option<Work>, String> {
+    let Some(typed) = read(args)? else { return Ok(None) };
+    let has_run = !typed.options.is_empty() || !typed.words.is_empty();
+    let others = [
+        (typed.collect.is_some(), "--collect"),
+        (typed.run.is_some(), "--run"),
+        (typed.send.is_some(), "--send"),
+        (typed.is_fetched, "--fetched"),
+    ];
+    let others: Vec<&str> = others.into_iter().filter_map(|(is_asked, name)| is_asked.then_some(name)).collect();
+    match others[..] {
+        [] => write(typed).map(Some),
+        [name] if has_run || typed.image.is_some() => Err(format!(
+            "{name} goes with a run that was applied, and takes no options of a run, no URL and no --image"
+        )),
+        [one, other, ..] => Err(format!("{one} and {other} ask for different things; leave one of the two out")),
+        [_] => Ok(Some(Work::new(move || {
+            if let Some(run) = typed.collect {
+                let into = typed.into.unwrap_or_else(|| PathBuf::from("."));
+                collect(&Collect { run, namespace: typed.placing.namespace, into })
+            } else if let Some(orders) = typed.run {
+                pod::carry_out(&orders)
+            } else if let Some(name) = typed.send {
+                pod::send(&name)
+            } else {
+                pod::fetched()
+            }
+        }))),
+    }
+}
+
+/// Reads options and words; those of the run are kept as they are.
+fn read(args: &[OsString]) -> Result<Option<Typed>, String> {
+    let mut typed = Typed::default();
+    let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.described.spelling));
+    loop {
+        match front.next() {
+            Ok(None) => return Ok(Some(typed)),
+            Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
+            Ok(Some(Item::ShortHelp)) => return Ok(None),
+            Ok(Some(Item::Flag(flag, _))) if flag.id == Id::Help => return Ok(None),
+            Err(misuse) => return Err(hint(&misuse)),
+            Ok(Some(Item::Word(word))) => typed.words.push(utf8(word)?),
+            Ok(Some(Item::Own(spelling, value))) => {
+                let option = own().find(|option| option.described.spelling == *spelling);
+                option.map_or(Ok(()), |option| option.set(&mut typed, &value))?;
+            }
+            Ok(Some(Item::Flag(flag, value))) => {
+                let name = flag.spelling.long;
+                if SET.contains(&flag.id) {
+                    return Err(format!("--{name} is set by the pods of the run; leave it out"));
+                }
+                typed.has_machines |= flag.id == Id::Machines;
+                let value = utf8(value)?;
+                let has_value = flag.spelling.takes_value() || !value.is_empty();
+                typed.options.push(if has_value { format!("--{name}={value}") } else { format!("--{name}") });
+            }
+        }
+    }
+}
+
+fn utf8(word: OsString) -> Result<String, String> {
+    word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
+}
+
+/// The message about a misused option; it also suggests options of the command itself.
+fn hint(misuse: &Misuse) -> String {
+    if let Misuse::Name(typed) = misuse {
+        let name = typed.split('=').next().unwrap_or_default();
+        if let Some(near) = hints::nearest(name, own().map(|option| option.described.spelling.long)) {
+            return hints::unknown_option(&format!("--{name}"), Some(near), "");
+        }
+    }
+    hints::hint(misuse)
+}
+
+/// Packs a run; the work is to write its objects.
+fn write(typed: Typed) -> Result<Work, String> {
+    let image = typed.image.ok_or("needs --image NAME, the image of onrush; all options: onrush kubernetes --help")?;
+    if !typed.has_machines {
+        return Err("needs --machines N: how many machines take part".to_owned());
+    }
+    if typed.into.is_some() {
+        return Err("--into goes with --collect".to_owned());
+    }
+    if let Some(path) = typed.in_image.iter().find(|path| !path.is_absolute()) {
+        return Err(format!("--in-image {path:?}: write the absolute path that it has there, here and in the options"));
+    }
+    let words_are_apart = typed.words.iter().any(|word| word.starts_with('-'));
+    let apart = words_are_apart.then(|| "--".to_owned());
+    let words = typed.options.into_iter().chain(apart).chain(typed.words).collect();
+    let packed = Packed::of(words, &typed.in_image, typed.log_max.unwrap_or(LOG_MAX))?;
+    let run = typed.name.map_or_else(drawn, Ok)?;
+    Ok(Work::new(move || {
+        packed.warnings.iter().for_each(|line| say(line));
+        if let Some(path) = typed.in_image.iter().find(|path| !Path::new(path).exists()) {
+            say(&format!("onrush kubernetes: --in-image {path:?} is not on this machine, so it was not checked"));
+        }
+        let namespace = typed.placing.namespace.as_ref().map_or(String::new(), |name| format!(" --namespace {name}"));
+        let manifest = Manifest { run: &run, image: &image, packed: &packed, placing: &typed.placing };
+        let code = print("onrush kubernetes", Ok(manifest.to_json()), 0);
+        say(&format!("onrush kubernetes: the run is called {run}; then: onrush kubernetes --collect {run}{namespace}"));
+        code
+    }))
+}

@@ -1,0 +1,145 @@
+//! A run as its coordinator's pod gets it: the command line, the secret of the run, and the files that are read.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use onrush_plan::{Plan, material, secrets};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::{Instead, Invocation, parse_shown};
+use crate::run::machines::Token;
+use crate::search::SEARCH;
+
+/// Where the Secret and the ConfigMap are in the pods, and where results are written.
+pub(super) const SECRETS: &str = "/run/onrush/secret";
+pub(super) const FILES: &str = "/run/onrush/files";
+pub(super) const RESULTS: &str = "/results";
+/// The keys of the run and of its secret in the Secret.
+pub(super) const RUN: &str = "run";
+pub(super) const TOKEN: &str = "token";
+/// Where the coordinator listens.
+pub(super) const PORT: u16 = 7117;
+/// What can be in one object: `kubectl apply` keeps a copy of it in an annotation, which has 256 KiB at most, in base64 and
+/// beside the rest of the object.
+const OBJECT_MAX: usize = 250_000;
+
+/// What the coordinator reads when it starts.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Orders {
+    /// The command line.
+    pub words: Vec<String>,
+    /// Where the files are that it names.
+    pub files: BTreeMap<PathBuf, PathBuf>,
+    /// How many bytes of results may go to the log.
+    pub log_max: u64,
+}
+
+/// A run with all that it needs.
+#[derive(Debug)]
+pub(super) struct Packed {
+    pub plan: Plan,
+    /// What is to be in the Secret ...
+    pub secret: BTreeMap<String, Vec<u8>>,
+    /// ... and in the ConfigMap.
+    pub public: BTreeMap<String, Vec<u8>>,
+    pub warnings: Vec<String>,
+}
+
+/// The search that the options of a run may ask for.
+pub(super) const fn instead() -> Instead {
+    SEARCH
+}
+
+impl Packed {
+    /// Packs the run of a command line, without the program's name; `in_image` are the files that the image has.
+    ///
+    /// # Errors
+    ///
+    /// One line: what is wrong with the command line, or cannot be sent.
+    pub fn of(words: Vec<String>, in_image: &[PathBuf], log_max: u64) -> Result<Self, String> {
+        let of_machines =
+            ["onrush".to_owned(), format!("--coordinate=:{PORT}"), format!("--token-file={SECRETS}/{TOKEN}")];
+        let words: Vec<String> = of_machines.into_iter().chain(words).collect();
+        let args: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let (parsed, read) = material::reading(|| {
+            let mut plan = None;
+            let invocation = parse_shown(&args, instead(), &mut |shown| plan = Some(shown.clone()));
+            let materials = plan.as_mut().map(Plan::read_materials);
+            (plan, invocation, materials)
+        });
+        let (plan, invocation, materials) = parsed;
+        let warnings = match invocation {
+            Invocation::Run { warnings, .. } | Invocation::Command { warnings, .. } => warnings,
+            Invocation::Print { stdout, stderr, .. } => {
+                let said = if stderr.is_empty() { stdout } else { stderr };
+                return Err(said.trim_end().trim_start_matches("onrush: ").to_owned());
+            }
+        };
+        let plan = plan.ok_or("there is no run")?;
+        if let Some(Err(unreadable)) = materials {
+            return Err(format!("{unreadable:#}"));
+        }
+        results_differ(&plan)?;
+        let mut packed = Self { plan, secret: BTreeMap::new(), public: BTreeMap::new(), warnings };
+        let mut files = BTreeMap::new();
+        let sent: Vec<_> = read.into_iter().filter(|(name, _)| !in_image.contains(name)).collect();
+        let largest = sent.iter().max_by_key(|(_, contents)| contents.len()).map(|(name, _)| name.clone());
+        for (number, (name, contents)) in sent.into_iter().enumerate() {
+            let is_public = is_public(&packed.plan, &name, &contents);
+            let key = format!("file-{number}");
+            let folder = if is_public { FILES } else { SECRETS };
+            files.insert(name, Path::new(folder).join(&key));
+            if is_public { &mut packed.public } else { &mut packed.secret }.insert(key, contents);
+        }
+        let orders = Orders { words, files, log_max };
+        let orders = serde_json::to_vec(&orders).map_err(|_| "the name of a file is not UTF-8")?;
+        let token = Token::draw().map_err(|error| error.to_string())?;
+        packed.secret.extend([(RUN.to_owned(), orders), (TOKEN.to_owned(), token.into_bytes())]);
+        packed.fits(largest.as_deref())?;
+        Ok(packed)
+    }
+
+    /// Whether both objects can be applied.
+    fn fits(&self, largest: Option<&Path>) -> Result<(), String> {
+        for object in [&self.secret, &self.public] {
+            let bytes: usize = object.values().map(|contents| contents.len().div_ceil(3) * 4 + 32).sum();
+            if bytes > OBJECT_MAX {
+                let what = largest.map_or_else(|| "the command line".to_owned(), |name| format!("{name:?}"));
+                return Err(format!(
+                    "the files of the run take {} KiB in base64, and an object that is applied may have {}; the largest \
+                     is {what}: put it into the image under the same absolute path, name it by that, and add \
+                     --in-image with it",
+                    bytes / 1024,
+                    OBJECT_MAX / 1024,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many bytes all files have.
+    pub fn bytes(&self) -> u64 {
+        self.secret.values().chain(self.public.values()).map(|contents| contents.len() as u64).sum()
+    }
+}
+
+/// Whether a file can be in a ConfigMap, which more people may read: a script, a list of requests, or trusted certificates,
+/// in which nothing looks like a secret. All other files are bodies, keys and values, which may be one.
+fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
+    let script = plan.script.iter().map(|script| &script.file);
+    let list = plan.list.iter().map(|list| &list.file);
+    let roots = plan.tls.iter().filter_map(|tls| tls.roots.as_ref());
+    let is_one = script.chain(list).chain(roots).any(|file| Path::new(&file.name) == name);
+    is_one && secrets::bytes(contents) == contents
+}
+
+/// Refuses results of one name: they are all in one folder there, and are fetched by their names.
+fn results_differ(plan: &Plan) -> Result<(), String> {
+    let mut names: Vec<_> = plan.show.outputs.iter().filter_map(|output| output.path.file_name()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("-o {:?}: two results have this name, and are fetched by it; rename one", pair[0])),
+        None => Ok(()),
+    }
+}

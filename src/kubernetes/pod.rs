@@ -1,0 +1,124 @@
+//! What happens in the coordinator's pod: the run, and then its results, which nobody could fetch once the pod has ended.
+//! They go to the log as long as there is room; for the others, the pod waits.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use onrush_plan::material;
+
+use super::log::{Line, Sum};
+use super::packed::{Orders, RESULTS, instead};
+use crate::cli::{Invocation, parse_shown};
+use crate::program::{EXIT_WRONG, Signals, print, say};
+use crate::single;
+
+/// How long results wait to be fetched.
+const WAIT: Duration = Duration::from_secs(600);
+/// How often it is looked whether they were.
+const LOOK: Duration = Duration::from_millis(200);
+/// The file that says so.
+const FETCHED: &str = ".fetched";
+
+/// Carries out what was packed; returns the exit code of the run.
+pub(super) fn carry_out(orders: &Path) -> u8 {
+    let orders = fs::read(orders)
+        .context("the run cannot be read")
+        .and_then(|text| serde_json::from_slice(&text).context("this is not a run that was packed"));
+    let Orders { words, files, log_max } = match orders {
+        Ok(orders) => orders,
+        Err(error) => return failed(&error),
+    };
+    material::bring(files);
+    let words: Vec<_> = words.into_iter().map(Into::into).collect();
+    let mut results = Vec::new();
+    let invocation = parse_shown(&words, instead(), &mut |plan| {
+        for output in &mut plan.show.outputs {
+            let name = output.path.file_name().unwrap_or_default();
+            output.path = Path::new(RESULTS).join(name);
+            results.push(output.path.clone());
+        }
+    });
+    let code = match invocation {
+        Invocation::Print { stdout, stderr, exit } => {
+            say(stderr.trim_end());
+            print("onrush", Ok(stdout), exit)
+        }
+        Invocation::Command { work, warnings } => {
+            warnings.iter().for_each(|line| say(line));
+            work.carry_out()
+        }
+        Invocation::Run { mut plan, warnings } => {
+            warnings.iter().for_each(|line| say(line));
+            single::carry_out(&mut plan)
+        }
+    };
+    hand_over(&results, log_max, code);
+    code
+}
+
+/// Writes results to the log, and waits for whoever fetches what has no room there.
+fn hand_over(results: &[PathBuf], log_max: u64, code: u8) {
+    let mut lines = String::new();
+    let mut is_waiting = false;
+    for path in results {
+        // What is not there was said when it could not be written.
+        let Ok(contents) = fs::read(path) else { continue };
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let sum = Sum { name, sha256: material::digest_of(&contents) };
+        let in_log = compressed(&contents).map(|compressed| Line::of_file(sum.clone(), &compressed));
+        match in_log {
+            Ok(in_log) if (lines.len() + in_log.len()) as u64 <= log_max => lines += &in_log,
+            _ => {
+                is_waiting = true;
+                let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("onrush"));
+                lines += &Line::Waiting(sum, program.display().to_string()).to_string();
+            }
+        }
+    }
+    lines += &Line::Exit(code).to_string();
+    print("onrush kubernetes", Ok(lines), 0);
+    if !is_waiting {
+        return;
+    }
+    let Ok(signals) = Signals::listen(&[]) else { return };
+    let begun = Instant::now();
+    let fetched = Path::new(RESULTS).join(FETCHED);
+    while !fetched.exists() && !signals.interrupt.is_asked() && begun.elapsed() < WAIT {
+        thread::sleep(LOOK);
+    }
+}
+
+fn compressed(contents: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(contents)?;
+    encoder.finish()
+}
+
+/// Writes a result to standard output, compressed.
+pub(super) fn send(name: &str) -> u8 {
+    let sent = fs::read(Path::new(RESULTS).join(Path::new(name).file_name().unwrap_or_default()))
+        .and_then(|contents| compressed(&contents))
+        .and_then(|compressed| io::copy(&mut &compressed[..], &mut output()?));
+    sent.map_or_else(|error| failed(&anyhow!(error)), |_| 0)
+}
+
+/// Standard output, for bytes that are no text.
+fn output() -> io::Result<fs::File> {
+    Ok(fs::File::from(rustix::io::dup(rustix::stdio::stdout())?))
+}
+
+/// Ends the wait.
+pub(super) fn fetched() -> u8 {
+    fs::write(Path::new(RESULTS).join(FETCHED), "").map_or_else(|error| failed(&anyhow!(error)), |()| 0)
+}
+
+fn failed(error: &anyhow::Error) -> u8 {
+    say(&format!("onrush kubernetes: {error:#}"));
+    EXIT_WRONG
+}
