@@ -1,7 +1,7 @@
 //! The arguments of `onrush kubernetes`, and what they ask for.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use aws_lc_rs::rand;
 use onrush_plan::Dialect;
@@ -88,7 +88,7 @@ const OPTIONS: [Setter<Typed>; 13] = [
         typed.in_image.push(path);
         Ok(())
     })
-    .help("the image has this file under the same absolute path:\nit is not sent; may be repeated"),
+    .help("do not send this file along: the image has it under\nthe same absolute path; may be repeated"),
     text("--log-max SIZE", |typed: &mut Typed, text| {
         typed.log_max = Some(size(text).map_err(|_| "write a size such as 8M, or 0".to_owned())?);
         Ok(())
@@ -291,9 +291,6 @@ fn write(typed: Typed) -> Result<Work, String> {
     let run = typed.name.map_or_else(drawn, Ok)?;
     Ok(Work::new(move || {
         packed.warnings.iter().for_each(|line| say(line));
-        if let Some(path) = typed.in_image.iter().find(|path| !Path::new(path).exists()) {
-            say(&format!("onrush kubernetes: --in-image {path:?} is not on this machine, so it was not checked"));
-        }
         let namespace = typed.placing.namespace.as_ref().map_or(String::new(), |name| format!(" --namespace {name}"));
         let manifest = Manifest { run: &run, image: &image, packed: &packed, placing: &typed.placing };
         let code = print("onrush kubernetes", Ok(manifest.to_json()), 0);

@@ -39,7 +39,9 @@ impl Kubectl {
         if status.success() {
             return Ok(stdout);
         }
-        let said = escape(String::from_utf8_lossy(&stderr).trim().as_bytes());
+        // Without a cluster it repeats itself; the last line is for people.
+        let said = String::from_utf8_lossy(&stderr);
+        let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
         // It says which right it is, and of whom.
         let rights =
             if said.contains("orbidden") { "; docs/machines.md has a Role with the rights that it needs" } else { "" };

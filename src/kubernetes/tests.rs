@@ -1,1 +1,234 @@
+//! What is written, without a cluster.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::log::{Line, Sum};
+use super::manifest::{Manifest, Placing};
+use super::packed::{Orders, Packed};
+
+/// A scratch folder with one file of each kind, and the command line of a run that names them.
+fn packed(folder: &std::path::Path, more: &[&str]) -> Result<Packed, String> {
+    let [body, list, key] = ["body", "list", "key"].map(|name| folder.join(name).display().to_string());
+    std::fs::write(&body, "b0dy").unwrap();
+    std::fs::write(&list, "GET /a\nGET /b\n").unwrap();
+    std::fs::write(&key, "Authorization: t0ken\n").unwrap();
+    let words = ["--machines=3", "--connections=30", "--threads=2", "--header=Authorization: Bearer h3ader"];
+    let words = words.iter().map(|word| (*word).to_owned());
+    let more = more.iter().map(|word| word.replace("BODY", &body).replace("LIST", &list).replace("KEY", &key));
+    Packed::of(words.chain(more).chain(["http://h/".to_owned()]).collect(), &[], 1 << 20)
+}
+
+fn items(packed: &Packed, placing: &Placing) -> BTreeMap<String, Value> {
+    let manifest = Manifest { run: "r1", image: "registry/onrush:1", packed, placing };
+    let mut list: Value = serde_json::from_str(&manifest.to_json()).unwrap();
+    let Value::Array(items) = list["items"].take() else { panic!("a list has items") };
+    let named = |item: Value| {
+        (format!("{} {}", item["kind"].as_str().unwrap(), item["metadata"]["name"].as_str().unwrap()), item)
+    };
+    items.into_iter().map(named).collect()
+}
+
+#[test]
+fn every_object_has_the_name_of_the_run_and_its_label() {
+    let scratch = tempfile::tempdir().unwrap();
+    let packed = packed(scratch.path(), &["--urls=LIST"]).unwrap();
+    let placing = Placing { namespace: Some("load".to_owned()), ..Placing::default() };
+    let items = items(&packed, &placing);
+    let names: Vec<&str> = items.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "ConfigMap onrush-r1",
+            "Job onrush-r1-coordinator",
+            "Job onrush-r1-workers",
+            "Secret onrush-r1",
+            "Service onrush-r1"
+        ]
+    );
+    for item in items.values() {
+        assert_eq!(item["metadata"]["labels"]["app.kubernetes.io/instance"], "onrush-r1");
+        assert_eq!(item["metadata"]["namespace"], "load");
+        if item["kind"] == "Job" {
+            assert_eq!(item["spec"]["ttlSecondsAfterFinished"], 86_400);
+        }
+    }
+}
+
+#[test]
+fn nothing_that_is_secret_is_anywhere_but_in_the_secret() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (more, is_there) in
+        [(&["--body=@BODY"], "b0dy"), (&["--urls=KEY"], "t0ken"), (&["--basic-auth=u:p4ss"], "p4ss")]
+    {
+        let more = if is_there == "t0ken" { &["--body=@KEY"] } else { more };
+        let packed = packed(scratch.path(), more).unwrap();
+        let mut items = items(&packed, &Placing::default());
+        let secret = items.remove("Secret onrush-r1").unwrap();
+        let data = secret["data"].as_object().unwrap();
+        let plain: String = data
+            .values()
+            .map(|value| STANDARD.decode(value.as_str().unwrap()).unwrap())
+            .fold(String::new(), |text, bytes| text + &String::from_utf8_lossy(&bytes));
+        let rest = serde_json::to_string(&items).unwrap();
+        for word in ["h3ader", is_there] {
+            assert!(plain.contains(word) && !rest.contains(word), "{word}");
+            assert!(!rest.contains(&STANDARD.encode(word)), "{word}");
+        }
+        let token = STANDARD.decode(data["token"].as_str().unwrap()).unwrap();
+        assert!(token.len() == 64 && !rest.contains(&*String::from_utf8_lossy(&token)));
+    }
+}
+
+#[test]
+fn a_list_may_be_public_unless_something_in_it_looks_like_a_secret() {
+    let scratch = tempfile::tempdir().unwrap();
+    let public = packed(scratch.path(), &["--urls=LIST"]).unwrap().public;
+    assert_eq!(public, BTreeMap::from([("file-0".to_owned(), b"GET /a\nGET /b\n".to_vec())]));
+    std::fs::write(scratch.path().join("other"), "GET /a?password=x\n").unwrap();
+    let other = format!("--urls={}", scratch.path().join("other").display());
+    assert!(packed(scratch.path(), &[&other]).unwrap().public.is_empty());
+}
+
+#[test]
+fn the_coordinator_finds_what_was_sent_by_the_names_that_were_typed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let packed = packed(scratch.path(), &["--body=@BODY"]).unwrap();
+    let orders: Orders = serde_json::from_slice(&packed.secret["run"]).unwrap();
+    let body = scratch.path().join("body");
+    assert_eq!(orders.files, BTreeMap::from([(body.clone(), PathBuf::from("/run/onrush/secret/file-0"))]));
+    assert_eq!(packed.secret["file-0"], b"b0dy");
+    let expected = [
+        "onrush",
+        "--coordinate=:7117",
+        "--token-file=/run/onrush/secret/token",
+        "--machines=3",
+        "--connections=30",
+        "--threads=2",
+        "--header=Authorization: Bearer h3ader",
+        &format!("--body=@{}", body.display()),
+        "http://h/",
+    ];
+    assert_eq!(orders.words, expected);
+}
+
+#[test]
+fn pods_ask_for_no_rights_and_get_what_they_need() {
+    let scratch = tempfile::tempdir().unwrap();
+    let packed = packed(scratch.path(), &[]).unwrap();
+    let items = items(&packed, &Placing::default());
+    for name in ["Job onrush-r1-coordinator", "Job onrush-r1-workers"] {
+        let spec = &items[name]["spec"]["template"]["spec"];
+        assert_eq!(spec["restartPolicy"], "Never");
+        assert_eq!(spec["automountServiceAccountToken"], false);
+        assert_eq!(spec["securityContext"]["runAsNonRoot"], true);
+        assert_eq!(spec["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+        let container = &spec["containers"][0];
+        let security = serde_json::json!({
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": { "drop": ["ALL"] },
+        });
+        assert_eq!(container["securityContext"], security);
+        let resources = &container["resources"];
+        assert_eq!(resources["requests"]["memory"], resources["limits"]["memory"]);
+        assert!(resources["limits"]["cpu"].is_null() && !resources["requests"]["cpu"].is_null());
+    }
+    let coordinator = &items["Job onrush-r1-coordinator"]["spec"];
+    assert_eq!(coordinator["backoffLimit"], 0);
+    let args = serde_json::json!(["kubernetes", "--run", "/run/onrush/secret/run"]);
+    assert_eq!(coordinator["template"]["spec"]["containers"][0]["args"], args);
+    let workers = &items["Job onrush-r1-workers"]["spec"];
+    for (key, value) in [("completions", 3), ("parallelism", 3), ("backoffLimitPerIndex", 3)] {
+        assert_eq!(workers[key], value, "{key}");
+    }
+    assert_eq!(workers["completionMode"], "Indexed");
+    let container = &workers["template"]["spec"]["containers"][0];
+    assert_eq!(container["resources"]["requests"]["cpu"], "2");
+    let args = serde_json::json!([
+        "worker",
+        "--coordinator",
+        "onrush-r1:7117",
+        "--token-file",
+        "/run/onrush/secret/token",
+        "--index",
+        "$(JOB_COMPLETION_INDEX)",
+        "--name",
+        "$(NODE_NAME)",
+        "--join-timeout",
+        "300s",
+    ]);
+    assert_eq!(container["args"], args);
+    // The machines get the secret of the run, and what they send from the coordinator.
+    let volume = &workers["template"]["spec"]["volumes"][0]["secret"];
+    assert_eq!(volume["items"], serde_json::json!([{ "key": "token", "path": "token" }]));
+    let service = &items["Service onrush-r1"]["spec"];
+    assert_eq!((&service["clusterIP"], &service["publishNotReadyAddresses"]), (&"None".into(), &true.into()));
+}
+
+#[test]
+fn machines_are_spread_or_never_two_on_a_node() {
+    let scratch = tempfile::tempdir().unwrap();
+    let packed = packed(scratch.path(), &[]).unwrap();
+    let spec = |is_one_per_node| {
+        let placing = Placing { is_one_per_node, ..Placing::default() };
+        items(&packed, &placing)["Job onrush-r1-workers"]["spec"]["template"]["spec"].clone()
+    };
+    let (spread, apart) = (spec(false), spec(true));
+    assert_eq!(spread["topologySpreadConstraints"][0]["whenUnsatisfiable"], "ScheduleAnyway");
+    assert!(spread["affinity"].is_null() && apart["topologySpreadConstraints"].is_null());
+    let required = &apart["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0];
+    assert_eq!(required["topologyKey"], "kubernetes.io/hostname");
+    assert_eq!(required["labelSelector"]["matchLabels"]["app.kubernetes.io/component"], "workers");
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_before_anything_is_applied() {
+    let scratch = tempfile::tempdir().unwrap();
+    let refused = |more: &[&str]| packed(scratch.path(), more).unwrap_err();
+    assert_eq!(refused(&["--once"]), "--once sends one request; leave out --machines, or that");
+    assert_eq!(refused(&["--bogus"]), "unknown option --bogus; all options: onrush --help all");
+    let said = refused(&["--output=a/x.json", "--output=b/x.json"]);
+    assert_eq!(said, "-o \"x.json\": two results have this name, and are fetched by it; rename one");
+    let large = scratch.path().join("large");
+    std::fs::write(&large, vec![b'x'; 200_000]).unwrap();
+    let option = format!("--body=@{}", large.display());
+    assert_eq!(
+        refused(&[&option]),
+        format!(
+            "the files of the run take 261 KiB in base64, and an object that is applied may have 244; the largest is \
+             {large:?}: put it into the image under the same absolute path, name it by that, and add --in-image with it"
+        )
+    );
+    let words = ["--machines=2", &option, "http://h/"].map(str::to_owned).to_vec();
+    assert!(!Packed::of(words, &[large], 0).unwrap().secret.contains_key("file-0"));
+}
+
+#[test]
+fn a_log_tells_people_and_programs_apart() {
+    let sum = Sum { name: "a b.json".to_owned(), sha256: "00ff".to_owned() };
+    let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
+    let text = Line::of_file(sum.clone(), &bytes);
+    assert!(text.lines().all(|line| line.len() < 8 << 10));
+    let mut lines = text.lines().map(|line| Line::read(line).unwrap());
+    assert_eq!(lines.next(), Some(Line::File(sum.clone(), 4)));
+    let pieces = lines.map(|line| if let Line::Piece(piece) = line { piece } else { panic!("{line:?} is no piece") });
+    assert_eq!(pieces.collect::<Vec<_>>().concat(), bytes);
+    for line in [Line::Waiting(sum, "/usr/bin/onrush".to_owned()), Line::Exit(6)] {
+        assert_eq!(Line::read(line.to_string().trim_end()), Some(line));
+    }
+    for line in [
+        "Requests/sec: 1",
+        "onrush-kubernetes: file 1 00 ../a.json",
+        "onrush-kubernetes: file 1 00 /etc/a",
+        "onrush-kubernetes: file 1 00 .bashrc",
+        "onrush-kubernetes: exit many",
+        "onrush-kubernetes: ",
+    ] {
+        assert_eq!(Line::read(line), None, "{line}");
+    }
+}
