@@ -4,7 +4,8 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test check-machine check-http2 check-release check-slurm dist check-dist tidy pictures simulate bench fuzz install \
+.PHONY: help demo test check-machine check-http2 check-kubernetes check-slurm check-release dist check-dist tidy pictures \
+    simulate bench fuzz install \
     uninstall clean tools
 
 PREFIX = /usr/local
@@ -42,7 +43,7 @@ AS_CALLER := $(if $(CALLER),sudo -u $(CALLER) -H env PATH="$$PATH")
 export PATH := $(PATH):$(CALLER_HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 	$(MAKE) --silent tools
 
 # In its own session, so that an interrupt at the terminal does not reach the server: it ends after the load.
@@ -68,6 +69,9 @@ check-machine: tools ## measure what needs a quiet machine: before a release, an
 
 check-http2: tools ## check HTTP/2 with the servers of h2spec, which break its rules one by one; needs Go
 	@.ci/check http2
+
+check-kubernetes: tools ## carry runs out in a Kubernetes of two nodes on this machine; needs root, and Go to build it once
+	@.ci/check-kubernetes
 
 check-release: tools ## check what has a CI job of its own: oldest Rust, musl, aarch64, crates, dependencies, fuzzing, HTTP/2
 	@failed= skipped=

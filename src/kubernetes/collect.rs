@@ -1,6 +1,8 @@
 //! `--collect`: follows the log of a run's coordinator, fetches its results, and ends with its exit code.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -10,7 +12,7 @@ use flate2::read::GzDecoder;
 use onrush_plan::material;
 use onrush_text::{escape, printable_lines};
 use serde_json::Value;
-use tempfile::NamedTempFile;
+use tempfile::Builder;
 
 use super::kubectl::Kubectl;
 use super::log::{Line, Sum};
@@ -247,7 +249,8 @@ impl Results {
 }
 
 fn replace(folder: &Path, path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    let mut file = NamedTempFile::new_in(folder)?;
+    // As any other result: others may read it, unless the umask says no.
+    let mut file = Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
     file.write_all(contents)?;
     file.persist(path)?;
     Ok(())
