@@ -26,10 +26,10 @@ pub(super) struct Forwarder<'a> {
 
 impl<'a> Forwarder<'a> {
     /// For a part of a run that is about to begin.
-    pub fn new(member: &'a Member, name: &str, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
+    pub fn new(member: &'a Member, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
         let system = rustix::system::uname();
         let prepared = Prepared {
-            name: name.to_owned(),
+            name: member.name.clone(),
             threads: plan.load.threads,
             kernel: system.release().to_string_lossy().into_owned(),
             processors: std::thread::available_parallelism().map_or(0, |processors| processors.get() as u32),

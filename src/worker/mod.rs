@@ -84,7 +84,7 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
             Some(Heard::Order(Order::Prepare { plan, files, row_ns })) => {
                 let row = Duration::from_nanos(row_ns);
                 match received(&member, &interrupt, &plan, &files) {
-                    Ok(Some(plan)) => work(&member, &name, &plan, row, &interrupt),
+                    Ok(Some(plan)) => work(&member, &plan, row, &interrupt),
                     Ok(None) => return Ok(EXIT_INCONCLUSIVE),
                     Err(error) => unprepared(&member, &error),
                 }
@@ -126,9 +126,9 @@ fn unprepared(member: &Member, error: &anyhow::Error) {
 }
 
 /// Carries a part of a run out, and reports how it went.
-fn work(member: &Member, name: &str, plan: &Plan, row: Duration, interrupt: &Interrupt) {
+fn work(member: &Member, plan: &Plan, row: Duration, interrupt: &Interrupt) {
     member.begin();
-    let mut forwarder = Forwarder::new(member, name, plan, row, interrupt);
+    let mut forwarder = Forwarder::new(member, plan, row, interrupt);
     let ran = guard(|| session::run(plan, interrupt, &mut [&mut forwarder])).and_then(|ran| ran);
     match ran {
         Ok(ran) => forwarder.end(&ran.outcome),

@@ -95,6 +95,8 @@ pub struct Member {
     pub index: u32,
     /// ... and how many there are.
     pub machines: u32,
+    /// The name of its machine.
+    pub name: String,
     /// When its clock began.
     pub origin: Instant,
     reports: Sender<Report>,
@@ -178,7 +180,8 @@ impl Joining<'_> {
                 if !self.token.is_proof(Role::Coordinator, &exporter, &proof) {
                     return Err(no_coordinator("it does not know the secret of --token-file".to_owned()));
                 }
-                Ok(Member::new(channel, index, machines, Duration::from_nanos(loss_ns), interrupt)?)
+                let place = (index, machines, self.name.to_owned());
+                Ok(Member::new(channel, place, Duration::from_nanos(loss_ns), interrupt)?)
             }
             Welcome::Refused(refusal) => Err(NotJoined::Refused { address, refusal }),
         }
@@ -212,7 +215,12 @@ fn wait(channel: &Channel, waker: Option<&OwnedFd>) {
 }
 
 impl Member {
-    fn new(channel: Channel, index: u32, machines: u32, loss: Duration, interrupt: &Interrupt) -> io::Result<Self> {
+    fn new(
+        channel: Channel,
+        (index, machines, name): (u32, u32, String),
+        loss: Duration,
+        interrupt: &Interrupt,
+    ) -> io::Result<Self> {
         let waker = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         let (reports, reported) = mpsc::channel();
         let (order, orders) = mpsc::channel();
@@ -232,7 +240,7 @@ impl Member {
             heard: origin,
         };
         run::beside("member", move || carrier.carry())?;
-        Ok(Self { index, machines, origin, reports, orders, waker, is_stopped, unsent })
+        Ok(Self { index, machines, name, origin, reports, orders, waker, is_stopped, unsent })
     }
 
     /// Reports something.
