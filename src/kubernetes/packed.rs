@@ -8,7 +8,7 @@ use onrush_plan::{Plan, material, secrets};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{Instead, Invocation, parse_shown};
-use crate::run::machines::Token;
+use onrush_plan::token::Token;
 use crate::search::SEARCH;
 
 /// Where the Secret and the ConfigMap are in the pods, and where results are written.
@@ -19,7 +19,7 @@ pub(super) const RESULTS: &str = "/results";
 pub(super) const RUN: &str = "run";
 pub(super) const TOKEN: &str = "token";
 /// Where the coordinator listens.
-pub(super) const PORT: u16 = 7117;
+pub(super) const PORT: u16 = 7070;
 /// What can be in one object: `kubectl apply` keeps a copy of it in an annotation, which has 256 KiB at most, in base64 and
 /// beside the rest of the object.
 const OBJECT_MAX: usize = 250_000;

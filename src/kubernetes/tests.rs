@@ -104,7 +104,7 @@ fn the_coordinator_finds_what_was_sent_by_the_names_that_were_typed() {
     assert_eq!(packed.secret["file-0"], b"b0dy");
     let expected = [
         "onrush",
-        "--coordinate=:7117",
+        "--coordinate=:7070",
         "--token-file=/run/onrush/secret/token",
         "--machines=3",
         "--connections=30",
@@ -152,7 +152,7 @@ fn pods_ask_for_no_rights_and_get_what_they_need() {
     let args = serde_json::json!([
         "worker",
         "--coordinator",
-        "onrush-r1:7117",
+        "onrush-r1:7070",
         "--token-file",
         "/run/onrush/secret/token",
         "--index",
