@@ -8,8 +8,8 @@ use onrush_plan::{Plan, material, secrets};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{Instead, Invocation, parse_shown};
-use onrush_plan::token::Token;
 use crate::search::SEARCH;
+use onrush_plan::token::Token;
 
 /// Where the Secret and the ConfigMap are in the pods, and where results are written.
 pub(super) const SECRETS: &str = "/run/onrush/secret";

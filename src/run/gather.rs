@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use onrush_engine::backend::{Backend, Epoll, Uring};
 use onrush_engine::{Control, WorkerLink};
 use onrush_plan::machines::{Machines, OnLoss};
@@ -64,11 +64,11 @@ impl Gathered {
         observers: &mut [&mut dyn Observer],
     ) -> anyhow::Result<Option<(Prepared, Instant)>> {
         let row = row_length(plan, self.count, observers);
-        let parts: Option<Vec<Plan>> = (0..self.count).map(|index| plan.share(index, self.count)).collect();
-        let Some(parts) = parts else {
-            bail!("-c {} is less than one connection for each of {} machines", plan.load.connections, self.count);
-        };
-        self.hub.ask(Ask::Prepare(Job { frames: frames(plan, &parts, row)?, row }));
+        // A run of a search may have fewer connections or requests than there are machines.
+        let parts: Vec<Plan> = (0..self.count).map_while(|index| plan.share(index, self.count)).collect();
+        let mut frames = frames(plan, &parts, row)?;
+        frames.resize(self.count as usize, Vec::new());
+        self.hub.ask(Ask::Prepare(Job { frames, row }));
         let mut tell = |there, prepared| {
             let gathering = Gathering { address: self.hub.address, machines: self.count, there, prepared };
             observers.iter_mut().for_each(|observer| observer.gathering(&gathering));

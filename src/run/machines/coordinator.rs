@@ -39,7 +39,7 @@ pub enum Ask {
 
 /// What the workers are to set up.
 pub struct Job {
-    /// For each, the order and the pieces of the files, as frames.
+    /// For each, the order and the pieces of the files, as frames; none for one that has no part in this run.
     pub frames: Vec<Vec<Arc<[u8]>>>,
     /// How long their rows are.
     pub row: Duration,
@@ -151,6 +151,8 @@ pub struct Coordinator {
     seats: Vec<Seat>,
     /// What each worker sets up, if that is known.
     job: Option<Job>,
+    /// Since when they are waited for.
+    asked: Duration,
     /// Whether everybody was ready.
     is_ready: bool,
     has_begun: bool,
@@ -170,6 +172,7 @@ impl Coordinator {
             seats: (0..rules.machines).map(|_| Seat::default()).collect(),
             rules,
             job: None,
+            asked: Duration::ZERO,
             is_ready: false,
             has_begun: false,
             started: Duration::ZERO,
@@ -208,6 +211,7 @@ impl Coordinator {
             Ask::Prepare(job) => {
                 self.row = job.row;
                 self.job = Some(job);
+                self.asked = now;
                 (self.is_ready, self.has_begun) = (false, false);
                 for index in 0..self.rules.machines {
                     if self.seats[index as usize].state == State::Done {
@@ -219,7 +223,9 @@ impl Coordinator {
             Ask::Start(at) => {
                 (self.has_begun, self.started, self.job) = (true, at, None);
                 for seat in &mut self.seats {
-                    let (Some(peer), Some(offset)) = (seat.peer, seat.best) else { continue };
+                    let (Some(peer), Some(offset), State::Prepared) = (seat.peer, seat.best, seat.state) else {
+                        continue;
+                    };
                     let theirs = nanos(at) as i64 + offset.ns;
                     seat.state = State::Running;
                     seat.rows = Sum::default();
@@ -242,8 +248,13 @@ impl Coordinator {
     fn prepare(&mut self, index: u32, now: Duration) {
         let seat = &mut self.seats[index as usize];
         let (Some(job), Some(peer), State::There) = (&self.job, seat.peer, seat.state) else { return };
-        seat.state = State::Preparing;
-        self.acts.push_back(Act::Frames(peer, job.frames[index as usize].clone()));
+        let frames = &job.frames[index as usize];
+        if !frames.is_empty() {
+            seat.state = State::Preparing;
+            // How far its clock is away is found anew for each run.
+            (seat.trips, seat.best) = (0, None);
+            self.acts.push_back(Act::Frames(peer, frames.clone()));
+        }
         self.ping(index, now);
     }
 
@@ -314,13 +325,19 @@ impl Coordinator {
 
     /// Tells that everybody is ready, once.
     fn see_whether_ready(&mut self) {
-        let is_ready = |seat: &Seat| seat.state == State::Prepared && seat.trips >= TRIPS;
-        if self.is_ready || !self.seats.iter().all(is_ready) {
+        let Some(job) = self.job.as_ref().filter(|_| !self.is_ready) else { return };
+        let is_ready = |(seat, frames): (&Seat, &Vec<Arc<[u8]>>)| match seat.state {
+            State::There => frames.is_empty(),
+            State::Prepared => seat.trips >= TRIPS,
+            _ => false,
+        };
+        if !self.seats.iter().zip(&job.frames).all(is_ready) {
             return;
         }
         self.is_ready = true;
         let longest = self.seats.iter().map(|seat| seat.worst_ns).max().unwrap_or_default();
-        let prepared = self.seats.iter().map(|seat| seat.prepared.clone()).collect();
+        let takes_part = |seat: &&Seat| seat.state == State::Prepared;
+        let prepared = self.seats.iter().filter(takes_part).map(|seat| seat.prepared.clone()).collect();
         self.told.push_back(Told::Ready(prepared, AHEAD + 3 * Duration::from_nanos(longest)));
     }
 
@@ -366,7 +383,7 @@ impl Coordinator {
 
     /// Looks whether somebody was silent for too long, and pings those that it is time for.
     pub fn tick(&mut self, now: Duration) {
-        if !self.is_ready && self.job.is_some() && now >= self.rules.join {
+        if !self.is_ready && self.job.is_some() && now >= self.asked + self.rules.join {
             let missing = self.missing();
             self.job = None;
             self.told.push_back(Told::Hopeless(missing, false));
