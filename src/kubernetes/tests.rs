@@ -63,9 +63,8 @@ fn every_object_has_the_name_of_the_run_and_its_label() {
 fn nothing_that_is_secret_is_anywhere_but_in_the_secret() {
     let scratch = tempfile::tempdir().unwrap();
     for (more, is_there) in
-        [(&["--body=@BODY"], "b0dy"), (&["--urls=KEY"], "t0ken"), (&["--basic-auth=u:p4ss"], "p4ss")]
+        [(&["--body=@BODY"], "b0dy"), (&["--body=@KEY"], "t0ken"), (&["--basic-auth=u:p4ss"], "p4ss")]
     {
-        let more = if is_there == "t0ken" { &["--body=@KEY"] } else { more };
         let packed = packed(scratch.path(), more).unwrap();
         let mut items = items(&packed, &Placing::default());
         let secret = items.remove("Secret onrush-r1").unwrap();
@@ -190,7 +189,7 @@ fn machines_are_spread_or_never_two_on_a_node() {
 fn what_cannot_be_sent_is_refused_before_anything_is_applied() {
     let scratch = tempfile::tempdir().unwrap();
     let refused = |more: &[&str]| packed(scratch.path(), more).unwrap_err();
-    assert_eq!(refused(&["--once"]), "--once sends one request; leave out --machines, or that");
+    assert_eq!(refused(&["--once"]), "--once sends one request: leave out --machines, or that");
     assert_eq!(refused(&["--bogus"]), "unknown option --bogus; all options: onrush --help all");
     let said = refused(&["--output=a/x.json", "--output=b/x.json"]);
     assert_eq!(said, "-o \"x.json\": two results have this name, and are fetched by it; rename one");
