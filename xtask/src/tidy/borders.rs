@@ -106,6 +106,7 @@ const BORDERS: &[Border] = &[
             "src/files/destination.rs",
             "src/merge/mod.rs",
             "src/serve/",
+            "src/kubernetes/",
             "src/cli/",
         ],
         names: &[PRINTING, EXITING],
