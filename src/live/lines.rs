@@ -45,8 +45,8 @@ impl Observer for WaitingLine<'_> {
                  --token-file {file}"
             ));
         } else {
-            let are_ready = if prepared > 0 { format!(", and {prepared} are ready") } else { String::new() };
-            say(&format!("onrush: {there} of {machines} machines have joined{are_ready}"));
+            let ready = if prepared > 0 { format!(", {prepared} ready") } else { String::new() };
+            say(&format!("onrush: {there} of {machines} machines joined{ready}"));
         }
     }
 }

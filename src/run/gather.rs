@@ -73,7 +73,9 @@ impl Gathered {
             let gathering = Gathering { address: self.hub.address, machines: self.count, there, prepared };
             observers.iter_mut().for_each(|observer| observer.gathering(&gathering));
         };
-        if !std::mem::replace(&mut self.has_gathered, true) {
+        // The runs of a search after the first wait for nobody.
+        let is_first = !std::mem::replace(&mut self.has_gathered, true);
+        if is_first {
             tell(0, 0);
         }
         let (facts, ahead) = loop {
@@ -85,7 +87,8 @@ impl Gathered {
                 Some(Told::Ready(facts, ahead)) => break (facts, ahead),
                 Some(Told::Hopeless(why, true)) => return Err(anyhow!(why)),
                 Some(Told::Hopeless(why, false) | Told::Lost(_, why)) => return Err(NotStarted::Machines(why).into()),
-                Some(Told::Waiting { there, prepared }) => tell(there, prepared),
+                Some(Told::Waiting { there, prepared }) if is_first => tell(there, prepared),
+                Some(Told::Waiting { .. }) => {}
             }
         };
         let (choice, addresses) = common(&facts);

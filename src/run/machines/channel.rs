@@ -141,6 +141,12 @@ impl Channel {
         !self.has_ended && self.received.len() < LENGTH + self.most + READ
     }
 
+    /// Forgets what has arrived; whether everything is written and the peer sends nothing more.
+    pub fn is_over(&mut self) -> bool {
+        self.received.clear();
+        self.has_ended && !self.wants_write()
+    }
+
     /// Whether a whole message is there that has not been taken, or one that is too long.
     pub fn has_message(&self) -> bool {
         let length = self.received.first_chunk::<LENGTH>().map(|length| u32::from_le_bytes(*length) as usize);

@@ -21,6 +21,8 @@ use crate::run::{self, nanos};
 
 /// How long a peer may take to prove itself, and one that was refused to hear so.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long those who are dismissed may take to hear so.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How often everything is looked at, at least.
 const LOOK: Duration = Duration::from_millis(50);
 /// How many messages of one worker are read before it is the turn of others.
@@ -37,7 +39,8 @@ pub struct NoAddress {
 
 /// The coordinator's thread, as the rest of the program sees it. It ends when this is dropped.
 pub struct Hub {
-    asks: Sender<Ask>,
+    /// `None` once there is nothing more to ask.
+    asks: Option<Sender<Ask>>,
     told: Receiver<Told>,
     waker: Arc<OwnedFd>,
     /// When its time began.
@@ -83,7 +86,7 @@ impl Hub {
             next: 0,
         };
         run::beside("coordinator", move || carrier.carry())?;
-        Ok(Self { asks, told, waker, origin, address })
+        Ok(Self { asks: Some(asks), told, waker, origin, address })
     }
 
     /// The time of the coordinator at this moment.
@@ -94,7 +97,7 @@ impl Hub {
     /// Asks for something.
     pub fn ask(&self, ask: Ask) {
         // The thread only ends with this.
-        let _ = self.asks.send(ask);
+        let _ = self.asks.as_ref().map(|asks| asks.send(ask));
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
@@ -114,6 +117,13 @@ impl Hub {
 impl Drop for Hub {
     fn drop(&mut self) {
         self.ask(Ask::Dismiss);
+        self.asks = None;
+        let _ = write(&*self.waker, &1_u64.to_ne_bytes());
+        // Workers should hear that before the process ends; the thread ends when they have.
+        let begun = Instant::now();
+        while begun.elapsed() < FAREWELL && !matches!(self.told.recv_timeout(LOOK), Err(RecvTimeoutError::Disconnected))
+        {
+        }
     }
 }
 
@@ -130,7 +140,7 @@ enum State {
     Unproven,
     /// It takes part.
     Proven,
-    /// It is closed as soon as it has heard everything.
+    /// It has heard the last words, and is closed when it closes.
     Closing,
 }
 
@@ -261,7 +271,8 @@ impl Carrier {
                 continue;
             }
             let is_late = now.saturating_sub(conn.since) >= PATIENCE;
-            let is_done = conn.state == State::Closing && !conn.channel.wants_write();
+            // If it were closed with something unread, the peer might never hear the last words.
+            let is_done = conn.state == State::Closing && conn.channel.is_over();
             if is_done || (conn.state != State::Proven && is_late) {
                 self.peers.remove(&peer);
                 continue;
