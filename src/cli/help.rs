@@ -47,7 +47,7 @@ pub(super) fn help(has_all: bool) -> String {
          onrush lab FILE.toml        run an experiment\n       \
          onrush restore              reset kernel settings that a killed lab left\n       \
          onrush worker               take part in a run on several machines\n       \
-         onrush kubernetes           carry such a run out in a cluster\n       \
+         onrush kubernetes           carry a run out in a Kubernetes cluster\n       \
          onrush --generate man       print the manual page; or complete-bash,\n       \
          \x20                           complete-zsh, complete-fish: completions\n\
          \n\

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use flate2::read::GzDecoder;
@@ -23,6 +23,8 @@ use crate::program::{EXIT_WRONG, Screen, say};
 const LOOK: Duration = Duration::from_secs(1);
 /// How often a log that ends before its run is asked for again.
 const TRIES: u32 = 10;
+/// How long machines may take to end after the run.
+const PARTING: Duration = Duration::from_secs(10);
 
 /// What is to be collected.
 #[derive(Debug)]
@@ -201,20 +203,26 @@ impl Collector<'_> {
         }
     }
 
-    /// Deletes what the run needs no longer, among which are its secrets. The Jobs stay for their logs, unless machines
-    /// still wait for a node.
+    /// Deletes what the run needs no longer, among which are its secrets. The Jobs stay for their logs, a day from their
+    /// end: that of machines which still wait for a node, or for the run, ends now.
     fn clean(&self) {
         let workers = Component::Workers.job(&self.asked.run);
-        let jobs = self.kubectl.objects(&["get", "job", &workers]).unwrap_or_default();
-        let is_pending = |pod: &Value| pod["status"]["phase"] == "Pending";
-        let pods = self.kubectl.objects(&["get", "pods", "-l", &Component::Workers.selector(&self.asked.run)]);
-        let is_left =
-            jobs.first().is_some_and(|job| ended(job).is_none()) && pods.is_ok_and(|pods| pods.iter().any(is_pending));
-        let left = is_left.then(|| self.kubectl.output(&["delete", "job", &workers, "--wait=false"]));
+        let begun = Instant::now();
+        let ended = loop {
+            match self.kubectl.objects(&["get", "job", &workers]) {
+                Ok(jobs) if jobs.iter().all(|job| ended(job).is_some()) => break Ok(Vec::new()),
+                Ok(_) if begun.elapsed() < PARTING => thread::sleep(LOOK),
+                Ok(_) => {
+                    let end = r#"{"spec":{"activeDeadlineSeconds":1}}"#;
+                    break self.kubectl.output(&["patch", "job", &workers, "--patch", end]);
+                }
+                Err(error) => break Err(error),
+            }
+        };
         let selector = selector(&self.asked.run);
         let rest = self.kubectl.output(&["delete", "service,secret,configmap", "-l", &selector, "--wait=false"]);
-        if let Err(error) = left.unwrap_or_else(|| Ok(Vec::new())).and(rest) {
-            say(&format!("onrush kubernetes: not all of the run was deleted: {error:#}"));
+        if let Err(error) = ended.and(rest) {
+            say(&format!("onrush kubernetes: not all that the run needed was deleted: {error:#}"));
         }
     }
 }

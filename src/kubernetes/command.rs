@@ -150,21 +150,23 @@ fn described() -> Vec<Described> {
 
 fn help_text() -> String {
     let above = "\
-onrush kubernetes writes what a run on several machines of a cluster consists of:
-a Service, a Secret, a ConfigMap if there are files, and the Jobs of the
+onrush kubernetes writes what a run on several machines of a cluster consists
+of: a Service, a Secret, a ConfigMap if there are files, and the Jobs of the
 coordinator and of the machines. kubectl applies it, and --collect waits for the
 results.
 
-Usage: onrush kubernetes --image NAME --machines N [options] URL | kubectl apply -f -
+Usage: onrush kubernetes --image NAME --machines N [options] URL |
+           kubectl apply -f -
        onrush kubernetes --collect NAME [--into DIR]";
     let below = "\
 All other options are those of a run on several machines (onrush --help), except
---coordinate and --token-file. Files that they name are sent along, up to 180 KiB.
+--coordinate and --token-file. Files that they name are sent along, up to
+180 KiB.
 For instance:
   onrush kubernetes --image registry.example/onrush:0.1 --name first \\
       --machines 10 -c20000 -R 400k -d1m -o first.json URL | kubectl apply -f -
   onrush kubernetes --collect first";
-    help((above, below), own().map(|option| option.described).chain([HELP]).collect())
+    help((above, below), described())
 }
 
 /// A part of the name of an object.

@@ -92,7 +92,8 @@ fn the_commands_that_make_many_runs_take_what_is_offered() {
     for command in program.commands.iter().filter(|command| command.runs) {
         for option in program.options_of(command).filter(|option| option.spelling.value.is_none()) {
             let option = format!("--{}", option.spelling.long);
-            let args = ["onrush", command.name, &option, "--plan", "-c1,2", "http://127.0.0.1/", "http://127.0.0.1:1/"];
+            let many = if command.name == "kubernetes" { "--machines=2" } else { "--plan" };
+            let args = ["onrush", command.name, &option, many, "-c1,2", "http://127.0.0.1/", "http://127.0.0.1:1/"];
             if let Invocation::Print { stderr, .. } = parse(args.map(OsString::from), &crate::COMMANDS) {
                 assert!(!stderr.contains("unknown") && !stderr.contains("is for"), "{option}: {stderr}");
             }

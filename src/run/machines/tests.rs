@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_plan::Random;
@@ -349,7 +348,7 @@ fn two_thousand_machines_of_which_some_are_lost_come_to_an_end() {
 
 #[test]
 fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
-    let job = || Job { frames: vec![Vec::<Arc<[u8]>>::new()], row: Duration::from_secs(1) };
+    let job = || Job { frames: vec![vec![frame(&Order::Stop)]], row: Duration::from_secs(1) };
     let ready = || {
         let mut coordinator =
             Coordinator::new(Rules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
