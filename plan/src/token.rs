@@ -46,6 +46,9 @@ impl Token {
         let refused = |reason| NoToken { name: path.display().to_string(), reason };
         let mut file = File::open(path).map_err(|error| refused(reason(&error)))?;
         let mode = file.metadata().map_err(|error| refused(reason(&error)))?.permissions().mode();
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(refused("it is a folder".to_owned()));
+        }
         // A volume that an engine has mounted for this one process is as private as the process, whatever its mode.
         let is_volume = fstatvfs(&file).is_ok_and(|volume| volume.f_flag.contains(StatVfsMountFlags::RDONLY));
         if mode & 0o077 != 0 && !is_volume {

@@ -355,6 +355,10 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         (matches!(typed.io, Io::Sim(_)), "--io sim", "simulates one machine"),
     ];
     let connections = typed.connections.unwrap_or(CONNECTIONS);
+    if typed.script.is_some() && typed.machines.is_typed() {
+        let line = "with --machines, the script's done() is not called: each machine has a script of its own";
+        typed.warnings.push(line.to_owned());
+    }
     let machines = machines::decide(std::mem::take(&mut typed.machines), connections, &alone)?;
     Ok(Show {
         machines,

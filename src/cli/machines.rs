@@ -60,7 +60,8 @@ impl TypedMachines {
         Ok(())
     }
 
-    fn is_typed(&self) -> bool {
+    /// Whether there is any.
+    pub fn is_typed(&self) -> bool {
         let Self { count, address, token_file, join, loss, on_loss } = self;
         count.is_some()
             || address.is_some()

@@ -10,7 +10,6 @@ use onrush_plan::limits::SCRIPT_STACK_BYTES;
 use onrush_plan::load::Load;
 use onrush_plan::{Addresses, Io, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde::{Deserialize, Serialize};
 
 /// Descriptors that a run needs in addition to those of its connections and threads: standard streams, name service,
 /// files.
@@ -23,7 +22,7 @@ const PER_THREAD: u64 = 2;
 pub const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
 
 /// The machine allows fewer descriptors than a run needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortage {
     /// How many the run needs.
     pub needed: u64,

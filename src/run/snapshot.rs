@@ -88,7 +88,8 @@ impl Wholes {
         }
         self.given += 1;
         let mut row = self.rows.pop_front()?;
-        (row.from_ns, row.until_ns) = (from_ns, row.until_ns.max(from_ns + 1));
+        // What a stalled thread handed over late extends past its row, but nobody is past the next ones because of that.
+        (row.from_ns, row.until_ns) = (from_ns, row.until_ns.clamp(from_ns + 1, from_ns + self.row_ns));
         Some(row)
     }
 }

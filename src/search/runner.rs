@@ -27,8 +27,8 @@ use crate::program::{
 };
 use crate::record::{self, NoteId};
 use crate::run::{
-    self, Breakdown, Choice, Clock, Ended as RunEnded, Gathered, Interrupt, Observer, Outcome, TimelineRow, Waiting,
-    nanos,
+    self, Breakdown, Choice, Clock, Ended as RunEnded, Gathered, Interrupt, NotStarted, Observer, Outcome, TimelineRow,
+    Waiting, nanos,
 };
 use crate::script::Exit;
 use crate::session::{self, Ran, ask};
@@ -125,6 +125,14 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 struct Fruitless {
     line: String,
     code: u8,
+}
+
+/// The end of a search that has lost a machine.
+fn without(why: &str) -> Fruitless {
+    let line = format!(
+        "{why}; the search ended there, because its runs would not have been alike. What held until then is above"
+    );
+    Fruitless { line, code: EXIT_INCONCLUSIVE }
 }
 
 /// A search that is over.
@@ -546,8 +554,16 @@ impl<'a> Runs<'a> {
         let observers: &mut [&mut dyn Observer] =
             &mut [&mut opening, &mut line, &mut says_waiting, &mut Messages, &mut interest];
         let spares = std::mem::take(&mut self.spares);
-        let Ran { outcome, spares, .. } =
-            session::run_on(spares, &mut self.gathered, &mut self.clock, plan, self.interrupt, observers)?;
+        let ran = session::run_on(spares, &mut self.gathered, &mut self.clock, plan, self.interrupt, observers);
+        let is_lost = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(NotStarted::Machines(_)));
+        let Ran { outcome, spares, .. } = match ran {
+            Err(error) if !is_first && is_lost(&error) => return Err(without(&error.to_string()).into()),
+            ran => ran?,
+        };
+        // What it would show is not about the target.
+        if let Some((why, _)) = outcome.machines.iter().find_map(|machine| machine.lost.as_ref()) {
+            return Err(without(why).into());
+        }
         self.spares = spares;
         if let Some(sentence) = failure::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));

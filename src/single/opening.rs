@@ -54,6 +54,10 @@ impl Observer for Opening<'_> {
         if plan.show.verbose && !plan.dialect.is_compat() {
             say(&verbose(plan, choice, addresses));
         }
+        // Other machines have the connections.
+        if plan.show.machines.is_some() {
+            return;
+        }
         let shortage = run::host::shortage(plan);
         // What is measured is not what was asked for: that is said even where other notes are not.
         if plan.show.notes || run::host::room(plan, shortage).is_some() {

@@ -17,17 +17,13 @@ const NAMED: usize = 5;
 /// Those on machines.
 pub(super) fn notes(document: &Document) -> Vec<Note> {
     let machines = &document.machines;
-    let lost = machines.iter().filter_map(|machine| Some((machine.lost.as_ref()?, machine.lost_s?)));
+    let lost = machines.iter().filter_map(|machine| Some((machine, machine.lost.as_ref()?, machine.lost_s?)));
     let mut notes: Vec<Note> = lost
-        .map(|(why, at_s)| {
+        .map(|(machine, why, at_s)| {
             let at = seconds((at_s * 1e9) as u64);
-            note(
-                NoteId::MachineLost,
-                Weight::Doubt,
-                format!(
-                    "{why}; after {at} its part of the load is missing, and so is what it measured since its last row"
-                ),
-            )
+            // One that has said how its part went has left nothing out.
+            let rest = if machine.busiest.is_some() { "" } else { ", and so is what it measured since its last row" };
+            note(NoteId::MachineLost, Weight::Doubt, format!("{why}; after {at} its part of the load is missing{rest}"))
         })
         .collect();
     notes.extend((1..).zip(machines).filter_map(limit));

@@ -156,6 +156,10 @@ pub struct Coordinator {
     /// Whether everybody was ready.
     is_ready: bool,
     has_begun: bool,
+    /// Whether any run has begun: nobody takes the place of who is lost after that.
+    has_run: bool,
+    /// When everything was last looked at.
+    ticked: Duration,
     /// When the run began, and how long its rows are.
     started: Duration,
     row: Duration,
@@ -175,6 +179,8 @@ impl Coordinator {
             asked: Duration::ZERO,
             is_ready: false,
             has_begun: false,
+            has_run: false,
+            ticked: Duration::ZERO,
             started: Duration::ZERO,
             row: Duration::ZERO,
             acts: VecDeque::new(),
@@ -189,11 +195,11 @@ impl Coordinator {
     /// Why it takes no part.
     pub fn join(&mut self, peer: Peer, name: &str, index: Option<u32>, now: Duration) -> Result<u32, Refusal> {
         let is_empty = |seat: &Seat| seat.state == State::Empty;
-        if self.has_begun {
+        if self.has_run {
             return Err(Refusal::Begun);
         }
         let index = match index {
-            Some(index) if index >= self.rules.machines => return Err(Refusal::TooMany(self.rules.machines)),
+            Some(index) if index >= self.rules.machines => return Err(Refusal::NoPart(self.rules.machines)),
             Some(index) if !is_empty(&self.seats[index as usize]) => return Err(Refusal::Taken(index)),
             Some(index) => index,
             None => self.seats.iter().position(is_empty).ok_or(Refusal::TooMany(self.rules.machines))? as u32,
@@ -213,6 +219,10 @@ impl Coordinator {
                 self.job = Some(job);
                 self.asked = now;
                 (self.is_ready, self.has_begun) = (false, false);
+                if let Some(lost) = self.seats.iter().position(|seat| seat.state == State::Lost) {
+                    let words = format!("{} was lost before", self.words(lost as u32));
+                    self.told.push_back(Told::Hopeless(words, false));
+                }
                 for index in 0..self.rules.machines {
                     if self.seats[index as usize].state == State::Done {
                         self.seats[index as usize].state = State::There;
@@ -221,7 +231,7 @@ impl Coordinator {
                 }
             }
             Ask::Start(at) => {
-                (self.has_begun, self.started, self.job) = (true, at, None);
+                (self.has_begun, self.has_run, self.started, self.job) = (true, true, at, None);
                 for seat in &mut self.seats {
                     let (Some(peer), Some(offset), State::Prepared) = (seat.peer, seat.best, seat.state) else {
                         continue;
@@ -359,18 +369,18 @@ impl Coordinator {
                 seat.state = State::Lost;
                 self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
             }
-            // What it measured has arrived.
-            State::Done | State::Lost => {}
-            State::Empty | State::There | State::Preparing | State::Prepared => {
-                // Another may take its seat until everybody was ready; after that the run begins without it, and does not
-                // go far.
+            // The next run of a search would wait for it in vain.
+            State::Empty | State::There | State::Preparing | State::Prepared | State::Done
+                if self.is_ready || self.has_run =>
+            {
+                seat.state = State::Lost;
+                self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
+            }
+            State::Lost => {}
+            State::Empty | State::There | State::Preparing | State::Prepared | State::Done => {
+                // Another may take its seat.
                 *seat = Seat::default();
-                if self.is_ready {
-                    self.seats[index as usize].state = State::Lost;
-                    self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
-                } else {
-                    self.tell_waiting();
-                }
+                self.tell_waiting();
             }
         }
     }
@@ -383,6 +393,11 @@ impl Coordinator {
 
     /// Looks whether somebody was silent for too long, and pings those that it is time for.
     pub fn tick(&mut self, now: Duration) {
+        let stood_still = now.saturating_sub(std::mem::replace(&mut self.ticked, now));
+        if stood_still >= self.rules.loss / 5 {
+            // It was this machine that was suspended, or had no processor.
+            self.seats.iter_mut().for_each(|seat| seat.heard += stood_still);
+        }
         if !self.is_ready && self.job.is_some() && now >= self.asked + self.rules.join {
             let missing = self.missing();
             self.job = None;

@@ -184,9 +184,10 @@ impl Carrier {
                 }
             }
             self.accept(now);
-            self.coordinator.tick(now);
             self.act();
             self.pump(ready);
+            self.coordinator.tick(now);
+            self.act();
             for told in self.coordinator.told.drain(..) {
                 // Nobody listens at the end.
                 let _ = self.tell.send(told);

@@ -50,6 +50,12 @@ pub enum NotJoined {
         /// Why.
         reason: String,
     },
+    /// Something is there and says nothing.
+    #[error("--coordinator {address}: it does not answer")]
+    NoAnswer {
+        /// Its address as typed.
+        address: String,
+    },
     /// The coordinator has refused it.
     #[error("--coordinator {address}: {}", said(.refusal))]
     Refused {
@@ -75,7 +81,8 @@ fn said(refusal: &Refusal) -> String {
             onrush_text::escape(theirs.as_bytes()),
             env!("CARGO_PKG_VERSION")
         ),
-        Refusal::Taken(index) => format!("another worker is machine {} already", index + 1),
+        Refusal::Taken(index) => format!("another worker has --index {index} already"),
+        Refusal::NoPart(machines) => format!("--index of this run goes from 0 to {}", machines - 1),
         Refusal::TooMany(machines) => format!("all {machines} machines of the run are there already"),
         Refusal::Begun => "the run has begun without this worker, which is not needed any more".to_owned(),
     }
@@ -128,8 +135,20 @@ impl Joining<'_> {
     ///
     /// Why it takes no part.
     pub fn join(&self, interrupt: &Interrupt) -> Result<Member, NotJoined> {
-        let address = self.coordinator.to_owned();
         let begun = Instant::now();
+        loop {
+            match self.attempt(begun, interrupt) {
+                // Others may take up all that it answers at a time.
+                Err(NotJoined::NoAnswer { .. }) if begun.elapsed() < self.patience && !interrupt.is_asked() => {
+                    thread::sleep(PAUSE);
+                }
+                joined => return joined,
+            }
+        }
+    }
+
+    fn attempt(&self, begun: Instant, interrupt: &Interrupt) -> Result<Member, NotJoined> {
+        let address = self.coordinator.to_owned();
         let socket = loop {
             if interrupt.is_asked() {
                 return Err(NotJoined::Interrupted);
@@ -152,7 +171,7 @@ impl Joining<'_> {
                 break exporter;
             }
             if is_late(shaken) || interrupt.is_asked() {
-                return Err(no_coordinator("it does not answer".to_owned()));
+                return Err(NotJoined::NoAnswer { address });
             }
             wait(&channel, None);
         };
@@ -171,7 +190,7 @@ impl Joining<'_> {
                 Err(error) => return Err(no_coordinator(reason(&error))),
             }
             if is_late(shaken) || interrupt.is_asked() {
-                return Err(no_coordinator("it does not answer".to_owned()));
+                return Err(NotJoined::NoAnswer { address });
             }
             wait(&channel, None);
         };

@@ -9,7 +9,6 @@ use onrush_engine::WorkerEnd;
 use onrush_stats::Totals;
 use serde::{Deserialize, Serialize};
 
-use crate::run::host::Shortage;
 use crate::run::outcome::{Breakdown, Ended, WorkerShare};
 
 /// The version of these messages. A worker of another version is refused.
@@ -64,8 +63,10 @@ pub enum Refusal {
     Version(String),
     /// Another worker has the number of its part.
     Taken(u32),
-    /// There is no part with its number; how many there are.
+    /// All parts are taken; how many there are.
     TooMany(u32),
+    /// There is no part with its number; how many there are.
+    NoPart(u32),
     /// The run has begun.
     Begun,
 }
@@ -160,8 +161,6 @@ pub struct Done {
     pub suspended_ns: u64,
     /// The processor time of its other threads, in nanoseconds.
     pub beside_ns: Option<u64>,
-    /// Set if its limit of open files was too low.
-    pub descriptors: Option<Shortage>,
     /// How many requests its script pipelines.
     pub batch: u64,
     /// What limited its part: the name of the verdict and the sentence, if it was the generator.

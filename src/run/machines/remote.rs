@@ -202,7 +202,6 @@ impl Remote {
                 });
                 outcome.stuck.extend(stuck);
                 outcome.breakdown = outcome.breakdown.take().or(done.breakdown);
-                outcome.descriptors = outcome.descriptors.or(done.descriptors);
                 outcome.suspended = outcome.suspended.max(Duration::from_nanos(done.suspended_ns));
                 beside = beside.zip(done.beside_ns).map(|(sum, more)| sum + Duration::from_nanos(more));
             } else {

@@ -238,7 +238,6 @@ impl World {
             elapsed_ns: self.now,
             suspended_ns: 0,
             beside_ns: None,
-            descriptors: None,
             batch: 1,
             limit: None,
             sum: self.workers[worker].sent,
