@@ -59,7 +59,12 @@ pub(super) fn page(program: &Program) -> String {
 }
 
 /// The places that messages refer to, each with the answer to the question that led there.
-const MESSAGES: [(&str, &str); 3] = [
+const MESSAGES: [(&str, &str); 4] = [
+    (
+        "docs/machines.md",
+        "kubectl needs the right to get, list, create, patch and delete jobs, services, secrets and configmaps, to get, list \
+         and watch pods and pods/log, and to get and create pods/exec, all in one namespace. The page has them as a Role.",
+    ),
     (
         "docs/measuring.md",
         "Without a rate, wrk adds latencies that it never measured, for every response that took at least twice the \

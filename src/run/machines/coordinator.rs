@@ -369,15 +369,14 @@ impl Coordinator {
                 seat.state = State::Lost;
                 self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
             }
-            // The next run of a search would wait for it in vain.
-            State::Empty | State::There | State::Preparing | State::Prepared | State::Done
-                if self.is_ready || self.has_run =>
-            {
+            // What it measured has arrived; the next run of a search would wait for it in vain.
+            State::Done => seat.state = State::Lost,
+            State::Empty | State::There | State::Preparing | State::Prepared if self.is_ready || self.has_run => {
                 seat.state = State::Lost;
                 self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
             }
             State::Lost => {}
-            State::Empty | State::There | State::Preparing | State::Prepared | State::Done => {
+            State::Empty | State::There | State::Preparing | State::Prepared => {
                 // Another may take its seat.
                 *seat = Seat::default();
                 self.tell_waiting();

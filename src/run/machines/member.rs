@@ -1,6 +1,7 @@
 //! A worker's connection to its coordinator, which has a thread of its own: whatever the run does meanwhile, pings are
 //! answered, and a coordinator that has gone is noticed.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -110,6 +111,8 @@ pub struct Member {
     orders: Receiver<Heard>,
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
+    /// Whether it has been told that it was dismissed, which it may ask again.
+    is_dismissed: Cell<bool>,
     /// How many reports are not sent yet.
     unsent: Arc<AtomicUsize>,
 }
@@ -259,7 +262,18 @@ impl Member {
             heard: origin,
         };
         run::beside("member", move || carrier.carry())?;
-        Ok(Self { index, machines, name, origin, reports, orders, waker, is_stopped, unsent })
+        Ok(Self {
+            index,
+            machines,
+            name,
+            origin,
+            reports,
+            orders,
+            waker,
+            is_stopped,
+            is_dismissed: Cell::new(false),
+            unsent,
+        })
     }
 
     /// Reports something.
@@ -274,9 +288,17 @@ impl Member {
     pub fn next(&self, interrupt: &Interrupt) -> Option<Heard> {
         loop {
             match self.orders.recv_timeout(LOOK) {
-                Ok(heard) => return Some(heard),
+                Ok(heard) => {
+                    if matches!(heard, Heard::Order(Order::Dismiss)) {
+                        self.is_dismissed.set(true);
+                    }
+                    return Some(heard);
+                }
                 Err(RecvTimeoutError::Timeout) if interrupt.is_asked() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) if self.is_dismissed.get() => {
+                    return Some(Heard::Order(Order::Dismiss));
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     return Some(Heard::Lost("the connection to the coordinator has ended".to_owned()));
                 }
