@@ -233,6 +233,8 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
             if !["-", "onrush ", "wrk ", "$ onrush ", "$ wrk "].iter().any(|start| code.starts_with(start)) {
                 continue;
             }
+            // What follows a pipe is another program's.
+            let code = code.split(" | ").next().unwrap_or_default();
             for word in code.split_whitespace().filter(|word| word.starts_with('-') && !["-", "--"].contains(word)) {
                 let exists = match word.strip_prefix("--") {
                     // Abbreviations are accepted too.

@@ -108,7 +108,7 @@ fn machines_send_exactly_what_one_would_have_sent(context: &Context) {
 
 fn sequences_are_never_repeated_and_the_log_has_what_was_counted(context: &Context) {
     let nginx = Server::nginx(1000);
-    let words = "--machines 2 -t1 -c6 -R 300 -d1s --templates";
+    let words = "--machines 2 -t1 -c6 -R 300 -n 300 --templates";
     let coordinator = Coordinator::start(context.onrush(), "machines-seq", words, &nginx.url("/hello?{{seq}}"));
     let workers = [coordinator.worker(""), coordinator.worker("")];
     let (output, document) = coordinator.end();
