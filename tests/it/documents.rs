@@ -235,7 +235,9 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
             }
             // What follows a pipe is another program's.
             let code = code.split(" | ").next().unwrap_or_default();
-            for word in code.split_whitespace().filter(|word| word.starts_with('-') && !["-", "--"].contains(word)) {
+            for word in
+                code.split_whitespace().filter(|word| word.starts_with('-') && !word.bytes().all(|byte| byte == b'-'))
+            {
                 let exists = match word.strip_prefix("--") {
                     // Abbreviations are accepted too.
                     Some(name) => {
