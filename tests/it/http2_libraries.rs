@@ -279,12 +279,11 @@ func main() {
 		}
 		fmt.Fprintln(os.Stderr, r.Method, r.URL.Path, r.Proto, read)
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Args[len(os.Args)-1])
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
-	if len(os.Args) > 1 {
+	if os.Args[1] == "tls" {
 		server.ServeTLS(listener, "cert.pem", "key.pem")
 	} else {
 		server.Serve(listener)

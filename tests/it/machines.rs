@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url, wait_for_load};
+use crate::peers::Refusing;
 use crate::results::number;
 use crate::servers::Server;
 
@@ -270,9 +271,13 @@ fn strangers_are_refused_and_disturb_nobody(context: &Context) {
 
 fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
     // A target that refuses.
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let coordinator =
-        Coordinator::start(context.onrush(), "machines-refused", "--machines 1 -c2 -d1s", &format!("http://{closed}/"));
+    let refusing = Refusing::new();
+    let coordinator = Coordinator::start(
+        context.onrush(),
+        "machines-refused",
+        "--machines 1 -c2 -d1s",
+        &format!("http://{}/", refusing.address),
+    );
     let worker = coordinator.worker("--name a");
     let (output, _) = coordinator.end();
     assert_eq!(output.code, 2, "{output:?}");

@@ -144,7 +144,7 @@ impl Server {
         let configuration = scratch.file("nginx.conf", configuration);
         let mut command = Command::new(program("nginx"));
         command.arg("-p").arg(scratch.path()).arg("-c").arg(configuration).args(["-e", "error.log"]);
-        Self::listening(&mut command, scratch, reserved, Signal::QUIT)
+        Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::QUIT)
     }
 
     /// Apache, which speaks HTTP/2 in plain text and nothing else.
@@ -163,7 +163,7 @@ impl Server {
         let configuration = scratch.file("httpd.conf", configuration);
         let mut command = Command::new(program("apache2"));
         command.args(["-D", "FOREGROUND", "-f"]).arg(configuration);
-        Self::listening(&mut command, scratch, reserved, Signal::WINCH)
+        Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::WINCH)
     }
 
     /// nghttp2's server in plain text. It writes no log.
@@ -172,7 +172,7 @@ impl Server {
         let mut command = Command::new("nghttpd");
         command.args(["--no-tls", "-a", "127.0.0.1", "-d"]).arg(scratch.path()).args(options);
         command.arg(reserved.address.port().to_string());
-        Self::listening(command.stdout(Stdio::null()), scratch, reserved, Signal::KILL)
+        Self::listening(command.stdout(Stdio::null()).stderr(Stdio::null()), scratch, reserved, Signal::KILL)
     }
 
     /// Caddy, in plain text or with TLS and the pair in its directory. It writes a line of words and JSON for each request.
@@ -190,11 +190,11 @@ impl Server {
         command.args(["run", "--config"]).arg(configuration).current_dir(scratch.path());
         // Where it saves what it was configured with.
         command.envs(["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, scratch.path())));
-        Self::listening(&mut command, scratch, reserved, Signal::TERM)
+        Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::TERM)
     }
 
     fn listening(command: &mut Command, scratch: Scratch, reserved: Reserved, end: Signal) -> Self {
-        let process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("the server starts");
+        let process = command.stdin(Stdio::null()).spawn().expect("the server starts");
         let (address, log) = (reserved.address, scratch.path().join("access.log"));
         let mut server = Self { process, address, scratch, _reserved: Some(reserved), log, end };
         assert!(accepts(&mut server.process, address), "the server does not start");
@@ -222,11 +222,13 @@ impl Server {
         Self::saying(Command::new("python3").arg(script), scratch)
     }
 
-    /// A program that says the port of its server first, and that finds some files.
+    /// A program that listens on the port that is its last argument, and logs on standard error.
     pub fn program(command: &mut Command, prepare: impl Fn(&Path)) -> Self {
-        let scratch = scratch();
+        let (scratch, reserved) = (scratch(), Reserved::new());
         prepare(scratch.path());
-        Self::saying(command, scratch)
+        let log = File::create(scratch.path().join("access.log")).expect("a log");
+        command.current_dir(scratch.path()).arg(reserved.address.port().to_string()).stderr(log);
+        Self::listening(command, scratch, reserved, Signal::KILL)
     }
 
     /// A server that says its port in its first line.
