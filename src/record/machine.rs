@@ -33,6 +33,9 @@ pub struct Machine {
     pub busiest: Option<f64>,
     /// The shortest round trip between it and the coordinator, in seconds: it began at most half of it early or late.
     pub round_trip_s: f64,
+    /// How much later than that it began, in seconds, because the order to begin came late; left out if it came in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_s: Option<f64>,
     /// How far its clock moved away from the coordinator's during the run, in seconds; left out if that is unknown. No figure
     /// is corrected by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,6 +71,7 @@ impl Machine {
             duration_s: share.elapsed.as_secs_f64(),
             busiest: share.busiest,
             round_trip_s: share.round_trip.as_secs_f64(),
+            late_s: (!share.late.is_zero()).then_some(share.late.as_secs_f64()),
             drift_s: share.drift_ns.map(|ns| ns as f64 / 1e9),
             limited_by,
             limit,

@@ -126,6 +126,8 @@ pub enum NoteId {
     MachinesDiffer,
     /// A machine is far away.
     MachineFar,
+    /// A machine began after the others.
+    MachineLate,
     /// Latencies exceeded the histogram's range.
     Clamped,
     /// The script's `delay` returned something other than a pause.

@@ -29,6 +29,8 @@ pub struct MachineShare {
     pub busiest: Option<f64>,
     /// The shortest round trip to it.
     pub round_trip: Duration,
+    /// How long after the moment at which it was to begin it heard so.
+    pub late: Duration,
     /// How far its clock moved away from the coordinator's, in nanoseconds; `None`: unknown.
     pub drift_ns: Option<i64>,
     /// What limited its part, if that was the machine itself: the name of the verdict and the sentence.

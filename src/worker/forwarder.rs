@@ -22,6 +22,8 @@ pub(super) struct Forwarder<'a> {
     sum: Sum,
     ends: Vec<Option<WorkerEnd>>,
     has_begun: bool,
+    /// How long after the moment at which it was to begin it heard so.
+    late: Duration,
 }
 
 impl<'a> Forwarder<'a> {
@@ -36,7 +38,17 @@ impl<'a> Forwarder<'a> {
             ..Prepared::default()
         };
         let ends = (0..plan.load.threads).map(|_| None).collect();
-        Self { member, plan, row, interrupt, prepared, sum: Sum::default(), ends, has_begun: false }
+        Self {
+            member,
+            plan,
+            row,
+            interrupt,
+            prepared,
+            sum: Sum::default(),
+            ends,
+            has_begun: false,
+            late: Duration::ZERO,
+        }
     }
 
     /// Whether the part has begun.
@@ -49,7 +61,7 @@ impl<'a> Forwarder<'a> {
         if !self.has_begun {
             return;
         }
-        let Self { member, plan, sum, ends, .. } = self;
+        let Self { member, plan, sum, ends, late, .. } = self;
         let judged = guard(|| Judged::of(plan, outcome)).ok();
         let of_generator = judged.as_ref().map(|judged| &judged.document.verdict).and_then(|verdict| {
             let verdict = verdict.as_ref()?;
@@ -66,6 +78,7 @@ impl<'a> Forwarder<'a> {
                 .collect(),
             breakdown: outcome.breakdown.clone(),
             ended: outcome.ended,
+            late_ns: nanos(late),
             elapsed_ns: nanos(outcome.elapsed),
             suspended_ns: nanos(outcome.suspended),
             beside_ns: outcome.beside.map(nanos),
@@ -78,13 +91,14 @@ impl<'a> Forwarder<'a> {
 
     /// Reports that the part broke off.
     pub fn broke(self, error: &anyhow::Error) {
-        let Self { member, sum, ends, .. } = self;
+        let Self { member, sum, ends, late, .. } = self;
         let done = Done {
             ends,
             shares: Vec::new(),
             stuck: Vec::new(),
             breakdown: Some(Breakdown::Script(format!("{error:#}"))),
             ended: Ended::Signal,
+            late_ns: nanos(late),
             elapsed_ns: 0,
             suspended_ns: 0,
             beside_ns: None,
@@ -113,7 +127,9 @@ impl Observer for Forwarder<'_> {
         match self.member.next(self.interrupt)? {
             Heard::Order(Order::Start(at_ns)) => {
                 self.has_begun = true;
-                Some(self.member.origin + Duration::from_nanos(at_ns))
+                let start = self.member.origin + Duration::from_nanos(at_ns);
+                self.late = start.elapsed();
+                Some(start)
             }
             Heard::Order(_) | Heard::Lost(_) => None,
         }

@@ -11,6 +11,8 @@ use crate::record::{Document, Machine, Note, NoteId, Weight};
 /// A machine that is so many times as far away as the nearest one, and at least so far, is far.
 const FAR_TIMES: f64 = 5.0;
 const FAR: Duration = Duration::from_millis(2);
+/// One that began so much late is.
+const LATE: Duration = Duration::from_millis(1);
 /// How many machines a note names.
 const NAMED: usize = 5;
 
@@ -27,6 +29,7 @@ pub(super) fn notes(document: &Document) -> Vec<Note> {
         })
         .collect();
     notes.extend((1..).zip(machines).filter_map(limit));
+    notes.extend((1..).zip(machines).filter_map(late));
     notes.extend(differ("kernels", machines, |machine| &machine.kernel));
     notes.extend(differ("kernel interfaces", machines, |machine| &machine.backend));
     notes.extend(far(machines));
@@ -43,6 +46,20 @@ fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
     let busy = machine.busiest.map(|busy| format!(" (its busiest thread: {})", percentage(busy))).unwrap_or_default();
     let text = format!("machine {number} ({}){busy} was {words}", machine.name);
     Some(note(NoteId::MachineLimit, Weight::Doubt, text))
+}
+
+/// That a machine began after the others.
+fn late((number, machine): (usize, &Machine)) -> Option<Note> {
+    let late = Duration::from_secs_f64(machine.late_s?);
+    if late < LATE {
+        return None;
+    }
+    let text = format!(
+        "machine {number} ({}) began {} late: the order to begin reached it late; its part of the load was missing until then",
+        machine.name,
+        duration(late)
+    );
+    Some(note(NoteId::MachineLate, Weight::Doubt, text))
 }
 
 /// That machines differ in something.

@@ -15,8 +15,10 @@ use onrush_text::printable;
 use super::message::{Done, Order, Prepared, Refusal, Report, Sum};
 use crate::run::nanos;
 
-/// How many round trips a worker has before it begins.
+/// How many round trips a worker has before it begins, once everybody has set its part up, and how long they may take
+/// altogether: clocks drift meanwhile.
 const TRIPS: u32 = 12;
+const TRIPS_TAKE: Duration = Duration::from_secs(1);
 /// How long a run is announced ahead, beside a few of the longest round trips.
 const AHEAD: Duration = Duration::from_millis(50);
 /// How many rows more than time has passed a worker may send: it may have been stalled.
@@ -153,6 +155,8 @@ pub struct Coordinator {
     job: Option<Job>,
     /// Since when they are waited for.
     asked: Duration,
+    /// Since when all have set their parts up, and how far their clocks are away is being found.
+    measuring: Option<Duration>,
     /// Whether everybody was ready.
     is_ready: bool,
     has_begun: bool,
@@ -177,6 +181,7 @@ impl Coordinator {
             rules,
             job: None,
             asked: Duration::ZERO,
+            measuring: None,
             is_ready: false,
             has_begun: false,
             has_run: false,
@@ -206,7 +211,7 @@ impl Coordinator {
         };
         self.seats[index as usize] =
             Seat { peer: Some(peer), name: name.to_owned(), state: State::There, heard: now, ..Seat::default() };
-        self.prepare(index, now);
+        self.prepare(index);
         self.tell_waiting();
         Ok(index)
     }
@@ -218,7 +223,7 @@ impl Coordinator {
                 self.row = job.row;
                 self.job = Some(job);
                 self.asked = now;
-                (self.is_ready, self.has_begun) = (false, false);
+                (self.measuring, self.is_ready, self.has_begun) = (None, false, false);
                 if let Some(lost) = self.seats.iter().position(|seat| seat.state == State::Lost) {
                     let words = format!("{} was lost before", self.words(lost as u32));
                     self.told.push_back(Told::Hopeless(words, false));
@@ -227,7 +232,7 @@ impl Coordinator {
                     if self.seats[index as usize].state == State::Done {
                         self.seats[index as usize].state = State::There;
                     }
-                    self.prepare(index, now);
+                    self.prepare(index);
                 }
             }
             Ask::Start(at) => {
@@ -255,17 +260,14 @@ impl Coordinator {
     }
 
     /// Has a worker set its part up, if it is known.
-    fn prepare(&mut self, index: u32, now: Duration) {
+    fn prepare(&mut self, index: u32) {
         let seat = &mut self.seats[index as usize];
         let (Some(job), Some(peer), State::There) = (&self.job, seat.peer, seat.state) else { return };
         let frames = &job.frames[index as usize];
         if !frames.is_empty() {
             seat.state = State::Preparing;
-            // How far its clock is away is found anew for each run.
-            (seat.trips, seat.best) = (0, None);
             self.acts.push_back(Act::Frames(peer, frames.clone()));
         }
-        self.ping(index, now);
     }
 
     fn ping(&mut self, index: u32, now: Duration) {
@@ -295,16 +297,16 @@ impl Coordinator {
                 }
                 seat.worst_ns = seat.worst_ns.max(offset.trip_ns);
                 seat.trips += 1;
-                if seat.trips < TRIPS {
+                if self.measuring.is_some() && seat.trips < TRIPS {
                     self.ping(index, now);
                 }
-                self.see_whether_ready();
+                self.see_whether_ready(now);
             }
             (Report::Pong { .. }, _) => {}
             (Report::Prepared(prepared), State::Preparing) => {
                 (seat.state, seat.prepared) = (State::Prepared, prepared);
                 self.tell_waiting();
-                self.see_whether_ready();
+                self.see_whether_ready(now);
             }
             (Report::Unprepared { reason, is_wrong }, State::Preparing) => {
                 let words = format!("{}: {}", self.words(index), printable(&reason));
@@ -333,21 +335,36 @@ impl Coordinator {
         }
     }
 
-    /// Tells that everybody is ready, once.
-    fn see_whether_ready(&mut self) {
+    /// Finds how far clocks are away when all have set their parts up, and then tells that everybody is ready, once.
+    fn see_whether_ready(&mut self, now: Duration) {
         let Some(job) = self.job.as_ref().filter(|_| !self.is_ready) else { return };
-        let is_ready = |(seat, frames): (&Seat, &Vec<Arc<[u8]>>)| match seat.state {
+        let is_set_up = |(seat, frames): (&Seat, &Vec<Arc<[u8]>>)| match seat.state {
             State::There => frames.is_empty(),
-            State::Prepared => seat.trips >= TRIPS,
+            State::Prepared => true,
             _ => false,
         };
-        if !self.seats.iter().zip(&job.frames).all(is_ready) {
+        if !self.seats.iter().zip(&job.frames).all(is_set_up) {
+            return;
+        }
+        let prepared = |seat: &Seat| seat.state == State::Prepared;
+        if self.measuring.is_none() {
+            self.measuring = Some(now);
+            for index in 0..self.rules.machines {
+                let seat = &mut self.seats[index as usize];
+                if prepared(seat) {
+                    (seat.trips, seat.best, seat.worst_ns) = (0, None, 0);
+                    self.ping(index, now);
+                }
+            }
+        }
+        let passed = self.measuring.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        let enough = if passed < TRIPS_TAKE { TRIPS } else { 1 };
+        if self.seats.iter().any(|seat| prepared(seat) && seat.trips < enough) {
             return;
         }
         self.is_ready = true;
         let longest = self.seats.iter().map(|seat| seat.worst_ns).max().unwrap_or_default();
-        let takes_part = |seat: &&Seat| seat.state == State::Prepared;
-        let prepared = self.seats.iter().filter(takes_part).map(|seat| seat.prepared.clone()).collect();
+        let prepared = self.seats.iter().filter(|seat| prepared(seat)).map(|seat| seat.prepared.clone()).collect();
         self.told.push_back(Told::Ready(prepared, AHEAD + 3 * Duration::from_nanos(longest)));
     }
 
@@ -379,6 +396,7 @@ impl Coordinator {
             State::Empty | State::There | State::Preparing | State::Prepared => {
                 // Another may take its seat.
                 *seat = Seat::default();
+                self.measuring = None;
                 self.tell_waiting();
             }
         }
@@ -402,6 +420,7 @@ impl Coordinator {
             self.job = None;
             self.told.push_back(Told::Hopeless(missing, false));
         }
+        self.see_whether_ready(now);
         for index in 0..self.rules.machines {
             let seat = &self.seats[index as usize];
             let Some(peer) = seat.peer else { continue };

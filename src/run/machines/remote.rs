@@ -226,6 +226,7 @@ impl Machine {
         self.ends = ends;
         let blank = WorkerShare { connections: 0, counters: Counters::default(), activity: None };
         done.shares.resize(self.threads.len(), blank);
+        self.share.late = Duration::from_nanos(done.late_ns);
         self.share.elapsed = Duration::from_nanos(done.elapsed_ns);
         let load = |share: &WorkerShare| {
             share.activity.map(|activity| activity.cpu_ns() as f64 / activity.wall_ns.max(1) as f64)

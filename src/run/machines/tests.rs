@@ -1,8 +1,9 @@
-//! Coordinator and workers in virtual time, on a network with delays, on which connections end and machines fall silent.
+//! Coordinator and workers in virtual time, on a network with delays and losses, on which connections end, machines fall
+//! silent, and some are cut off for a while.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use onrush_plan::Random;
 use onrush_stats::{Cause, Phase, TlsFailure, Totals};
@@ -24,6 +25,35 @@ enum Fate {
     Killed(u64),
     /// From this time after it began on, nothing arrives from it or at it.
     Silent(u64),
+    /// What is sent to it or by it during this time after it began arrives afterwards.
+    Cut(u64, u64),
+}
+
+impl Fate {
+    /// Any of them.
+    fn draw(random: &mut Random) -> Self {
+        let at = random.next() % (8_000 * MS);
+        match random.next() % 8 {
+            0 => Self::Killed(at),
+            1 => Self::Silent(at),
+            2 => Self::Cut(at, random.next() % (10_000 * MS)),
+            _ => Self::Well,
+        }
+    }
+
+    /// Whether a coordinator that hears from it at least every second, but for what happens here, must lose it or must not, if
+    /// either is certain; `rows` is for how many seconds it runs.
+    fn must_be_lost(self, rows: u64) -> Option<bool> {
+        let end = rows * ROW_NS;
+        match self {
+            Self::Well => Some(false),
+            Self::Killed(at) | Self::Silent(at) if at < end => Some(true),
+            Self::Killed(_) | Self::Silent(_) => None,
+            Self::Cut(_, length) if length < 3_500 * MS => Some(false),
+            Self::Cut(at, length) if length > 5_500 * MS && at < end => Some(true),
+            Self::Cut(..) => None,
+        }
+    }
 }
 
 /// A worker: its clock, its network, and what it measures.
@@ -35,9 +65,12 @@ struct Worker {
     /// The shortest time on the way, and how much longer it may take.
     way_ns: u64,
     jitter_ns: u64,
+    /// One of so many messages arrives only when it is sent again, 200 ms later.
+    loses_one_in: Option<u64>,
     fate: Fate,
     /// When it began, by the time of the simulation.
     began: Option<u64>,
+    late_ns: u64,
     sent: Sum,
     /// When everything that was sent to it and from it has arrived: messages do not overtake each other.
     there_ns: u64,
@@ -79,7 +112,7 @@ enum Event {
 #[derive(Default)]
 struct Seen {
     merged: Totals,
-    /// What each worker measured, in the rows that arrived.
+    /// What workers measured, in the rows that arrived before they were lost.
     whole: Totals,
     ready_ns: u64,
     start_ns: u64,
@@ -112,8 +145,10 @@ impl World {
             drift_ppm: (random.next() % 200) as i64 - 100,
             way_ns: 20_000 + random.next() % (5 * MS),
             jitter_ns: random.next() % (3 * MS),
+            loses_one_in: (random.next() % 3 == 0).then(|| 10 + random.next() % 100),
             fate: fate(index, &mut random),
             began: None,
+            late_ns: 0,
             sent: Sum::default(),
             there_ns: 0,
             back_ns: 0,
@@ -140,8 +175,16 @@ impl World {
     }
 
     fn way(&mut self, worker: usize) -> u64 {
-        let Worker { way_ns, jitter_ns, .. } = self.workers[worker];
-        way_ns + self.random.next() % (jitter_ns + 1)
+        let Worker { way_ns, jitter_ns, loses_one_in, fate, began, .. } = self.workers[worker];
+        let random = &mut self.random;
+        let again = loses_one_in.filter(|one_in| random.next() % one_in == 0).map_or(0, |_| 200 * MS);
+        let held = match (fate, began) {
+            (Fate::Cut(at, length), Some(began)) if self.now >= began + at => {
+                (began + at + length).saturating_sub(self.now)
+            }
+            _ => 0,
+        };
+        held.max(again) + way_ns + random.next() % (jitter_ns + 1)
     }
 
     fn report(&mut self, worker: usize, report: Report) {
@@ -184,7 +227,18 @@ impl World {
                 self.coordinator.tick(now);
                 self.at(self.now + 50 * MS, Event::Tick);
             }
-            Event::ToCoordinator(worker, report) => self.coordinator.hear(self.workers[worker].peer, report, now),
+            Event::ToCoordinator(worker, report) => {
+                if let Report::Row { totals, .. } = &report
+                    && self.seen.lost.iter().all(|(lost, _)| *lost as usize != worker)
+                {
+                    self.seen.whole += totals;
+                }
+                self.coordinator.hear(self.workers[worker].peer, report, now);
+            }
+            // What it has sent arrives before that.
+            Event::Gone(worker) if self.workers[worker].back_ns > self.now => {
+                self.at(self.workers[worker].back_ns, Event::Gone(worker));
+            }
             Event::Gone(worker) => self.coordinator.lose(self.workers[worker].peer, "it has ended", now),
             Event::IsPrepared(worker) => self.report(worker, Report::Prepared(Prepared::default())),
             Event::ToWorker(worker, _) if self.workers[worker].is_cut(self.now) => {}
@@ -195,7 +249,7 @@ impl World {
                 }
                 Order::Start(at_ns) => {
                     let when = self.workers[worker].when(at_ns);
-                    assert!(when >= self.now, "the order to begin comes in time");
+                    self.workers[worker].late_ns = self.now.saturating_sub(when);
                     self.at(when, Event::Begins(worker));
                 }
                 Order::Stop => self.workers[worker].is_stopped = true,
@@ -223,7 +277,6 @@ impl World {
         }
         if !self.workers[worker].is_cut(self.now) {
             self.workers[worker].sent.add(&row);
-            self.seen.whole += &row;
         }
         self.report(worker, Report::Row { number, totals: Box::new(row) });
         if number + 1 < self.rows && !self.workers[worker].is_stopped {
@@ -235,6 +288,7 @@ impl World {
             stuck: Vec::new(),
             breakdown: None,
             ended: Ended::Duration,
+            late_ns: self.workers[worker].late_ns,
             elapsed_ns: self.now,
             suspended_ns: 0,
             beside_ns: None,
@@ -274,10 +328,15 @@ impl World {
                     self.coordinator.order(Ask::Start(start), Duration::from_nanos(self.now));
                 }
                 Told::Row(_, row) => self.seen.merged += &*row,
-                Told::Done(index, _, clocks) => {
+                Told::Done(index, done, clocks) => {
                     let error_ns = self.seen.errors[&(index as usize)];
-                    assert!(error_ns <= clocks.trip_ns / 2 + 100_000, "{error_ns} of {}", clocks.trip_ns);
-                    assert!(clocks.drift_ns.is_some());
+                    // Clocks drift while everybody waits for round trips that were lost and repeated.
+                    let is_lossy = self.workers.iter().any(|worker| worker.loses_one_in.is_some());
+                    let drifted_ns = if is_lossy { 400_000 } else { 100_000 };
+                    let known_ns = done.late_ns + clocks.trip_ns / 2 + drifted_ns;
+                    assert!(error_ns <= known_ns, "{error_ns} of {known_ns}");
+                    let is_well = self.workers[index as usize].fate == Fate::Well;
+                    assert!(is_lossy || !is_well || self.rows < 4 || clocks.drift_ns.is_some());
                     self.seen.done += 1;
                 }
                 Told::Lost(index, _) => self.seen.lost.push((index, self.now)),
@@ -297,32 +356,43 @@ fn same(one: &Totals, other: &Totals) {
     );
 }
 
-#[test]
-fn everybody_begins_at_the_same_moment_and_the_sum_is_that_of_all_values() {
-    for seed in 0..40 {
-        let machines = 1 + (seed % 12) as u32;
-        let seen = World::new(seed, machines, 5, |_, _| Fate::Well).run(&[]);
-        assert_eq!((seen.done, seen.lost.len(), &seen.hopeless), (machines as usize, 0, &None), "{seed}");
-        assert_eq!(seen.errors.len(), machines as usize);
-        same(&seen.merged, &seen.whole);
+/// How many seeds every test run tries, from 1 on.
+const SEEDS: u64 = 120;
+
+/// Carries a run out on machines to which a seed lets something happen, or nothing.
+fn try_out(seed: u64) {
+    let mut random = Random::new(seed);
+    let (machines, rows) = (1 + (random.next() % 12) as u32, 1 + random.next() % 12);
+    let fates: Vec<Fate> = match random.next() % 3 {
+        0 => vec![Fate::Well; machines as usize],
+        _ => (0..machines).map(|_| Fate::draw(&mut random)).collect(),
+    };
+    let seen = World::new(seed, machines, rows, |index, _| fates[index as usize]).run(&[]);
+    assert_eq!((seen.done + seen.lost.len(), &seen.hopeless), (machines as usize, &None), "seed {seed}");
+    // Nobody begins before everybody is ready, and whatever has arrived is in the sum, once.
+    assert_eq!(seen.errors.len(), machines as usize);
+    same(&seen.merged, &seen.whole);
+    for (index, fate) in (0..).zip(&fates) {
+        let lost = seen.lost.iter().find(|(lost, _)| *lost == index);
+        assert!(
+            fate.must_be_lost(rows).is_none_or(|must| must == lost.is_some()),
+            "seed {seed}: {fate:?}, {rows} rows"
+        );
+        if let (Some((_, at_ns)), Fate::Killed(at) | Fate::Silent(at) | Fate::Cut(at, _)) = (lost, fate) {
+            assert!(*at_ns <= seen.start_ns + at + 6_000 * MS, "seed {seed}: {fate:?}");
+        }
     }
 }
 
+/// With `SIMULATE_SECONDS` in the environment, it runs that long, from `SIMULATE_SEED` on.
 #[test]
-fn who_is_lost_is_noticed_and_nothing_that_arrived_is_missing() {
-    for seed in 100..140 {
-        let seen = World::new(seed, 6, 12, |index, random| match (index, random.next() % 2) {
-            (0..4, _) => Fate::Well,
-            (_, 0) => Fate::Killed(random.next() % (8_000 * MS)),
-            _ => Fate::Silent(random.next() % (6_000 * MS)),
-        })
-        .run(&[]);
-        assert_eq!((seen.done, seen.lost.len()), (4, 2), "{seed}");
-        same(&seen.merged, &seen.whole);
-        for (_, at_ns) in &seen.lost {
-            assert!(*at_ns <= seen.start_ns + 8_000 * MS + 5_200 * MS, "{seed}");
-        }
-    }
+fn whatever_happens_to_machines_all_that_arrived_is_in_the_sum() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let limit = number("SIMULATE_SECONDS").map(Duration::from_secs);
+    let (began, first) = (Instant::now(), number("SIMULATE_SEED").unwrap_or(1));
+    let is_over = |seed: u64| limit.map_or(seed - first >= SEEDS, |limit| began.elapsed() >= limit && seed > first);
+    let seeds = (first..).take_while(|seed| !is_over(*seed)).inspect(|seed| try_out(*seed)).count();
+    println!("{seeds} runs on several machines, seeds {first} to {}", first + seeds as u64 - 1);
 }
 
 #[test]
