@@ -66,6 +66,7 @@ check-machine: tools ## measure what needs a quiet machine: before a release, an
 	@CHECK_MACHINE=1 cargo test --lib search::simulation -- --nocapture
 	SITUATIONS=100 SITUATIONS_SEED=$$(date +%s) cargo test --lib single::situations -- --nocapture
 	CHECK_MACHINE=1 cargo test --test it
+	CHECK_MACHINE=1 cargo test --release --test it
 
 check-http2: tools ## check HTTP/2 with the servers of h2spec, which break its rules one by one; needs Go
 	@.ci/check http2

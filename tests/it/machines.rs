@@ -30,17 +30,17 @@ cases! {
 }
 
 /// A coordinator that waits.
-struct Coordinator {
-    child: Child,
-    address: String,
-    token: PathBuf,
+pub struct Coordinator {
+    pub child: Child,
+    pub address: String,
+    pub token: PathBuf,
     document: PathBuf,
     scratch: Scratch,
 }
 
 impl Coordinator {
     /// One with these words on its command line.
-    fn start(onrush: Onrush, name: &str, words: &str, url: &str) -> Self {
+    pub fn start(onrush: Onrush, name: &str, words: &str, url: &str) -> Self {
         let scratch = Scratch::new(name);
         let (token, document) = (scratch.path().join("token"), scratch.path().join("run.json"));
         let mut child = onrush
@@ -66,14 +66,14 @@ impl Coordinator {
     }
 
     /// A worker for it.
-    fn worker(&self, words: &str) -> Child {
+    pub fn worker(&self, words: &str) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
         command.args(["worker", "--coordinator", &self.address, "--token-file"]).arg(&self.token);
         command.args(words.split_whitespace()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("it starts")
     }
 
-    fn end(self) -> (Output, Value) {
+    pub fn end(self) -> (Output, Value) {
         let output = finish(self.child);
         let document = std::fs::read(&self.document)
             .ok()

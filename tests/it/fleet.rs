@@ -1,0 +1,271 @@
+//! What many machines cost, and how exactly they begin. These are measurements as those of `machine` are; `make test` shows
+//! in `machines` that it works at all.
+
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use onrush::run::machines::member::{Heard, Joining, Member};
+use onrush::run::machines::message::{Done, Order, Prepared, Report, Sum};
+use onrush::run::{Ended, Interrupt};
+use onrush_plan::token::Token;
+use onrush_stats::{Cause, Phase, TlsFailure, Totals};
+use serde_json::Value;
+
+use crate::evidence::sum;
+use crate::harness::{Context, Scratch, cases, finish, target, url};
+use crate::machines::Coordinator;
+use crate::results::{document, number};
+
+cases! {
+    a_thousand_machines_take_one_processor_of_their_coordinator (Once);
+    a_worker_costs_what_a_run_alone_costs;
+    machines_in_namespaces_begin_at_once needs "python3", "unshare -rnpf --mount-proc ip link add one type veth peer name other";
+    busy_machines_are_not_lost (Once);
+}
+
+/// A row of a second in which much was different.
+fn full_row() -> Totals {
+    let mut row = Totals::default();
+    for value in 1..2_000 {
+        row.latency.record(value * 7_919);
+        row.phases.get_or_insert_default().ttfb.record(value * 900);
+        row.counters.started += 1;
+        row.counters.completed += 1;
+    }
+    row.statuses.record(200);
+    row.ledger.record(Phase::Connect, Cause::Tls(TlsFailure::Alert(7)), 5, || b"x".to_vec());
+    row
+}
+
+/// A worker that measures nothing, and reports such rows.
+fn pretend(member: &Member, interrupt: &Interrupt, row: &Totals, rows: u64) {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let mut sum = Sum::default();
+    loop {
+        match member.next(interrupt) {
+            Some(Heard::Order(Order::Prepare { row_ns, .. })) => {
+                assert_eq!(row_ns, SECOND_NS);
+                let (backend, threads) = (("epoll".to_owned(), String::new()), 1);
+                let addresses = vec!["127.0.0.1:1".parse().expect("an address")];
+                member.report(Report::Prepared(Prepared { backend, threads, addresses, ..Prepared::default() }));
+            }
+            Some(Heard::Order(Order::Start(at_ns))) => {
+                let start = member.origin + Duration::from_nanos(at_ns);
+                for number in 0..rows {
+                    let due = start + Duration::from_secs(number + 1);
+                    thread::sleep(due.saturating_duration_since(Instant::now()));
+                    let from_ns = number * SECOND_NS;
+                    let totals = Totals { from_ns, until_ns: from_ns + SECOND_NS, ..row.clone() };
+                    sum.add(&totals);
+                    member.report(Report::Row { number, totals: Box::new(totals) });
+                }
+                member.report(Report::Done(Box::new(Done {
+                    ends: vec![None],
+                    shares: Vec::new(),
+                    stuck: Vec::new(),
+                    breakdown: None,
+                    ended: Ended::Duration,
+                    late_ns: 0,
+                    elapsed_ns: rows * SECOND_NS,
+                    suspended_ns: 0,
+                    beside_ns: None,
+                    batch: 1,
+                    limit: None,
+                    sum,
+                })));
+            }
+            Some(Heard::Order(_)) => {}
+            Some(Heard::Lost(_)) | None => return,
+        }
+        if member.is_stopped() {
+            return;
+        }
+    }
+}
+
+fn a_thousand_machines_take_one_processor_of_their_coordinator(context: &Context) {
+    const MACHINES: u32 = 1_000;
+    const SECONDS: u64 = 20;
+    let server = target();
+    let words = format!("--machines {MACHINES} -t1 -c{MACHINES} -d{SECONDS}s");
+    let mut coordinator = Coordinator::start(context.onrush(), "fleet", &words, &url(&server, "/"));
+    let token = Token::read(&coordinator.token).expect("it is made");
+    let (interrupt, row) = (Interrupt::default(), full_row());
+    // Each half of a second: when it was, the processor time of the coordinator, and its most memory.
+    let mut seen: Vec<(Instant, f64, u64)> = Vec::new();
+    thread::scope(|scope| {
+        for index in 0..MACHINES {
+            let (token, interrupt, row, address) = (&token, &interrupt, &row, &coordinator.address);
+            let work = move || {
+                let (name, patience) = (format!("m{index}"), Duration::from_secs(60));
+                let joining = Joining { coordinator: address, token, index: Some(index), name: &name, patience };
+                pretend(&joining.join(interrupt).expect("it joins"), interrupt, row, SECONDS);
+            };
+            thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, work).expect("a thread");
+        }
+        while coordinator.child.try_wait().expect("it is a child").is_none() {
+            if let Some((spent_s, most_kb)) = cost(coordinator.child.id()) {
+                seen.push((Instant::now(), spent_s, most_kb));
+            }
+            thread::sleep(Duration::from_millis(500));
+        }
+    });
+    let (output, document) = coordinator.end();
+    assert_eq!(number(&document, "/requests/completed"), 1_999.0 * f64::from(MACHINES) * SECONDS as f64, "{output:?}");
+    assert!(document["machines"].as_array().is_some_and(|machines| machines.iter().all(|it| it["lost"].is_null())));
+    let windows = seen.iter().zip(seen.iter().skip(10));
+    let share = windows.map(|(from, to)| (to.1 - from.1) / (to.0 - from.0).as_secs_f64()).fold(0.0, f64::max);
+    let most_kb = seen.iter().map(|(.., most_kb)| *most_kb).max().unwrap_or_default();
+    println!("{MACHINES} machines: {share:.2} processors in the busiest five seconds, {} MB", most_kb / 1_000);
+    assert!(share <= 1.0 && most_kb <= 300_000, "{share} processors, {most_kb} kB");
+}
+
+/// The processor time of a process in seconds, and the most memory it has had in kilobytes.
+fn cost(pid: u32) -> Option<(f64, u64)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit(") ").next()?.split(' ').collect();
+    let ticks = fields[11].parse::<f64>().ok()? + fields[12].parse::<f64>().ok()?;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some((ticks / 100.0, most.trim().trim_end_matches(" kB").parse().ok()?))
+}
+
+fn a_worker_costs_what_a_run_alone_costs(context: &Context) {
+    let server = target();
+    let words = format!("--io {} -t1 -c20 -n300k", context.backend);
+    let cost_us = |document: &Value| {
+        let threads = sum(document, "user_s") + sum(document, "system_s");
+        let beside = number(document, "/evidence/generator/beside_s");
+        1e6 * (threads + beside) / number(document, "/requests/completed")
+    };
+    let alone = || {
+        let scratch = Scratch::new("fleet-alone");
+        let output = document(context.onrush().words(&words).word(url(&server, "/")), &scratch).1;
+        cost_us(&output)
+    };
+    let as_worker = || {
+        let words = format!("--machines 1 {words}");
+        let coordinator = Coordinator::start(context.onrush(), "fleet-cost", &words, &url(&server, "/"));
+        let worker = coordinator.worker("");
+        let (output, document) = coordinator.end();
+        let _ = finish(worker);
+        assert_eq!(output.code, 0, "{output:?}");
+        cost_us(&document)
+    };
+    let mut ratios: Vec<f64> = (0..21).map(|_| as_worker() / alone()).collect();
+    ratios.sort_by(f64::total_cmp);
+    println!(
+        "a worker against a run alone [{}]: {:.3} [{:.3}-{:.3}]",
+        context.backend, ratios[10], ratios[5], ratios[15]
+    );
+    assert!(ratios[10] <= 1.02, "{ratios:?}");
+}
+
+fn machines_in_namespaces_begin_at_once(context: &Context) {
+    let scratch = Scratch::new("fleet-start");
+    let script = scratch.file("start.sh", IN_NAMESPACES);
+    let python = scratch.file("arrivals.py", ARRIVALS);
+    let once = |_| -> [u64; 2] {
+        let mut command = Command::new("unshare");
+        command.args(["-rnpf", "--mount-proc", "--kill-child", "bash"]).arg(&script).arg(env!("CARGO_BIN_EXE_onrush"));
+        let output = command.arg(&python).arg(context.backend).current_dir(scratch.path()).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let numbers: Vec<u64> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        numbers.try_into().unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+    };
+    let seen: Vec<[u64; 2]> = (0..9).map(once).collect();
+    let [lags_us, firsts_us] = [0, 1].map(|at| {
+        let mut all: Vec<u64> = seen.iter().map(|it| it[at]).collect();
+        all.sort_unstable();
+        all
+    });
+    println!(
+        "two machines begin so many microseconds apart [{}]: {lags_us:?}; their first requests: {firsts_us:?}",
+        context.backend
+    );
+    assert!(lags_us[8] <= 1_000, "{lags_us:?}");
+}
+
+/// A target and a coordinator in one network namespace, and a worker in each of two others.
+const IN_NAMESPACES: &str = r#"set -eu
+ip link set lo up
+ip link add bridge0 type bridge
+ip addr add 10.0.0.1/24 dev bridge0
+ip link set bridge0 up
+rm -f token; head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >token; chmod 600 token
+python3 "$2" >arrived &
+target=$!
+until (: >/dev/tcp/10.0.0.1/8080) 2>/dev/null; do sleep 0.05; done
+"$1" --machines 2 --coordinate 10.0.0.1:7070 --token-file token --io "$3" -t1 -c2 -R 2000 -d300ms http://10.0.0.1:8080/ >said 2>&1 &
+coordinator=$!
+for n in 2 3; do
+    unshare -n sh -c 'until ip link show eth0 >/dev/null 2>&1; do sleep 0.01; done
+        ip addr add 10.0.0.$2/24 dev eth0; ip link set eth0 up
+        exec "$1" worker --coordinator 10.0.0.1:7070 --token-file token >/dev/null 2>&1' - "$1" $n &
+    worker=$!
+    until [ "$(readlink /proc/$worker/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.01; done
+    ip link add m$n type veth peer name eth0 netns $worker
+    ip link set m$n master bridge0 up
+done
+wait $coordinator || { cat said >&2; exit 1; }
+kill $target
+wait $target || true
+cat arrived
+"#;
+
+/// When it is ended, prints how many microseconds the requests of one client lag behind those of the other, and how many lie
+/// between their first requests. Of what is due every millisecond, the one that arrived with the least delay counts.
+const ARRIVALS: &str = r#"import select, signal, socket, sys, time
+class Client:
+    def __init__(self):
+        self.requests, self.first, self.least = 0, None, 1 << 63
+clients, response = {}, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+def end(*_):
+    one, other = clients["10.0.0.2"], clients["10.0.0.3"]
+    # Half a millisecond lies between what is due from one and what is due from the other.
+    lag = abs(abs(one.least - other.least) - 500_000)
+    print(lag // 1000, abs(one.first - other.first) // 1000)
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+listener = socket.create_server(("0.0.0.0", 8080))
+poll, peers = select.epoll(), {}
+poll.register(listener, select.EPOLLIN)
+while True:
+    for fd, _ in poll.poll():
+        now = time.monotonic_ns()
+        if fd == listener.fileno():
+            peer, address = listener.accept()
+            peers[peer.fileno()] = peer, address[0]
+            poll.register(peer, select.EPOLLIN)
+            continue
+        peer, address = peers[fd]
+        try:
+            data = peer.recv(65536)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            poll.unregister(fd)
+            peer.close()
+            del peers[fd]
+            continue
+        client = clients.setdefault(address, Client())
+        client.first = client.first or now
+        client.least = min(client.least, now - client.requests * 1_000_000)
+        client.requests += 1
+        peer.send(response)
+"#;
+
+fn busy_machines_are_not_lost(context: &Context) {
+    let server = target();
+    for run in 0..20 {
+        let words = "--machines 2 -t2 -c40 -d2s --loss-timeout 1s";
+        let coordinator = Coordinator::start(context.onrush(), "fleet-busy", words, &url(&server, "/"));
+        let workers = [0, 1].map(|index| coordinator.worker(&format!("--index {index}")));
+        let (output, document) = coordinator.end();
+        assert_eq!(output.code, 0, "run {run}: {output:?}");
+        let machines = document["machines"].as_array().expect("there are two");
+        assert!(machines.len() == 2 && machines.iter().all(|machine| machine["lost"].is_null()), "{machines:?}");
+        workers.into_iter().for_each(|worker| drop(finish(worker)));
+    }
+}
