@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use onrush_plan::{Addresses, Plan};
+use onrush_text::units::counted;
 
 use crate::program::say;
 use crate::run::{self, Choice, Gathering, Listener, Observer, Waiting};
@@ -40,10 +41,12 @@ impl Observer for WaitingLine<'_> {
             let host = if address.ip().is_unspecified() { "THIS-HOST".to_owned() } else { address.ip().to_string() };
             let host = if host.contains(':') { format!("[{host}]") } else { host };
             let port = address.port();
-            say(&format!(
-                "onrush: waiting for {machines} machines, on each of which to type: onrush worker --coordinator {host}:{port} \
-                 --token-file {file}"
-            ));
+            let machines = counted(machines.into(), "machine");
+            let typed =
+                format!(", on each of which to type: onrush worker --coordinator {host}:{port} --token-file {file}");
+            // Those that are started together type nothing.
+            let typed = if asked.place.is_none() { typed } else { String::new() };
+            say(&format!("onrush: waiting for {machines}{typed}"));
         } else {
             let ready = if prepared > 0 { format!(", {prepared} ready") } else { String::new() };
             say(&format!("onrush: {there} of {machines} machines joined{ready}"));

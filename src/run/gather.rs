@@ -22,7 +22,7 @@ use super::{Choice, Interrupt, Observer, Prepared, nanos};
 
 /// How often a wait looks whether a signal has come.
 const WATCH: Duration = Duration::from_millis(20);
-/// Up to so many machines, each sends ten rows a second; more send one.
+/// Up to so many machines, each sends ten rows a second, and its coming is told; more send one.
 const FEW: u32 = 20;
 
 /// The machines that carry out one run, or several one after the other.
@@ -69,7 +69,14 @@ impl Gathered {
         let mut frames = frames(plan, &parts, row)?;
         frames.resize(self.count as usize, Vec::new());
         self.hub.ask(Ask::Prepare(Job { frames, row }));
+        // Of many machines, each tenth that has come.
+        let step = |count: u32| if self.count <= FEW { count } else { count * 10 / self.count };
+        let mut told = None;
         let mut tell = |there, prepared| {
+            let now = Some((step(there), step(prepared)));
+            if std::mem::replace(&mut told, now) == now {
+                return;
+            }
             let gathering = Gathering { address: self.hub.address, machines: self.count, there, prepared };
             observers.iter_mut().for_each(|observer| observer.gathering(&gathering));
         };
