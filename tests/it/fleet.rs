@@ -75,11 +75,8 @@ fn pretend(member: &Member, interrupt: &Interrupt, row: &Totals, rows: u64) {
                     sum,
                 })));
             }
+            Some(Heard::Order(Order::Dismiss) | Heard::Lost(_)) | None => return,
             Some(Heard::Order(_)) => {}
-            Some(Heard::Lost(_)) | None => return,
-        }
-        if member.is_stopped() {
-            return;
         }
     }
 }
