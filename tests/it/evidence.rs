@@ -18,7 +18,7 @@ fn between(context: &Context, before: &str, after: &str) -> Onrush {
 }
 
 /// The sum of a figure over all threads.
-pub fn sum(document: &Value, name: &str) -> f64 {
+fn sum(document: &Value, name: &str) -> f64 {
     let threads = document["threads"].as_array().unwrap();
     threads.iter().map(|thread| number(thread, &format!("/{name}"))).sum()
 }

@@ -1,7 +1,7 @@
 //! What many machines cost, and how exactly they begin. These are measurements as those of `machine` are; `make test` shows
 //! in `machines` that it works at all.
 
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,10 @@ use onrush::run::machines::message::{Done, Order, Prepared, Report, Sum};
 use onrush::run::{Ended, Interrupt};
 use onrush_plan::token::Token;
 use onrush_stats::{Cause, Phase, TlsFailure, Totals};
-use serde_json::Value;
 
-use crate::evidence::sum;
 use crate::harness::{Context, Scratch, cases, finish, target, url};
 use crate::machines::Coordinator;
-use crate::results::{document, number};
+use crate::results::number;
 
 cases! {
     a_thousand_machines_take_one_processor_of_their_coordinator (Once);
@@ -129,34 +127,47 @@ fn cost(pid: u32) -> Option<(f64, u64)> {
 }
 
 fn a_worker_costs_what_a_run_alone_costs(context: &Context) {
+    const ROUNDS: usize = 15;
     let server = target();
-    let words = format!("--io {} -t1 -c20 -n300k", context.backend);
-    let cost_us = |document: &Value| {
-        let threads = sum(document, "user_s") + sum(document, "system_s");
-        let beside = number(document, "/evidence/generator/beside_s");
-        1e6 * (threads + beside) / number(document, "/requests/completed")
-    };
+    let words = format!("--io {} -t1 -c20 -n800k", context.backend);
     let alone = || {
-        let scratch = Scratch::new("fleet-alone");
-        let output = document(context.onrush().words(&words).word(url(&server, "/")), &scratch).1;
-        cost_us(&output)
+        let words = words.split(' ').map(str::to_owned).chain([url(&server, "/")]);
+        spent_s(timed(words.collect()))
     };
     let as_worker = || {
         let words = format!("--machines 1 {words}");
         let coordinator = Coordinator::start(context.onrush(), "fleet-cost", &words, &url(&server, "/"));
-        let worker = coordinator.worker("");
-        let (output, document) = coordinator.end();
-        let _ = finish(worker);
+        let token = coordinator.token.to_string_lossy();
+        let words = ["worker", "--quiet", "--coordinator", &coordinator.address, "--token-file", &token];
+        let worker = timed(words.map(str::to_owned).to_vec());
+        let (output, _) = coordinator.end();
         assert_eq!(output.code, 0, "{output:?}");
-        cost_us(&document)
+        spent_s(worker)
     };
-    let mut ratios: Vec<f64> = (0..21).map(|_| as_worker() / alone()).collect();
+    let mut ratios: Vec<f64> = (0..ROUNDS).map(|_| as_worker() / alone()).collect();
     ratios.sort_by(f64::total_cmp);
+    let [low, median, high] = [ROUNDS / 4, ROUNDS / 2, ROUNDS - 1 - ROUNDS / 4].map(|at| ratios[at]);
     println!(
-        "a worker against a run alone [{}]: {:.3} [{:.3}-{:.3}]",
-        context.backend, ratios[10], ratios[5], ratios[15]
+        "the processor time of a worker by that of a run alone [{}]: {median:.3} [{low:.3}-{high:.3}]",
+        context.backend
     );
-    assert!(ratios[10] <= 1.02, "{ratios:?}");
+    assert!(median <= 1.02, "{ratios:?}");
+}
+
+/// The program with these words, in a shell that says at its end how much processor time it took.
+fn timed(words: Vec<String>) -> Child {
+    let mut command = Command::new("bash");
+    command.args(["-c", "\"$@\" >/dev/null; times", "-", env!("CARGO_BIN_EXE_onrush")]).args(words);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+/// The processor time that a [`timed`] program took, in seconds.
+fn spent_s(program: Child) -> f64 {
+    let output = finish(program);
+    // The last line is about the children: `0m0.844s 0m1.020s`.
+    let line = output.stdout.lines().last().unwrap_or_else(|| panic!("{output:?}"));
+    let seconds = |time: &str| time.strip_prefix("0m")?.strip_suffix('s')?.parse::<f64>().ok();
+    line.split(' ').map(|time| seconds(time).unwrap_or_else(|| panic!("{output:?}"))).sum()
 }
 
 fn machines_in_namespaces_begin_at_once(context: &Context) {
