@@ -26,7 +26,7 @@ DOC = $(SHARE)/doc/onrush
 WRITES = man:man/man1/onrush.1 complete-bash:bash-completion/completions/onrush complete-zsh:zsh/site-functions/_onrush \
     complete-fish:fish/vendor_completions.d/onrush.fish
 # What messages refer to ("see docs/measuring.md"), and what that refers to.
-PAGES = $(wildcard *.md LICENSE-* docs/*.* docs/pictures/* examples/*/*)
+PAGES = $(wildcard *.md LICENSE-* docs/*.* docs/pictures/* examples/*.* examples/*/*)
 
 SECONDS = 60
 TARGETS = $(notdir $(wildcard fuzz/corpus/*))

@@ -328,7 +328,8 @@ fn few_requests(typed: &mut Typed) {
     let (Some(requests), Some(connections)) = (typed.requests, typed.connections) else { return };
     if requests < connections && !typed.once && typed.warmup.is_none() {
         typed.warnings.push(format!(
-            "-n {requests} is less than -c {connections}: at most {requests} connections send a request"
+            "-n {requests} is less than -c {connections}: at most {} a request",
+            if requests == 1 { "1 connection sends".to_owned() } else { format!("{requests} connections send") }
         ));
     }
 }

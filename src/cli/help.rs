@@ -28,8 +28,9 @@ As JSON           onrush -d10s --format json http://127.0.0.1:8080/
 With a script     onrush -s login.lua http://127.0.0.1:8080/
 The highest load  onrush --find-max 'p99<50ms' http://127.0.0.1:8080/
 
-Commands: sweep, vs, lab, compare, table, show, merge, restore, serve; each has
-its own --help. More options, exit codes and examples: onrush --help
+Commands: sweep, vs, lab, compare, table, show, merge, restore, serve, worker,
+kubernetes; each has its own --help. More options, exit codes and examples:
+onrush --help
 ";
 
 /// What `onrush --help` prints: the common options, or with `all` every option.

@@ -32,6 +32,10 @@ pub const COMMAND: Command = Command {
 const LOG_MAX: u64 = 8 << 20;
 /// The longest name of a run: with the names of the objects around it, a host's name has 63 characters at most.
 const NAME_MAX: usize = 32;
+/// The longest name of a namespace.
+const NAMESPACE_MAX: usize = 63;
+/// The least memory of a pod: less does not even begin.
+const MEMORY_MIN: u64 = 16 << 20;
 /// How long a name is that nobody chose.
 const NAME: usize = 8;
 
@@ -57,7 +61,8 @@ struct Typed {
 /// The options of the command itself.
 const OPTIONS: [Setter<Typed>; 13] = [
     text("--image NAME", |typed: &mut Typed, text| {
-        typed.image = Some(text.to_owned());
+        let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+        typed.image = Some(is_name.then(|| text.to_owned()).ok_or("write the name of an image, without spaces")?);
         Ok(())
     })
     .help("the image of onrush, whose entry point it is"),
@@ -70,17 +75,20 @@ const OPTIONS: [Setter<Typed>; 13] = [
     .help("processors that each machine requests (-t)"),
     text("--memory SIZE", |typed: &mut Typed, text| {
         let bytes = size(text).map_err(|_| "write a size such as 512Mi or 2Gi".to_owned())?;
+        if bytes < MEMORY_MIN {
+            return Err("a machine needs at least 16Mi".to_owned());
+        }
         typed.placing.memory = Some(bytes);
         Ok(())
     })
     .help("memory that each machine requests, and may have\n(256Mi and 32Ki for each of its connections)"),
     text("--namespace NAME", |typed: &mut Typed, text| {
-        typed.placing.namespace = Some(label(text)?);
+        typed.placing.namespace = Some(label(text, NAMESPACE_MAX)?);
         Ok(())
     })
     .help("the namespace of all this (that of kubectl)"),
     text("--name NAME", |typed: &mut Typed, text| {
-        typed.name = Some(label(text)?);
+        typed.name = Some(label(text, NAME_MAX)?);
         Ok(())
     })
     .help("what the run is called (drawn at random)"),
@@ -95,7 +103,7 @@ const OPTIONS: [Setter<Typed>; 13] = [
     })
     .help("the most that compressed results may add to the log\n(8M); larger ones wait ten minutes to be fetched"),
     text("--collect NAME", |typed: &mut Typed, text| {
-        typed.collect = Some(label(text)?);
+        typed.collect = Some(label(text, NAME_MAX)?);
         Ok(())
     })
     .help("follow this run, fetch its results, delete what it no\nlonger needs, and exit with its code"),
@@ -170,15 +178,15 @@ For instance:
 }
 
 /// A part of the name of an object.
-fn label(text: &str) -> Result<String, String> {
+fn label(text: &str, most: usize) -> Result<String, String> {
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_label = text.len() <= NAME_MAX
+    let is_label = text.len() <= most
         && text.starts_with(is_letter)
         && text.ends_with(is_letter)
         && text.chars().all(|c| is_letter(c) || c == '-');
     is_label
         .then(|| text.to_owned())
-        .ok_or_else(|| format!("write small letters, digits and dashes between them, {NAME_MAX} at most"))
+        .ok_or_else(|| format!("write small letters, digits and dashes between them, {most} at most"))
 }
 
 /// A number of processors as Kubernetes writes it: 2, 0.5 or 500m.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use onrush_plan::{Plan, material, secrets};
@@ -81,6 +82,11 @@ impl Packed {
             return Err(format!("{unreadable:#}"));
         }
         results_differ(&plan)?;
+        let mut warnings = warnings;
+        let host = &plan.target.host;
+        if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
+            warnings.push(format!("onrush kubernetes: in a pod, {host} is the pod itself"));
+        }
         let mut packed = Self { plan, secret: BTreeMap::new(), public: BTreeMap::new(), warnings };
         let mut files = BTreeMap::new();
         let sent: Vec<_> = read.into_iter().filter(|(name, _)| !in_image.contains(name)).collect();

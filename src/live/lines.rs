@@ -18,6 +18,11 @@ pub fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
 }
 
+/// The name of this machine.
+fn host_name() -> String {
+    onrush_text::escape(rustix::system::uname().nodename().to_bytes())
+}
+
 /// Says that a run waits for its target. In a list, it comes after the progress line, in whose place its line is printed.
 pub struct WaitingLine<'a> {
     /// The plan of the run.
@@ -33,12 +38,18 @@ impl Observer for WaitingLine<'_> {
         }
     }
 
+    fn machine(&mut self, words: &str) {
+        if !self.plan.show.is_quiet {
+            say(&format!("onrush: {words}"));
+        }
+    }
+
     fn gathering(&mut self, gathering: &Gathering) {
         let Gathering { address, machines, there, prepared } = *gathering;
         let Some(asked) = self.plan.show.machines.as_ref().filter(|_| !self.plan.show.is_quiet) else { return };
         if there == 0 {
             let file = asked.token_file.display();
-            let host = if address.ip().is_unspecified() { "THIS-HOST".to_owned() } else { address.ip().to_string() };
+            let host = if address.ip().is_unspecified() { host_name() } else { address.ip().to_string() };
             let host = if host.contains(':') { format!("[{host}]") } else { host };
             let port = address.port();
             let machines = counted(machines.into(), "machine");

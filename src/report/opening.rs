@@ -67,7 +67,7 @@ fn machines(count: u64) -> String {
     if count == 0 {
         String::new()
     } else {
-        format!("  carried out by {}, with that many threads each\n", counted(count, "machine"))
+        format!("  carried out by {}, each with up to that many threads\n", counted(count, "machine"))
     }
 }
 

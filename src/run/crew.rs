@@ -78,6 +78,14 @@ impl Crew {
         }
     }
 
+    /// What has happened to other machines since this was last asked, for people.
+    pub fn take_said(&mut self) -> Vec<String> {
+        match self {
+            Self::Threads(_) | Self::Simulated(_) => Vec::new(),
+            Self::Remote(remote) => remote.take_said(),
+        }
+    }
+
     /// Whether worker `index` was on a machine that was lost.
     pub fn is_lost(&self, index: usize) -> bool {
         match self {

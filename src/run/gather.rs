@@ -72,7 +72,7 @@ impl Gathered {
         // Of many machines, each tenth that has come.
         let step = |count: u32| if self.count <= FEW { count } else { count * 10 / self.count };
         let mut told = None;
-        let mut tell = |there, prepared| {
+        let mut tell = |observers: &mut [&mut dyn Observer], there, prepared| {
             let now = Some((step(there), step(prepared)));
             if std::mem::replace(&mut told, now) == now {
                 return;
@@ -83,7 +83,7 @@ impl Gathered {
         // The runs of a search after the first wait for nobody.
         let is_first = !std::mem::replace(&mut self.has_gathered, true);
         if is_first {
-            tell(0, 0);
+            tell(observers, 0, 0);
         }
         let (facts, ahead) = loop {
             if interrupt.is_asked() {
@@ -92,9 +92,10 @@ impl Gathered {
             match self.hub.hear(WATCH) {
                 None | Some(Told::Row(..) | Told::Done(..)) => {}
                 Some(Told::Ready(facts, ahead)) => break (facts, ahead),
+                Some(Told::Refused(why)) => observers.iter_mut().for_each(|observer| observer.machine(&why)),
                 Some(Told::Hopeless(why, true)) => return Err(anyhow!(why)),
                 Some(Told::Hopeless(why, false) | Told::Lost(_, why)) => return Err(NotStarted::Machines(why).into()),
-                Some(Told::Waiting { there, prepared }) if is_first => tell(there, prepared),
+                Some(Told::Waiting { there, prepared }) if is_first => tell(observers, there, prepared),
                 Some(Told::Waiting { .. }) => {}
             }
         };

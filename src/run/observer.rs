@@ -33,6 +33,8 @@ pub trait Observer {
     fn ended(&mut self, _: usize, _: &WorkerEnd) {}
     /// More machines are there, of those that are to take part; first that they are waited for.
     fn gathering(&mut self, _: &Gathering) {}
+    /// A machine was lost, or was refused: a sentence on it for people.
+    fn machine(&mut self, _: &str) {}
     /// A sample of sockets, if the plan asks for them; those taken during the warm-up included.
     fn sampled(&mut self, _: &Sample) {}
     /// No first connection was accepted, and the run waits for the target; called at most once.

@@ -183,6 +183,9 @@ impl<'a> Supervisor<'a> {
             sockets.pass_on(self.start + begins, |sample| sampled(observers, sample));
         }
         self.collect(observers);
+        for words in self.prepared.crew.take_said() {
+            observers.iter_mut().for_each(|observer| observer.machine(&words));
+        }
         while let Some(second) = self.collector.finished() {
             observers.iter_mut().for_each(|observer| observer.second(&second));
         }

@@ -10,6 +10,7 @@ use super::{Asked, carry_out};
 use crate::cli::arguments::{Subcommand, path, switch, text};
 use crate::cli::units::time;
 use crate::cli::{Command, Word, Work};
+use crate::program::with_stack;
 
 /// The command.
 pub const COMMAND: Command = Command {
@@ -18,7 +19,7 @@ pub const COMMAND: Command = Command {
     help: || WORKER.help(),
     options: || WORKER.described(),
     word: Word::Text,
-    parse: |args| Ok(parse(args)?.map(|asked| Work::new(move || carry_out(&asked)))),
+    parse: |args| Ok(parse(args)?.map(|asked| Work::new(move || with_stack(true, Ok(()), || carry_out(&asked))))),
 };
 
 /// How long the coordinator may take to be there, if nothing else is said.
@@ -67,7 +68,8 @@ Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
 };
 
 fn address(text: &str) -> Result<String, String> {
-    let is_address = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    let is_address = !text.contains('/')
+        && text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     is_address.then(|| text.to_owned()).ok_or_else(|| "write HOST:PORT".to_owned())
 }
 

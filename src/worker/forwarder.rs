@@ -8,6 +8,7 @@ use onrush_stats::Totals;
 
 use crate::judge::Judged;
 use crate::program::guard;
+use crate::record::VERDICT_MIN;
 use crate::run::machines::member::{Heard, Member};
 use crate::run::machines::message::{Done, Order, Prepared, Report, Sum};
 use crate::run::{self, Breakdown, Choice, Ended, Interrupt, Observer, Outcome, nanos};
@@ -64,9 +65,12 @@ impl<'a> Forwarder<'a> {
         let Self { member, plan, sum, ends, late, .. } = self;
         let judged = guard(|| Judged::of(plan, outcome)).ok();
         let of_generator = judged.as_ref().map(|judged| &judged.document.verdict).and_then(|verdict| {
-            let verdict = verdict.as_ref()?;
+            // A shorter part shows nothing.
+            let verdict = verdict.as_ref().filter(|_| outcome.elapsed >= VERDICT_MIN)?;
             let is_ours = [LimitedBy::GeneratorCpu, LimitedBy::GeneratorScript, LimitedBy::Ports];
-            is_ours.contains(&verdict.limited_by).then(|| (verdict.limited_by.name().to_owned(), verdict.to_string()))
+            is_ours
+                .contains(&verdict.limited_by)
+                .then(|| (verdict.limited_by.name().to_owned(), verdict.reason.clone()))
         });
         let done = Done {
             ends,

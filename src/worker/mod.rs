@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
 use onrush_plan::Plan;
-use onrush_plan::token::Token;
+use onrush_plan::token::{NoToken, Token};
 
 pub use command::COMMAND;
 use forwarder::Forwarder;
@@ -43,7 +43,9 @@ fn carry_out(asked: &Asked) -> u8 {
             match error.downcast_ref::<NotJoined>() {
                 // Another one has taken the place of this one, and the run does not need both.
                 Some(NotJoined::Refused { refusal: Refusal::Begun, .. }) => 0,
+                Some(NotJoined::Interrupted) => EXIT_INCONCLUSIVE,
                 Some(_) => EXIT_NOT_STARTED,
+                None if error.is::<NoToken>() => EXIT_NOT_STARTED,
                 None => code_of(&error),
             }
         }
@@ -54,6 +56,14 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[])?;
     let interrupt = signals.interrupt.clone();
     let begun = Instant::now();
+    let tell = |words: &str| {
+        if !asked.is_quiet {
+            say(&format!("onrush worker: waiting for {words}"));
+        }
+    };
+    if !asked.token_file.exists() {
+        tell(&format!("the file {:?}: copy it from the coordinator", asked.token_file));
+    }
     let token = Token::wait(&asked.token_file, asked.join, || interrupt.is_asked())?.ok_or(NotJoined::Interrupted)?;
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = asked.name.clone().unwrap_or_else(host);
@@ -63,6 +73,7 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
         index: asked.index,
         name: &name,
         patience: asked.join.saturating_sub(begun.elapsed()),
+        waiting: &tell,
     };
     let member = joining.join(&interrupt)?;
     if !asked.is_quiet {

@@ -94,7 +94,14 @@ fn a_thousand_machines_take_one_processor_of_their_coordinator(context: &Context
             let (token, interrupt, row, address) = (&token, &interrupt, &row, &coordinator.address);
             let work = move || {
                 let (name, patience) = (format!("m{index}"), Duration::from_secs(60));
-                let joining = Joining { coordinator: address, token, index: Some(index), name: &name, patience };
+                let joining = Joining {
+                    coordinator: address,
+                    token,
+                    index: Some(index),
+                    name: &name,
+                    patience,
+                    waiting: &|_| (),
+                };
                 pretend(&joining.join(interrupt).expect("it joins"), interrupt, row, SECONDS);
             };
             thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, work).expect("a thread");

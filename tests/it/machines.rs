@@ -137,7 +137,9 @@ fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
     let (output, document) = coordinator.end();
     assert!(killed.elapsed() < Duration::from_secs(5), "it was noticed at once");
     assert_eq!(output.code, 6, "{output:?}");
-    assert!(output.stderr.contains("machine 2 (b): it has ended; after "), "{output:?}");
+    assert!(output.stderr.contains("machine 2 (b): it has ended; the run ends (--on-loss)\n"), "{output:?}");
+    assert!(output.stderr.contains("machine 2 (b): it has ended; what it did from "), "{output:?}");
+    assert_eq!(document["verdict"]["reason"], "1 of 2 machines was lost, and its part of the load was missing");
     assert!(output.stdout.contains("requests in") && output.stdout.contains("(lost)"), "{output:?}");
     assert_eq!(document["machines"][1]["lost"], "machine 2 (b): it has ended", "{document:#}");
     let sum: f64 = [0, 1].map(|index| number(&document, &format!("/machines/{index}/completed"))).iter().sum();
@@ -255,6 +257,9 @@ fn strangers_are_refused_and_disturb_nobody(context: &Context) {
     let worker = coordinator.worker("--index 0");
     let (output, document) = coordinator.end();
     assert_eq!((output.code, number(&document, "/requests/completed")), (0, 100.0), "{output:?}");
+    for words in ["127.0.0.1 was refused: it has another secret", "has an --index that is not between 0 and 0"] {
+        assert!(output.stderr.contains(words), "{output:?}");
+    }
     assert_eq!(finish(worker).code, 0);
     drop(strangers);
     // Whoever is no coordinator is said to be none.

@@ -24,8 +24,11 @@ pub(super) fn notes(document: &Document) -> Vec<Note> {
         .map(|(machine, why, at_s)| {
             let at = seconds((at_s * 1e9) as u64);
             // One that has said how its part went has left nothing out.
-            let rest = if machine.busiest.is_some() { "" } else { ", and so is what it measured since its last row" };
-            note(NoteId::MachineLost, Weight::Doubt, format!("{why}; after {at} its part of the load is missing{rest}"))
+            let text = match machine.busiest {
+                Some(_) => format!("{why}; from {at} on, its part of the load was missing"),
+                None => format!("{why}; what it did from {at} on is missing, and of up to a second before"),
+            };
+            note(NoteId::MachineLost, Weight::Doubt, text)
         })
         .collect();
     notes.extend((1..).zip(machines).filter_map(limit));
@@ -44,7 +47,7 @@ fn note(id: NoteId, weight: Weight, text: String) -> Note {
 fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
     let words = machine.limit.as_ref()?;
     let busy = machine.busiest.map(|busy| format!(" (its busiest thread: {})", percentage(busy))).unwrap_or_default();
-    let text = format!("machine {number} ({}){busy} was {words}", machine.name);
+    let text = format!("machine {number} ({}){busy} was itself the limit of its part: {words}", machine.name);
     Some(note(NoteId::MachineLimit, Weight::Doubt, text))
 }
 

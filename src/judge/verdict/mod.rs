@@ -10,6 +10,7 @@ mod words;
 
 use crate::record::evidence::Evidence;
 use crate::record::{Document, Verdict};
+use onrush_plan::LimitedBy;
 
 pub use decide::{CROWDED, needs_probe, uses_all};
 pub use find::note_on;
@@ -17,7 +18,19 @@ pub use usage::usage;
 
 /// What limited a run, or several together; `None` if there is no evidence.
 pub fn verdict(document: &Document) -> Option<Verdict> {
-    document.evidence.as_ref().map(on)
+    let mut verdict = document.evidence.as_ref().map(on)?;
+    let machines = &document.machines;
+    let lost = machines.iter().filter(|machine| machine.lost.is_some()).count();
+    if lost > 0 {
+        let (were, their) = if lost == 1 { ("was", "its") } else { ("were", "their") };
+        verdict.limited_by = LimitedBy::Unclear;
+        verdict.reason =
+            format!("{lost} of {} machines {were} lost, and {their} part of the load was missing", machines.len());
+        verdict.advice = None;
+    }
+    // No probe observes several machines.
+    verdict.advice = verdict.advice.filter(|advice| machines.is_empty() || !advice.contains("--probe"));
+    Some(verdict)
 }
 
 /// The verdict that this evidence leads to.

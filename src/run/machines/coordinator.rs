@@ -76,6 +76,8 @@ pub enum Told {
     Done(u32, Box<Done>, Clocks),
     /// A worker was lost in the run: why, for people.
     Lost(u32, String),
+    /// A worker was refused: which and why, for people.
+    Refused(String),
 }
 
 /// How far a worker's clock is from ours.
@@ -309,7 +311,8 @@ impl Coordinator {
                 self.see_whether_ready(now);
             }
             (Report::Unprepared { reason, is_wrong }, State::Preparing) => {
-                let words = format!("{}: {}", self.words(index), printable(&reason));
+                let lines: Vec<_> = reason.lines().map(printable).collect();
+                let words = format!("{}: {}", self.words(index), lines.join("\n"));
                 self.told.push_back(Told::Hopeless(words, is_wrong));
             }
             (Report::Row { number, totals }, State::Running) => {

@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How often everything is looked at, at least.
 const LOOK: Duration = Duration::from_millis(50);
+/// How many refusals are told.
+const REFUSALS: u32 = 20;
 /// How many messages of one worker are read before it is the turn of others.
 const MESSAGES: usize = 64;
 
@@ -84,6 +86,7 @@ impl Hub {
             coordinator: Coordinator::new(rules),
             peers: BTreeMap::new(),
             next: 0,
+            refusals: 0,
         };
         run::beside("coordinator", move || carrier.carry())?;
         Ok(Self { asks: Some(asks), told, waker, origin, address })
@@ -130,6 +133,7 @@ impl Drop for Hub {
 /// A connection.
 struct Conn {
     channel: Channel,
+    from: SocketAddr,
     since: Duration,
     state: State,
 }
@@ -156,6 +160,8 @@ struct Carrier {
     coordinator: Coordinator,
     peers: BTreeMap<Peer, Conn>,
     next: Peer,
+    /// How many refusals were told.
+    refusals: u32,
 }
 
 impl Carrier {
@@ -221,9 +227,9 @@ impl Carrier {
     fn accept(&mut self, now: Duration) {
         while self.peers.len() < 2 * self.rules.machines as usize + 16 {
             // What cannot be accepted now is tried again.
-            let Ok((socket, _)) = self.listener.accept() else { return };
+            let Ok((socket, from)) = self.listener.accept() else { return };
             let Ok(channel) = Channel::to_worker(socket, &self.identity, UNPROVEN_MAX) else { continue };
-            self.peers.insert(self.next, Conn { channel, since: now, state: State::Unproven });
+            self.peers.insert(self.next, Conn { channel, from, since: now, state: State::Unproven });
             self.next += 1;
         }
     }
@@ -338,12 +344,36 @@ impl Carrier {
             }
             Err(refusal) => {
                 (conn.state, conn.since) = (State::Closing, now);
+                self.refusals += 1;
+                if self.refusals <= REFUSALS {
+                    let words = refused(&refusal, hello);
+                    self.coordinator
+                        .told
+                        .push_back(Told::Refused(format!("a worker at {} was refused: {words}", conn.from.ip())));
+                }
                 Welcome::Refused(refusal)
             }
         };
         conn.channel.send(&welcome);
         // The order to set its part up comes after it.
         self.act();
+    }
+}
+
+/// Why a worker was refused, for people at the coordinator.
+fn refused(refusal: &Refusal, hello: &Hello) -> String {
+    let name = onrush_text::escape(hello.name.as_bytes());
+    match refusal {
+        // Nothing else that it says is believed.
+        Refusal::Secret => "it has another secret; copy the file of --token-file from here".to_owned(),
+        Refusal::Version(ours) => {
+            let theirs = onrush_text::escape(hello.program.as_bytes());
+            format!("{name} has onrush {theirs}, and this is {ours}: use the same on all machines")
+        }
+        Refusal::Taken(index) => format!("{name} has --index {index}, as another one"),
+        Refusal::NoPart(machines) => format!("{name} has an --index that is not between 0 and {}", machines - 1),
+        Refusal::TooMany(machines) => format!("all {machines} machines are there, and {name} came, too"),
+        Refusal::Begun => format!("{name} came after the run had begun"),
     }
 }
 

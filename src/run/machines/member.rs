@@ -129,6 +129,8 @@ pub struct Joining<'a> {
     pub name: &'a str,
     /// How long to try.
     pub patience: Duration,
+    /// Is told, once, what it waits for, if the coordinator cannot be reached at first.
+    pub waiting: &'a dyn Fn(&str),
 }
 
 impl Joining<'_> {
@@ -139,8 +141,9 @@ impl Joining<'_> {
     /// Why it takes no part.
     pub fn join(&self, interrupt: &Interrupt) -> Result<Member, NotJoined> {
         let begun = Instant::now();
+        let has_told = Cell::new(false);
         loop {
-            match self.attempt(begun, interrupt) {
+            match self.attempt(begun, &has_told, interrupt) {
                 // Others may take up all that it answers at a time.
                 Err(NotJoined::NoAnswer { .. }) if begun.elapsed() < self.patience && !interrupt.is_asked() => {
                     thread::sleep(PAUSE);
@@ -150,7 +153,7 @@ impl Joining<'_> {
         }
     }
 
-    fn attempt(&self, begun: Instant, interrupt: &Interrupt) -> Result<Member, NotJoined> {
+    fn attempt(&self, begun: Instant, has_told: &Cell<bool>, interrupt: &Interrupt) -> Result<Member, NotJoined> {
         let address = self.coordinator.to_owned();
         let socket = loop {
             if interrupt.is_asked() {
@@ -158,7 +161,12 @@ impl Joining<'_> {
             }
             match connect(self.coordinator) {
                 Ok(socket) => break socket,
-                Err(_) if begun.elapsed() < self.patience => thread::sleep(PAUSE),
+                Err(error) if begun.elapsed() < self.patience => {
+                    if !has_told.replace(true) {
+                        (self.waiting)(&format!("the coordinator at {address}: {}", reason(&error)));
+                    }
+                    thread::sleep(PAUSE);
+                }
                 Err(error) => {
                     return Err(NotJoined::Unreachable { address, reason: reason(&error), tried: begun.elapsed() });
                 }

@@ -27,6 +27,8 @@ pub struct Remote {
     hub: Rc<Hub>,
     machines: Vec<Machine>,
     rows: VecDeque<(Range<usize>, Box<Totals>)>,
+    /// What has happened to machines, for people.
+    said: Vec<String>,
     control: Arc<Control>,
     on_loss: OnLoss,
     started: Option<Instant>,
@@ -74,8 +76,8 @@ impl Remote {
         on_loss: OnLoss,
         warm_up: Duration,
     ) -> Self {
-        let rows = VecDeque::new();
-        Self { hub, machines, rows, control, on_loss, started: None, stopped: None, warm_up }
+        let (rows, said) = (VecDeque::new(), Vec::new());
+        Self { hub, machines, rows, said, control, on_loss, started: None, stopped: None, warm_up }
     }
 
     /// Lets them begin at this moment.
@@ -119,6 +121,7 @@ impl Remote {
                     }
                 }
                 Told::Lost(index, why) => self.lose(index as usize, why),
+                Told::Refused(why) => self.said.push(why),
                 Told::Hopeless(..) | Told::Ready(..) | Told::Waiting { .. } => {}
             }
         }
@@ -144,6 +147,11 @@ impl Remote {
     fn miss(&mut self, index: usize, why: String) {
         let passed = self.started.map(|started| started.elapsed().saturating_sub(self.warm_up));
         let machine = &mut self.machines[index];
+        let ends = match self.on_loss {
+            OnLoss::Stop => "the run ends (--on-loss)",
+            OnLoss::Continue => "the others go on",
+        };
+        self.said.push(format!("{why}; {ends}"));
         machine.share.lost = Some((why, passed.unwrap_or_default()));
         if self.on_loss == OnLoss::Stop {
             self.control.stop();
@@ -170,6 +178,11 @@ impl Remote {
         let machine = &mut self.machines[at];
         let place = index - machine.threads.start;
         machine.ends.get_mut(place)?.take()
+    }
+
+    /// What has happened to machines since this was last asked, for people.
+    pub fn take_said(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.said)
     }
 
     /// The next row of what was measured, and the threads of the machine.

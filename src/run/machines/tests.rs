@@ -145,7 +145,7 @@ impl World {
             drift_ppm: (random.next() % 200) as i64 - 100,
             way_ns: 20_000 + random.next() % (5 * MS),
             jitter_ns: random.next() % (3 * MS),
-            loses_one_in: (random.next() % 3 == 0).then(|| 10 + random.next() % 100),
+            loses_one_in: random.next().is_multiple_of(3).then(|| 10 + random.next() % 100),
             fate: fate(index, &mut random),
             began: None,
             late_ns: 0,
@@ -177,7 +177,7 @@ impl World {
     fn way(&mut self, worker: usize) -> u64 {
         let Worker { way_ns, jitter_ns, loses_one_in, fate, began, .. } = self.workers[worker];
         let random = &mut self.random;
-        let again = loses_one_in.filter(|one_in| random.next() % one_in == 0).map_or(0, |_| 200 * MS);
+        let again = loses_one_in.filter(|one_in| random.next().is_multiple_of(*one_in)).map_or(0, |_| 200 * MS);
         let held = match (fate, began) {
             (Fate::Cut(at, length), Some(began)) if self.now >= began + at => {
                 (began + at + length).saturating_sub(self.now)
@@ -341,7 +341,7 @@ impl World {
                 }
                 Told::Lost(index, _) => self.seen.lost.push((index, self.now)),
                 Told::Hopeless(why, _) => self.seen.hopeless = Some(why),
-                Told::Waiting { .. } => {}
+                Told::Waiting { .. } | Told::Refused(_) => {}
             }
         }
     }
