@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ fn address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, Refusal> {
     let text = value.to_str().ok_or_else(refused)?;
     match text.strip_prefix(':') {
         Some(port) => {
-            port.parse().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port)).map_err(|_| refused())
+            port.parse().map(|port| SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port)).map_err(|_| refused())
         }
         None => text.parse().map_err(|_| refused()),
     }

@@ -170,7 +170,8 @@ impl Manifest<'_> {
         let cpu = self.placing.cpu.clone().unwrap_or_else(|| load.threads.to_string());
         let address = format!("{}:{PORT}", self.name());
         let token = format!("{SECRETS}/{TOKEN}");
-        let join = self.packed.plan.show.machines.as_ref().map_or(0, |machines| machines.join.as_secs());
+        let join =
+            self.packed.plan.show.machines.as_ref().map_or(0, |machines| machines.join.as_millis().div_ceil(1000));
         let join = format!("{join}s");
         let args = [
             "worker",

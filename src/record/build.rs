@@ -128,7 +128,7 @@ impl Document {
             threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
             thread_rates: Some(ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2)),
             script: (plan.script.is_some() && !outcome.has_lost_threads())
-                .then(|| Script { share: outcome.script_share(plan) }),
+                .then(|| Script { share: outcome.script_share() }),
             batch: (outcome.batch > 1).then_some(outcome.batch),
             pauses: outcome.pauses,
             pauses_unread: outcome.pauses_unread,

@@ -117,7 +117,13 @@ impl Gathered {
             })
             .collect();
         let hub = Rc::clone(&self.hub);
-        let crew = Crew::Remote(Remote::new(hub, machines, Arc::clone(&control), self.on_loss, plan.warmup));
+        let crew = Crew::Remote(Remote::new(
+            hub,
+            machines,
+            Arc::clone(&control),
+            self.on_loss,
+            (plan.warmup, plan.stop.duration),
+        ));
         let links = (0..threads).map(|_| Arc::<WorkerLink>::default()).collect();
         let start = Instant::now() + ahead;
         let prepared =

@@ -67,13 +67,18 @@ pub fn shortage(plan: &Plan) -> Option<Shortage> {
 /// Raises the soft limit of open files to what a run needs, as far as the hard limit allows. Returns the shortage if
 /// that is not enough; the run then continues with fewer connections.
 pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
-    let (needed, limit) = (needed_by(plan), getrlimit(Resource::Nofile));
+    raise_descriptors(needed_by(plan));
+    shortage(plan)
+}
+
+/// Raises the limit of open files to so many, as far as it may be raised.
+pub fn raise_descriptors(needed: u64) {
+    let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < needed) {
         let most = limit.maximum.unwrap_or(u64::MAX);
         // If the kernel refuses, connects will fail with a cause of their own.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(needed.min(most)), maximum: limit.maximum });
     }
-    shortage(plan)
 }
 
 /// How many connections of a thread may wait for their last responses while others have taken their places already.

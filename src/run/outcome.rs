@@ -233,7 +233,7 @@ impl Outcome {
         }
         self.totals.settle();
         let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
-        if self.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
+        if self.machines.is_empty() && self.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
             self.ports = Ports::read();
         }
         self.until = collector.stop_rule.and_then(StopRule::end);
@@ -369,8 +369,8 @@ impl Outcome {
     }
 
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.
-    pub fn script_share(&self, plan: &Plan) -> f64 {
-        let time_ns = self.elapsed.as_nanos() as f64 * f64::from(plan.load.threads);
+    pub fn script_share(&self) -> f64 {
+        let time_ns = self.elapsed.as_nanos() as f64 * self.workers.len() as f64;
         if time_ns > 0.0 { (self.totals.activity.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }
     }
 

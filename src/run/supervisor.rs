@@ -302,7 +302,9 @@ impl<'a> Supervisor<'a> {
         outcome.take_over(collector, plan);
         let of_workers = outcome.workers.iter().filter_map(|worker| worker.activity);
         let of_workers_ns: u64 = of_workers.map(|activity| activity.cpu_ns()).sum();
-        outcome.beside = is_timed.then(|| Duration::from_nanos(cpu_ns.saturating_sub(of_workers_ns)));
+        if is_timed {
+            outcome.beside = Some(Duration::from_nanos(cpu_ns.saturating_sub(of_workers_ns)));
+        }
         if self.is_short {
             outcome.breakdown.get_or_insert(Breakdown::Memory);
         }

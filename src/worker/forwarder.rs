@@ -7,7 +7,7 @@ use onrush_plan::{Addresses, LimitedBy, Plan};
 use onrush_stats::Totals;
 
 use crate::judge::Judged;
-use crate::program::guard;
+use crate::program::{guard, say};
 use crate::record::VERDICT_MIN;
 use crate::run::machines::member::{Heard, Member};
 use crate::run::machines::message::{Done, Order, Prepared, Report, Sum};
@@ -135,7 +135,11 @@ impl Observer for Forwarder<'_> {
                 self.late = start.elapsed();
                 Some(start)
             }
-            Heard::Order(_) | Heard::Lost(_) => None,
+            Heard::Order(_) => None,
+            Heard::Lost(why) => {
+                say(&format!("onrush worker: {why}; nothing was sent"));
+                None
+            }
         }
     }
 

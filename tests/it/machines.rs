@@ -165,14 +165,14 @@ fn a_run_may_go_on_without_a_machine(context: &Context) {
 
 fn a_machine_that_falls_silent_is_lost(context: &Context) {
     let server = target();
-    let words = "--machines 2 -t1 -c4 -d30s --loss-timeout 1s";
+    let words = "--machines 2 -t1 -c4 -d30s --loss-timeout 2s";
     let coordinator = Coordinator::start(context.onrush(), "machines-silent", words, &url(&server, "/"));
     let [first, second] = ["--index 0", "--index 1"].map(|words| coordinator.worker(words));
     wait_for_load(&server);
     signal(&second, Signal::STOP);
     let (output, _) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
-    assert!(output.stderr.contains("it was silent for 1 s"), "{output:?}");
+    assert!(output.stderr.contains("it was silent for 2 s"), "{output:?}");
     assert_eq!(finish(first).code, 0);
     // It notices, too, once it goes on.
     signal(&second, Signal::CONT);
@@ -218,12 +218,12 @@ fn nothing_is_sent_without_a_coordinator(context: &Context) {
 
 fn nothing_is_sent_until_all_are_there(context: &Context) {
     let server = target();
-    let words = "--machines 3 -c6 -d1s --join-timeout 1s";
+    let words = "--machines 3 -c6 -d1s --join-timeout 4s";
     let coordinator = Coordinator::start(context.onrush(), "machines-few", words, &url(&server, "/"));
     let worker = coordinator.worker("--index 1 --name b");
     let (output, document) = coordinator.end();
     assert_eq!((output.code, document), (2, Value::Null), "{output:?}");
-    let said = "onrush: 1 of 3 machines had joined after 1 s; missing: 1, 3; no request was sent. --join-timeout allows more \
+    let said = "onrush: 1 of 3 machines had joined after 4 s; missing: 1, 3; no request was sent. --join-timeout allows more \
                 time\n";
     assert!(output.stderr.contains(said), "{output:?}");
     assert_eq!(counts(server.address()).requests, 0);

@@ -76,7 +76,9 @@ fn differ(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Opti
 
 /// That some machines are far from the coordinator.
 fn far(machines: &[Machine]) -> Option<Note> {
-    let nearest = machines.iter().map(|machine| machine.round_trip_s).fold(f64::INFINITY, f64::min);
+    // That of one that was lost is unknown.
+    let known = machines.iter().map(|machine| machine.round_trip_s).filter(|trip_s| *trip_s > 0.0);
+    let nearest = known.fold(f64::INFINITY, f64::min);
     let is_far =
         |machine: &Machine| machine.round_trip_s >= FAR.as_secs_f64() && machine.round_trip_s >= FAR_TIMES * nearest;
     let far: Vec<String> = (1..)

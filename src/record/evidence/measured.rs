@@ -40,7 +40,8 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
     Evidence {
         generator: Generator {
             threads: threads(plan, outcome),
-            cpus: Some(outcome.host.cpus),
+            // Each of several machines has its own.
+            cpus: outcome.machines.is_empty().then_some(outcome.host.cpus),
             stalled_s: (stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64()),
             stalls: outcome.stalls.len() as u64,
             long_stalls: outcome.stalls.iter().filter(|gap| gap.length_ns() >= GAP_MIN_NS).map(Stall::of).collect(),
@@ -162,7 +163,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         left: open_loop.map(|it| left(plan, outcome, it)),
         usually_left: open_loop.and_then(|_| usually_left(outcome)),
         crowded: open_loop
-            .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / f64::from(plan.load.threads)).min(1.0))),
+            .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / outcome.workers.len() as f64).min(1.0))),
         growth: open_loop.filter(|_| is_constant(plan)).and_then(|_| growth(&outcome.timeline)),
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
         quiet_s: quiet_s(&silences, open_loop.map(|_| rate(counted(outcome), elapsed_s))),

@@ -69,6 +69,8 @@ pub struct Channel {
     most: usize,
     /// Whether the peer sends nothing more.
     has_ended: bool,
+    /// Whether something was received since that was last asked.
+    has_received: bool,
 }
 
 impl Channel {
@@ -105,7 +107,16 @@ impl Channel {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
         tls.set_buffer_limit(Some(READ));
-        Ok(Self { socket, tls, received: Vec::new(), outgoing: VecDeque::new(), encrypted: 0, most, has_ended: false })
+        Ok(Self {
+            socket,
+            tls,
+            received: Vec::new(),
+            outgoing: VecDeque::new(),
+            encrypted: 0,
+            most,
+            has_ended: false,
+            has_received: false,
+        })
     }
 
     /// What only the two ends of this connection know; `None` until the handshake is over.
@@ -163,7 +174,7 @@ impl Channel {
         while self.wants_read() {
             match self.tls.read_tls(&mut self.socket) {
                 Ok(0) => self.has_ended = true,
-                Ok(_) => {}
+                Ok(_) => self.has_received = true,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -205,6 +216,11 @@ impl Channel {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Whether something was received since this was last asked.
+    pub fn take_received(&mut self) -> bool {
+        std::mem::take(&mut self.has_received)
     }
 
     /// The next message, if all of it has arrived.

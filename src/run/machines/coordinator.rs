@@ -24,6 +24,9 @@ const AHEAD: Duration = Duration::from_millis(50);
 /// How many rows more than time has passed a worker may send: it may have been stalled.
 const ROWS_AHEAD: u64 = 20;
 
+/// How much longer a part may have lasted than the run, in nanoseconds.
+const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
+
 /// A connection, by its number.
 pub type Peer = u64;
 
@@ -243,7 +246,7 @@ impl Coordinator {
                     let (Some(peer), Some(offset), State::Prepared) = (seat.peer, seat.best, seat.state) else {
                         continue;
                     };
-                    let theirs = nanos(at) as i64 + offset.ns;
+                    let theirs = (nanos(at) as i64).wrapping_add(offset.ns);
                     seat.state = State::Running;
                     seat.rows = Sum::default();
                     // What is found from now on tells how the clock drifts.
@@ -284,6 +287,13 @@ impl Coordinator {
         self.seats.iter().position(|seat| seat.peer == Some(peer)).map(|index| index as u32)
     }
 
+    /// Bytes have arrived: a long message is no silence.
+    pub fn heard(&mut self, peer: Peer, now: Duration) {
+        if let Some(index) = self.find(peer) {
+            self.seats[index as usize].heard = now;
+        }
+    }
+
     /// Takes what a worker reports.
     pub fn hear(&mut self, peer: Peer, report: Report, now: Duration) {
         let Some(index) = self.find(peer) else { return };
@@ -293,7 +303,7 @@ impl Coordinator {
             (Report::Pong { number, clock_ns }, _) if number == seat.ping && number > 0 => {
                 let trip = now.saturating_sub(seat.pinged);
                 let middle = seat.pinged + trip / 2;
-                let offset = Offset { ns: clock_ns as i64 - nanos(middle) as i64, trip_ns: nanos(trip) };
+                let offset = Offset { ns: (clock_ns as i64).wrapping_sub(nanos(middle) as i64), trip_ns: nanos(trip) };
                 if seat.best.is_none_or(|best| offset.trip_ns <= best.trip_ns) {
                     seat.best = Some(offset);
                 }
@@ -316,21 +326,29 @@ impl Coordinator {
                 self.told.push_back(Told::Hopeless(words, is_wrong));
             }
             (Report::Row { number, totals }, State::Running) => {
-                let passed = now.saturating_sub(self.started).as_nanos() / self.row.as_nanos().max(1);
-                if number != seat.rows.rows || u128::from(number) > passed + u128::from(ROWS_AHEAD) {
+                let row_ns = nanos(self.row).max(1);
+                // A clock may be a little faster than this one.
+                let passed_ns = nanos(now.saturating_sub(self.started));
+                let most_ns = passed_ns + passed_ns / 1_000 + ROWS_AHEAD * row_ns;
+                let is_in_time = totals.from_ns <= totals.until_ns && totals.until_ns <= most_ns + row_ns;
+                if number != seat.rows.rows || number > most_ns / row_ns || !is_in_time {
                     return self.lose(peer, "it sent a row out of turn", now);
                 }
                 seat.rows.add(&totals);
                 self.told.push_back(Told::Row(index, totals));
             }
             (Report::Done(done), State::Running) => {
+                let most_ns = nanos(now.saturating_sub(self.started)).saturating_mul(2) + SECONDS_AHEAD_NS;
+                if done.elapsed_ns.max(longest_ns(&done)) > most_ns {
+                    return self.lose(peer, "it says that it lasted longer than the run", now);
+                }
                 if done.sum != seat.rows {
                     return self.lose(peer, "what it measured does not add up to what it sent", now);
                 }
                 seat.state = State::Done;
                 let clocks = Clocks {
                     trip_ns: seat.begun.map_or(0, |offset| offset.trip_ns),
-                    drift_ns: seat.begun.zip(seat.best).map(|(begun, now)| now.ns - begun.ns),
+                    drift_ns: seat.begun.zip(seat.best).map(|(begun, now)| now.ns.wrapping_sub(begun.ns)),
                 };
                 self.told.push_back(Told::Done(index, done, clocks));
             }
@@ -389,8 +407,9 @@ impl Coordinator {
                 seat.state = State::Lost;
                 self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
             }
-            // What it measured has arrived; the next run of a search would wait for it in vain.
+            // What it measured, if it had a part, has arrived; the next run of a search would wait for it in vain.
             State::Done => seat.state = State::Lost,
+            State::There if self.is_ready => seat.state = State::Lost,
             State::Empty | State::There | State::Preparing | State::Prepared if self.is_ready || self.has_run => {
                 seat.state = State::Lost;
                 self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
@@ -428,7 +447,8 @@ impl Coordinator {
             let seat = &self.seats[index as usize];
             let Some(peer) = seat.peer else { continue };
             let silent = now.saturating_sub(seat.heard);
-            if silent >= self.rules.loss {
+            // One that is still receiving its files has nothing to say; --join-timeout ends that.
+            if silent >= self.rules.loss && seat.state != State::Preparing {
                 let why = format!("it was silent for {} s", silent.as_secs());
                 self.lose(peer, &why, now);
             } else if now.saturating_sub(seat.pinged) >= self.rules.loss / 5 {
@@ -459,6 +479,11 @@ impl Coordinator {
         }
         words + "; no request was sent. --join-timeout allows more time"
     }
+}
+
+/// How long the longest thread of a part lasted, in nanoseconds.
+fn longest_ns(done: &Done) -> u64 {
+    done.ends.iter().flatten().map(|end| end.elapsed_ns).max().unwrap_or_default()
 }
 
 /// The first of many.

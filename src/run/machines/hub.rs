@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use onrush_plan::token::{Role, Token};
 use onrush_text::reason;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::io::{read, write};
+use rustix::io::{Errno, read, write};
 use thiserror::Error;
 
 use super::channel::{Channel, Identity};
 use super::coordinator::{Act, Ask, Coordinator, Peer, Rules, Told};
 use super::message::{Hello, PROVEN_MAX, Refusal, Report, UNPROVEN_MAX, VERSION, Welcome};
-use crate::run::{self, nanos};
+use crate::run::{self, host, nanos};
 
 /// How long a peer may take to prove itself, and one that was refused to hear so.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How often everything is looked at, at least.
 const LOOK: Duration = Duration::from_millis(50);
+/// How many descriptors a coordinator has beside those of its connections, at most.
+const DESCRIPTORS: u64 = 64;
 /// How many refusals are told.
 const REFUSALS: u32 = 20;
 /// How many messages of one worker are read before it is the turn of others.
@@ -67,7 +69,16 @@ impl Hub {
             },
             reason: reason(&error),
         };
-        let listener = TcpListener::bind(address).map_err(no_address)?;
+        host::raise_descriptors(2 * u64::from(rules.machines) + DESCRIPTORS);
+        let listener =
+            TcpListener::bind(address).or_else(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
+                // All addresses of a machine without IPv6 are those of IPv4.
+                Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if address.ip() == Ipv6Addr::UNSPECIFIED => {
+                    TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port()))
+                }
+                _ => Err(error),
+            });
+        let listener = listener.map_err(no_address)?;
         listener.set_nonblocking(true).map_err(no_address)?;
         let address = listener.local_addr().map_err(no_address)?;
         let waker = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
@@ -277,6 +288,12 @@ impl Carrier {
                 self.peers.remove(&peer);
                 continue;
             }
+            // What has just arrived was not there before.
+            let now = self.now();
+            let Some(conn) = self.peers.get_mut(&peer) else { continue };
+            if conn.channel.take_received() {
+                self.coordinator.heard(peer, now);
+            }
             let is_late = now.saturating_sub(conn.since) >= PATIENCE;
             // If it were closed with something unread, the peer might never hear the last words.
             let is_done = conn.state == State::Closing && conn.channel.is_over();
@@ -347,9 +364,10 @@ impl Carrier {
                 self.refusals += 1;
                 if self.refusals <= REFUSALS {
                     let words = refused(&refusal, hello);
-                    self.coordinator
-                        .told
-                        .push_back(Told::Refused(format!("a worker at {} was refused: {words}", conn.from.ip())));
+                    self.coordinator.told.push_back(Told::Refused(format!(
+                        "a worker at {} was refused: {words}",
+                        conn.from.ip().to_canonical()
+                    )));
                 }
                 Welcome::Refused(refusal)
             }

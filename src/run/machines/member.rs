@@ -378,7 +378,7 @@ impl Carrier {
                 }
             };
             let now = Instant::now();
-            if !orders.is_empty() {
+            if self.channel.take_received() {
                 self.heard = now;
             }
             for order in orders {
@@ -392,7 +392,8 @@ impl Carrier {
                         let _ = self.order.send(Heard::Order(Order::Stop));
                     }
                     Order::Dismiss => {
-                        // That the connection ends now is no loss.
+                        // That the connection ends now is no loss; a run that is under way has nobody to report to.
+                        self.is_stopped.store(true, Ordering::Relaxed);
                         let _ = self.order.send(Heard::Order(Order::Dismiss));
                         return;
                     }

@@ -2,6 +2,7 @@
 //! neither's memory, signals or processor time are the other's. It ends with the coordinator, whatever ends that.
 
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +26,8 @@ impl Own {
         let Some(place) = &machines.place else { return Ok(None) };
         let mut command = Command::new("/proc/self/exe");
         command.arg("worker").args(machines.arguments_of(place)).stdin(Stdio::null());
+        // Ctrl-C is for this process, which tells the worker what becomes of the run.
+        command.process_group(0);
         Ok(Some(Self(command.spawn()?)))
     }
 }

@@ -16,11 +16,14 @@ use super::coordinator::{Ask, Told};
 use super::hub::Hub;
 use super::message::{Done, Prepared as Facts};
 use crate::run::machine::MachineShare;
-use crate::run::outcome::{Ended, Outcome, WorkerShare};
+use crate::run::outcome::{Breakdown, Ended, Outcome, WorkerShare};
 use crate::run::snapshot::{Collector, Share};
 
-/// How long machines may take to end when they were told to.
+/// How long machines may take to end when they were told to, and how long after their time they are told.
 const PATIENCE: Duration = Duration::from_secs(5);
+const OVERDUE: Duration = Duration::from_secs(10);
+/// How long a signal that has ended a machine may take to come here.
+const SIGNAL: Duration = Duration::from_millis(300);
 
 /// The workers of a run on other machines.
 pub struct Remote {
@@ -35,6 +38,10 @@ pub struct Remote {
     /// When they were told to end.
     stopped: Option<Instant>,
     warm_up: Duration,
+    /// When they should all have ended, after the start.
+    due: Option<Duration>,
+    /// Those that a signal has ended, why, and when: the signal may come here, too, which ends the run everywhere.
+    signalled: Vec<(usize, String, Instant)>,
 }
 
 /// A machine, with its threads.
@@ -68,16 +75,28 @@ impl Machine {
 }
 
 impl Remote {
-    /// Those of a run with a warm-up of this length, which wait for it.
+    /// Those of a run that begins and ends at these times, which wait for it.
     pub fn new(
         hub: Rc<Hub>,
         machines: Vec<Machine>,
         control: Arc<Control>,
         on_loss: OnLoss,
-        warm_up: Duration,
+        (warm_up, duration): (Duration, Option<Duration>),
     ) -> Self {
         let (rows, said) = (VecDeque::new(), Vec::new());
-        Self { hub, machines, rows, said, control, on_loss, started: None, stopped: None, warm_up }
+        Self {
+            hub,
+            machines,
+            rows,
+            said,
+            control,
+            on_loss,
+            started: None,
+            stopped: None,
+            warm_up,
+            due: duration.map(|duration| warm_up + duration + OVERDUE),
+            signalled: Vec::new(),
+        }
     }
 
     /// Lets them begin at this moment.
@@ -88,7 +107,8 @@ impl Remote {
 
     /// Waits for this long, or until something is told.
     pub fn wait(&mut self, length: Duration) {
-        if self.control.is_stopped() && self.stopped.is_none() {
+        let is_overdue = self.started.zip(self.due).is_some_and(|(started, due)| started.elapsed() > due);
+        if (self.control.is_stopped() || is_overdue) && self.stopped.is_none() {
             self.stopped = Some(Instant::now());
             self.hub.ask(Ask::Stop);
         }
@@ -100,6 +120,7 @@ impl Remote {
                 }
             }
         }
+        self.judge_signals(SIGNAL);
         let mut patience = length;
         while let Some(told) = self.hub.hear(patience) {
             patience = Duration::ZERO;
@@ -117,12 +138,24 @@ impl Remote {
                     } else if is_early {
                         let why =
                             format!("machine {} ({}): it was told to end by a signal", index + 1, machine.share.name);
-                        self.miss(index as usize, why);
+                        self.signalled.push((index as usize, why, Instant::now()));
                     }
                 }
                 Told::Lost(index, why) => self.lose(index as usize, why),
                 Told::Refused(why) => self.said.push(why),
                 Told::Hopeless(..) | Told::Ready(..) | Told::Waiting { .. } => {}
+            }
+        }
+    }
+
+    /// Those that a signal has ended so long ago are missing, if nothing has ended the run.
+    fn judge_signals(&mut self, patience: Duration) {
+        if self.stopped.is_none() {
+            let all = std::mem::take(&mut self.signalled);
+            let (over, waiting) = all.into_iter().partition(|(.., when)| when.elapsed() >= patience);
+            self.signalled = waiting;
+            for (index, why, _) in over as Vec<(usize, String, Instant)> {
+                self.miss(index, why);
             }
         }
     }
@@ -198,7 +231,10 @@ impl Remote {
     }
 
     /// Adds what is known of machines and not of their threads.
-    pub(in crate::run) fn settle(self, outcome: &mut Outcome, collector: &mut Collector) {
+    pub(in crate::run) fn settle(mut self, outcome: &mut Outcome, collector: &mut Collector) {
+        if !self.control.is_stopped() {
+            self.judge_signals(Duration::ZERO);
+        }
         let mut beside = Some(Duration::ZERO);
         for machine in self.machines {
             let Machine { threads, share, done, .. } = machine;
@@ -214,7 +250,11 @@ impl Remote {
                     Some((first + *thread as usize + 1, known))
                 });
                 outcome.stuck.extend(stuck);
-                outcome.breakdown = outcome.breakdown.take().or(done.breakdown);
+                let breakdown = match done.breakdown {
+                    Some(Breakdown::Bug(thread)) => Some(Breakdown::Bug(first + thread)),
+                    breakdown => breakdown,
+                };
+                outcome.breakdown = outcome.breakdown.take().or(breakdown);
                 outcome.suspended = outcome.suspended.max(Duration::from_nanos(done.suspended_ns));
                 beside = beside.zip(done.beside_ns).map(|(sum, more)| sum + Duration::from_nanos(more));
             } else {

@@ -415,24 +415,41 @@ fn two_thousand_machines_of_which_some_are_lost_come_to_an_end() {
     same(&seen.merged, &seen.whole);
 }
 
+/// A coordinator of a run that has begun, in which the first of so many machines has a part.
+fn begun(machines: u32) -> Coordinator {
+    let mut frames = vec![Vec::new(); machines as usize];
+    frames[0] = vec![frame(&Order::Stop)];
+    let mut coordinator =
+        Coordinator::new(Rules { machines, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
+    coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+    for (peer, name) in (1..=machines).zip(["a", "b"]) {
+        coordinator.join(peer.into(), name, None, Duration::ZERO).unwrap();
+    }
+    coordinator.hear(1, Report::Prepared(Prepared::default()), Duration::ZERO);
+    let mut number = 1;
+    while !coordinator.told.iter().any(|told| matches!(told, Told::Ready(..))) {
+        coordinator.hear(1, Report::Pong { number, clock_ns: 5 }, Duration::ZERO);
+        number += 1;
+    }
+    coordinator.order(Ask::Start(Duration::ZERO), Duration::ZERO);
+    coordinator.told.clear();
+    coordinator
+}
+
+#[test]
+fn a_machine_without_a_part_is_not_missed_until_it_should_have_one() {
+    let mut coordinator = begun(2);
+    coordinator.lose(2, "it has ended", Duration::ZERO);
+    assert!(coordinator.told.is_empty());
+    let frames = vec![vec![frame(&Order::Stop)]; 2];
+    coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+    let said = coordinator.told.pop_front();
+    assert!(matches!(said, Some(Told::Hopeless(words, false)) if words == "machine 2 (b) was lost before"));
+}
+
 #[test]
 fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
-    let job = || Job { frames: vec![vec![frame(&Order::Stop)]], row: Duration::from_secs(1) };
-    let ready = || {
-        let mut coordinator =
-            Coordinator::new(Rules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
-        coordinator.order(Ask::Prepare(job()), Duration::ZERO);
-        coordinator.join(1, "a", None, Duration::ZERO).unwrap();
-        coordinator.hear(1, Report::Prepared(Prepared::default()), Duration::ZERO);
-        let mut number = 1;
-        while !coordinator.told.iter().any(|told| matches!(told, Told::Ready(..))) {
-            coordinator.hear(1, Report::Pong { number, clock_ns: 5 }, Duration::ZERO);
-            number += 1;
-        }
-        coordinator.order(Ask::Start(Duration::ZERO), Duration::ZERO);
-        coordinator.told.clear();
-        coordinator
-    };
+    let ready = || begun(1);
     let row = |number| Report::Row { number, totals: Box::default() };
     let why = |coordinator: &mut Coordinator, report| {
         coordinator.hear(1, report, Duration::ZERO);
@@ -448,6 +465,10 @@ fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
     let mut flooded = ready();
     let flood = (0..30).find_map(|number| why(&mut flooded, row(number)));
     assert_eq!(flood.unwrap(), "machine 1 (a): it sent a row out of turn");
+    let mut late = ready();
+    let totals = Box::new(Totals { until_ns: 1 << 62, ..Totals::default() });
+    let said = why(&mut late, Report::Row { number: 0, totals });
+    assert_eq!(said.unwrap(), "machine 1 (a): it sent a row out of turn");
     let mut wrong = ready();
     let said = why(&mut wrong, Report::Prepared(Prepared::default()));
     assert_eq!(said.unwrap(), "machine 1 (a): it said something out of turn");
