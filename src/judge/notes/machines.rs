@@ -26,7 +26,7 @@ pub(super) fn notes(document: &Document) -> Vec<Note> {
             // One that has said how its part went has left nothing out.
             let text = match machine.busiest {
                 Some(_) => format!("{why}; from {at} on, its part of the load was missing"),
-                None => format!("{why}; what it did from {at} on is missing, and of up to a second before"),
+                None => format!("{why}; what it did from {at} on is missing, as is up to a second before that"),
             };
             note(NoteId::MachineLost, Weight::Doubt, text)
         })
