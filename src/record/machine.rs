@@ -33,7 +33,7 @@ pub struct Machine {
     pub busiest: Option<f64>,
     /// The shortest round trip between it and the coordinator, in seconds: it began at most half of it early or late.
     pub round_trip_s: f64,
-    /// How much later than that it began, in seconds, because the order to begin came late; left out if it came in time.
+    /// How late the order to begin arrived, in seconds; left out if it was in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_s: Option<f64>,
     /// How far its clock moved away from the coordinator's during the run, in seconds; left out if that is unknown. No figure

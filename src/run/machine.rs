@@ -29,7 +29,7 @@ pub struct MachineShare {
     pub busiest: Option<f64>,
     /// The shortest round trip to it.
     pub round_trip: Duration,
-    /// How long after the moment at which it was to begin it heard so.
+    /// How late the order to begin arrived.
     pub late: Duration,
     /// How far its clock moved away from the coordinator's, in nanoseconds; `None`: unknown.
     pub drift_ns: Option<i64>,

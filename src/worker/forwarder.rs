@@ -23,7 +23,7 @@ pub(super) struct Forwarder<'a> {
     sum: Sum,
     ends: Vec<Option<WorkerEnd>>,
     has_begun: bool,
-    /// How long after the moment at which it was to begin it heard so.
+    /// How late the order to begin arrived.
     late: Duration,
 }
 

@@ -20,8 +20,8 @@ use crate::run::machines::member::{Heard, Joining, Member, NotJoined};
 use crate::run::machines::message::{Order, Refusal, Report};
 use crate::session;
 
-/// How long the last words of a worker may take.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long a worker may take to send what is left when a signal ends it.
+const FLUSH: Duration = Duration::from_secs(5);
 
 /// What a worker was asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
     loop {
         match member.next(&interrupt) {
             None => {
-                member.flush(LAST_WORDS);
+                member.flush(FLUSH);
                 return Ok(EXIT_INCONCLUSIVE);
             }
             Some(Heard::Lost(why)) => bail!("{why}; nothing is sent any more"),

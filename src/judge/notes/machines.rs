@@ -11,7 +11,7 @@ use crate::record::{Document, Machine, Note, NoteId, Weight};
 /// A machine that is so many times as far away as the nearest one, and at least so far, is far.
 const FAR_TIMES: f64 = 5.0;
 const FAR: Duration = Duration::from_millis(2);
-/// One that began so much late is.
+/// A machine that began at least this late is named.
 const LATE: Duration = Duration::from_millis(1);
 /// How many machines a note names.
 const NAMED: usize = 5;

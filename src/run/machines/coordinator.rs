@@ -164,7 +164,6 @@ pub struct Coordinator {
     measuring: Option<Duration>,
     /// Whether everybody was ready.
     is_ready: bool,
-    has_begun: bool,
     /// Whether any run has begun: nobody takes the place of who is lost after that.
     has_run: bool,
     /// When everything was last looked at.
@@ -188,7 +187,6 @@ impl Coordinator {
             asked: Duration::ZERO,
             measuring: None,
             is_ready: false,
-            has_begun: false,
             has_run: false,
             ticked: Duration::ZERO,
             started: Duration::ZERO,
@@ -228,7 +226,7 @@ impl Coordinator {
                 self.row = job.row;
                 self.job = Some(job);
                 self.asked = now;
-                (self.measuring, self.is_ready, self.has_begun) = (None, false, false);
+                (self.measuring, self.is_ready) = (None, false);
                 if let Some(lost) = self.seats.iter().position(|seat| seat.state == State::Lost) {
                     let words = format!("{} was lost before", self.words(lost as u32));
                     self.told.push_back(Told::Hopeless(words, false));
@@ -241,7 +239,7 @@ impl Coordinator {
                 }
             }
             Ask::Start(at) => {
-                (self.has_begun, self.has_run, self.started, self.job) = (true, true, at, None);
+                (self.has_run, self.started, self.job) = (true, at, None);
                 for seat in &mut self.seats {
                     let (Some(peer), Some(offset), State::Prepared) = (seat.peer, seat.best, seat.state) else {
                         continue;
@@ -332,7 +330,7 @@ impl Coordinator {
                 let most_ns = passed_ns + passed_ns / 1_000 + ROWS_AHEAD * row_ns;
                 let is_in_time = totals.from_ns <= totals.until_ns && totals.until_ns <= most_ns + row_ns;
                 if number != seat.rows.rows || number > most_ns / row_ns || !is_in_time {
-                    return self.lose(peer, "it sent a row out of turn", now);
+                    return self.lose(peer, "it sent a row out of turn");
                 }
                 seat.rows.add(&totals);
                 self.told.push_back(Told::Row(index, totals));
@@ -340,10 +338,10 @@ impl Coordinator {
             (Report::Done(done), State::Running) => {
                 let most_ns = nanos(now.saturating_sub(self.started)).saturating_mul(2) + SECONDS_AHEAD_NS;
                 if done.elapsed_ns.max(longest_ns(&done)) > most_ns {
-                    return self.lose(peer, "it says that it lasted longer than the run", now);
+                    return self.lose(peer, "it says that it lasted longer than the run");
                 }
                 if done.sum != seat.rows {
-                    return self.lose(peer, "what it measured does not add up to what it sent", now);
+                    return self.lose(peer, "what it measured does not add up to what it sent");
                 }
                 seat.state = State::Done;
                 let clocks = Clocks {
@@ -352,7 +350,7 @@ impl Coordinator {
                 };
                 self.told.push_back(Told::Done(index, done, clocks));
             }
-            _ => self.lose(peer, "it said something out of turn", now),
+            _ => self.lose(peer, "it said something out of turn"),
         }
     }
 
@@ -396,7 +394,7 @@ impl Coordinator {
     }
 
     /// A connection has ended, or is to: why, for people.
-    pub fn lose(&mut self, peer: Peer, why: &str, _: Duration) {
+    pub fn lose(&mut self, peer: Peer, why: &str) {
         self.acts.push_back(Act::Close(peer));
         let Some(index) = self.find(peer) else { return };
         let words = self.words(index);
@@ -450,7 +448,7 @@ impl Coordinator {
             // One that is still receiving its files has nothing to say; --join-timeout ends that.
             if silent >= self.rules.loss && seat.state != State::Preparing {
                 let why = format!("it was silent for {} s", silent.as_secs());
-                self.lose(peer, &why, now);
+                self.lose(peer, &why);
             } else if now.saturating_sub(seat.pinged) >= self.rules.loss / 5 {
                 self.ping(index, now);
             }

@@ -19,9 +19,9 @@ use super::coordinator::{Act, Ask, Coordinator, Peer, Rules, Told};
 use super::message::{Hello, PROVEN_MAX, Refusal, Report, UNPROVEN_MAX, VERSION, Welcome};
 use crate::run::{self, host, nanos};
 
-/// How long a peer may take to prove itself, and one that was refused to hear so.
+/// How long a peer may take to prove itself, and how long one that was refused is kept.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long those who are dismissed may take to hear so.
+/// How long workers that are dismissed may take to hang up.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How often everything is looked at, at least.
 const LOOK: Duration = Duration::from_millis(50);
@@ -155,7 +155,7 @@ enum State {
     Unproven,
     /// It takes part.
     Proven,
-    /// It has heard the last words, and is closed when it closes.
+    /// It was refused or dismissed, and is dropped once the peer hangs up.
     Closing,
 }
 
@@ -284,7 +284,7 @@ impl Carrier {
             if let Err(error) = conn.channel.pump() {
                 // What has arrived before is read first.
                 self.listen(peer, now);
-                self.coordinator.lose(peer, &lost(&error), now);
+                self.coordinator.lose(peer, &lost(&error));
                 self.peers.remove(&peer);
                 continue;
             }
@@ -295,7 +295,7 @@ impl Carrier {
                 self.coordinator.heard(peer, now);
             }
             let is_late = now.saturating_sub(conn.since) >= PATIENCE;
-            // If it were closed with something unread, the peer might never hear the last words.
+            // Dropping it with unread data would reset it, and the peer might never learn why.
             let is_done = conn.state == State::Closing && conn.channel.is_over();
             if is_done || (conn.state != State::Proven && is_late) {
                 self.peers.remove(&peer);
@@ -327,7 +327,7 @@ impl Carrier {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    self.coordinator.lose(peer, &lost(&error), now);
+                    self.coordinator.lose(peer, &lost(&error));
                     self.act();
                     self.peers.remove(&peer);
                     return;

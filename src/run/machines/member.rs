@@ -229,7 +229,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Waits until the connection has something to do, or is waked.
+/// Waits until the connection has something to do, or until it is woken.
 fn wait(channel: &Channel, waker: Option<&OwnedFd>) {
     let mut wanted = PollFlags::empty();
     wanted.set(PollFlags::IN, channel.wants_read());

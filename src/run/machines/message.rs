@@ -155,7 +155,7 @@ pub struct Done {
     pub breakdown: Option<Breakdown>,
     /// Why it ended.
     pub ended: Ended,
-    /// How long after the moment it was told it was free to begin, in nanoseconds; 0 is in time.
+    /// How late the order to begin arrived, in nanoseconds; 0 if it was in time.
     pub late_ns: u64,
     /// How long it lasted, in nanoseconds.
     pub elapsed_ns: u64,

@@ -239,7 +239,7 @@ impl World {
             Event::Gone(worker) if self.workers[worker].back_ns > self.now => {
                 self.at(self.workers[worker].back_ns, Event::Gone(worker));
             }
-            Event::Gone(worker) => self.coordinator.lose(self.workers[worker].peer, "it has ended", now),
+            Event::Gone(worker) => self.coordinator.lose(self.workers[worker].peer, "it has ended"),
             Event::IsPrepared(worker) => self.report(worker, Report::Prepared(Prepared::default())),
             Event::ToWorker(worker, _) if self.workers[worker].is_cut(self.now) => {}
             Event::ToWorker(worker, order) => match order {
@@ -439,7 +439,7 @@ fn begun(machines: u32) -> Coordinator {
 #[test]
 fn a_machine_without_a_part_is_not_missed_until_it_should_have_one() {
     let mut coordinator = begun(2);
-    coordinator.lose(2, "it has ended", Duration::ZERO);
+    coordinator.lose(2, "it has ended");
     assert!(coordinator.told.is_empty());
     let frames = vec![vec![frame(&Order::Stop)]; 2];
     coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
