@@ -18,9 +18,11 @@ use crate::run::nanos;
 /// How many round trips a worker has before it begins, once everybody has set its part up, and how long they may take
 /// altogether: clocks drift meanwhile.
 const TRIPS: u32 = 12;
-const TRIPS_TAKE: Duration = Duration::from_secs(1);
+const TRIPS_TAKE: Duration = Duration::from_millis(500);
 /// How long a run is announced ahead, beside a few of the longest round trips.
 const AHEAD: Duration = Duration::from_millis(50);
+/// After how long Linux sends again what a lost packet had in it, beside a round trip.
+const SENT_AGAIN: Duration = Duration::from_millis(200);
 /// How many rows more than time has passed a worker may send: it may have been stalled.
 const ROWS_AHEAD: u64 = 20;
 
@@ -382,9 +384,13 @@ impl Coordinator {
             return;
         }
         self.is_ready = true;
-        let longest = self.seats.iter().map(|seat| seat.worst_ns).max().unwrap_or_default();
+        // The order should be there in time even if it is lost once, and no sooner: clocks drift until the beginning, too.
+        let longest =
+            |trip: fn(&Seat) -> u64| self.seats.iter().map(trip).max().map_or(Duration::ZERO, Duration::from_nanos);
+        let usual = longest(|seat| seat.best.map_or(0, |best| best.trip_ns));
+        let ahead = AHEAD + (3 * longest(|seat| seat.worst_ns)).min(3 * usual + SENT_AGAIN);
         let prepared = self.seats.iter().filter(|seat| prepared(seat)).map(|seat| seat.prepared.clone()).collect();
-        self.told.push_back(Told::Ready(prepared, AHEAD + 3 * Duration::from_nanos(longest)));
+        self.told.push_back(Told::Ready(prepared, ahead));
     }
 
     fn tell_waiting(&mut self) {

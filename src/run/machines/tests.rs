@@ -330,11 +330,10 @@ impl World {
                 Told::Row(_, row) => self.seen.merged += &*row,
                 Told::Done(index, done, clocks) => {
                     let error_ns = self.seen.errors[&(index as usize)];
-                    // Clocks drift while everybody waits for round trips that were lost and repeated.
-                    let is_lossy = self.workers.iter().any(|worker| worker.loses_one_in.is_some());
-                    let drifted_ns = if is_lossy { 400_000 } else { 100_000 };
-                    let known_ns = done.late_ns + clocks.trip_ns / 2 + drifted_ns;
+                    // Clocks drift from the round trip on to the beginning.
+                    let known_ns = done.late_ns + clocks.trip_ns / 2 + 100_000;
                     assert!(error_ns <= known_ns, "{error_ns} of {known_ns}");
+                    let is_lossy = self.workers.iter().any(|worker| worker.loses_one_in.is_some());
                     let is_well = self.workers[index as usize].fate == Fate::Well;
                     assert!(is_lossy || !is_well || self.rows < 4 || clocks.drift_ns.is_some());
                     self.seen.done += 1;
