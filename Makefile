@@ -15,6 +15,7 @@ ROWS =
 PEERS =
 AGAINST =
 ROUNDS =
+DIST =
 SAVE =
 SEED =
 PARTS =
@@ -120,8 +121,8 @@ fuzz: tools ## search for bytes that break a property: [SECONDS=60 for each] [TA
 	        -- -max_total_time=$(SECONDS) -max_len=1024 -verbosity=0 -print_final_stats=1
 	done
 
-bench: tools ## compare with other generators or builds: [ROWS=small,big] [PEERS=wrk,shb] [AGAINST=FILE] [ROUNDS=21] [SAVE=1]
-	@cargo xtask bench ROWS=$(ROWS) PEERS=$(PEERS) AGAINST=$(AGAINST) ROUNDS=$(ROUNDS) SAVE=$(SAVE)
+bench: tools ## compare with other generators or builds: [ROWS=small,big] [PEERS=wrk,shb] [AGAINST=FILE] [ROUNDS=21] [DIST=1] [SAVE=1]
+	@cargo xtask bench ROWS=$(ROWS) PEERS=$(PEERS) AGAINST=$(AGAINST) ROUNDS=$(ROUNDS) DIST=$(DIST) SAVE=$(SAVE)
 
 install: tools ## install onrush and its pages: [PREFIX=/usr/local] [DESTDIR=], and as wrk too: [AS_WRK=1]
 	@$(need_places)

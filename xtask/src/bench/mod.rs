@@ -56,7 +56,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let machine = Machine::look()?;
     tools::provide(options.needed())?;
     let peers = options.peers();
-    let programs = Programs::provide(&peers, options.against.clone(), &directory)?;
+    let programs = Programs::provide(&options, &directory)?;
     let about = [
         format!("Machine: {}.", machine.about),
         format!("Programs: {}.", programs.versions(&peers)?),

@@ -1,4 +1,4 @@
-//! The options of `make bench`: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS` and `SAVE`, as arguments of the form `NAME=VALUE`.
+//! The options of `make bench`: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS`, `DIST` and `SAVE`, as arguments of the form `NAME=VALUE`.
 
 use std::path::PathBuf;
 
@@ -21,6 +21,8 @@ pub struct Options {
     pub against: Option<PathBuf>,
     /// How many paired rounds.
     pub rounds: usize,
+    /// Whether onrush is the program of the packages, not one that cargo builds for this machine.
+    pub is_packaged: bool,
     /// Whether the document is rewritten.
     pub save: bool,
 }
@@ -32,7 +34,7 @@ impl Options {
     /// What is wrong, and what is allowed.
     pub fn parse(words: &[&str]) -> Result<Self, String> {
         let (rows, peers) = (ROWS.iter().collect(), PEERS.to_vec());
-        let mut options = Self { rows, peers, against: None, rounds: ROUNDS, save: false };
+        let mut options = Self { rows, peers, against: None, rounds: ROUNDS, is_packaged: false, save: false };
         for word in words {
             match word.split_once('=') {
                 Some((_, "")) => {}
@@ -45,8 +47,9 @@ impl Options {
                 }
                 Some(("AGAINST", path)) => options.against = Some(build(path)?),
                 Some(("ROUNDS", number)) => options.rounds = rounds(number)?,
+                Some(("DIST", value)) => options.is_packaged = value != "0",
                 Some(("SAVE", value)) => options.save = value != "0",
-                _ => return Err(format!("{word}: known are ROWS=, PEERS=, AGAINST=, ROUNDS= and SAVE=1")),
+                _ => return Err(format!("{word}: known are ROWS=, PEERS=, AGAINST=, ROUNDS=, DIST=1 and SAVE=1")),
             }
         }
         let is_whole = options.rows.len() == ROWS.len() && options.peers.len() == PEERS.len();
@@ -171,7 +174,7 @@ mod tests {
             ("PEERS=ab", "PEERS=ab: known are wrk,wrk2,h2load,shb,oha"),
             ("AGAINST=/nowhere/onrush", "AGAINST=/nowhere/onrush: there is no such file"),
             ("ROUNDS=0", "ROUNDS=0: not a whole number from 1 to 1000"),
-            ("ROUND=3", "ROUND=3: known are ROWS=, PEERS=, AGAINST=, ROUNDS= and SAVE=1"),
+            ("ROUND=3", "ROUND=3: known are ROWS=, PEERS=, AGAINST=, ROUNDS=, DIST=1 and SAVE=1"),
             ("small", "small: known are ROWS="),
         ] {
             let error = Options::parse(&[word]).unwrap_err();

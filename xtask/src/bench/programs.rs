@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::contender::{Contender, Program};
+use super::options::Options;
 use crate::tools;
 
 /// Peers from crates.io, and their pinned versions.
@@ -15,6 +16,8 @@ const CRATES: &[(Program, &str)] = &[(Program::Shb, "0.6.0"), (Program::Oha, "1.
 pub struct Programs {
     /// The directory of our own.
     built: PathBuf,
+    /// onrush as it is in the packages, if that is measured.
+    packaged: Option<PathBuf>,
     /// The directory of those from crates.io.
     peers: PathBuf,
     /// Another build of onrush.
@@ -24,19 +27,21 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Builds our own, installs what `peers` need from crates.io into `directory`, and says what is not there.
+    /// Builds our own, installs what `options` need from crates.io into `directory`, and says what is not there.
     ///
     /// # Errors
     /// A build that fails. A peer that is not available is no error.
-    pub fn provide(peers: &[Program], against: Option<PathBuf>, directory: &Path) -> io::Result<Self> {
+    pub fn provide(options: &Options, directory: &Path) -> io::Result<Self> {
         for package in [&["onrush", "--bin", "onrush"][..], &["onrush-benches", "--bins", "--examples"]] {
             if !crate::cargo().args(["build", "--release", "--package"]).args(package).status()?.success() {
                 return Err(io::Error::other(format!("{} cannot be built", package[0])));
             }
         }
         let built = crate::target()?.join("release");
-        let mut programs = Self { built, peers: directory.join("peers"), against, missing: Vec::new() };
-        for &peer in peers {
+        let packaged = options.is_packaged.then(package).transpose()?;
+        let (peers, against) = (directory.join("peers"), options.against.clone());
+        let mut programs = Self { built, packaged, peers, against, missing: Vec::new() };
+        for peer in options.peers() {
             if let Some(why) = programs.lacks(peer)? {
                 programs.missing.push((peer, why));
             }
@@ -80,7 +85,10 @@ impl Programs {
 
     /// One of our own programs.
     pub fn own(&self, name: &str) -> PathBuf {
-        self.built.join(name)
+        match &self.packaged {
+            Some(program) if name == "onrush" => program.clone(),
+            _ => self.built.join(name),
+        }
     }
 
     /// The versions of onrush and of the installed peers, in one line.
@@ -88,7 +96,8 @@ impl Programs {
     /// # Errors
     /// A program that cannot be started.
     pub fn versions(&self, peers: &[Program]) -> io::Result<String> {
-        let mut versions = vec![format!("onrush {} ({})", env!("CARGO_PKG_VERSION"), commit()?)];
+        let which = if self.packaged.is_some() { ", the static program of the packages" } else { "" };
+        let mut versions = vec![format!("onrush {} ({}{which})", env!("CARGO_PKG_VERSION"), commit()?)];
         if let Some(build) = &self.against {
             versions.push(format!("before: {}", installed(build.clone(), "onrush")?));
         }
@@ -100,6 +109,14 @@ impl Programs {
         }
         Ok(versions.join(", "))
     }
+}
+
+/// Builds the static program of the packages, and says where it is.
+fn package() -> io::Result<PathBuf> {
+    if !Command::new(crate::root().join(".ci/dist")).arg("binary").status()?.success() {
+        return Err(io::Error::other("the program of the packages cannot be built"));
+    }
+    Ok(crate::root().join("target/dist-build/x86_64-unknown-linux-musl/release/onrush"))
 }
 
 /// Why a program from Debian cannot be used, if it is missing.
