@@ -22,6 +22,8 @@ use crate::session;
 
 /// How long a worker may take to send what is left when a signal ends it.
 const FLUSH: Duration = Duration::from_secs(5);
+/// The shortest row that a coordinator can ask for: 1 ms. None of ours asks for less than a tenth of a second.
+const SHORTEST_ROW_NS: u64 = 1_000_000;
 
 /// What a worker was asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +95,7 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
             Some(Heard::Lost(why)) => bail!("{why}; nothing is sent any more"),
             Some(Heard::Order(Order::Dismiss)) => return Ok(0),
             Some(Heard::Order(Order::Prepare { plan, files, row_ns })) => {
-                let row = Duration::from_nanos(row_ns);
+                let row = Duration::from_nanos(row_ns.max(SHORTEST_ROW_NS));
                 match received(&member, &interrupt, &plan, &files) {
                     Ok(Some(plan)) => work(&member, &plan, row, &interrupt),
                     Ok(None) => return Ok(EXIT_INCONCLUSIVE),

@@ -27,6 +27,8 @@ const EXPORTER: &[u8] = b"EXPORTER-onrush-machines";
 const LENGTH: usize = 4;
 /// How much is read at a time at most.
 const READ: usize = 64 << 10;
+/// How often the socket is read before it is the turn of others. A read can bring hundreds of empty records.
+const READS: usize = 16;
 
 /// The certificate of a coordinator, for its connections.
 #[derive(Clone)]
@@ -164,14 +166,17 @@ impl Channel {
         length.is_some_and(|length| length > self.most || self.received.len() >= LENGTH + length)
     }
 
-    /// Writes and reads what is possible without waiting.
+    /// Writes what is possible without waiting, and reads some of what is there: nobody keeps the others waiting.
     ///
     /// # Errors
     ///
     /// If the connection is broken, or the peer does not speak TLS.
     pub fn pump(&mut self) -> io::Result<()> {
         self.write()?;
-        while self.wants_read() {
+        for _ in 0..READS {
+            if !self.wants_read() {
+                break;
+            }
             match self.tls.read_tls(&mut self.socket) {
                 Ok(0) => self.has_ended = true,
                 Ok(_) => self.has_received = true,

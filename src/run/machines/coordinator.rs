@@ -26,6 +26,9 @@ const SENT_AGAIN: Duration = Duration::from_millis(200);
 /// How many rows more than time has passed a worker may send: it may have been stalled.
 const ROWS_AHEAD: u64 = 20;
 
+/// How many addresses of a worker's are compared with those of others; a name has fewer.
+const ADDRESSES: usize = 256;
+
 /// How much longer a part may have lasted than the run, in nanoseconds.
 const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
 
@@ -315,7 +318,8 @@ impl Coordinator {
                 self.see_whether_ready(now);
             }
             (Report::Pong { .. }, _) => {}
-            (Report::Prepared(prepared), State::Preparing) => {
+            (Report::Prepared(mut prepared), State::Preparing) => {
+                prepared.addresses.truncate(ADDRESSES);
                 (seat.state, seat.prepared) = (State::Prepared, prepared);
                 self.tell_waiting();
                 self.see_whether_ready(now);

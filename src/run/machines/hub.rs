@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush_plan::token::{Role, Token};
@@ -25,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FAREWELL: Duration = Duration::from_secs(1);
 /// How often everything is looked at, at least.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long it does nothing when a connection cannot be accepted.
+const NAP: Duration = Duration::from_millis(5);
 /// How many descriptors a coordinator has beside those of its connections, at most.
 const DESCRIPTORS: u64 = 64;
 /// How many refusals are told.
@@ -121,7 +124,7 @@ impl Hub {
             Ok(told) => Some(told),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
-                std::thread::sleep(patience);
+                thread::sleep(patience);
                 None
             }
         }
@@ -237,8 +240,12 @@ impl Carrier {
 
     fn accept(&mut self, now: Duration) {
         while self.peers.len() < 2 * self.rules.machines as usize + 16 {
-            // What cannot be accepted now is tried again.
-            let Ok((socket, from)) = self.listener.accept() else { return };
+            let (socket, from) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // It is tried again, but not all the time: there may be no descriptor left for long.
+                Err(_) => return thread::sleep(NAP),
+            };
             let Ok(channel) = Channel::to_worker(socket, &self.identity, UNPROVEN_MAX) else { continue };
             self.peers.insert(self.next, Conn { channel, from, since: now, state: State::Unproven });
             self.next += 1;
