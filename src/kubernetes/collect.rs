@@ -176,19 +176,10 @@ impl Collector<'_> {
         self.kubectl.output(&["exec", pod, "--", &program, "kubernetes", "--fetched"]).map(drop)
     }
 
-    /// Writes the results that are complete.
+    /// Writes the results that are complete, whatever became of others; fails for the first that is not, or cannot be written.
     fn write(&mut self) -> anyhow::Result<()> {
-        for Logged { sum, compressed } in self.results.logged.drain(..) {
-            let mut contents = Vec::new();
-            let read = GzDecoder::new(&compressed[..]).read_to_end(&mut contents);
-            if read.is_err() || material::digest_of(&contents) != sum.sha256 {
-                bail!("{:?} did not arrive as it was written", sum.name);
-            }
-            let path = self.asked.into.join(&sum.name);
-            replace(&self.asked.into, &path, &contents).with_context(|| format!("{path:?} was not written"))?;
-            say(&format!("onrush kubernetes: wrote {}", path.display()));
-        }
-        Ok(())
+        let into = &self.asked.into;
+        self.results.logged.drain(..).map(|logged| write(into, &logged)).fold(Ok(()), anyhow::Result::and)
     }
 
     /// Says what has become of the pods of machines that did not end well.
@@ -225,6 +216,19 @@ impl Collector<'_> {
             say(&format!("onrush kubernetes: not all that the run needed was deleted: {error:#}"));
         }
     }
+}
+
+/// Writes a result that came with the log.
+fn write(into: &Path, Logged { sum, compressed }: &Logged) -> anyhow::Result<()> {
+    let mut contents = Vec::new();
+    let read = GzDecoder::new(&compressed[..]).read_to_end(&mut contents);
+    if read.is_err() || material::digest_of(&contents) != sum.sha256 {
+        bail!("{:?} did not arrive as it was written", sum.name);
+    }
+    let path = into.join(&sum.name);
+    replace(into, &path, &contents).with_context(|| format!("{path:?} was not written"))?;
+    say(&format!("onrush kubernetes: wrote {}", path.display()));
+    Ok(())
 }
 
 /// What a line of the log is for whoever reads it.
