@@ -346,6 +346,17 @@ mod tests {
     }
 
     #[test]
+    fn one_that_sends_much_is_read_a_little_in_its_turn() {
+        let (mut worker, mut coordinator) = pair(1 << 20);
+        worker.send(&"x".repeat(1 << 20));
+        while coordinator.received.is_empty() {
+            worker.pump().unwrap();
+            coordinator.pump().unwrap();
+        }
+        assert!(coordinator.received.len() < 1 << 19, "{}", coordinator.received.len());
+    }
+
+    #[test]
     fn what_is_too_long_or_no_message_or_no_tls_is_refused_and_what_is_not_read_takes_little_memory() {
         let (mut worker, mut coordinator) = pair(100);
         worker.send(&"x".repeat(200));

@@ -25,10 +25,8 @@ const AHEAD: Duration = Duration::from_millis(50);
 const SENT_AGAIN: Duration = Duration::from_millis(200);
 /// How many rows more than time has passed a worker may send: it may have been stalled.
 const ROWS_AHEAD: u64 = 20;
-
 /// How many addresses of a worker's are compared with those of others; a name has fewer.
 const ADDRESSES: usize = 256;
-
 /// How much longer a part may have lasted than the run, in nanoseconds.
 const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
 

@@ -447,6 +447,25 @@ fn a_machine_without_a_part_is_not_missed_until_it_should_have_one() {
 }
 
 #[test]
+fn a_worker_cannot_name_more_addresses_than_are_worth_comparing() {
+    let mut coordinator =
+        Coordinator::new(Rules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
+    let frames = vec![vec![frame(&Order::Stop)]];
+    coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+    coordinator.join(1, "a", None, Duration::ZERO).unwrap();
+    let addresses = vec!["127.0.0.1:1".parse().unwrap(); 100_000];
+    coordinator.hear(1, Report::Prepared(Prepared { addresses, ..Prepared::default() }), Duration::ZERO);
+    for number in 1..=20 {
+        coordinator.hear(1, Report::Pong { number, clock_ns: 5 }, Duration::ZERO);
+    }
+    let ready = coordinator.told.iter().find_map(|told| match told {
+        Told::Ready(prepared, _) => Some(prepared[0].addresses.len()),
+        _ => None,
+    });
+    assert_eq!(ready, Some(256));
+}
+
+#[test]
 fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
     let ready = || begun(1);
     let row = |number| Report::Row { number, totals: Box::default() };

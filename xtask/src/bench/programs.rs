@@ -32,13 +32,14 @@ impl Programs {
     /// # Errors
     /// A build that fails. A peer that is not available is no error.
     pub fn provide(options: &Options, directory: &Path) -> io::Result<Self> {
-        for package in [&["onrush", "--bin", "onrush"][..], &["onrush-benches", "--bins", "--examples"]] {
-            if !crate::cargo().args(["build", "--release", "--package"]).args(package).status()?.success() {
-                return Err(io::Error::other(format!("{} cannot be built", package[0])));
-            }
-        }
+        build(&["onrush-benches", "--bins", "--examples"])?;
+        let packaged = if options.is_packaged {
+            Some(build_packaged()?)
+        } else {
+            build(&["onrush", "--bin", "onrush"])?;
+            None
+        };
         let built = crate::target()?.join("release");
-        let packaged = options.is_packaged.then(package).transpose()?;
         let (peers, against) = (directory.join("peers"), options.against.clone());
         let mut programs = Self { built, packaged, peers, against, missing: Vec::new() };
         for peer in options.peers() {
@@ -111,8 +112,16 @@ impl Programs {
     }
 }
 
+/// Builds what is in a package of the workspace.
+fn build(package: &[&str]) -> io::Result<()> {
+    if !crate::cargo().args(["build", "--release", "--package"]).args(package).status()?.success() {
+        return Err(io::Error::other(format!("{} cannot be built", package[0])));
+    }
+    Ok(())
+}
+
 /// Builds the static program of the packages, and says where it is.
-fn package() -> io::Result<PathBuf> {
+fn build_packaged() -> io::Result<PathBuf> {
     if !Command::new(crate::root().join(".ci/dist")).arg("binary").status()?.success() {
         return Err(io::Error::other("the program of the packages cannot be built"));
     }
