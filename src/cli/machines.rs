@@ -60,6 +60,11 @@ impl TypedMachines {
         Ok(())
     }
 
+    /// Whether a run is to go on without a machine that it has lost.
+    pub fn goes_on(&self) -> bool {
+        self.on_loss == Some(OnLoss::Continue)
+    }
+
     /// Whether there is any.
     pub fn is_typed(&self) -> bool {
         let Self { count, address, token_file, join, loss, on_loss } = self;

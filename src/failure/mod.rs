@@ -105,7 +105,7 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
         Breakdown::Bug(thread) => thread_died(*thread),
         Breakdown::Memory => OUT_OF_MEMORY.to_owned(),
     });
-    let lost = outcome.machines.iter().filter_map(|machine| machine.lost.as_ref()).map(|(why, _)| why.clone());
+    let lost = outcome.machines.iter().filter_map(|machine| machine.lost.clone());
     let reasons: Vec<String> = breakdown.into_iter().chain(stuck(outcome)).chain(lost).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }

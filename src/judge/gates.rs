@@ -257,7 +257,8 @@ mod tests {
         fail(&mut outcome, 6, Phase::Status, Cause::Status(503));
         fail(&mut outcome, 20, Phase::Head, Cause::Errno(104));
         fail(&mut outcome, 4, Phase::Timeout, Cause::Late);
-        (outcome.totals.counters.started, outcome.totals.counters.unsuccessful) = (1_000, 10);
+        let counters = &mut outcome.totals.counters;
+        (counters.started, counters.unsuccessful, counters.failed) = (1_000, 10, 20);
         outcome
     }
 
@@ -333,8 +334,8 @@ mod tests {
         // Of 1,000 requests that were due, this many failed, and one is in flight.
         let outcome = |failed: u64| {
             let mut outcome = flawless(999 - failed, 1);
-            outcome.totals.counters.started = 1_000;
-            outcome.totals.counters.open_at_end = 1;
+            let counters = &mut outcome.totals.counters;
+            (counters.started, counters.failed, counters.open_at_end) = (1_000, failed, 1);
             let open_loop = outcome.totals.open_loop.get_or_insert_default();
             open_loop.scheduled.record_many(2_000_000, 999 - failed);
             open_loop.censored.record(200_000);
@@ -385,7 +386,7 @@ mod tests {
     fn of_few_requests_shares_are_counts_and_the_largest_value_is_named() {
         let plan = plan(Dialect::Native, URL, 1, 1, 1);
         let mut outcome = flawless(9, 1);
-        outcome.totals.counters.started = 14;
+        (outcome.totals.counters.started, outcome.totals.counters.failed) = (14, 5);
         let percentile = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
         let zero = Value::Time(Duration::ZERO);
         for (metric, value, was) in [

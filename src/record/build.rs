@@ -289,7 +289,9 @@ fn some(count: u64) -> Option<u64> {
 
 impl Requests {
     fn of(counters: &Counters, open_loop: Option<&onrush_stats::OpenLoop<u64>>) -> Self {
+        let Counters { started, carried, completed, failed, abandoned, open_at_end, .. } = *counters;
         Self {
+            unknown: (started + carried).saturating_sub(completed + failed + abandoned + open_at_end),
             started: counters.started,
             completed: counters.completed,
             unsuccessful: Some(counters.unsuccessful),
@@ -310,7 +312,7 @@ impl Requests {
 
     /// Requests that failed.
     pub fn failed(&self) -> u64 {
-        (self.started + self.carried).saturating_sub(self.completed + self.abandoned + self.open)
+        (self.started + self.carried).saturating_sub(self.completed + self.abandoned + self.open + self.unknown)
     }
 
     /// All requests that were due or, without a schedule, sent.

@@ -85,14 +85,15 @@ impl Document {
             .collect()
     }
 
-    /// Every request ended in one way. What a thread that was lost had in flight is unknown.
+    /// Every request ended in one way.
     fn conserved(&self) -> Result<(), Contradiction> {
         let requests = &self.requests;
         let begun = u128::from(requests.started) + u128::from(requests.carried);
-        let ended = total([requests.completed, requests.abandoned, requests.open]);
-        at_most(("requests.completed + abandoned + open", ended), ("requests.started + carried", begun))?;
+        let ended = total([requests.completed, requests.abandoned, requests.open, requests.unknown]);
+        at_most(("requests.completed + abandoned + open + unknown", ended), ("requests.started + carried", begun))?;
         let failures = total([self.errors.read, self.errors.write]);
         if self.incomplete.is_none() {
+            equal(("requests.unknown", requests.unknown.into()), ("what a complete run has", 0))?;
             let ended = ("requests.completed + abandoned + open + errors.read + write", ended + failures);
             at_most(("requests.started + carried", begun), ended)?;
             let open = ("requests.abandoned + open", total([requests.abandoned, requests.open]));
@@ -348,7 +349,7 @@ mod tests {
                 },
                 "errors.status is 1000 and requests.unsuccessful is 999",
             ),
-            (&closed, |it| it.requests.completed = 9_000, "requests.completed + abandoned + open is 9000"),
+            (&closed, |it| it.requests.completed = 9_000, "requests.completed + abandoned + open + unknown is 9000"),
             (&closed, |it| it.requests.started = 9_000, "requests.started + carried is 9000"),
             (&closed, |it| it.requests.open = 1, "is 1001 and requests.started + carried is 1000"),
             (&closed, |it| it.status = [(200, 9)].into(), "the sum of status is 9 and requests.completed is 1000"),
@@ -389,12 +390,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lost_thread_had_in_flight_may_be_missing() {
+    fn what_a_lost_thread_had_in_flight_is_unknown_and_has_not_failed() {
         let lost = |it: &mut Document| {
             it.incomplete = Some("a thread never returned".to_owned());
-            it.requests.started += 5;
+            (it.requests.started, it.requests.unknown) = (it.requests.started + 5, 5);
             it.timeline[0].started += 5;
         };
         assert_eq!(said(&document(1..=1_000), lost), "");
+        let mut document = document(1..=1_000);
+        let failed = document.requests.failed();
+        lost(&mut document);
+        assert_eq!((document.requests.failed(), document.requests.errors()), (failed, Some(failed)));
+        let complete = said(&document, |it| it.incomplete = None);
+        assert!(complete.contains("requests.unknown is 5 and what a complete run has is 0"), "{complete}");
     }
 }

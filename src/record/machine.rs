@@ -26,7 +26,7 @@ pub struct Machine {
     pub completed: u64,
     /// Failures of all kinds.
     pub failures: u64,
-    /// How long its part lasted, in seconds.
+    /// How long its part lasted, in seconds. What it did after that is missing if it was lost.
     pub duration_s: f64,
     /// The share (0 to 1) of a processor that its busiest thread took; left out if that is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,12 +46,19 @@ pub struct Machine {
     /// The sentence on that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// When it was lost, in seconds since measuring began; left out if it was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lost_s: Option<f64>,
-    /// Why it was lost.
+    /// Why it was lost; left out if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
+}
+
+impl super::Document {
+    /// How many threads carried the run out, on all machines together.
+    pub fn threads_of_all(&self) -> u64 {
+        match &self.machines[..] {
+            [] => self.plan.threads.into(),
+            machines => machines.iter().map(|machine| u64::from(machine.threads)).sum(),
+        }
+    }
 }
 
 impl Machine {
@@ -75,8 +82,7 @@ impl Machine {
             drift_s: share.drift_ns.map(|ns| ns as f64 / 1e9),
             limited_by,
             limit,
-            lost_s: share.lost.as_ref().map(|(_, at)| at.as_secs_f64()),
-            lost: share.lost.as_ref().map(|(why, _)| why.clone()),
+            lost: share.lost.clone(),
         }
     }
 }

@@ -371,6 +371,7 @@ impl Requests {
             abandoned,
             open,
             open_late,
+            unknown,
             carried,
             interim,
             cut_bodies,
@@ -387,6 +388,7 @@ impl Requests {
         self.abandoned += abandoned;
         self.open += open;
         self.open_late = known(self.open_late, open_late);
+        self.unknown += unknown;
         self.carried += carried;
         self.interim += interim;
         self.cut_bodies += cut_bodies;

@@ -286,7 +286,7 @@ pub struct Host {
     pub sysctls: BTreeMap<String, String>,
 }
 
-/// What became of the requests. `started` and `carried` together are `completed`, `abandoned`, `open` and those that failed.
+/// What became of the requests. `started` and `carried` together are `completed`, `abandoned`, `open`, `unknown` and those that failed.
 /// With a schedule, `due` + `due_before` = `started` + `dropped` + `unsent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -307,6 +307,10 @@ pub struct Requests {
     pub abandoned: u64,
     /// Requests in flight when the run ended.
     pub open: u64,
+    /// Requests in flight on a machine or in a thread that was lost, when it was last heard: what became of them is unknown. Left
+    /// out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown: u64,
     /// Of those `open`, requests that had lasted longer than `--timeout`; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_late: Option<u64>,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use onrush_plan::machines::Machines;
 use onrush_plan::{Dialect, Plan, Stop, secrets};
 use onrush_text::printable;
 use onrush_text::units::{self, counted};
@@ -19,7 +20,9 @@ pub fn opening(plan: &Plan) -> String {
     let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1);
     let list = plan.list.as_ref().map(|list| listed(list.length, list.order.name(), &list.file.name));
     let load = lines(&head, plan.load.threads.into(), plan.load.connections.into());
-    let machines = machines(plan.show.machines.as_ref().map_or(0, |machines| machines.count.into()));
+    // A machine without a request to send has no part.
+    let has_part = |machines: &Machines| u64::from(machines.count).min(plan.stop.requests.unwrap_or(u64::MAX));
+    let machines = machines(plan.show.machines.as_ref().map_or(0, has_part));
     load + &machines + &list.unwrap_or_default() + &http2 + &due(schedule.as_ref(), "")
 }
 

@@ -23,7 +23,7 @@ pub struct MachineShare {
     pub completed: u64,
     /// Failures of all kinds.
     pub failures: u64,
-    /// How long its part took.
+    /// How long its part took, or up to when what it measured has arrived, since measuring began.
     pub elapsed: Duration,
     /// The share of a processor that its busiest thread took; `None`: unknown.
     pub busiest: Option<f64>,
@@ -35,6 +35,6 @@ pub struct MachineShare {
     pub drift_ns: Option<i64>,
     /// What limited its part, if that was the machine itself: the name of the verdict and the sentence.
     pub limit: Option<(String, String)>,
-    /// Why it was lost, and when that was noticed, since measuring began; what it measured after its last row is missing.
-    pub lost: Option<(String, Duration)>,
+    /// Why it was lost; what it measured after its last row is missing.
+    pub lost: Option<String>,
 }

@@ -183,16 +183,14 @@ impl<'a> Supervisor<'a> {
             sockets.pass_on(self.start + begins, |sample| sampled(observers, sample));
         }
         self.collect(observers);
-        for words in self.prepared.crew.take_said() {
-            observers.iter_mut().for_each(|observer| observer.machine(&words));
-        }
         while let Some(second) = self.collector.finished() {
             observers.iter_mut().for_each(|observer| observer.second(&second));
         }
         self.tell_wholes(observers);
     }
 
-    /// Collects what the workers handed over, and the results of those that have ended; one that panicked leaves none.
+    /// Collects what the workers handed over, and the results of those that have ended; one that panicked leaves none. Tells what has
+    /// happened to machines.
     fn collect(&mut self, observers: &mut [&mut dyn Observer]) {
         self.collector.collect();
         while let Some((workers, row)) = self.prepared.crew.take_row() {
@@ -213,6 +211,9 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.found_no_address |= self.collector.all_refused() && !self.is_patient();
+        for words in self.prepared.crew.take_said() {
+            observers.iter_mut().for_each(|observer| observer.machine(&words));
+        }
     }
 
     /// Tells the observers everything that was measured in each row.

@@ -43,7 +43,7 @@ pub struct Document {
     /// What was varied: `rate`, `connections` or `threads`.
     pub over: String,
     /// Why it ended: `done`, `time` (`-d` was over), `unconfirmed` (every load that was to be confirmed failed), `signal`,
-    /// `died` (the target stopped responding), `hopeless` (even one request at a time took longer than the condition allows)
+    /// `machine_lost` (one of several machines was lost: without it, runs would not have been alike), `died` (the target stopped responding), `hopeless` (even one request at a time took longer than the condition allows)
     /// or `limited`.
     pub ended: String,
     /// What was the limit instead of the target, if the search ended because of it.

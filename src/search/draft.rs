@@ -111,6 +111,7 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
         ),
         (log.is_some(), log.unwrap_or_default(), "a search has many runs; log one at the load that it finds"),
         (typed.samples.is_some(), "--sample-responses", "a search has many runs; sample one at the load that it finds"),
+        (typed.machines.goes_on(), "--on-loss continue", "without one of the machines, runs would not be alike"),
     ];
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);

@@ -13,6 +13,8 @@ pub enum Ended {
     Unconfirmed,
     /// A signal ended it.
     Signal,
+    /// A machine of several was lost: without it, runs would not have been alike.
+    Lost,
     /// The target stopped responding.
     Died,
     /// Even one request at a time took longer than the objective allows: no load can hold.
@@ -29,6 +31,7 @@ impl Ended {
             Self::Time => "time",
             Self::Unconfirmed => "unconfirmed",
             Self::Signal => "signal",
+            Self::Lost => "machine_lost",
             Self::Died => "died",
             Self::Hopeless(_) => "hopeless",
             Self::Limited(_) => "limited",

@@ -66,7 +66,7 @@ const CONFIDENT_TIMES: f64 = 5.0;
 pub(super) fn is_confident(search: &Search, points: &[Point], ended: Ended) -> bool {
     let responses: u64 = points.iter().filter(|point| point.is_clean()).map(|point| point.completed).sum();
     let is_enough = responses as f64 >= CONFIDENT_TIMES * needed(&search.objective);
-    search.budget >= CONFIDENT && ended != Ended::Signal && is_enough
+    search.budget >= CONFIDENT && !matches!(ended, Ended::Signal | Ended::Lost) && is_enough
 }
 
 impl<'a> Found<'a> {
@@ -156,7 +156,7 @@ impl<'a> Found<'a> {
     pub fn is_inconclusive(&self, points: &[Point]) -> bool {
         match (self.ended, self.kind) {
             (Ended::Died, _) | (_, Kind::Never(_)) => false,
-            (Ended::Limited(_), _) => true,
+            (Ended::Limited(_) | Ended::Lost, _) => true,
             (_, Kind::None(_)) if self.is_doubted() => true,
             (_, Kind::Highest(_) | Kind::All(_)) if self.is_contradicted(points) => true,
             (Ended::Signal, _) => false,

@@ -127,13 +127,10 @@ struct Fruitless {
     code: u8,
 }
 
-/// The end of a search that has lost a machine.
-fn without(why: &str) -> Fruitless {
-    let line = format!(
-        "{why}; the search ended there, because its runs would not have been alike. What held until then is above"
-    );
-    Fruitless { line, code: EXIT_INCONCLUSIVE }
-}
+/// A search has lost one of its machines.
+#[derive(Debug, Error)]
+#[error("{0}; the search ends here, because its runs would not be alike without this machine")]
+struct Lost(String);
 
 /// A search that is over.
 struct Finished {
@@ -260,9 +257,18 @@ impl<'a> Runs<'a> {
 
     /// Tries one load after the other until the limit is known, or there is a reason to stop.
     fn all(mut self) -> anyhow::Result<Finished> {
-        let ended = match self.first()? {
-            Some(first) => self.from(first)?,
-            None => Ended::Signal,
+        let ended = match self.first().and_then(|first| first.map_or(Ok(Ended::Signal), |first| self.from(first))) {
+            Ok(ended) => ended,
+            Err(error) => match error.downcast::<Lost>()? {
+                lost if self.runs.is_none() => {
+                    let line = format!("{lost}; there is no result yet");
+                    return Err(Fruitless { line, code: EXIT_INCONCLUSIVE }.into());
+                }
+                lost => {
+                    say(&format!("onrush: {lost}"));
+                    Ended::Lost
+                }
+            },
         };
         let elapsed = self.elapsed();
         Ok(Finished { points: self.points, look: self.look, ended, runs: self.runs, elapsed })
@@ -557,12 +563,12 @@ impl<'a> Runs<'a> {
         let ran = session::run_on(spares, &mut self.gathered, &mut self.clock, plan, self.interrupt, observers);
         let is_lost = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(NotStarted::Machines(_)));
         let Ran { outcome, spares, .. } = match ran {
-            Err(error) if !is_first && is_lost(&error) => return Err(without(&error.to_string()).into()),
+            Err(error) if !is_first && is_lost(&error) => return Err(Lost(error.to_string()).into()),
             ran => ran?,
         };
         // What it would show is not about the target.
-        if let Some((why, _)) = outcome.machines.iter().find_map(|machine| machine.lost.as_ref()) {
-            return Err(without(why).into());
+        if let Some(why) = outcome.machines.iter().find_map(|machine| machine.lost.clone()) {
+            return Err(Lost(why).into());
         }
         self.spares = spares;
         if let Some(sentence) = failure::stuck(&outcome).into_iter().next() {

@@ -138,11 +138,12 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
         }
         Ended::Died => Some(format!("the target did not respond at {last}")),
         Ended::Limited(limit) => Some(format!("at {last}, {}", limit.clause())),
-        Ended::Done | Ended::Time | Ended::Unconfirmed | Ended::Signal | Ended::Hopeless(_) => None,
+        Ended::Done | Ended::Time | Ended::Unconfirmed | Ended::Signal | Ended::Lost | Ended::Hopeless(_) => None,
     };
     let early = match ended {
         Ended::Time | Ended::Unconfirmed => "; give the search more time (-d)",
         Ended::Signal => "; the search was interrupted",
+        Ended::Lost => "; the search ended early, because a machine was lost",
         Ended::Done | Ended::Died | Ended::Hopeless(_) | Ended::Limited(_) => "",
     };
     let highest = format!("Highest {noun} with {objective}");
@@ -154,7 +155,7 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
     match (found.kind, spoilt.as_deref()) {
         (Kind::Highest(load), _) => {
             let sure = within().map_or_else(String::new, |sure| format!(" ({sure})"));
-            let early = if ended == Ended::Signal { early } else { "" };
+            let early = if matches!(ended, Ended::Signal | Ended::Lost) { early } else { "" };
             format!("Highest confirmed {noun} with {objective}: {}{sure}{}{early}", show(load), beyond())
         }
         (Kind::AtLeast(load), Some(spoilt)) => format!("{highest}: unknown, at least {}: {spoilt}", show(load)),

@@ -58,6 +58,11 @@ impl Activity {
         self.user_ns + self.system_ns
     }
 
+    /// Nanoseconds of processor time, busy-polling not included.
+    pub fn worked_ns(&self) -> u64 {
+        self.cpu_ns().saturating_sub(self.spun_ns)
+    }
+
     /// Nanoseconds in which it neither ran nor was ready to run: blocked in a wait, or stopped. `None` if the kernel
     /// does not report how long it was in the run queue.
     pub fn asleep_ns(&self) -> Option<u64> {

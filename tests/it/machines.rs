@@ -27,6 +27,7 @@ cases! {
     strangers_are_refused_and_disturb_nobody (Once);
     what_cannot_be_set_up_is_said_where_it_was_typed (Once);
     a_search_on_two_machines_finds_a_load (Once);
+    a_search_that_loses_a_machine_keeps_what_it_has_found (Once);
 }
 
 /// A coordinator that waits.
@@ -127,8 +128,12 @@ fn sequences_are_never_repeated_and_the_log_has_what_was_counted(context: &Conte
 
 fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
     let server = target();
-    let coordinator =
-        Coordinator::start(context.onrush(), "machines-kill", "--machines 2 -t1 -c4 -d30s", &url(&server, "/"));
+    let coordinator = Coordinator::start(
+        context.onrush(),
+        "machines-kill",
+        "--machines 2 -t1 -c4 -d30s --fail-if errors>0",
+        &url(&server, "/delay/3"),
+    );
     let [first, second] = ["--index 0 --name a", "--index 1 --name b"].map(|words| coordinator.worker(words));
     wait_for_load(&server);
     thread::sleep(Duration::from_millis(700));
@@ -144,6 +149,11 @@ fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
     assert_eq!(document["machines"][1]["lost"], "machine 2 (b): it has ended", "{document:#}");
     let sum: f64 = [0, 1].map(|index| number(&document, &format!("/machines/{index}/completed"))).iter().sum();
     assert_eq!(number(&document, "/requests/completed"), sum);
+    // What it had in flight has not failed: that is unknown.
+    let [started, open, unknown] =
+        ["started", "open", "unknown"].map(|key| number(&document, &format!("/requests/{key}")));
+    assert!((1.0..=2.0).contains(&unknown) && started == sum + open + unknown, "{:#}", document["requests"]);
+    assert_eq!(document["gates"][0]["terms"][0]["was"], "0.000 % of requests", "{:#}", document["gates"]);
     assert_eq!(finish(first).code, 0);
     let _ = finish(second);
 }
@@ -158,7 +168,7 @@ fn a_run_may_go_on_without_a_machine(context: &Context) {
     let (output, document) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
     assert!(number(&document, "/duration_s") > 1.9, "{document:#}");
-    assert!(document["machines"][1]["lost"].is_null() && document["machines"][0]["lost_s"].is_number(), "{document:#}");
+    assert!(document["machines"][1]["lost"].is_null() && document["machines"][0]["lost"].is_string(), "{document:#}");
     assert_eq!(finish(second).code, 0);
     let _ = finish(first);
 }
@@ -170,9 +180,13 @@ fn a_machine_that_falls_silent_is_lost(context: &Context) {
     let [first, second] = ["--index 0", "--index 1"].map(|words| coordinator.worker(words));
     wait_for_load(&server);
     signal(&second, Signal::STOP);
-    let (output, _) = coordinator.end();
+    let stopped = Instant::now();
+    let (output, document) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
     assert!(output.stderr.contains("it was silent for 2 s"), "{output:?}");
+    // It counts up to its last row, not up to when it was missed.
+    let (lasted, run) = (number(&document, "/machines/1/duration_s"), number(&document, "/duration_s"));
+    assert!(lasted < run - 1.5 && stopped.elapsed() >= Duration::from_secs(2), "{lasted} {run}");
     assert_eq!(finish(first).code, 0);
     // It notices, too, once it goes on.
     signal(&second, Signal::CONT);
@@ -319,4 +333,25 @@ fn a_search_on_two_machines_finds_a_load(context: &Context) {
     let (output, _) = coordinator.end();
     assert!([0, 6].contains(&output.code), "{output:?}");
     workers.into_iter().for_each(|worker| assert_eq!(finish(worker).code, 0));
+}
+
+fn a_search_that_loses_a_machine_keeps_what_it_has_found(context: &Context) {
+    let server = target();
+    let words = "--machines 2 -t1 -c8 --find-max p99<500ms -R 200 -d30s --notes=off";
+    let coordinator = Coordinator::start(context.onrush(), "machines-search-lost", words, &url(&server, "/"));
+    let [first, second] = [coordinator.worker("--index 0"), coordinator.worker("--index 1")];
+    // The first run is over when as many requests were answered as it has.
+    let begun = Instant::now();
+    while counts(server.address()).requests < 1_500 && begun.elapsed() < Duration::from_secs(20) {
+        thread::sleep(Duration::from_millis(20));
+    }
+    signal(&second, Signal::KILL);
+    let (output, document) = coordinator.end();
+    assert_eq!(output.code, 6, "{output:?}");
+    assert!(output.stderr.contains("the search ends here, because its runs would not be alike"), "{output:?}");
+    assert!(output.stdout.contains("; the search ended early, because a machine was lost"), "{output:?}");
+    assert_eq!(document["ended"], "machine_lost", "{document:#}");
+    assert!(document["points"].as_array().is_some_and(|points| !points.is_empty()), "{document:#}");
+    assert_eq!(finish(first).code, 0);
+    let _ = finish(second);
 }

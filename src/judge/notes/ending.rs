@@ -97,7 +97,9 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
     if until.reached {
         let sure: Vec<String> = until.terms.iter().map(sure).collect();
         let sure = listed(&sure);
-        return format!("the run ended after {after}, when its figures were precise enough (95 % confidence): {sure}");
+        return format!(
+            "the run ended because its figures were precise enough after {after} (95 % confidence): {sure}"
+        );
     }
     let unsure: Vec<String> = until.terms.iter().filter(|known| !known.is_enough()).map(unsure).collect();
     let remedy = if is_counted { "send more requests (-n)" } else { "measure longer (-d)" };

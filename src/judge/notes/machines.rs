@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use onrush_text::units::{duration, percentage};
+use onrush_text::units::{percentage, time_us};
 
 use super::seconds;
 use crate::record::{Document, Machine, Note, NoteId, Weight};
@@ -19,20 +19,10 @@ const NAMED: usize = 5;
 /// Those on machines.
 pub(super) fn notes(document: &Document) -> Vec<Note> {
     let machines = &document.machines;
-    let lost = machines.iter().filter_map(|machine| Some((machine, machine.lost.as_ref()?, machine.lost_s?)));
-    let mut notes: Vec<Note> = lost
-        .map(|(machine, why, at_s)| {
-            let at = seconds((at_s * 1e9) as u64);
-            // One that has said how its part went has left nothing out.
-            let text = match machine.busiest {
-                Some(_) => format!("{why}; from {at} on, its part of the load was missing"),
-                None => format!("{why}; what it did from {at} on is missing, as is up to a second before that"),
-            };
-            note(NoteId::MachineLost, Weight::Doubt, text)
-        })
-        .collect();
+    let mut notes: Vec<Note> = machines.iter().filter_map(lost).collect();
     notes.extend((1..).zip(machines).filter_map(limit));
-    notes.extend((1..).zip(machines).filter_map(late));
+    let is_scheduled = document.open_loop.is_some();
+    notes.extend((1..).zip(machines).filter_map(|machine| late(machine, is_scheduled)));
     notes.extend(differ("kernels", machines, |machine| &machine.kernel));
     notes.extend(differ("kernel interfaces", machines, |machine| &machine.backend));
     notes.extend(far(machines));
@@ -41,6 +31,18 @@ pub(super) fn notes(document: &Document) -> Vec<Note> {
 
 fn note(id: NoteId, weight: Weight, text: String) -> Note {
     Note { id, weight, text, lines: None, was_announced: false }
+}
+
+/// That a machine was lost, and what is missing because of that.
+fn lost(machine: &Machine) -> Option<Note> {
+    let why = machine.lost.as_ref()?;
+    let missing = match seconds((machine.duration_s * 1e9) as u64) {
+        // One that has said how its part went has left nothing out.
+        end if machine.busiest.is_some() => format!("from {end} on, its part of the load was missing"),
+        _ if machine.duration_s == 0.0 => "nothing that it did is in the result".to_owned(),
+        end => format!("what it did from {end} on is missing"),
+    };
+    Some(note(NoteId::MachineLost, Weight::Doubt, format!("{why}; {missing}")))
 }
 
 /// That a machine was the limit of its part.
@@ -52,15 +54,19 @@ fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
 }
 
 /// That a machine began after the others.
-fn late((number, machine): (usize, &Machine)) -> Option<Note> {
+fn late((number, machine): (usize, &Machine), is_scheduled: bool) -> Option<Note> {
     let late = Duration::from_secs_f64(machine.late_s?);
     if late < LATE {
         return None;
     }
+    let missing = match is_scheduled {
+        true => "what was due until then was sent late",
+        false => "its part of the load was missing until then",
+    };
     let text = format!(
-        "machine {number} ({}) began {} late: the order to begin reached it late; its part of the load was missing until then",
+        "machine {number} ({}) began {} late, because the order to begin came late; {missing}",
         machine.name,
-        duration(late)
+        time_us(late.as_secs_f64() * 1e6)
     );
     Some(note(NoteId::MachineLate, Weight::Doubt, text))
 }
@@ -84,9 +90,7 @@ fn far(machines: &[Machine]) -> Option<Note> {
     let far: Vec<String> = (1..)
         .zip(machines)
         .filter(|(_, machine)| is_far(machine))
-        .map(|(number, machine)| {
-            format!("machine {number} ({}) {}", machine.name, duration(Duration::from_secs_f64(machine.round_trip_s)))
-        })
+        .map(|(number, machine)| format!("machine {number} ({}) {}", machine.name, time_us(machine.round_trip_s * 1e6)))
         .take(NAMED)
         .collect();
     let text = format!(

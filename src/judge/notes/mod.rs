@@ -37,16 +37,18 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     let printed = verdict.filter(|_| is_printed);
     let says = printed.map_or(&[][..], |verdict| verdict.says);
     let verdict = verdict.zip(document.evidence.as_ref());
-    // What a thread that never returned opened and sent is unknown.
+    // What a thread that never returned opened and sent is unknown ...
     let is_known = document.lost_threads == 0 && document.ended != Some(Ended::NeverBegun);
-    let mut flight = if is_known { flight::notes(facts) } else { Vec::new() };
+    // ... and a machine that was lost had no connections from then on.
+    let is_whole = is_known && document.machines.iter().all(|machine| machine.lost.is_none());
+    let mut flight = if is_whole { flight::notes(facts) } else { Vec::new() };
     // If every request was sent when it was due, no connection was missing.
     let is_kept = document.open_loop.is_some() && !open_loop::is_missed(&document.requests);
     flight.retain(|note| !(is_kept && note.id == NoteId::Idle));
     let has_hanging = has(&flight, NoteId::Hanging);
 
     let mut notes: Vec<Note> = gaps::suspended(document).into_iter().chain(gaps::stalled(facts)).collect();
-    notes.extend(connections::fewer(facts).filter(|_| is_known));
+    notes.extend(connections::fewer(facts).filter(|_| is_whole));
     notes.extend(flight);
     notes.extend(connections::capped(document));
     notes.extend(open_loop::notes(facts, more_connections(verdict, has_hanging), says.contains(&NoteId::Behind)));

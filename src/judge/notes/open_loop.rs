@@ -78,6 +78,8 @@ struct Crowded {
     share: f64,
     /// The number of connections; `None`: stages set it.
     connections: Option<u64>,
+    /// Among how many threads they are divided, if some of these have more than others.
+    unevenly: Option<u64>,
     /// Whether connections paused for the script.
     pauses: bool,
     /// What would help.
@@ -289,7 +291,7 @@ impl Scheduled<'_> {
         let bottleneck = if self.elapsed_s < BUSY_MIN_S {
             None
         } else if self.are_threads_busy() {
-            Some(Bottleneck::Threads { threads: u64::from(self.plan.threads) })
+            Some(Bottleneck::Threads { threads: self.facts.document.threads_of_all() })
         } else {
             self.held_back().or(crowded.map(Bottleneck::Connections))
         };
@@ -331,7 +333,7 @@ impl Scheduled<'_> {
     /// Whether requests waited because all connections were busy, and what would help.
     fn crowded(&self, more: MoreConnections) -> Option<Crowded> {
         let (counts, latency, silent_s) = (self.counts, &self.facts.latency, self.silent_ns as f64 / 1e9);
-        let threads = f64::from(self.plan.threads);
+        let threads = self.facts.document.threads_of_all() as f64;
         let threads_s = self.elapsed_s * threads;
         let share = self.open_loop.all_busy_s / threads_s;
         let schedule = self.schedule?;
@@ -354,11 +356,13 @@ impl Scheduled<'_> {
         let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
         let taken = batches_per_ns * (mean_ns + pause_ns);
         let on_average = taken + 2.0 * taken.sqrt();
-        // If there were too few only for a while: one for each request that waited then.
+        // If there were too few only for a while: one for each request that waited at the same time, which became due while the one
+        // that waited longest did.
         let is_passing = counts.unsent * 100 <= counts.due * MISSED_PERCENT && self.silent_ns == 0;
         let due = counts.due as f64 / batch;
         let waited = connections.filter(|_| is_passing).map_or(0.0, |connections| {
-            connections as f64 + (batches_per_ns * self.open_loop.all_busy_max_s * 1e9).min(due)
+            let longest_s = self.open_loop.all_busy_max_s.min(self.lateness.max_us.unwrap_or(0.0) / 1e6);
+            connections as f64 + (batches_per_ns * longest_s * 1e9).min(due)
         });
         let needed = on_average.max(waited).ceil() as u64;
         let heard_share = share - silent_s * threads / threads_s;
@@ -373,7 +377,9 @@ impl Scheduled<'_> {
             (_, needed) if needed <= most => Remedy::Unknown,
             (_, needed) => Remedy::About(needed),
         };
-        Some(Crowded { share: share.min(1.0), connections, pauses: self.open_loop.paused_s > 0.0, remedy })
+        let threads = self.facts.document.threads_of_all().max(1);
+        let unevenly = connections.filter(|connections| connections % threads > 0).map(|_| threads);
+        Some(Crowded { share: share.min(1.0), connections, unevenly, pauses: self.open_loop.paused_s > 0.0, remedy })
     }
 
     /// Whether a burst has more requests than the connections can take, one batch each.
@@ -472,14 +478,18 @@ fn crowded_line(crowded: &Crowded) -> String {
     format!("for {percent:.0} % of the run, {busy} while requests were due; {remedy}")
 }
 
-fn busy_words(&Crowded { connections, pauses, .. }: &Crowded) -> String {
-    let who = match connections {
-        None => "all connections were".to_owned(),
-        Some(1) => "the connection was".to_owned(),
-        Some(connections) => format!("all {} were", counted(connections, "connection")),
+fn busy_words(&Crowded { connections, unevenly, pauses, .. }: &Crowded) -> String {
+    let who = match (connections, unevenly) {
+        (None, _) => "all connections were",
+        (Some(1), _) => "the connection was",
+        (Some(_), Some(_)) => "all connections of a thread were",
+        (Some(connections), None) => &format!("all {} were", counted(connections, "connection")),
     };
     let paused = if pauses { " or pausing for the script" } else { "" };
-    format!("{who} busy{paused}")
+    let uneven = connections.zip(unevenly).map_or(String::new(), |(connections, threads)| {
+        format!(" ({} are divided unevenly among {threads} threads)", counted(connections, "connection"))
+    });
+    format!("{who} busy{paused}{uneven}")
 }
 
 fn remedy_words(&Crowded { connections, remedy, .. }: &Crowded) -> String {

@@ -21,6 +21,8 @@ struct Lost {
     abandoned: u64,
     /// Requests in flight at the end of the run; if others completed, only those older than responses took.
     open: u64,
+    /// Requests in flight on machines that were lost; if others completed, none.
+    unknown: u64,
     /// The age of the youngest of the abandoned and open requests, in nanoseconds, where known.
     youngest_ns: Option<u64>,
     /// The age of the oldest of the abandoned and open requests, in nanoseconds.
@@ -46,6 +48,7 @@ pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
         failed: requests.failed(),
         abandoned: requests.abandoned,
         open,
+        unknown: if nothing_answered { requests.unknown } else { 0 },
         // The distribution also has ordinary open requests.
         youngest_ns: censored.filter(|_| open == requests.open).and_then(|censored| censored.min()),
         oldest_ns: censored.and_then(|censored| censored.max()),
@@ -53,6 +56,8 @@ pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
     match nothing_answered {
         // The failure has its own note.
         true if plan.once && lost.started > 0 && lost.failed > 0 => None,
+        // The loss has its own note.
+        true if lost.started == 0 && facts.document.machines.iter().any(|machine| machine.lost.is_some()) => None,
         true if lost.started == 0 => Some(Note::doubt(NoteId::NothingSent, nothing_sent(facts.document))),
         true => Some(Note::doubt(NoteId::NoResponse, no_response_line(&lost, plan.once))),
         false => (lost.total() > 0).then(|| Note::failure(NoteId::Lost, lost_line(&lost))),
@@ -95,12 +100,13 @@ impl Lost {
     fn endings(&self, who: Option<&str>) -> String {
         let who = |count: u64| who.map_or_else(|| thousands(count), str::to_owned);
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));
+        let words =
+            |(count, ending): (u64, &str)| (count > 0).then(|| format!("{} {} {ending}", who(count), were(count)));
         let others = [(self.abandoned, "abandoned"), (self.open, "still in flight at the end")];
-        let others = others.into_iter().filter(|&(count, _)| count > 0);
-        let others: Vec<String> =
-            others.map(|(count, ending)| format!("{} {} {ending}", who(count), were(count))).collect();
+        let others: Vec<String> = others.into_iter().filter_map(words).collect();
         let others = (!others.is_empty()).then(|| listed(&others) + &self.ages());
-        failed.into_iter().chain(others).collect::<Vec<_>>().join("; ")
+        let unknown = words((self.unknown, "in flight on a machine that was lost"));
+        failed.into_iter().chain(others).chain(unknown).collect::<Vec<_>>().join("; ")
     }
 
     /// How long the abandoned and open ones lasted, where that is known.
@@ -125,7 +131,7 @@ fn no_response_line(lost: &Lost, is_once: bool) -> String {
     if is_once || lost.started <= 1 {
         return format!("the request got no complete response: {}", lost.endings(Some("it")));
     }
-    let is_alike = [lost.failed, lost.abandoned, lost.open].contains(&lost.started);
+    let is_alike = [lost.failed, lost.abandoned, lost.open, lost.unknown].contains(&lost.started);
     let endings = lost.endings(is_alike.then_some("all"));
     format!("none of the {} got a complete response: {endings}", counted(lost.started, "request"))
 }

@@ -315,7 +315,12 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         let advice = "allow more (--max-inflight): if it reaches no more, the target is the limit";
         let besides = failed.or_else(|| is_refused(load).then(|| refusals(load)));
         let besides = besides.map_or(String::new(), |besides| format!("; {besides}"));
-        let reason = format!("{asked}, {why}, with all {} in use{besides}", count(load.connections, "connection"));
+        let threads = evidence.generator.threads.len().max(1) as u64;
+        let all = match load.connections % threads {
+            0 => count(load.connections, "connection"),
+            _ => "connections of a thread".to_owned(),
+        };
+        let reason = format!("{asked}, {why}, with all {all} in use{besides}");
         return Some(ruling(LimitedBy::Unclear, reason, advice)?.saying(WAITING));
     }
     if is_refused(load) {

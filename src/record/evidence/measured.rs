@@ -95,7 +95,7 @@ fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
         .map(|activity| {
             // A thread that had nothing more to do ended before the others.
             let share = |ns: u64| figure((ns as f64 / activity.wall_ns.max(elapsed_ns) as f64).min(1.0));
-            let worked_ns = activity.cpu_ns().saturating_sub(activity.spun_ns);
+            let worked_ns = activity.worked_ns();
             // A thread queued only to busy-poll is not delayed.
             let to_work = worked_ns as f64 / activity.cpu_ns().max(1) as f64;
             let queued_ns = activity.queued_ns.map(|queued_ns| (queued_ns as f64 * to_work) as u64);

@@ -95,12 +95,21 @@ pub struct Offset {
     pub trip_ns: u64,
 }
 
+impl Offset {
+    /// How far the clock has moved until the other was found, in nanoseconds; `None` if that is no more than the error of both.
+    fn drift_until(self, later: Self) -> Option<i64> {
+        let moved_ns = later.ns.wrapping_sub(self.ns);
+        (moved_ns.unsigned_abs() > (self.trip_ns / 2).saturating_add(later.trip_ns / 2)).then_some(moved_ns)
+    }
+}
+
 /// What is known of the clock of a worker whose part has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
     /// The shortest round trip before the run, in nanoseconds.
     pub trip_ns: u64,
-    /// How far its clock has moved away from ours during the run, in nanoseconds, if that is known.
+    /// How far its clock has moved away from ours during the run, in nanoseconds, if that is more than both round trips can
+    /// hide.
     pub drift_ns: Option<i64>,
 }
 
@@ -350,7 +359,7 @@ impl Coordinator {
                 seat.state = State::Done;
                 let clocks = Clocks {
                     trip_ns: seat.begun.map_or(0, |offset| offset.trip_ns),
-                    drift_ns: seat.begun.zip(seat.best).map(|(begun, now)| now.ns.wrapping_sub(begun.ns)),
+                    drift_ns: seat.begun.zip(seat.best).and_then(|(begun, now)| begun.drift_until(now)),
                 };
                 self.told.push_back(Told::Done(index, done, clocks));
             }

@@ -37,7 +37,6 @@ pub struct Remote {
     started: Option<Instant>,
     /// When they were told to end.
     stopped: Option<Instant>,
-    warm_up: Duration,
     /// When they should all have ended, after the start.
     due: Option<Duration>,
     /// Those that a signal has ended, why, and when: the signal may come here, too, which ends the run everywhere.
@@ -93,7 +92,6 @@ impl Remote {
             on_loss,
             started: None,
             stopped: None,
-            warm_up,
             due: duration.map(|duration| warm_up + duration + OVERDUE),
             signalled: Vec::new(),
         }
@@ -165,6 +163,7 @@ impl Remote {
         machine.share.started += row.counters.started;
         machine.share.completed += row.counters.completed;
         machine.share.failures += row.ledger.totals().total();
+        machine.share.elapsed = machine.share.elapsed.max(Duration::from_nanos(row.until_ns));
         self.rows.push_back((machine.threads.clone(), row));
     }
 
@@ -172,21 +171,18 @@ impl Remote {
         let machine = &mut self.machines[index];
         machine.ends = machine.threads.clone().map(|_| None).collect();
         self.miss(index, why);
-        let share = &mut self.machines[index].share;
-        share.elapsed = share.lost.as_ref().map_or(Duration::ZERO, |(_, at)| *at);
     }
 
     /// From now on a machine measures nothing.
     fn miss(&mut self, index: usize, why: String) {
-        let passed = self.started.map(|started| started.elapsed().saturating_sub(self.warm_up));
-        let machine = &mut self.machines[index];
-        let ends = match self.on_loss {
-            OnLoss::Stop => "the run ends (--on-loss)",
-            OnLoss::Continue => "the others go on",
+        self.machines[index].share.lost = Some(why.clone());
+        let (ends, goes_on) = match self.on_loss {
+            _ if self.machines.iter().all(Machine::has_ended) => ("the run ends", false),
+            OnLoss::Stop => ("the run ends (--on-loss)", false),
+            OnLoss::Continue => ("the others go on", true),
         };
         self.said.push(format!("{why}; {ends}"));
-        machine.share.lost = Some((why, passed.unwrap_or_default()));
-        if self.on_loss == OnLoss::Stop {
+        if !goes_on {
             self.control.stop();
         }
     }
@@ -281,8 +277,9 @@ impl Machine {
         done.shares.resize(self.threads.len(), blank);
         self.share.late = Duration::from_nanos(done.late_ns);
         self.share.elapsed = Duration::from_nanos(done.elapsed_ns);
+        let elapsed_ns = done.elapsed_ns.max(1);
         let load = |share: &WorkerShare| {
-            share.activity.map(|activity| activity.cpu_ns() as f64 / activity.wall_ns.max(1) as f64)
+            share.activity.map(|activity| activity.worked_ns() as f64 / activity.wall_ns.max(elapsed_ns) as f64)
         };
         self.share.busiest = done.shares.iter().filter_map(load).reduce(f64::max);
         let escaped = |text: String| escape(text.as_bytes());

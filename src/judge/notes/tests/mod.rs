@@ -2,6 +2,7 @@
 
 mod failures;
 mod flight;
+mod machines;
 mod open_loop;
 mod order;
 mod silences;

@@ -22,7 +22,7 @@ fn until(reached: bool, seconds: u64, terms: Vec<Known>) -> Outcome {
 #[test]
 fn how_well_figures_are_known_is_said_and_what_is_missing() {
     let (p99, rate) = (known("p99 ± 2%", Ok((0.018_7, 24))), known("rate+-2%", Ok((0.004, 24))));
-    let line = "the run ended after 24.00s, when its figures were precise enough (95 % confidence): p99 is known to ±1.87 % and rate is known to \
+    let line = "the run ended because its figures were precise enough after 24.00s (95 % confidence): p99 is known to ±1.87 % and rate is known to \
          ±0.40 %";
     assert_eq!(said(&until(true, 24, vec![p99.clone(), rate])), [line]);
     let unsure = known("p50+-2%", Ok((0.034_1, 20)));

@@ -1,0 +1,94 @@
+//! The notes on the machines of a run.
+
+use super::*;
+use crate::run::MachineShare;
+
+/// A machine that did half of what [`good`] is.
+fn half(name: &str) -> MachineShare {
+    MachineShare {
+        name: name.to_owned(),
+        kernel: "6.1".to_owned(),
+        backend: "uring".to_owned(),
+        threads: 1,
+        connections: 5,
+        elapsed: Duration::from_secs(10),
+        busiest: Some(0.4),
+        ..MachineShare::default()
+    }
+}
+
+/// The notes on [`good`] if it was carried out by these two.
+fn said_of_both(outcome: Outcome, machines: [MachineShare; 2]) -> Vec<String> {
+    said(&Outcome { machines: machines.into(), ..outcome })
+}
+
+#[test]
+fn equal_machines_need_no_words() {
+    assert_eq!(said_of_both(good(), [half("a"), half("b")]), Vec::<String>::new());
+}
+
+#[test]
+fn from_when_on_a_lost_machine_is_missing_is_said_and_nothing_follows_from_its_connections() {
+    let lost = |why: &str, at_ms, busiest| MachineShare {
+        lost: Some(format!("machine 2 (b): {why}")),
+        elapsed: Duration::from_millis(at_ms),
+        busiest,
+        ..half("b")
+    };
+    // What it had in flight has neither failed nor hung, and its connections were not missing from the beginning.
+    let mut outcome = good();
+    outcome.totals.counters.started += 4;
+    outcome.totals.counters.slots_opened = 7;
+    outcome.totals.counters.occupancy.open_ns /= 2;
+    for (machine, words) in [
+        (lost("it was silent for 5 s", 3_200, None), "it was silent for 5 s; what it did from 3.2 s on is missing"),
+        (lost("it has ended", 0, None), "it has ended; nothing that it did is in the result"),
+        (
+            lost("it was told to end by a signal", 1_300, Some(0.2)),
+            "it was told to end by a signal; from 1.3 s on, its part of the load was missing",
+        ),
+    ] {
+        assert_eq!(said_of_both(outcome.clone(), [half("a"), machine]), [format!("machine 2 (b): {words}")]);
+    }
+}
+
+#[test]
+fn where_nothing_was_measured_the_loss_is_why() {
+    let lost =
+        MachineShare { lost: Some("machine 2 (b): it has ended".to_owned()), elapsed: Duration::ZERO, ..half("b") };
+    let outcome = Outcome { elapsed: Duration::from_secs(1), ..outcome(1_000, Counters::default()) };
+    let said = said_of_both(outcome, [half("a"), lost]);
+    assert!(said.iter().any(|words| words.starts_with("machine 2 (b): it has ended")), "{said:?}");
+    assert!(!said.iter().any(|words| words.contains("no request")), "{said:?}");
+    let mut outcome = flawless(0, 10);
+    (outcome.elapsed, outcome.totals.counters.started) = (Duration::from_secs(1), 4);
+    let lost = MachineShare { lost: Some("machine 2 (b): it has ended".to_owned()), ..half("b") };
+    let said = said_of_both(outcome, [half("a"), lost]);
+    let words = "none of the 4 requests got a complete response: all were in flight on a machine that was lost";
+    assert!(said.iter().any(|said| said == words), "{said:?}");
+}
+
+#[test]
+fn a_late_beginning_is_said_with_what_it_means_for_the_load() {
+    let late = || MachineShare { late: Duration::from_nanos(447_828_582), ..half("b") };
+    let begins = "machine 2 (b) began 447.83ms late, because the order to begin came late; ";
+    let closed = said_of_both(good(), [half("a"), late()]);
+    assert_eq!(closed, [format!("{begins}its part of the load was missing until then")]);
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.schedule = Some(crate::fixtures::schedule(10_000));
+    let mut outcome = Outcome { machines: vec![half("a"), late()], ..good() };
+    outcome.totals.open_loop.get_or_insert_default();
+    let open = said_of(&plan, &outcome);
+    assert!(open.contains(&format!("{begins}what was due until then was sent late")), "{open:?}");
+}
+
+#[test]
+fn differing_and_far_machines_are_named() {
+    let mut machines = [half("a"), half("b")];
+    machines[1].kernel = "5.10".to_owned();
+    machines[0].round_trip = Duration::from_micros(300);
+    machines[1].round_trip = Duration::from_micros(4_250);
+    let said = said_of_both(good(), machines);
+    assert!(said[0].starts_with("the machines have different kernels: 5.10, 6.1; "), "{said:?}");
+    assert!(said[1].starts_with("far from the coordinator: machine 2 (b) 4.25ms there and back; "), "{said:?}");
+}
