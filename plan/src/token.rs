@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 
 use aws_lc_rs::{hmac, rand};
 use onrush_text::reason;
-use rustix::fs::{StatVfsMountFlags, fstatvfs};
+use rustix::fs::{OFlags, StatVfsMountFlags, fstatvfs};
 use thiserror::Error;
 
 /// How often a worker looks whether the file is there.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long whoever writes to a pipe may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The secret of a run: 256 bits, written as 64 hexadecimal digits.
 #[derive(Clone)]
@@ -44,9 +47,12 @@ impl Token {
     /// If it cannot be read, if others may read it, or if it has no secret in it.
     pub fn read(path: &Path) -> Result<Self, NoToken> {
         let refused = |reason| NoToken { name: path.display().to_string(), reason };
-        let mut file = File::open(path).map_err(|error| refused(reason(&error)))?;
-        let mode = file.metadata().map_err(|error| refused(reason(&error)))?.permissions().mode();
-        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        // A pipe would keep it waiting for a writer.
+        let open = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
+        let mut file = open.map_err(|error| refused(reason(&error)))?;
+        let metadata = file.metadata().map_err(|error| refused(reason(&error)))?;
+        let mode = metadata.permissions().mode();
+        if metadata.is_dir() {
             return Err(refused("it is a folder".to_owned()));
         }
         // A volume that an engine has mounted for this one process is as private as the process, whatever its mode.
@@ -54,9 +60,7 @@ impl Token {
         if mode & 0o077 != 0 && !is_volume {
             return Err(refused(format!("others may read it: chmod 600 '{}'", path.display())));
         }
-        let mut text = String::new();
-        // Two digits a byte, and a line end of any kind.
-        (&mut file).take(70).read_to_string(&mut text).map_err(|error| refused(reason(&error)))?;
+        let text = beginning(&mut file).map_err(|error| refused(reason(&error)))?;
         Self::parse(text.trim()).ok_or_else(|| {
             refused(format!(
                 "it must have 64 hexadecimal digits, a new secret for every run: openssl rand -hex 32 > '{}'",
@@ -147,8 +151,23 @@ fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
     [name.as_bytes(), exporter].concat()
 }
 
+/// The beginning of a file or of what is written to a pipe, if that comes soon: two digits a byte, and a line end of any kind.
+fn beginning(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let begun = Instant::now();
+    while let Err(error) = file.take(70 - bytes.len() as u64).read_to_end(&mut bytes) {
+        if error.kind() != io::ErrorKind::WouldBlock || begun.elapsed() >= PATIENCE {
+            return Err(error);
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
     use super::*;
 
     #[test]
@@ -180,6 +199,25 @@ mod tests {
             assert!(Token::read(&path).err().unwrap().to_string().contains("64 hexadecimal digits"), "{name}");
         }
         assert!(Token::read(scratch.path()).is_err());
+    }
+
+    #[test]
+    fn a_pipe_is_read_and_keeps_nobody_waiting() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("pipe");
+        mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+        // Nobody writes to it.
+        assert!(Token::read(&path).err().unwrap().to_string().contains("64 hexadecimal digits"));
+        let mut both = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let reads = {
+            let path = path.clone();
+            thread::spawn(move || Token::read(&path).is_ok())
+        };
+        thread::sleep(PAUSE * 2);
+        both.write_all("a".repeat(70).as_bytes()).unwrap();
+        assert!(!reads.join().unwrap(), "it is too long");
+        writeln!(both, "{}\r\n    ", "a".repeat(64)).unwrap();
+        assert!(Token::read(&path).is_ok());
     }
 
     #[test]

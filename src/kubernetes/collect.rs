@@ -1,7 +1,7 @@
 //! `--collect`: follows the log of a run's coordinator, fetches its results, and ends with its exit code.
 
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -15,8 +15,8 @@ use serde_json::Value;
 use tempfile::Builder;
 
 use super::kubectl::Kubectl;
-use super::log::{Line, Sum};
-use super::manifest::{Component, selector};
+use super::log::{Line, Mark, Sum};
+use super::manifest::{Component, MARK, selector};
 use crate::program::{EXIT_WRONG, Screen, say};
 
 /// How often it is asked what has become of a pod.
@@ -25,6 +25,10 @@ const LOOK: Duration = Duration::from_secs(1);
 const TRIES: u32 = 10;
 /// How long machines may take to end after the run.
 const PARTING: Duration = Duration::from_secs(10);
+
+/// The longest line of a log that is read as one, in bytes, and the largest result.
+const LINE_MAX: u64 = 64 << 10;
+const RESULT_MAX: u64 = 4 << 30;
 
 /// What is to be collected.
 #[derive(Debug)]
@@ -37,11 +41,15 @@ pub(super) struct Collect {
 /// Collects it; returns the exit code of the run.
 pub(super) fn collect(asked: &Collect) -> u8 {
     let kubectl = Kubectl::of(asked.namespace.clone());
-    let mut collector = Collector { asked, kubectl, screen: Screen::open(false), seen: 0, results: Results::default() };
-    collector.carry_out().unwrap_or_else(|error| {
-        say(&format!("onrush kubernetes: {error:#}"));
+    let mark = Mark(String::new());
+    let results = Results { mark, logged: Vec::new(), waiting: Vec::new(), exit: None };
+    let mut collector = Collector { asked, kubectl, screen: Screen::open(false), seen: 0, results };
+    let failed = |words: &str| {
+        say(&format!("onrush kubernetes: {words}"));
         EXIT_WRONG
-    })
+    };
+    let code = collector.carry_out().unwrap_or_else(|error| failed(&format!("{error:#}")));
+    collector.screen.failure("the log").map_or(code, |words| failed(&words))
 }
 
 struct Collector<'a> {
@@ -54,8 +62,10 @@ struct Collector<'a> {
 }
 
 /// What the log tells of results.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Results {
+    /// What its lines begin with.
+    mark: Mark,
     /// Those that are in it, compressed; the last one may have more pieces.
     logged: Vec<Logged>,
     /// Those that wait in the pod, and the program that sends them.
@@ -75,10 +85,12 @@ impl Collector<'_> {
             bail!("--into {:?}: there is no such folder", self.asked.into);
         }
         let pod = self.running()?;
-        let mut has_fetched = Ok(());
+        let (mut has_fetched, mut has_read) = (Ok(()), Ok(()));
         for _ in 0..TRIES {
             let has_waited = self.results.exit.is_some();
-            has_fetched = self.follow(&pod).and(has_fetched);
+            let fetched;
+            (fetched, has_read) = self.follow(&pod)?;
+            has_fetched = fetched.and(has_fetched);
             if self.results.exit.is_some() || has_waited || !self.is_running(&pod)? {
                 break;
             }
@@ -88,6 +100,7 @@ impl Collector<'_> {
             let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
             let state = pods.first().map_or_else(|| "it was deleted".to_owned(), state);
             self.explain();
+            has_read?;
             bail!("the coordinator ended without a result: {state}");
         };
         let written = self.write();
@@ -102,7 +115,11 @@ impl Collector<'_> {
     /// Waits until the coordinator's pod runs, or has run; returns its name.
     fn running(&mut self) -> anyhow::Result<String> {
         let job = Component::Coordinator.job(&self.asked.run);
-        self.kubectl.output(&["get", "job", &job])?;
+        let jobs = self.kubectl.objects(&["get", "job", &job])?;
+        let mark = jobs.first().and_then(|job| job["metadata"]["annotations"][MARK].as_str());
+        let mark =
+            mark.ok_or_else(|| anyhow!("the Job {job} has no annotation {MARK}: it is not as it was written"))?;
+        self.results.mark = Mark(mark.to_owned());
         let selector = Component::Coordinator.selector(&self.asked.run);
         let mut said = String::new();
         loop {
@@ -136,27 +153,30 @@ impl Collector<'_> {
         Ok(pods.first().is_some_and(|pod| pod["status"]["phase"] == "Running"))
     }
 
-    /// Follows the log up to its end, from where it was left; fetches what waits when the run has ended.
-    fn follow(&mut self, pod: &str) -> anyhow::Result<()> {
-        let mut child = self.kubectl.start(&["logs", "--follow", pod])?;
+    /// Follows the log up to its end, from where it was left; fetches what waits when the run has ended. Returns whether that was
+    /// fetched, and whether the log could be read.
+    fn follow(&mut self, pod: &str) -> anyhow::Result<(anyhow::Result<()>, anyhow::Result<()>)> {
+        let mut log = self.kubectl.start(&["logs", "--follow", pod])?;
         let mut fetched = Ok(());
-        let log = child.stdout.take().map(BufReader::new);
-        for (index, line) in log.into_iter().flat_map(|log| log.split(b'\n')).enumerate() {
-            let line = line.context("the log cannot be read")?;
+        for index in 0.. {
+            let mut line = Vec::new();
+            log.printed.by_ref().take(LINE_MAX).read_until(b'\n', &mut line).context("the log cannot be read")?;
+            if line.is_empty() {
+                break;
+            }
             if index < self.seen {
                 continue;
             }
             self.seen = index + 1;
-            let line = String::from_utf8_lossy(&line);
+            let line = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
             let Some(line) = self.results.take(&line) else { continue };
             match line {
                 Taken::Text(text) => self.screen.print(&(printable_lines(&text) + "\n")),
                 Taken::Exit => fetched = self.fetch(pod),
             }
         }
-        // How it ended says nothing: a log that has not ended is asked for again.
-        let _ = child.wait();
-        fetched
+        // A log that has not ended is asked for again, however this has.
+        Ok((fetched, log.end()))
     }
 
     /// Fetches what waits in the pod, which then ends.
@@ -221,7 +241,7 @@ impl Collector<'_> {
 /// Writes a result that came with the log.
 fn write(into: &Path, Logged { sum, compressed }: &Logged) -> anyhow::Result<()> {
     let mut contents = Vec::new();
-    let read = GzDecoder::new(&compressed[..]).read_to_end(&mut contents);
+    let read = GzDecoder::new(&compressed[..]).take(RESULT_MAX).read_to_end(&mut contents);
     if read.is_err() || material::digest_of(&contents) != sum.sha256 {
         bail!("{:?} did not arrive as it was written", sum.name);
     }
@@ -242,7 +262,7 @@ enum Taken {
 impl Results {
     /// Takes a line of the log; `None` if there is nothing to do.
     fn take(&mut self, line: &str) -> Option<Taken> {
-        match Line::read(line) {
+        match Line::read(&self.mark, line) {
             None => return Some(Taken::Text(line.to_owned())),
             Some(Line::File(sum, _)) => self.logged.push(Logged { sum, compressed: Vec::new() }),
             Some(Line::Piece(bytes)) => {

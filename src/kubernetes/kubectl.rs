@@ -1,12 +1,18 @@
 //! `kubectl`, which knows the cluster and who we are there.
 
 use std::ffi::OsString;
-use std::io;
-use std::process::{Child, Command, Output, Stdio};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{anyhow, bail};
 use onrush_text::{escape, reason};
 use serde_json::Value;
+use tempfile::tempfile;
+
+/// The most that it may print and say, in bytes: nobody has larger results or objects.
+const OUTPUT_MAX: u64 = 256 << 20;
+const SAID_MAX: u64 = 64 << 10;
 
 /// Where it is called from.
 #[derive(Debug)]
@@ -33,19 +39,15 @@ impl Kubectl {
     ///
     /// # Errors
     ///
-    /// What it says is wrong.
+    /// What it says is wrong, or that it prints too much.
     pub fn output(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
-        let Output { status, stdout, stderr } = self.command(words).output().map_err(|error| missing(&error))?;
-        if status.success() {
-            return Ok(stdout);
+        let mut call = self.start(words)?;
+        let mut printed = Vec::new();
+        call.printed.by_ref().take(OUTPUT_MAX + 1).read_to_end(&mut printed)?;
+        if printed.len() as u64 > OUTPUT_MAX {
+            bail!("kubectl {}: it printed more than {} MiB", call.name, OUTPUT_MAX >> 20);
         }
-        // Without a cluster it repeats itself; the last line is for people.
-        let said = String::from_utf8_lossy(&stderr);
-        let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
-        // It says which right it is, and of whom.
-        let rights =
-            if said.contains("orbidden") { "; docs/machines.md has a Role with the rights that it needs" } else { "" };
-        bail!("kubectl {}: {said}{rights}", words.first().copied().unwrap_or_default())
+        call.end().map(|()| printed)
     }
 
     /// The objects that it prints.
@@ -67,8 +69,58 @@ impl Kubectl {
     /// # Errors
     ///
     /// If there is none.
-    pub fn start(&self, words: &[&str]) -> anyhow::Result<Child> {
-        self.command(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(|error| missing(&error))
+    pub fn start(&self, words: &[&str]) -> anyhow::Result<Call> {
+        let said = tempfile()?;
+        let mut child = self
+            .command(words)
+            .stdout(Stdio::piped())
+            .stderr(said.try_clone()?)
+            .spawn()
+            .map_err(|error| missing(&error))?;
+        let printed = child.stdout.take().map(BufReader::new).expect("it is a pipe");
+        Ok(Call { name: words.first().copied().unwrap_or_default().to_owned(), child, printed, said })
+    }
+}
+
+/// A call of it, which ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Call {
+    name: String,
+    child: Child,
+    /// What it prints.
+    pub printed: BufReader<ChildStdout>,
+    /// What it says on standard error.
+    said: File,
+}
+
+impl Call {
+    /// Waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// What it says is wrong.
+    pub fn end(mut self) -> anyhow::Result<()> {
+        if self.child.wait()?.success() {
+            return Ok(());
+        }
+        let mut said = Vec::new();
+        self.said.rewind()?;
+        self.said.by_ref().take(SAID_MAX).read_to_end(&mut said)?;
+        // Without a cluster it repeats itself; the last line is for people.
+        let said = String::from_utf8_lossy(&said);
+        let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
+        // It says which right it is, and of whom.
+        let rights =
+            if said.contains("orbidden") { "; docs/machines.md has a Role with the rights that it needs" } else { "" };
+        bail!("kubectl {}: {said}{rights}", self.name)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        // It has ended, or nobody reads it any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

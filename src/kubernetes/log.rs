@@ -1,15 +1,40 @@
 //! The lines by which a coordinator's log tells what becomes of its results, among those for people.
+//!
+//! They have a mark that was drawn for the run: whatever a target or a script makes the log say, it cannot write such a line.
 
+use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use onrush_plan::token::Token;
+use serde::{Deserialize, Serialize};
 
-/// What each of them begins with.
-const MARK: &str = "onrush-kubernetes: ";
+/// What each of them begins with, before the mark.
+const SPEAKER: &str = "onrush-kubernetes";
+/// How many hexadecimal digits of a drawn secret a mark has: 128 bits.
+const MARK: usize = 32;
 /// How many bytes a line holds: the lines of a log are cut at 16 KiB.
 const PIECE: usize = 3 << 10;
+
+/// What these lines of one run begin with, and no other line does.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub(super) struct Mark(pub String);
+
+impl Mark {
+    /// A new one.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel gives no random numbers.
+    pub fn draw() -> io::Result<Self> {
+        let mut digits = Token::draw()?;
+        digits.truncate(MARK);
+        Ok(Self(digits))
+    }
+}
 
 /// One of these lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,15 +60,16 @@ pub(super) struct Sum {
 
 impl Line {
     /// A result and its pieces, each as a line.
-    pub fn of_file(sum: Sum, compressed: &[u8]) -> String {
+    pub fn of_file(mark: &Mark, sum: Sum, compressed: &[u8]) -> String {
         let pieces = compressed.chunks(PIECE);
-        let file = Self::File(sum, pieces.len()).to_string();
-        pieces.map(|piece| Self::Piece(piece.to_vec())).fold(file, |lines, piece| lines + &piece.to_string())
+        let file = Self::File(sum, pieces.len()).marked(mark);
+        pieces.map(|piece| Self::Piece(piece.to_vec())).fold(file, |lines, piece| lines + &piece.marked(mark))
     }
 
     /// Reads a line of a log; `None` if it is one for people.
-    pub fn read(line: &str) -> Option<Self> {
-        let (what, rest) = line.strip_prefix(MARK)?.split_once(' ')?;
+    pub fn read(mark: &Mark, line: &str) -> Option<Self> {
+        let line = line.strip_prefix(SPEAKER)?.strip_prefix(' ')?.strip_prefix(&mark.0)?.strip_prefix(' ')?;
+        let (what, rest) = line.split_once(' ')?;
         match what {
             "file" => {
                 let (pieces, rest) = field(rest)?;
@@ -58,21 +84,21 @@ impl Line {
             _ => None,
         }
     }
-}
 
-impl std::fmt::Display for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::File(Sum { name, sha256 }, pieces) => writeln!(f, "{MARK}file {pieces} {sha256} {name}"),
-            Self::Piece(bytes) => writeln!(f, "{MARK}piece {}", STANDARD.encode(bytes)),
-            Self::Waiting(Sum { name, sha256 }, program) => writeln!(f, "{MARK}waiting {program} {sha256} {name}"),
-            Self::Exit(code) => writeln!(f, "{MARK}exit {code}"),
-        }
+    /// The line, with its end.
+    pub fn marked(&self, Mark(mark): &Mark) -> String {
+        let rest = match self {
+            Self::File(Sum { name, sha256 }, pieces) => format!("file {pieces} {sha256} {name}"),
+            Self::Piece(bytes) => format!("piece {}", STANDARD.encode(bytes)),
+            Self::Waiting(Sum { name, sha256 }, program) => format!("waiting {program} {sha256} {name}"),
+            Self::Exit(code) => format!("exit {code}"),
+        };
+        format!("{SPEAKER} {mark} {rest}\n")
     }
 }
 
 impl Sum {
-    /// A name from a log may be anybody's: only one that is written into the folder, and nowhere else, is one.
+    /// Only a name that is written into the folder, and nowhere else, is one.
     fn read(text: &str) -> Option<Self> {
         let (sha256, name) = text.split_once(' ')?;
         let is_name = Path::new(name).file_name().is_some_and(|last| last == name) && !name.starts_with('.');

@@ -46,6 +46,9 @@ pub(super) struct Manifest<'a> {
     pub placing: &'a Placing,
 }
 
+/// The annotation of the coordinator's Job that has the mark of its log.
+pub(super) const MARK: &str = "onrush/log-mark";
+
 /// The parts of a run, each in pods of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Component {
@@ -158,7 +161,9 @@ impl Manifest<'_> {
         container["ports"] = json!([{ "name": "coordinator", "containerPort": PORT }]);
         container["volumeMounts"] = mounts.into();
         let pod = self.pod(Component::Coordinator, container, volumes);
-        self.job(Component::Coordinator, json!({ "backoffLimit": 0, "template": pod }))
+        let mut job = self.job(Component::Coordinator, json!({ "backoffLimit": 0, "template": pod }));
+        job["metadata"]["annotations"] = json!({ MARK: self.packed.mark });
+        job
     }
 
     /// A machine that fails before the run begins is replaced. One that fails later is missing in the result; its

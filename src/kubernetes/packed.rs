@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use onrush_plan::{Plan, material, secrets};
+use onrush_plan::{Material, Plan, material, secrets};
 use serde::{Deserialize, Serialize};
 
+use super::log::Mark;
 use crate::cli::{Instead, Invocation, parse_shown};
 use crate::search::SEARCH;
 use onrush_plan::token::Token;
@@ -32,8 +33,10 @@ pub(super) struct Orders {
     pub words: Vec<String>,
     /// Where the files are that it names.
     pub files: BTreeMap<PathBuf, PathBuf>,
-    /// How many bytes of results may go to the log.
+    /// How many bytes of results may go to the log ...
     pub log_max: u64,
+    /// ... and what the lines begin with that are about them.
+    pub mark: Mark,
 }
 
 /// A run with all that it needs.
@@ -45,6 +48,8 @@ pub(super) struct Packed {
     /// ... and in the ConfigMap.
     pub public: BTreeMap<String, Vec<u8>>,
     pub warnings: Vec<String>,
+    /// What lines of the log begin with that are for a program.
+    pub mark: Mark,
 }
 
 /// The search that the options of a run may ask for.
@@ -87,7 +92,8 @@ impl Packed {
         if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
             warnings.push(format!("onrush kubernetes: in a pod, {host} is the pod itself"));
         }
-        let mut packed = Self { plan, secret: BTreeMap::new(), public: BTreeMap::new(), warnings };
+        let mark = Mark::draw().map_err(|error| error.to_string())?;
+        let mut packed = Self { plan, secret: BTreeMap::new(), public: BTreeMap::new(), warnings, mark };
         let mut files = BTreeMap::new();
         let sent: Vec<_> = read.into_iter().filter(|(name, _)| !in_image.contains(name)).collect();
         let largest = sent.iter().max_by_key(|(_, contents)| contents.len()).map(|(name, _)| name.clone());
@@ -98,7 +104,7 @@ impl Packed {
             files.insert(name, Path::new(folder).join(&key));
             if is_public { &mut packed.public } else { &mut packed.secret }.insert(key, contents);
         }
-        let orders = Orders { words, files, log_max };
+        let orders = Orders { words, files, log_max, mark: packed.mark.clone() };
         let orders = serde_json::to_vec(&orders).map_err(|_| "the name of a file is not UTF-8")?;
         let token = Token::draw().map_err(|error| error.to_string())?;
         packed.secret.extend([(RUN.to_owned(), orders), (TOKEN.to_owned(), token.into_bytes())]);
@@ -130,14 +136,13 @@ impl Packed {
     }
 }
 
-/// Whether a file can be in a ConfigMap, which more people may read: a script, a list of requests, or trusted certificates,
-/// in which nothing looks like a secret. All other files are bodies, keys and values, which may be one.
+/// Whether a file can be in a ConfigMap, which more people may read: trusted certificates, or a list of requests without headers and
+/// bodies in which nothing looks like a secret. All other files are scripts, bodies, keys and values, which may have one in them.
 fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
-    let script = plan.script.iter().map(|script| &script.file);
-    let list = plan.list.iter().map(|list| &list.file);
-    let roots = plan.tls.iter().filter_map(|tls| tls.roots.as_ref());
-    let is_one = script.chain(list).chain(roots).any(|file| Path::new(&file.name) == name);
-    is_one && secrets::bytes(contents) == contents
+    let is = |file: &Material| Path::new(&file.name) == name;
+    let is_list = plan.list.iter().any(|list| is(&list.file));
+    let is_roots = plan.tls.iter().filter_map(|tls| tls.roots.as_ref()).any(is);
+    (is_roots || is_list && !contents.contains(&b':')) && secrets::bytes(contents) == contents
 }
 
 /// Refuses results of one name: they are all in one folder there, and are fetched by their names.

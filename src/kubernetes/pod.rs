@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_plan::material;
 
-use super::log::{Line, Sum};
+use super::log::{Line, Mark, Sum};
 use super::packed::{Orders, RESULTS, instead};
 use crate::cli::{Invocation, parse_shown};
 use crate::program::{EXIT_WRONG, Signals, print, say};
@@ -30,7 +30,7 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
     let orders = fs::read(orders)
         .context("the run cannot be read")
         .and_then(|text| serde_json::from_slice(&text).context("this is not a run that was packed"));
-    let Orders { words, files, log_max } = match orders {
+    let Orders { words, files, log_max, mark } = match orders {
         Ok(orders) => orders,
         Err(error) => return failed(&error),
     };
@@ -58,12 +58,12 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
             single::carry_out(&mut plan)
         }
     };
-    hand_over(&results, log_max, code);
+    hand_over(&results, log_max, &mark, code);
     code
 }
 
 /// Writes results to the log, and waits for whoever fetches what has no room there.
-fn hand_over(results: &[PathBuf], log_max: u64, code: u8) {
+fn hand_over(results: &[PathBuf], log_max: u64, mark: &Mark, code: u8) {
     let mut lines = String::new();
     let mut is_waiting = false;
     for path in results {
@@ -71,17 +71,17 @@ fn hand_over(results: &[PathBuf], log_max: u64, code: u8) {
         let Ok(contents) = fs::read(path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let sum = Sum { name, sha256: material::digest_of(&contents) };
-        let in_log = compressed(&contents).map(|compressed| Line::of_file(sum.clone(), &compressed));
+        let in_log = compressed(&contents).map(|compressed| Line::of_file(mark, sum.clone(), &compressed));
         match in_log {
             Ok(in_log) if (lines.len() + in_log.len()) as u64 <= log_max => lines += &in_log,
             _ => {
                 is_waiting = true;
                 let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("onrush"));
-                lines += &Line::Waiting(sum, program.display().to_string()).to_string();
+                lines += &Line::Waiting(sum, program.display().to_string()).marked(mark);
             }
         }
     }
-    lines += &Line::Exit(code).to_string();
+    lines += &Line::Exit(code).marked(mark);
     print("onrush kubernetes", Ok(lines), 0);
     if !is_waiting {
         return;

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::log::{Line, Sum};
+use super::log::{Line, Mark, Sum};
 use super::manifest::{Manifest, Placing};
 use super::packed::{Orders, Packed};
 
@@ -62,9 +62,15 @@ fn every_object_has_the_name_of_the_run_and_its_label() {
 #[test]
 fn nothing_that_is_secret_is_anywhere_but_in_the_secret() {
     let scratch = tempfile::tempdir().unwrap();
-    for (more, is_there) in
-        [(&["--body=@BODY"], "b0dy"), (&["--body=@KEY"], "t0ken"), (&["--basic-auth=u:p4ss"], "p4ss")]
-    {
+    let script = scratch.path().join("s.lua");
+    std::fs::write(&script, "pw = 'scr1pt'").unwrap();
+    let script = format!("--script={}", script.display());
+    for (more, is_there) in [
+        (&["--body=@BODY"], "b0dy"),
+        (&["--body=@KEY"], "t0ken"),
+        (&["--basic-auth=u:p4ss"], "p4ss"),
+        (&[script.as_str()], "scr1pt"),
+    ] {
         let packed = packed(scratch.path(), more).unwrap();
         let mut items = items(&packed, &Placing::default());
         let secret = items.remove("Secret onrush-r1").unwrap();
@@ -90,6 +96,8 @@ fn a_list_may_be_public_unless_something_in_it_looks_like_a_secret() {
     assert_eq!(public, BTreeMap::from([("file-0".to_owned(), b"GET /a\nGET /b\n".to_vec())]));
     std::fs::write(scratch.path().join("other"), "GET /a?password=x\n").unwrap();
     let other = format!("--urls={}", scratch.path().join("other").display());
+    assert!(packed(scratch.path(), &[&other]).unwrap().public.is_empty());
+    std::fs::write(scratch.path().join("other"), "GET /a\nX-Key: x\n").unwrap();
     assert!(packed(scratch.path(), &[&other]).unwrap().public.is_empty());
 }
 
@@ -139,6 +147,8 @@ fn pods_ask_for_no_rights_and_get_what_they_need() {
     }
     let coordinator = &items["Job onrush-r1-coordinator"]["spec"];
     assert_eq!(coordinator["backoffLimit"], 0);
+    let annotations = &items["Job onrush-r1-coordinator"]["metadata"]["annotations"];
+    assert_eq!(annotations, &serde_json::json!({ "onrush/log-mark": packed.mark.0 }));
     let args = serde_json::json!(["kubernetes", "--run", "/run/onrush/secret/run"]);
     assert_eq!(coordinator["template"]["spec"]["containers"][0]["args"], args);
     let workers = &items["Job onrush-r1-workers"]["spec"];
@@ -209,25 +219,31 @@ fn what_cannot_be_sent_is_refused_before_anything_is_applied() {
 
 #[test]
 fn a_log_tells_people_and_programs_apart() {
+    let mark = &Mark::draw().unwrap();
+    assert_ne!(*mark, Mark::draw().unwrap());
     let sum = Sum { name: "a b.json".to_owned(), sha256: "00ff".to_owned() };
     let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
-    let text = Line::of_file(sum.clone(), &bytes);
+    let text = Line::of_file(mark, sum.clone(), &bytes);
     assert!(text.lines().all(|line| line.len() < 8 << 10));
-    let mut lines = text.lines().map(|line| Line::read(line).unwrap());
+    let mut lines = text.lines().map(|line| Line::read(mark, line).unwrap());
     assert_eq!(lines.next(), Some(Line::File(sum.clone(), 4)));
     let pieces = lines.map(|line| if let Line::Piece(piece) = line { piece } else { panic!("{line:?} is no piece") });
     assert_eq!(pieces.collect::<Vec<_>>().concat(), bytes);
     for line in [Line::Waiting(sum, "/usr/bin/onrush".to_owned()), Line::Exit(6)] {
-        assert_eq!(Line::read(line.to_string().trim_end()), Some(line));
+        assert_eq!(Line::read(mark, line.marked(mark).trim_end()), Some(line.clone()));
+        assert_eq!(Line::read(mark, line.marked(&Mark("0".repeat(32))).trim_end()), None);
     }
     for line in [
         "Requests/sec: 1",
-        "onrush-kubernetes: file 1 00 ../a.json",
-        "onrush-kubernetes: file 1 00 /etc/a",
-        "onrush-kubernetes: file 1 00 .bashrc",
-        "onrush-kubernetes: exit many",
-        "onrush-kubernetes: ",
+        "MARK file 1 00 ../a.json",
+        "MARK file 1 00 /etc/a",
+        "MARK file 1 00 .bashrc",
+        "MARK exit many",
+        "MARK ",
+        "onrush-kubernetes exit 0",
+        "onrush-kubernetes  exit 0",
     ] {
-        assert_eq!(Line::read(line), None, "{line}");
+        let line = line.replace("MARK", &format!("onrush-kubernetes {}", mark.0));
+        assert_eq!(Line::read(mark, &line), None, "{line}");
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::MachineShare;
+use super::Shortage;
+use crate::run::{self, MachineShare};
 
 /// A machine's part in a run. Names and sentences are escaped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub struct Machine {
     pub threads: u32,
     /// The most connections that it could have at a time.
     pub connections: u64,
+    /// The limit on open files, if it was too low for all connections of its part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortage: Option<Shortage>,
     /// Requests it sent.
     pub started: u64,
     /// Complete responses it received.
@@ -72,6 +76,11 @@ impl Machine {
             processors: share.processors,
             threads: share.threads,
             connections: share.connections,
+            shortage: share.shortage.map(|run::Shortage { needed, hard }| Shortage {
+                needed,
+                allowed: hard,
+                room: Some(share.connections),
+            }),
             started: share.started,
             completed: share.completed,
             failures: share.failures,

@@ -10,6 +10,7 @@ use onrush_plan::limits::SCRIPT_STACK_BYTES;
 use onrush_plan::load::Load;
 use onrush_plan::{Addresses, Io, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
 
 /// Descriptors that a run needs in addition to those of its connections and threads: standard streams, name service,
 /// files.
@@ -22,7 +23,7 @@ const PER_THREAD: u64 = 2;
 pub const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
 
 /// The machine allows fewer descriptors than a run needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
     /// How many the run needs.
     pub needed: u64,
@@ -71,14 +72,15 @@ pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
     shortage(plan)
 }
 
-/// Raises the limit of open files to so many, as far as it may be raised.
-pub fn raise_descriptors(needed: u64) {
+/// Raises the limit of open files to so many, as far as it may be raised; returns the limit if it is lower.
+pub fn raise_descriptors(needed: u64) -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < needed) {
         let most = limit.maximum.unwrap_or(u64::MAX);
         // If the kernel refuses, connects will fail with a cause of their own.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(needed.min(most)), maximum: limit.maximum });
     }
+    getrlimit(Resource::Nofile).current.filter(|soft| *soft < needed)
 }
 
 /// How many connections of a thread may wait for their last responses while others have taken their places already.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::Shortage;
+
 /// One machine's part in a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineShare {
@@ -15,8 +17,10 @@ pub struct MachineShare {
     pub threads: u32,
     /// How many processors it could use.
     pub processors: u32,
-    /// The most connections that it could have.
+    /// The most connections that it could have ...
     pub connections: u64,
+    /// ... and the limit on open files that kept it from having all that were planned, if there is one.
+    pub shortage: Option<Shortage>,
     /// Requests it sent.
     pub started: u64,
     /// Complete responses it received.

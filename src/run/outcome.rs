@@ -362,6 +362,9 @@ impl Outcome {
 
     /// The most connections that there could be at a time: fewer than planned if the limit on open files is too low.
     pub fn most_connections(&self, plan: &Plan) -> u64 {
+        if !self.machines.is_empty() {
+            return self.machines.iter().map(|machine| machine.connections).sum();
+        }
         let most = u64::from(host::room(plan, self.descriptors).unwrap_or(plan.load.max_inflight));
         // Where a connection has several streams, the limit is reached with fewer.
         let is_reached_earlier = plan.load.grows() && plan.http.streams.is_some_and(|streams| streams > 1);

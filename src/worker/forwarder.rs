@@ -86,6 +86,8 @@ impl<'a> Forwarder<'a> {
             elapsed_ns: nanos(outcome.elapsed),
             suspended_ns: nanos(outcome.suspended),
             beside_ns: outcome.beside.map(nanos),
+            connections: outcome.most_connections(plan),
+            shortage: outcome.descriptors,
             batch: outcome.batch as u64,
             limit: of_generator,
             sum,
@@ -95,7 +97,7 @@ impl<'a> Forwarder<'a> {
 
     /// Reports that the part broke off.
     pub fn broke(self, error: &anyhow::Error) {
-        let Self { member, sum, ends, late, .. } = self;
+        let Self { member, plan, sum, ends, late, .. } = self;
         let done = Done {
             ends,
             shares: Vec::new(),
@@ -106,6 +108,8 @@ impl<'a> Forwarder<'a> {
             elapsed_ns: 0,
             suspended_ns: 0,
             beside_ns: None,
+            connections: plan.load.max_inflight.into(),
+            shortage: None,
             batch: 1,
             limit: None,
             sum,

@@ -93,7 +93,8 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
                 return Ok(EXIT_INCONCLUSIVE);
             }
             Some(Heard::Lost(why)) => bail!("{why}; nothing is sent any more"),
-            Some(Heard::Order(Order::Dismiss)) => return Ok(0),
+            // A signal comes first, even if it has ended the whole run.
+            Some(Heard::Order(Order::Dismiss)) => return Ok(if interrupt.is_asked() { EXIT_INCONCLUSIVE } else { 0 }),
             Some(Heard::Order(Order::Prepare { plan, files, row_ns })) => {
                 let row = Duration::from_nanos(row_ns.max(SHORTEST_ROW_NS));
                 match received(&member, &interrupt, &plan, &files) {

@@ -68,6 +68,8 @@ fn pretend(member: &Member, interrupt: &Interrupt, row: &Totals, rows: u64) {
                     elapsed_ns: rows * SECOND_NS,
                     suspended_ns: 0,
                     beside_ns: None,
+                    connections: 1,
+                    shortage: None,
                     batch: 1,
                     limit: None,
                     sum,

@@ -25,6 +25,8 @@ mod broken_scripts;
 mod checks;
 /// Connections that end after a number of requests.
 mod closing;
+/// Collecting the results of a run in a cluster.
+mod collecting;
 /// Whether saved results differ.
 mod comparing;
 /// What wrk's users expect, called as wrk.
@@ -145,6 +147,7 @@ fn main() {
         ("broken_scripts", broken_scripts::cases()),
         ("checks", checks::cases()),
         ("closing", closing::cases()),
+        ("collecting", collecting::cases()),
         ("comparing", comparing::cases()),
         ("compat", compat::cases()),
         ("documents", documents::cases()),

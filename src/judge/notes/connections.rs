@@ -36,6 +36,9 @@ pub fn fewer(facts: &Facts<'_>) -> Option<Note> {
     let stages = plan.connection_stages.as_deref();
     let asked = stages.map_or(plan.connections, |stages| planned(stages).most_for(least_ns, facts.elapsed_ns));
     let asked = u64::from(asked);
+    // Each of several machines that had room for fewer has its own note.
+    let machines = &facts.document.machines;
+    let asked = if machines.is_empty() { asked } else { asked.min(machines.iter().map(|it| it.connections).sum()) };
     // Each kind of failure has its own note.
     let failures = errors.connect > 0;
     // All requests completed before every connection was established: the others were not needed.

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use onrush_text::units::{percentage, time_us};
+use onrush_text::units::{counted, percentage, time_us};
 
 use super::seconds;
-use crate::record::{Document, Machine, Note, NoteId, Weight};
+use crate::failure::too_few_files;
+use crate::record::{Document, Machine, Note, NoteId, Shortage, Weight};
 
 /// A machine that is so many times as far away as the nearest one, and at least so far, is far.
 const FAR_TIMES: f64 = 5.0;
@@ -20,6 +21,7 @@ const NAMED: usize = 5;
 pub(super) fn notes(document: &Document) -> Vec<Note> {
     let machines = &document.machines;
     let mut notes: Vec<Note> = machines.iter().filter_map(lost).collect();
+    notes.extend((1..).zip(machines).filter_map(fewer));
     notes.extend((1..).zip(machines).filter_map(limit));
     let is_scheduled = document.open_loop.is_some();
     notes.extend((1..).zip(machines).filter_map(|machine| late(machine, is_scheduled)));
@@ -43,6 +45,18 @@ fn lost(machine: &Machine) -> Option<Note> {
         end => format!("what it did from {end} on is missing"),
     };
     Some(note(NoteId::MachineLost, Weight::Doubt, format!("{why}; {missing}")))
+}
+
+/// That a machine had too few open files for its part.
+fn fewer((number, machine): (usize, &Machine)) -> Option<Note> {
+    let Shortage { needed, allowed, .. } = machine.shortage?;
+    let connections = counted(machine.connections, "connection");
+    let text = format!(
+        "machine {number} ({}) had {connections} for its part at most: {}",
+        machine.name,
+        too_few_files(needed, allowed)
+    );
+    Some(note(NoteId::FewerConnections, Weight::Doubt, text))
 }
 
 /// That a machine was the limit of its part.

@@ -82,7 +82,7 @@ pub enum Told {
     Done(u32, Box<Done>, Clocks),
     /// A worker was lost in the run: why, for people.
     Lost(u32, String),
-    /// A worker was refused: which and why, for people.
+    /// A worker was refused, or has left before the run: which and why, for people.
     Refused(String),
 }
 
@@ -431,9 +431,9 @@ impl Coordinator {
             }
             State::Lost => {}
             State::Empty | State::There | State::Preparing | State::Prepared => {
-                // Another may take its seat.
                 *seat = Seat::default();
                 self.measuring = None;
+                self.told.push_back(Told::Refused(format!("{words}: {why}; another may take its place")));
                 self.tell_waiting();
             }
         }

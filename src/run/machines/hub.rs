@@ -18,7 +18,7 @@ use thiserror::Error;
 use super::channel::{Channel, Identity};
 use super::coordinator::{Act, Ask, Coordinator, Peer, Rules, Told};
 use super::message::{Hello, PROVEN_MAX, Refusal, Report, UNPROVEN_MAX, VERSION, Welcome};
-use crate::run::{self, host, nanos};
+use crate::run::{self, NotStarted, host, nanos};
 
 /// How long a peer may take to prove itself, and how long one that was refused is kept.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,8 +28,10 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 /// How long it does nothing when a connection cannot be accepted.
 const NAP: Duration = Duration::from_millis(5);
+/// How many connections of strangers there may be beside two of each machine.
+const STRANGERS: usize = 16;
 /// How many descriptors a coordinator has beside those of its connections, at most.
-const DESCRIPTORS: u64 = 64;
+const DESCRIPTORS: usize = 48;
 /// How many refusals are told.
 const REFUSALS: u32 = 20;
 /// How many messages of one worker are read before it is the turn of others.
@@ -61,7 +63,7 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// If nobody can listen there, or if there can be no thread.
+    /// If nobody can listen there, if there can be no thread, or too few open files.
     pub fn open(address: SocketAddr, token: Token, rules: Rules) -> anyhow::Result<Self> {
         let no_address = |error: io::Error| NoAddress {
             address,
@@ -72,7 +74,14 @@ impl Hub {
             },
             reason: reason(&error),
         };
-        host::raise_descriptors(2 * u64::from(rules.machines) + DESCRIPTORS);
+        let needed = (rules.peers_max() + DESCRIPTORS) as u64;
+        if let Some(limit) = host::raise_descriptors(needed) {
+            let (machines, raise) = (rules.machines, host::raise_files(needed));
+            let words = format!(
+                "--machines {machines}: the coordinator needs {needed} open files, and may have {limit}; {raise}"
+            );
+            return Err(NotStarted::Machines(words).into());
+        }
         let listener =
             TcpListener::bind(address).or_else(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
                 // All addresses of a machine without IPv6 are those of IPv4.
@@ -162,6 +171,13 @@ enum State {
     Closing,
 }
 
+impl Rules {
+    /// How many connections there may be at a time.
+    fn peers_max(&self) -> usize {
+        2 * self.machines as usize + STRANGERS
+    }
+}
+
 struct Carrier {
     listener: TcpListener,
     waker: Arc<OwnedFd>,
@@ -217,7 +233,7 @@ impl Carrier {
 
     /// Waits for something to do; returns which connections have something.
     fn wait(&self) -> Vec<Peer> {
-        let has_room = self.peers.len() < 2 * self.rules.machines as usize + 16;
+        let has_room = self.peers.len() < self.rules.peers_max();
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
         if has_room {
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
@@ -239,7 +255,7 @@ impl Carrier {
     }
 
     fn accept(&mut self, now: Duration) {
-        while self.peers.len() < 2 * self.rules.machines as usize + 16 {
+        while self.peers.len() < self.rules.peers_max() {
             let (socket, from) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -376,12 +392,24 @@ impl Carrier {
                         conn.from.ip().to_canonical()
                     )));
                 }
-                Welcome::Refused(refusal)
+                let proof = match refusal {
+                    Refusal::Secret => [0; 32],
+                    _ => self.token.proof(Role::Coordinator, &exporter),
+                };
+                Welcome::Refused { refusal, proof }
             }
         };
         conn.channel.send(&welcome);
         // The order to set its part up comes after it.
         self.act();
+    }
+}
+
+/// Two versions of the program, one of which is too many.
+pub(super) fn differing(theirs: &str, ours: &str) -> String {
+    match theirs == ours {
+        true => format!("another build of onrush {ours}"),
+        false => format!("onrush {theirs}, and this is {ours}"),
     }
 }
 
@@ -393,7 +421,7 @@ fn refused(refusal: &Refusal, hello: &Hello) -> String {
         Refusal::Secret => "it has another secret; copy the file of --token-file from here".to_owned(),
         Refusal::Version(ours) => {
             let theirs = onrush_text::escape(hello.program.as_bytes());
-            format!("{name} has onrush {theirs}, and this is {ours}: use the same on all machines")
+            format!("{name} has {}: use the same on all machines", differing(&theirs, ours))
         }
         Refusal::Taken(index) => format!("{name} has --index {index}, as another one"),
         Refusal::NoPart(machines) => format!("{name} has an --index that is not between 0 and {}", machines - 1),
@@ -405,7 +433,10 @@ fn refused(refusal: &Refusal, hello: &Hello) -> String {
 /// Why a connection was lost, for people.
 fn lost(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "it has ended".to_owned(),
+        // A process that is killed resets a connection on which it has not read everything.
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+            "it has ended".to_owned()
+        }
         io::ErrorKind::InvalidData => error.to_string(),
         _ => format!("the connection to it broke: {}", reason(error)),
     }

@@ -19,6 +19,7 @@ use rustix::io::{read, write};
 use thiserror::Error;
 
 use super::channel::Channel;
+use super::hub::differing;
 use super::message::{Hello, Order, PROVEN_MAX, Refusal, Report, VERSION, Welcome};
 use crate::run::{self, Interrupt, nanos};
 
@@ -27,6 +28,8 @@ const ATTEMPT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long a coordinator may take to say whether a worker takes part.
 const WELCOME: Duration = Duration::from_secs(5);
+/// What is wrong with whoever proves nothing.
+const NO_SECRET: &str = "it does not know the secret of --token-file";
 /// How often everything is looked at, at least.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -52,10 +55,12 @@ pub enum NotJoined {
         reason: String,
     },
     /// Something is there and says nothing.
-    #[error("--coordinator {address}: it does not answer")]
+    #[error("--coordinator {address}: {reason}")]
     NoAnswer {
         /// Its address as typed.
         address: String,
+        /// What happens instead.
+        reason: String,
     },
     /// The coordinator has refused it.
     #[error("--coordinator {address}: {}", said(.refusal))]
@@ -77,11 +82,10 @@ pub enum NotJoined {
 fn said(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Secret => "it has another secret: give both the same --token-file".to_owned(),
-        Refusal::Version(theirs) => format!(
-            "it is onrush {}, and this is {}: use the same on all machines",
-            onrush_text::escape(theirs.as_bytes()),
-            env!("CARGO_PKG_VERSION")
-        ),
+        Refusal::Version(theirs) => {
+            let theirs = onrush_text::escape(theirs.as_bytes());
+            format!("it is {}: use the same on all machines", differing(&theirs, env!("CARGO_PKG_VERSION")))
+        }
         Refusal::Taken(index) => format!("another worker has --index {index} already"),
         Refusal::NoPart(machines) => format!("--index of this run goes from 0 to {}", machines - 1),
         Refusal::TooMany(machines) => format!("all {machines} machines of the run are there already"),
@@ -145,11 +149,20 @@ impl Joining<'_> {
         loop {
             match self.attempt(begun, &has_told, interrupt) {
                 // Others may take up all that it answers at a time.
-                Err(NotJoined::NoAnswer { .. }) if begun.elapsed() < self.patience && !interrupt.is_asked() => {
+                Err(NotJoined::NoAnswer { address, reason })
+                    if begun.elapsed() < self.patience && !interrupt.is_asked() =>
+                {
+                    self.tell_waiting(&has_told, &address, &reason);
                     thread::sleep(PAUSE);
                 }
                 joined => return joined,
             }
+        }
+    }
+
+    fn tell_waiting(&self, has_told: &Cell<bool>, address: &str, reason: &str) {
+        if !has_told.replace(true) {
+            (self.waiting)(&format!("the coordinator at {address}: {reason}"));
         }
     }
 
@@ -162,9 +175,7 @@ impl Joining<'_> {
             match connect(self.coordinator) {
                 Ok(socket) => break socket,
                 Err(error) if begun.elapsed() < self.patience => {
-                    if !has_told.replace(true) {
-                        (self.waiting)(&format!("the coordinator at {address}: {}", reason(&error)));
-                    }
+                    self.tell_waiting(has_told, &address, &reason(&error));
                     thread::sleep(PAUSE);
                 }
                 Err(error) => {
@@ -177,12 +188,18 @@ impl Joining<'_> {
         let is_late = |since: Instant| since.elapsed() >= WELCOME;
         let shaken = Instant::now();
         let exporter = loop {
-            channel.pump().map_err(|error| no_coordinator(format!("it is no coordinator of onrush: {error}")))?;
+            channel.pump().map_err(|error| match error.kind() {
+                // It may have no room at this moment.
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+                    NotJoined::NoAnswer { address: address.clone(), reason: reason(&error) }
+                }
+                _ => no_coordinator(format!("it is no coordinator of onrush: {error}")),
+            })?;
             if let Some(exporter) = channel.exporter() {
                 break exporter;
             }
             if is_late(shaken) || interrupt.is_asked() {
-                return Err(NotJoined::NoAnswer { address });
+                return Err(NotJoined::NoAnswer { address, reason: "it does not answer".to_owned() });
             }
             wait(&channel, None);
         };
@@ -201,19 +218,25 @@ impl Joining<'_> {
                 Err(error) => return Err(no_coordinator(reason(&error))),
             }
             if is_late(shaken) || interrupt.is_asked() {
-                return Err(NotJoined::NoAnswer { address });
+                return Err(NotJoined::NoAnswer { address, reason: "it does not answer".to_owned() });
             }
             wait(&channel, None);
         };
         match welcome {
             Welcome::Joined { proof, index, machines, loss_ns } => {
                 if !self.token.is_proof(Role::Coordinator, &exporter, &proof) {
-                    return Err(no_coordinator("it does not know the secret of --token-file".to_owned()));
+                    return Err(no_coordinator(NO_SECRET.to_owned()));
                 }
                 let place = (index, machines, self.name.to_owned());
                 Ok(Member::new(channel, place, Duration::from_nanos(loss_ns), interrupt)?)
             }
-            Welcome::Refused(refusal) => Err(NotJoined::Refused { address, refusal }),
+            // Whoever does not know the secret cannot say that this worker is not needed.
+            Welcome::Refused { refusal, proof }
+                if refusal != Refusal::Secret && !self.token.is_proof(Role::Coordinator, &exporter, &proof) =>
+            {
+                Err(no_coordinator(NO_SECRET.to_owned()))
+            }
+            Welcome::Refused { refusal, .. } => Err(NotJoined::Refused { address, refusal }),
         }
     }
 }
@@ -268,6 +291,7 @@ impl Member {
             loss,
             interrupt: interrupt.clone(),
             heard: origin,
+            looked: origin,
         };
         run::beside("member", move || carrier.carry())?;
         Ok(Self {
@@ -345,7 +369,9 @@ struct Carrier {
     origin: Instant,
     loss: Duration,
     interrupt: Interrupt,
+    /// When the coordinator was last heard, and when everything was last looked at.
     heard: Instant,
+    looked: Instant,
 }
 
 impl Carrier {
@@ -378,6 +404,11 @@ impl Carrier {
                 }
             };
             let now = Instant::now();
+            let stood_still = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
+            if stood_still >= self.loss / 5 {
+                // It was this machine that was suspended, or had no processor.
+                self.heard += stood_still;
+            }
             if self.channel.take_received() {
                 self.heard = now;
             }
@@ -402,7 +433,9 @@ impl Carrier {
             }
             if let Err(error) = pumped.and_then(|()| self.channel.pump()).and(received) {
                 break match error.kind() {
-                    io::ErrorKind::UnexpectedEof => "the coordinator has ended".to_owned(),
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+                        "the coordinator has ended".to_owned()
+                    }
                     io::ErrorKind::InvalidData => error.to_string(),
                     _ => format!("the connection to the coordinator broke: {}", reason(&error)),
                 };

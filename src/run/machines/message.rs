@@ -9,6 +9,7 @@ use onrush_engine::WorkerEnd;
 use onrush_stats::Totals;
 use serde::{Deserialize, Serialize};
 
+use crate::run::Shortage;
 use crate::run::outcome::{Breakdown, Ended, WorkerShare};
 
 /// The version of these messages. A worker of another version is refused.
@@ -51,7 +52,12 @@ pub enum Welcome {
         loss_ns: u64,
     },
     /// It does not.
-    Refused(Refusal),
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// The proof that the coordinator knows the secret, unless the worker's is another one.
+        proof: [u8; 32],
+    },
 }
 
 /// Why a worker is refused.
@@ -163,6 +169,10 @@ pub struct Done {
     pub suspended_ns: u64,
     /// The processor time of its other threads, in nanoseconds.
     pub beside_ns: Option<u64>,
+    /// The most connections that it could have ...
+    pub connections: u64,
+    /// ... and why these are fewer than planned, if they are.
+    pub shortage: Option<Shortage>,
     /// How many requests its script pipelines.
     pub batch: u64,
     /// What limited its part: the name of the verdict and the sentence, if it was the generator.

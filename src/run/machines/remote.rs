@@ -275,6 +275,8 @@ impl Machine {
         self.ends = ends;
         let blank = WorkerShare { connections: 0, counters: Counters::default(), activity: None };
         done.shares.resize(self.threads.len(), blank);
+        self.share.connections = self.share.connections.min(done.connections);
+        self.share.shortage = done.shortage;
         self.share.late = Duration::from_nanos(done.late_ns);
         self.share.elapsed = Duration::from_nanos(done.elapsed_ns);
         let elapsed_ns = done.elapsed_ns.max(1);

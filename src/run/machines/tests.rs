@@ -6,12 +6,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::{Duration, Instant};
 
 use onrush_plan::Random;
+use onrush_plan::token::Token;
 use onrush_stats::{Cause, Phase, TlsFailure, Totals};
 
-use super::channel::frame;
+use super::channel::{Channel, Identity, frame};
 use super::coordinator::{Act, Ask, Coordinator, Job, Peer, Rules, Told};
-use super::message::{Done, Order, Prepared, Report, Sum};
-use crate::run::Ended;
+use super::member::Joining;
+use super::message::{Done, Hello, Order, Prepared, Refusal, Report, Sum, UNPROVEN_MAX, Welcome};
+use crate::run::{Ended, Interrupt};
 
 const MS: u64 = 1_000_000;
 const ROW_NS: u64 = 1_000 * MS;
@@ -120,6 +122,8 @@ fn done(sum: Sum) -> Done {
         elapsed_ns: 0,
         suspended_ns: 0,
         beside_ns: None,
+        connections: 1,
+        shortage: None,
         batch: 1,
         limit: None,
         sum,
@@ -567,4 +571,45 @@ fn a_row_arrives_as_it_was_sent_and_no_bytes_are_more_than_an_error() {
         }
     }
     assert!(read > 0, "some changes make another row");
+}
+
+#[test]
+fn who_does_not_know_the_secret_cannot_send_a_worker_away() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let refuse = |refusal: Refusal| {
+        let joins = {
+            let address = address.clone();
+            std::thread::spawn(move || {
+                let scratch = tempfile::tempdir().unwrap();
+                let token = Token::read_or_make(&scratch.path().join("token")).unwrap();
+                let patience = Duration::from_secs(20);
+                let joining = Joining {
+                    coordinator: &address,
+                    token: &token,
+                    index: None,
+                    name: "a",
+                    patience,
+                    waiting: &|_| (),
+                };
+                joining.join(&Interrupt::default()).err().unwrap().to_string()
+            })
+        };
+        let mut channel =
+            Channel::to_worker(listener.accept().unwrap().0, &Identity::new().unwrap(), UNPROVEN_MAX).unwrap();
+        while channel.receive::<Hello>().unwrap().is_none() {
+            channel.pump().unwrap();
+        }
+        channel.send(&Welcome::Refused { refusal, proof: [7; 32] });
+        while !joins.is_finished() {
+            let _ = channel.pump();
+        }
+        joins.join().unwrap()
+    };
+    for refusal in [Refusal::Begun, Refusal::TooMany(3)] {
+        let said = refuse(refusal);
+        assert!(said.ends_with("it does not know the secret of --token-file"), "{said}");
+    }
+    // That the secrets differ cannot be proved.
+    assert!(refuse(Refusal::Secret).ends_with("it has another secret: give both the same --token-file"));
 }
