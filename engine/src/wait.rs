@@ -14,8 +14,7 @@ const SPIN_BEFORE_DUE_NS: u64 = 50_000;
 /// With at most this many connects and requests in flight, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
 
-/// From this many requests in flight on, a worker whose connections have many streams waits for several completions at a
-/// time.
+/// From this many requests in flight on, a worker that gathers waits for several completions at a time.
 const MANY: u64 = 32;
 /// One completion in a wait stands for this many requests in flight.
 const PER_COMPLETION: u64 = 8;
@@ -53,13 +52,13 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.settle_spin();
-        let several = if self.roster.config.streams > 1 { self.several() } else { 1 };
+        let several = if self.roster.config.gathers { self.several() } else { 1 };
         self.roster.backend.wait_for(several, until);
     }
 
-    /// How many completions are worth waiting for together where connections have many streams: the next ones come so soon
-    /// that each waits no longer than waking up would take. One connection rarely has several, and what comes on it
-    /// meanwhile is one of them: then the wait takes its full time. With a schedule, or where few are in flight, each
+    /// How many completions are worth waiting for together where many requests are in flight: the next ones come so soon that each
+    /// waits no longer than waking up would take. One connection rarely has several, and what comes on it meanwhile is one of
+    /// them: then the wait takes its full time. With a schedule, or where few are in flight, each
     /// counts.
     fn several(&self) -> u32 {
         let open = self.books.tally.open();

@@ -104,7 +104,11 @@ impl Token {
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
                 let digits = Self::draw().map_err(|error| refused(&error))?;
-                writeln!(file, "{digits}").map_err(|error| refused(&error))?;
+                if let Err(error) = writeln!(file, "{digits}") {
+                    // Whoever finds an empty one waits for its contents.
+                    let _ = fs::remove_file(path);
+                    return Err(refused(&error));
+                }
                 Ok(Self::parse(&digits).expect("it was drawn as one"))
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::read(path),

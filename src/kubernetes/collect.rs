@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::Builder;
 
 use super::kubectl::Kubectl;
-use super::log::{Line, Mark, Sum};
+use super::log::{Line, Mark, Sum, Unreadable};
 use super::manifest::{Component, MARK, selector};
 use crate::program::{EXIT_WRONG, Screen, say};
 
@@ -42,7 +42,7 @@ pub(super) struct Collect {
 pub(super) fn collect(asked: &Collect) -> u8 {
     let kubectl = Kubectl::of(asked.namespace.clone());
     let mark = Mark(String::new());
-    let results = Results { mark, logged: Vec::new(), waiting: Vec::new(), exit: None };
+    let results = Results { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None };
     let mut collector = Collector { asked, kubectl, screen: Screen::open(false), seen: 0, results };
     let failed = |words: &str| {
         say(&format!("onrush kubernetes: {words}"));
@@ -70,12 +70,18 @@ struct Results {
     logged: Vec<Logged>,
     /// Those that wait in the pod, and the program that sends them.
     waiting: Vec<(Sum, String)>,
-    exit: Option<u8>,
+    /// How many were named so far, and whether a line about them could not be read.
+    named: usize,
+    is_damaged: bool,
+    /// The exit code, and how many should have been named.
+    exit: Option<(u8, usize)>,
 }
 
 #[derive(Debug)]
 struct Logged {
     sum: Sum,
+    /// How many pieces are still to come.
+    missing: usize,
     compressed: Vec<u8>,
 }
 
@@ -96,7 +102,7 @@ impl Collector<'_> {
             }
             thread::sleep(LOOK);
         }
-        let Some(code) = self.results.exit else {
+        let Some((code, named)) = self.results.exit else {
             let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
             let state = pods.first().map_or_else(|| "it was deleted".to_owned(), state);
             self.explain();
@@ -109,6 +115,12 @@ impl Collector<'_> {
         }
         self.clean();
         has_fetched.and(written)?;
+        if self.results.is_damaged || self.results.named != named {
+            bail!(
+                "the log has {} of {named} results left; keep more of it, or use less of it with --log-max 0",
+                self.results.named.min(named)
+            );
+        }
         Ok(code)
     }
 
@@ -158,20 +170,21 @@ impl Collector<'_> {
     fn follow(&mut self, pod: &str) -> anyhow::Result<(anyhow::Result<()>, anyhow::Result<()>)> {
         let mut log = self.kubectl.start(&["logs", "--follow", pod])?;
         let mut fetched = Ok(());
+        // It is read from its beginning, which may be another one now.
+        self.results.begin();
         for index in 0.. {
             let mut line = Vec::new();
             log.printed.by_ref().take(LINE_MAX).read_until(b'\n', &mut line).context("the log cannot be read")?;
             if line.is_empty() {
                 break;
             }
-            if index < self.seen {
-                continue;
-            }
-            self.seen = index + 1;
+            let is_new = index >= self.seen;
+            self.seen = self.seen.max(index + 1);
             let line = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
             let Some(line) = self.results.take(&line) else { continue };
             match line {
-                Taken::Text(text) => self.screen.print(&(printable_lines(&text) + "\n")),
+                Taken::Text(text) if is_new => self.screen.print(&(printable_lines(&text) + "\n")),
+                Taken::Text(_) => {}
                 Taken::Exit => fetched = self.fetch(pod),
             }
         }
@@ -188,7 +201,7 @@ impl Collector<'_> {
         for (sum, sender) in std::mem::take(&mut self.results.waiting) {
             let words = ["exec", pod, "--", &sender, "kubernetes", "--send", &sum.name];
             let compressed = self.kubectl.output(&words).with_context(|| format!("{:?} was not fetched", sum.name))?;
-            self.results.logged.push(Logged { sum, compressed });
+            self.results.logged.push(Logged { sum, missing: 0, compressed });
             program = sender;
         }
         // What was fetched is written before the only other copy goes.
@@ -239,10 +252,10 @@ impl Collector<'_> {
 }
 
 /// Writes a result that came with the log.
-fn write(into: &Path, Logged { sum, compressed }: &Logged) -> anyhow::Result<()> {
+fn write(into: &Path, Logged { sum, missing, compressed }: &Logged) -> anyhow::Result<()> {
     let mut contents = Vec::new();
     let read = GzDecoder::new(&compressed[..]).take(RESULT_MAX).read_to_end(&mut contents);
-    if read.is_err() || material::digest_of(&contents) != sum.sha256 {
+    if read.is_err() || *missing > 0 || material::digest_of(&contents) != sum.sha256 {
         bail!("{:?} did not arrive as it was written", sum.name);
     }
     let path = into.join(&sum.name);
@@ -264,19 +277,35 @@ impl Results {
     fn take(&mut self, line: &str) -> Option<Taken> {
         match Line::read(&self.mark, line) {
             None => return Some(Taken::Text(line.to_owned())),
-            Some(Line::File(sum, _)) => self.logged.push(Logged { sum, compressed: Vec::new() }),
-            Some(Line::Piece(bytes)) => {
-                if let Some(last) = self.logged.last_mut() {
+            Some(Err(Unreadable)) => self.is_damaged = true,
+            Some(Ok(Line::File(sum, pieces))) => {
+                self.named += 1;
+                self.logged.push(Logged { sum, missing: pieces, compressed: Vec::new() });
+            }
+            Some(Ok(Line::Piece(bytes))) => match self.logged.last_mut().filter(|last| last.missing > 0) {
+                Some(last) => {
+                    last.missing -= 1;
                     last.compressed.extend(bytes);
                 }
+                // That of a result whose beginning is gone.
+                None => self.is_damaged = true,
+            },
+            Some(Ok(Line::Waiting(sum, program))) => {
+                self.named += 1;
+                self.waiting.push((sum, program));
             }
-            Some(Line::Waiting(sum, program)) => self.waiting.push((sum, program)),
-            Some(Line::Exit(code)) => {
-                self.exit = Some(code);
+            Some(Ok(Line::Exit(code, named))) => {
+                self.exit = Some((code, named));
                 return Some(Taken::Exit);
             }
         }
         None
+    }
+
+    /// Forgets what was taken: the log is read again.
+    fn begin(&mut self) {
+        let mark = self.mark.clone();
+        *self = Self { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None };
     }
 }
 

@@ -191,8 +191,9 @@ fn label(text: &str, most: usize) -> Result<String, String> {
 
 /// A number of processors as Kubernetes writes it: 2, 0.5 or 500m.
 fn cpu(text: &str) -> Result<String, String> {
-    let is_count = |text: &str| text.parse().is_ok_and(|count: f64| count > 0.0 && count.is_finite());
-    let is_cpu = text.starts_with(|c: char| c.is_ascii_digit()) && is_count(text.strip_suffix('m').unwrap_or(text));
+    let (number, least) = text.strip_suffix('m').map_or((text, 0.001), |number| (number, 1.0));
+    let is_number = number.chars().all(|c| c.is_ascii_digit() || c == '.') && !number.ends_with('.');
+    let is_cpu = is_number && number.parse().is_ok_and(|count: f64| (least..=1e6).contains(&count));
     is_cpu.then(|| text.to_owned()).ok_or_else(|| "write a number of processors such as 2, 0.5 or 500m".to_owned())
 }
 

@@ -1,18 +1,22 @@
 //! `kubectl`, which knows the cluster and who we are there.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use onrush_text::{escape, reason};
 use serde_json::Value;
-use tempfile::tempfile;
+
+use crate::run;
 
 /// The most that it may print and say, in bytes: nobody has larger results or objects.
 const OUTPUT_MAX: u64 = 256 << 20;
 const SAID_MAX: u64 = 64 << 10;
+/// How long what it has said may take to be there when it has ended: something that it has started may still hold the pipe.
+const SAYING: Duration = Duration::from_secs(1);
 
 /// Where it is called from.
 #[derive(Debug)]
@@ -70,14 +74,19 @@ impl Kubectl {
     ///
     /// If there is none.
     pub fn start(&self, words: &[&str]) -> anyhow::Result<Call> {
-        let said = tempfile()?;
-        let mut child = self
-            .command(words)
-            .stdout(Stdio::piped())
-            .stderr(said.try_clone()?)
-            .spawn()
-            .map_err(|error| missing(&error))?;
+        let mut command = self.command(words);
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| missing(&error))?;
         let printed = child.stdout.take().map(BufReader::new).expect("it is a pipe");
+        let mut stderr = child.stderr.take().expect("it is a pipe");
+        let (tell, said) = mpsc::channel();
+        run::beside("kubectl", move || {
+            let mut beginning = Vec::new();
+            let _ = stderr.by_ref().take(SAID_MAX).read_to_end(&mut beginning);
+            // Nobody waits for what it says beyond that.
+            let _ = io::copy(&mut stderr, &mut io::sink());
+            let _ = tell.send(beginning);
+        })?;
         Ok(Call { name: words.first().copied().unwrap_or_default().to_owned(), child, printed, said })
     }
 }
@@ -89,8 +98,8 @@ pub(super) struct Call {
     child: Child,
     /// What it prints.
     pub printed: BufReader<ChildStdout>,
-    /// What it says on standard error.
-    said: File,
+    /// What it says on standard error, once it has ended.
+    said: Receiver<Vec<u8>>,
 }
 
 impl Call {
@@ -103,9 +112,7 @@ impl Call {
         if self.child.wait()?.success() {
             return Ok(());
         }
-        let mut said = Vec::new();
-        self.said.rewind()?;
-        self.said.by_ref().take(SAID_MAX).read_to_end(&mut said)?;
+        let said = self.said.recv_timeout(SAYING).unwrap_or_default();
         // Without a cluster it repeats itself; the last line is for people.
         let said = String::from_utf8_lossy(&said);
         let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());

@@ -45,9 +45,13 @@ pub(super) enum Line {
     Piece(Vec<u8>),
     /// A result waits to be fetched, by the program with this path.
     Waiting(Sum, String),
-    /// The run has ended with this exit code; all results were named.
-    Exit(u8),
+    /// The run has ended with this exit code, and so many results were named.
+    Exit(u8, usize),
 }
+
+/// A line that has the mark and is not as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unreadable;
 
 /// A result by its name, and what it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +71,16 @@ impl Line {
     }
 
     /// Reads a line of a log; `None` if it is one for people.
-    pub fn read(mark: &Mark, line: &str) -> Option<Self> {
+    ///
+    /// # Errors
+    ///
+    /// If it has the mark and is not as it was written.
+    pub fn read(mark: &Mark, line: &str) -> Option<Result<Self, Unreadable>> {
         let line = line.strip_prefix(SPEAKER)?.strip_prefix(' ')?.strip_prefix(&mark.0)?.strip_prefix(' ')?;
+        Some(Self::of(line).ok_or(Unreadable))
+    }
+
+    fn of(line: &str) -> Option<Self> {
         let (what, rest) = line.split_once(' ')?;
         match what {
             "file" => {
@@ -80,7 +92,10 @@ impl Line {
                 let (program, rest) = field(rest)?;
                 Some(Self::Waiting(Sum::read(rest)?, program))
             }
-            "exit" => rest.parse().ok().map(Self::Exit),
+            "exit" => {
+                let (code, results) = field(rest)?;
+                Some(Self::Exit(code, results.parse().ok()?))
+            }
             _ => None,
         }
     }
@@ -91,19 +106,24 @@ impl Line {
             Self::File(Sum { name, sha256 }, pieces) => format!("file {pieces} {sha256} {name}"),
             Self::Piece(bytes) => format!("piece {}", STANDARD.encode(bytes)),
             Self::Waiting(Sum { name, sha256 }, program) => format!("waiting {program} {sha256} {name}"),
-            Self::Exit(code) => format!("exit {code}"),
+            Self::Exit(code, results) => format!("exit {code} {results}"),
         };
         format!("{SPEAKER} {mark} {rest}\n")
     }
 }
 
 impl Sum {
-    /// Only a name that is written into the folder, and nowhere else, is one.
     fn read(text: &str) -> Option<Self> {
         let (sha256, name) = text.split_once(' ')?;
-        let is_name = Path::new(name).file_name().is_some_and(|last| last == name) && !name.starts_with('.');
-        is_name.then(|| Self { name: name.to_owned(), sha256: sha256.to_owned() })
+        is_name(name).then(|| Self { name: name.to_owned(), sha256: sha256.to_owned() })
     }
+}
+
+/// Whether a result can have this name: it is written into the folder that was named, and nowhere else, is seen there, and fits in a
+/// line.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_last = Path::new(name).file_name().is_some_and(|last| last == name);
+    is_last && !name.starts_with('.') && !name.contains(char::is_control)
 }
 
 fn field<T: FromStr>(text: &str) -> Option<(T, &str)> {

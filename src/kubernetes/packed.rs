@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use onrush_plan::{Material, Plan, material, secrets};
+use onrush_plan::{Plan, material};
 use serde::{Deserialize, Serialize};
 
-use super::log::Mark;
+use super::log::{Mark, is_name};
 use crate::cli::{Instead, Invocation, parse_shown};
 use crate::search::SEARCH;
 use onrush_plan::token::Token;
@@ -25,6 +25,9 @@ pub(super) const PORT: u16 = 7070;
 /// What can be in one object: `kubectl apply` keeps a copy of it in an annotation, which has 256 KiB at most, in base64 and
 /// beside the rest of the object.
 const OBJECT_MAX: usize = 250_000;
+
+/// What a key in PEM begins and ends with, of whatever kind.
+const KEY: &[u8] = b"PRIVATE KEY";
 
 /// What the coordinator reads when it starts.
 #[derive(Debug, Deserialize, Serialize)]
@@ -136,17 +139,23 @@ impl Packed {
     }
 }
 
-/// Whether a file can be in a ConfigMap, which more people may read: trusted certificates, or a list of requests without headers and
-/// bodies in which nothing looks like a secret. All other files are scripts, bodies, keys and values, which may have one in them.
+/// Whether a file can be in a ConfigMap, which more people may read: trusted certificates without a key. All other files are scripts,
+/// lists of requests, bodies, keys and values, any of which may have a secret in it.
 fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
-    let is = |file: &Material| Path::new(&file.name) == name;
-    let is_list = plan.list.iter().any(|list| is(&list.file));
-    let is_roots = plan.tls.iter().filter_map(|tls| tls.roots.as_ref()).any(is);
-    (is_roots || is_list && !contents.contains(&b':')) && secrets::bytes(contents) == contents
+    let mut roots = plan.tls.iter().filter_map(|tls| tls.roots.as_ref());
+    let has_key = || contents.windows(KEY.len()).any(|here| here == KEY);
+    roots.any(|file| Path::new(&file.name) == name) && !has_key()
 }
 
-/// Refuses results of one name: they are all in one folder there, and are fetched by their names.
+/// Refuses results of one name, or with a name that cannot be in a log: they are all in one folder there, and are fetched by their
+/// names.
 fn results_differ(plan: &Plan) -> Result<(), String> {
+    let all = plan.show.outputs.iter().filter_map(|output| output.path.file_name());
+    if let Some(name) = all.filter(|name| !name.to_str().is_some_and(is_name)).next() {
+        return Err(format!(
+            "-o {name:?}: a result that is fetched needs a name of letters that are seen, without a dot before it"
+        ));
+    }
     let mut names: Vec<_> = plan.show.outputs.iter().filter_map(|output| output.path.file_name()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {

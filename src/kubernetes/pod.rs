@@ -65,11 +65,12 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
 /// Writes results to the log, and waits for whoever fetches what has no room there.
 fn hand_over(results: &[PathBuf], log_max: u64, mark: &Mark, code: u8) {
     let mut lines = String::new();
-    let mut is_waiting = false;
+    let (mut named, mut is_waiting) = (0, false);
     for path in results {
         // What is not there was said when it could not be written.
         let Ok(contents) = fs::read(path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        named += 1;
         let sum = Sum { name, sha256: material::digest_of(&contents) };
         let in_log = compressed(&contents).map(|compressed| Line::of_file(mark, sum.clone(), &compressed));
         match in_log {
@@ -81,7 +82,7 @@ fn hand_over(results: &[PathBuf], log_max: u64, mark: &Mark, code: u8) {
             }
         }
     }
-    lines += &Line::Exit(code).marked(mark);
+    lines += &Line::Exit(code, named).marked(mark);
     print("onrush kubernetes", Ok(lines), 0);
     if !is_waiting {
         return;

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::log::{Line, Mark, Sum};
+use super::log::{Line, Mark, Sum, Unreadable};
 use super::manifest::{Manifest, Placing};
 use super::packed::{Orders, Packed};
 
@@ -36,7 +36,8 @@ fn items(packed: &Packed, placing: &Placing) -> BTreeMap<String, Value> {
 #[test]
 fn every_object_has_the_name_of_the_run_and_its_label() {
     let scratch = tempfile::tempdir().unwrap();
-    let packed = packed(scratch.path(), &["--urls=LIST"]).unwrap();
+    let mut packed = packed(scratch.path(), &["--urls=LIST"]).unwrap();
+    packed.public.insert("file-9".to_owned(), b"a certificate".to_vec());
     let placing = Placing { namespace: Some("load".to_owned()), ..Placing::default() };
     let items = items(&packed, &placing);
     let names: Vec<&str> = items.keys().map(String::as_str).collect();
@@ -90,15 +91,20 @@ fn nothing_that_is_secret_is_anywhere_but_in_the_secret() {
 }
 
 #[test]
-fn a_list_may_be_public_unless_something_in_it_looks_like_a_secret() {
+fn nothing_is_public_but_certificates_without_a_key() {
     let scratch = tempfile::tempdir().unwrap();
-    let public = packed(scratch.path(), &["--urls=LIST"]).unwrap().public;
-    assert_eq!(public, BTreeMap::from([("file-0".to_owned(), b"GET /a\nGET /b\n".to_vec())]));
-    std::fs::write(scratch.path().join("other"), "GET /a?password=x\n").unwrap();
-    let other = format!("--urls={}", scratch.path().join("other").display());
-    assert!(packed(scratch.path(), &[&other]).unwrap().public.is_empty());
-    std::fs::write(scratch.path().join("other"), "GET /a\nX-Key: x\n").unwrap();
-    assert!(packed(scratch.path(), &[&other]).unwrap().public.is_empty());
+    assert!(packed(scratch.path(), &["--urls=LIST"]).unwrap().public.is_empty());
+    let roots = scratch.path().join("roots.pem");
+    let option = format!("--cacert={}", roots.display());
+    let public = |text: &str| {
+        std::fs::write(&roots, text).unwrap();
+        let words = ["--machines=3", "--connections=30", &option, "https://h/"].map(str::to_owned).to_vec();
+        Packed::of(words, &[], 0).unwrap().public
+    };
+    let certificate = rcgen::generate_simple_self_signed(vec!["h".to_owned()]).unwrap();
+    let pem = certificate.cert.pem();
+    assert_eq!(public(&pem), BTreeMap::from([("file-0".to_owned(), pem.clone().into_bytes())]));
+    assert!(public(&(pem + &certificate.signing_key.serialize_pem())).is_empty());
 }
 
 #[test]
@@ -203,6 +209,13 @@ fn what_cannot_be_sent_is_refused_before_anything_is_applied() {
     assert_eq!(refused(&["--bogus"]), "unknown option --bogus; all options: onrush --help all");
     let said = refused(&["--output=a/x.json", "--output=b/x.json"]);
     assert_eq!(said, "-o \"x.json\": two results have this name, and are fetched by it; rename one");
+    for name in [".hidden.json", "x\ny.json"] {
+        let said = refused(&[&format!("--output={name}")]);
+        assert!(
+            said.ends_with("a result that is fetched needs a name of letters that are seen, without a dot before it"),
+            "{said}"
+        );
+    }
     let large = scratch.path().join("large");
     std::fs::write(&large, vec![b'x'; 200_000]).unwrap();
     let option = format!("--body=@{}", large.display());
@@ -226,24 +239,20 @@ fn a_log_tells_people_and_programs_apart() {
     let text = Line::of_file(mark, sum.clone(), &bytes);
     assert!(text.lines().all(|line| line.len() < 8 << 10));
     let mut lines = text.lines().map(|line| Line::read(mark, line).unwrap());
-    assert_eq!(lines.next(), Some(Line::File(sum.clone(), 4)));
-    let pieces = lines.map(|line| if let Line::Piece(piece) = line { piece } else { panic!("{line:?} is no piece") });
+    assert_eq!(lines.next(), Some(Ok(Line::File(sum.clone(), 4))));
+    let pieces =
+        lines.map(|line| if let Ok(Line::Piece(piece)) = line { piece } else { panic!("{line:?} is no piece") });
     assert_eq!(pieces.collect::<Vec<_>>().concat(), bytes);
-    for line in [Line::Waiting(sum, "/usr/bin/onrush".to_owned()), Line::Exit(6)] {
-        assert_eq!(Line::read(mark, line.marked(mark).trim_end()), Some(line.clone()));
+    for line in [Line::Waiting(sum, "/usr/bin/onrush".to_owned()), Line::Exit(6, 2)] {
+        assert_eq!(Line::read(mark, line.marked(mark).trim_end()), Some(Ok(line.clone())));
         assert_eq!(Line::read(mark, line.marked(&Mark("0".repeat(32))).trim_end()), None);
     }
-    for line in [
-        "Requests/sec: 1",
-        "MARK file 1 00 ../a.json",
-        "MARK file 1 00 /etc/a",
-        "MARK file 1 00 .bashrc",
-        "MARK exit many",
-        "MARK ",
-        "onrush-kubernetes exit 0",
-        "onrush-kubernetes  exit 0",
-    ] {
-        let line = line.replace("MARK", &format!("onrush-kubernetes {}", mark.0));
-        assert_eq!(Line::read(mark, &line), None, "{line}");
+    for line in ["Requests/sec: 1", "onrush-kubernetes exit 0 0", "onrush-kubernetes  exit 0 0"] {
+        assert_eq!(Line::read(mark, line), None, "{line}");
+    }
+    for line in ["file 1 00 ../a.json", "file 1 00 /etc/a", "file 1 00 .bashrc", "exit many 1", "exit 0", "cut of", ""]
+    {
+        let line = format!("onrush-kubernetes {} {line}", mark.0);
+        assert_eq!(Line::read(mark, &line), Some(Err(Unreadable)), "{line}");
     }
 }

@@ -52,9 +52,9 @@ impl Observer for WaitingLine<'_> {
             let host = if address.ip().is_unspecified() { host_name() } else { address.ip().to_string() };
             let host = if host.contains(':') { format!("[{host}]") } else { host };
             let port = address.port();
+            let on = if machines == 1 { "which" } else { "each of which" };
             let machines = counted(machines.into(), "machine");
-            let typed =
-                format!(", on each of which to type: onrush worker --coordinator {host}:{port} --token-file {file}");
+            let typed = format!(", on {on} to type: onrush worker --coordinator {host}:{port} --token-file {file}");
             // Those that are started together type nothing.
             let typed = if asked.place.is_none() { typed } else { String::new() };
             say(&format!("onrush: waiting for {machines}{typed}"));

@@ -11,8 +11,8 @@ use super::Merge;
 use crate::cli::arguments::{Subcommand, path, switch};
 use crate::cli::{Command, Word, Work};
 use crate::program::{
-    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost, print_noted, say,
-    until_signal,
+    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost,
+    print_noted, say, until_signal,
 };
 use crate::record::Document;
 use crate::record::gate::Gate;
@@ -103,11 +103,13 @@ fn judged(sum: &Document) -> (u8, Vec<String>) {
         (EXIT_NOTHING_COMPLETED, is_asked && sum.requests.completed == 0),
         (EXIT_BROKEN, broken.clone().any(|gate| !gate.is_strict())),
         (EXIT_OUR_FAULT, broken.clone().any(Gate::is_strict)),
+        (EXIT_INCONCLUSIVE, is_asked && sum.incomplete.is_some()),
         (EXIT_INTERRUPTED, is_asked && sum.interrupted),
     ];
     let code = foremost(ORDER, &codes);
     let why = match code {
         EXIT_NOTHING_COMPLETED => Some("no request completed, so the gates cannot pass"),
+        EXIT_INCONCLUSIVE => Some("a run is incomplete, so the gates cannot pass"),
         EXIT_INTERRUPTED => Some("a signal ended a run early, so the gates cannot pass"),
         _ => None,
     };

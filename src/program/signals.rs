@@ -5,6 +5,7 @@ use std::io;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
@@ -14,6 +15,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
+use super::exit::EXIT_WRONG;
+use super::screen::say;
 use crate::run::{self, Interrupt, NotStarted};
 
 /// The exit code of a run that was quit by a second signal.
@@ -22,6 +25,9 @@ pub const EXIT_QUIT: i32 = 130;
 /// A signal that follows one of the same kind sooner than this counts as the same one: timeout(1), for instance,
 /// signals the process and then its group.
 const ECHO: Duration = Duration::from_millis(20);
+
+/// How often it is looked whether a process is to end.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What is to be done before a signal ends the process, in this order.
 #[derive(Clone, Default)]
@@ -123,4 +129,20 @@ fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+/// Ends the process with these words if it goes on for this long after `is_over` has become true: what it does then, nobody can
+/// interrupt.
+///
+/// # Errors
+///
+/// If there can be no thread for it.
+pub fn end_after(is_over: Arc<AtomicBool>, grace: Duration, words: &'static str) -> io::Result<()> {
+    run::beside("end", move || {
+        while !is_over.load(Ordering::Relaxed) {
+            thread::sleep(LOOK);
+        }
+        thread::sleep(grace);
+        say(words);
+        process::exit(EXIT_WRONG.into())
+    })
 }

@@ -37,7 +37,8 @@ pub struct Machine {
     pub busiest: Option<f64>,
     /// The shortest round trip between it and the coordinator, in seconds: it began at most half of it early or late.
     pub round_trip_s: f64,
-    /// How late the order to begin arrived, in seconds; left out if it was in time.
+    /// How late it began to measure, because the order to begin came late or it was stopped in the warm-up, in seconds; left out if it
+    /// was in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_s: Option<f64>,
     /// How far its clock moved away from the coordinator's during the run, in seconds; left out if that is unknown. No figure

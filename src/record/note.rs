@@ -126,7 +126,7 @@ pub enum NoteId {
     MachinesDiffer,
     /// A machine is far away.
     MachineFar,
-    /// A machine began after the others.
+    /// A machine measured at another time than the others.
     MachineLate,
     /// Latencies exceeded the histogram's range.
     Clamped,

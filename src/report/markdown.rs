@@ -33,7 +33,8 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     for (name, cell) in rows(document)? {
         text += &format!("| {name} | {} |\n", in_markdown(&cell));
     }
-    for parts in [parts::classes(document)?, parts::names(document)?, parts::stages(document)?].iter().flatten() {
+    let all = [parts::classes(document)?, parts::names(document)?, parts::stages(document)?, parts::machines(document)];
+    for parts in all.iter().flatten() {
         text += &format!("\n{}", parts.markdown());
     }
     if !document.notes.is_empty() {

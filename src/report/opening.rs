@@ -67,10 +67,10 @@ fn lines(head: &str, threads: u64, connections: u64) -> String {
 
 /// The line on several machines, which share the connections and each have the threads.
 fn machines(count: u64) -> String {
-    if count == 0 {
-        String::new()
-    } else {
-        format!("  carried out by {}, each with up to that many threads\n", counted(count, "machine"))
+    match count {
+        0 => String::new(),
+        1 => "  carried out by 1 machine\n".to_owned(),
+        _ => format!("  carried out by {count} machines, each with up to that many threads\n"),
     }
 }
 

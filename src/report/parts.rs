@@ -72,13 +72,13 @@ impl Parts {
 /// The machines that carried the run out, if there were several.
 pub fn machines(document: &Document) -> Option<Parts> {
     let rows = (1..).zip(&document.machines).take(MACHINES_SHOWN).map(|(number, machine): (usize, _)| {
-        let rate = if machine.duration_s > 0.0 { machine.completed as f64 / machine.duration_s } else { 0.0 };
+        let rate = (machine.duration_s > 0.0).then(|| machine.completed as f64 / machine.duration_s);
         let state = if machine.lost.is_some() { " (lost)" } else { "" };
         vec![
             format!("{number} {}{state}", printable(&machine.name)),
             machine.connections.to_string(),
             thousands(machine.completed),
-            format!("{}/s", per_second(rate)),
+            rate.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", per_second(rate))),
             thousands(machine.failures),
             machine.busiest.map_or_else(|| "-".to_owned(), percentage),
         ]

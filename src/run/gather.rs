@@ -99,6 +99,7 @@ impl Gathered {
                 Some(Told::Waiting { .. }) => {}
             }
         };
+        let (facts, trips): (Vec<Facts>, Vec<Duration>) = facts.into_iter().unzip();
         let (choice, addresses) = common(&facts);
         observers.iter_mut().for_each(|observer| observer.resolved(&choice, &addresses));
         let ready = observers.iter_mut().map(|observer| observer.ready()).collect::<Option<Vec<_>>>();
@@ -109,11 +110,12 @@ impl Gathered {
         let mut threads = 0;
         let machines: Vec<Machine> = facts
             .iter()
-            .zip(&parts)
-            .map(|(facts, part)| {
+            .zip(trips)
+            .zip(parts)
+            .map(|((facts, trip), part)| {
                 let of_machine = threads..threads + part.load.threads as usize;
                 threads = of_machine.end;
-                Machine::new(facts, of_machine, part)
+                Machine::new(facts, trip, of_machine, part)
             })
             .collect();
         let hub = Rc::clone(&self.hub);

@@ -33,7 +33,7 @@ pub struct MachineShare {
     pub busiest: Option<f64>,
     /// The shortest round trip to it.
     pub round_trip: Duration,
-    /// How late the order to begin arrived.
+    /// How much later than the others it began to measure.
     pub late: Duration,
     /// How far its clock moved away from the coordinator's, in nanoseconds; `None`: unknown.
     pub drift_ns: Option<i64>,

@@ -43,6 +43,8 @@ pub struct Outcome {
     pub addresses: Vec<SocketAddr>,
     /// Set if the hard limit of open files was too low.
     pub descriptors: Option<Shortage>,
+    /// How much later than planned the warm-up ended and measuring began.
+    pub delayed: Duration,
     /// When measuring began, since the beginning of 1970.
     pub started_at: Duration,
     /// The rows of the run.
@@ -156,6 +158,7 @@ impl Outcome {
             elapsed: Duration::ZERO,
             beside: None,
             suspended: Duration::ZERO,
+            delayed: Duration::ZERO,
             ended: Ended::Duration,
             until: None,
             backend,

@@ -89,7 +89,9 @@ impl Wholes {
         self.given += 1;
         let mut row = self.rows.pop_front()?;
         // What a stalled thread handed over late extends past its row, but nobody is past the next ones because of that.
-        (row.from_ns, row.until_ns) = (from_ns, row.until_ns.clamp(from_ns + 1, from_ns + self.row_ns));
+        // A run that ended in its warm-up has no time.
+        let least_ns = from_ns + u64::from(row.until_ns > 0);
+        (row.from_ns, row.until_ns) = (from_ns, row.until_ns.clamp(least_ns, from_ns + self.row_ns));
         Some(row)
     }
 }

@@ -277,6 +277,7 @@ impl<'a> Supervisor<'a> {
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
         outcome.seen = monitor.map(Monitor::end);
         outcome.sampled = sockets.map(|sockets| sockets.end(self.start + begins, |sample| sampled(observers, sample)));
+        outcome.delayed = begins.saturating_sub(plan.warmup);
         outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
         let mut spares = Vec::new();
         for (index, end) in self.ends.into_iter().enumerate() {

@@ -46,6 +46,9 @@ pub struct Document {
     /// `machine_lost` (one of several machines was lost: without it, runs would not have been alike), `died` (the target stopped responding), `hopeless` (even one request at a time took longer than the condition allows)
     /// or `limited`.
     pub ended: String,
+    /// Which machine was lost, and why, if the search ended because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
     /// What was the limit instead of the target, if the search ended because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
@@ -165,6 +168,7 @@ impl Document {
             objective: search.objective.to_string(),
             over: search.over.name().to_owned(),
             ended: ended.name().to_owned(),
+            lost: None,
             limited_by: if let Ended::Limited(limit) = ended { Some(limit.name().to_owned()) } else { None },
             at_least,
             highest,

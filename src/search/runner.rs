@@ -129,7 +129,7 @@ struct Fruitless {
 
 /// A search has lost one of its machines.
 #[derive(Debug, Error)]
-#[error("{0}; the search ends here, because its runs would not be alike without this machine")]
+#[error("the search ends here, because its runs would not be alike without all machines")]
 struct Lost(String);
 
 /// A search that is over.
@@ -137,6 +137,8 @@ struct Finished {
     points: Vec<Point>,
     look: Option<Look>,
     ended: Ended,
+    /// Which machine was lost, and why, if that ended it.
+    lost: Option<String>,
     /// The documents of the first and the last run; `None`: there was none.
     runs: Option<[Box<record::Document>; 2]>,
     elapsed: Duration,
@@ -153,7 +155,8 @@ impl Finished {
             return EXIT_INTERRUPTED;
         };
         let found = Found::of(search.over, &self.points, self.look, self.ended);
-        let document = Document::of(search, &self.points, &found, [first, last], self.elapsed.as_secs_f64());
+        let mut document = Document::of(search, &self.points, &found, [first, last], self.elapsed.as_secs_f64());
+        document.lost = self.lost.clone();
         let line = words::result(search, &self.points, &found);
         if let Some(note) = words::contradicted(search, &self.points, &found).filter(|_| search.plan.show.notes) {
             say(&format!("note: {note}"));
@@ -206,8 +209,9 @@ struct Runs<'a> {
     search: &'a Search,
     interrupt: &'a Interrupt,
     clock: Clock,
-    /// The machines that carry the runs out, if there are several.
+    /// The machines that carry the runs out, if there are several, and the one that was lost, with the reason.
     gathered: Option<Gathered>,
+    lost: Option<String>,
     /// When the search began.
     started: Instant,
     /// How many responses are needed to decide whether the objective holds.
@@ -240,6 +244,7 @@ impl<'a> Runs<'a> {
             started: clock.now(),
             clock,
             gathered: None,
+            lost: None,
             needed: needed(&search.objective),
             known: (1, 0.0),
             points: Vec::new(),
@@ -261,17 +266,18 @@ impl<'a> Runs<'a> {
             Ok(ended) => ended,
             Err(error) => match error.downcast::<Lost>()? {
                 lost if self.runs.is_none() => {
-                    let line = format!("{lost}; there is no result yet");
+                    let line = format!("{}; {lost}, and there is no result yet", lost.0);
                     return Err(Fruitless { line, code: EXIT_INCONCLUSIVE }.into());
                 }
                 lost => {
                     say(&format!("onrush: {lost}"));
+                    self.lost = Some(lost.0);
                     Ended::Lost
                 }
             },
         };
         let elapsed = self.elapsed();
-        Ok(Finished { points: self.points, look: self.look, ended, runs: self.runs, elapsed })
+        Ok(Finished { points: self.points, look: self.look, ended, lost: self.lost, runs: self.runs, elapsed })
     }
 
     /// Prints a line about the progress of the search.
@@ -563,7 +569,10 @@ impl<'a> Runs<'a> {
         let ran = session::run_on(spares, &mut self.gathered, &mut self.clock, plan, self.interrupt, observers);
         let is_lost = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(NotStarted::Machines(_)));
         let Ran { outcome, spares, .. } = match ran {
-            Err(error) if !is_first && is_lost(&error) => return Err(Lost(error.to_string()).into()),
+            Err(error) if !is_first && is_lost(&error) => {
+                say(&format!("onrush: {error}"));
+                return Err(Lost(error.to_string()).into());
+            }
             ran => ran?,
         };
         // What it would show is not about the target.

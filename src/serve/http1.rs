@@ -27,7 +27,7 @@ use super::resources::{OUTPUT_BYTES, Resources};
 use super::response::{End, Manner, PLAIN, Response};
 use super::routes;
 use super::socket::Socket;
-use super::stream::{BLOCK, Fill, Stream};
+use super::stream::{BLOCK_BYTES, Fill, Stream};
 use super::token::Token;
 use super::turn::{STEPS_PER_TURN, Turn};
 
@@ -75,7 +75,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const ECHO_BYTES_MAX: usize = 1 << 20;
 
 /// The most bytes of a body that are copied after its head, so that both are sent in one call.
-const COPIED_BYTES_MAX: u64 = BLOCK.len() as u64;
+const COPIED_BYTES_MAX: u64 = BLOCK_BYTES as u64;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 

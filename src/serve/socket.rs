@@ -121,7 +121,7 @@ impl Socket {
             *left -= here;
             return tls.flush(&self.fd);
         }
-        let mut blocks = [IoSlice::new(&BLOCK); BLOCKS_PER_CALL];
+        let mut blocks = [IoSlice::new(&BLOCK[..]); BLOCKS_PER_CALL];
         let mut bytes = (BLOCKS_PER_CALL * BLOCK.len()) as u64;
         let mut count = BLOCKS_PER_CALL;
         if *left < bytes {

@@ -2,6 +2,7 @@
 //!
 //! Time is an argument: nothing here reads a clock or a socket.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The part of a response after its first bytes.
@@ -36,8 +37,12 @@ pub(super) enum Fill {
     Done,
 }
 
-/// The content of bodies. Letters instead of zeros, so that a body cannot be confused with uninitialised memory.
-pub(super) static BLOCK: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+/// The content of bodies. Letters instead of zeros, so that a body cannot be confused with uninitialised memory. Written when it is
+/// first needed, so that the program does not have it in its file.
+pub(super) static BLOCK: LazyLock<[u8; BLOCK_BYTES]> = LazyLock::new(|| [b'x'; BLOCK_BYTES]);
+
+/// How long it is.
+pub(super) const BLOCK_BYTES: usize = 64 << 10;
 
 impl Stream {
     /// Appends what is due at `now_ns`, at most about one [`BLOCK`].

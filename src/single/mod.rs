@@ -93,7 +93,7 @@ fn steps(plan: &mut Plan) -> u8 {
         broken: Vec::new(),
         our_fault: None,
         undecided: Vec::new(),
-        has_lost: false,
+        lost: Vec::new(),
         was_probed: false,
         code: 0,
         was_written: false,
@@ -124,8 +124,8 @@ struct Ending<'a> {
     our_fault: Option<Verdict>,
     /// The options whose question a signal left open.
     undecided: Vec<&'static str>,
-    /// Whether a machine was lost in the run.
-    has_lost: bool,
+    /// Which machines were lost in the run, and why.
+    lost: Vec<String>,
     /// Whether a probe followed the run.
     was_probed: bool,
     code: u8,
@@ -146,7 +146,7 @@ impl Ending<'_> {
         let (probe, files) = self.follow_up(&outcome, files);
         outcome.probe = probe;
         self.was_probed = outcome.probe.is_some();
-        self.has_lost = outcome.machines.iter().any(|machine| machine.lost.is_some());
+        self.lost = outcome.machines.iter().filter_map(|machine| machine.lost.clone()).collect();
         if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
             self.undecided = questions(self.plan);
         } else if outcome.probe.as_ref().is_some_and(Probe::is_interrupted) && asks_for_verdict(plan) {
@@ -282,7 +282,7 @@ impl Ending<'_> {
             let codes = [
                 (EXIT_BROKEN, !self.broken.is_empty()),
                 (EXIT_OUR_FAULT, self.our_fault.is_some()),
-                (EXIT_INCONCLUSIVE, self.has_lost),
+                (EXIT_INCONCLUSIVE, !self.lost.is_empty()),
                 (EXIT_INTERRUPTED, !self.undecided.is_empty()),
             ];
             self.code = foremost(ORDER, &codes);
@@ -297,9 +297,15 @@ impl Ending<'_> {
             said.extend(self.states.account().map(|account| format!("onrush: {account}")));
         }
         said.extend(std::mem::take(&mut self.said));
+        // It was said when it happened, unless nothing was to be said.
+        let lost: Vec<String> = self.lost.iter().map(|why| format!("onrush: {why}")).collect();
+        if self.plan.show.is_quiet {
+            said.extend_from_slice(&lost);
+        }
         self.interrupt.blocking(|| said.iter().for_each(|line| say(line)));
         if self.plan.show.annotates {
-            said.iter().for_each(|line| say(&judge::annotation(line)));
+            let lost = lost.iter().filter(|_| !self.plan.show.is_quiet);
+            said.iter().chain(lost).for_each(|line| say(&judge::annotation(line)));
         }
         self.code
     }

@@ -107,6 +107,7 @@ pub fn run(table: &Table) -> Printed {
     let Read { runs, problems: mut said } = saved::all(&table.inputs);
     let (failed, runs): (Vec<Measured>, Vec<Measured>) = runs.into_iter().partition(Measured::is_failed);
     said.extend(left_out(&failed, &runs));
+    said.extend(cut_short(&runs));
     if runs.is_empty() {
         return Printed { text: String::new(), said };
     }
@@ -224,6 +225,24 @@ fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
 }
 
+/// The line about runs that are in the tables and not complete.
+fn cut_short(runs: &[Measured]) -> Option<String> {
+    let flaw = |run: &Measured| {
+        let document =
+            run.document.as_deref().filter(|document| document.incomplete.is_some() || document.interrupted)?;
+        Some(format!("{:?} ({})", run.origin.file, printable(&document.flaw()?)))
+    };
+    let found: Vec<String> = runs.iter().filter_map(flaw).collect();
+    (!found.is_empty()).then(|| format!("figures of runs that are not complete: {}", first_of(&found)))
+}
+
+/// The first of several, and how many more there are.
+fn first_of(found: &[String]) -> String {
+    let named = found[..found.len().min(NAMED_MAX)].join(", ");
+    let more = found.len() - found.len().min(NAMED_MAX);
+    if more > 0 { format!("{named} and {more} more") } else { named }
+}
+
 /// The line about runs without these parts.
 ///
 /// # Errors
@@ -267,11 +286,8 @@ fn lower_bounds(runs: &[Measured], columns: &[Column]) -> Option<String> {
         Some(format!("{:?} from p{percent} up", run.origin.file))
     };
     let found: Vec<String> = runs.iter().filter_map(first).collect();
-    let named = found[..found.len().min(NAMED_MAX)].join(", ");
-    let more = found.len() - found.len().min(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let words = "percentiles are lower bounds where requests that were due have no response";
-    (!found.is_empty()).then(|| format!("{words}: {named}{more}"))
+    (!found.is_empty()).then(|| format!("{words}: {}", first_of(&found)))
 }
 
 /// How many runs a line names.

@@ -22,6 +22,8 @@ pub const COMMAND: Command = Command {
     parse: |args| Ok(parse(args)?.map(|asked| Work::new(move || with_stack(true, Ok(()), || carry_out(&asked))))),
 };
 
+/// The longest name: what a worker says before it is trusted has 4 KiB at most.
+const NAME_MAX: usize = 256;
 /// How long the coordinator may take to be there, if nothing else is said.
 const JOIN: Duration = Duration::from_secs(300);
 
@@ -53,6 +55,9 @@ Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
         })
         .help("which of the machines this is, from 0 (any)"),
         text("--name NAME", |asked: &mut Asked, text| {
+            if text.len() > NAME_MAX {
+                return Err(format!("write at most {NAME_MAX} bytes"));
+            }
             asked.name = Some(text.to_owned());
             Ok(())
         })

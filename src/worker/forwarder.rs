@@ -2,16 +2,29 @@
 
 use std::time::{Duration, Instant};
 
-use onrush_engine::WorkerEnd;
+use onrush_engine::{ScriptFailure, WorkerEnd};
 use onrush_plan::{Addresses, LimitedBy, Plan};
 use onrush_stats::Totals;
 
 use crate::judge::Judged;
-use crate::program::{guard, say};
+use crate::program::guard;
 use crate::record::VERDICT_MIN;
 use crate::run::machines::member::{Heard, Member};
 use crate::run::machines::message::{Done, Order, Prepared, Report, Sum};
 use crate::run::{self, Breakdown, Choice, Ended, Interrupt, Observer, Outcome, nanos};
+
+/// The longest reason that is passed on, in bytes: a script may raise any text, and no message may be too long.
+const REASON_MAX: usize = 64 << 10;
+
+/// The beginning of a reason, and all of it unless it is absurdly long.
+pub(super) fn bounded(mut reason: String) -> String {
+    if reason.len() > REASON_MAX {
+        let end = (0..=REASON_MAX).rfind(|at| reason.is_char_boundary(*at)).unwrap_or(0);
+        reason.truncate(end);
+        reason.push('…');
+    }
+    reason
+}
 
 /// An observer that passes everything on.
 pub(super) struct Forwarder<'a> {
@@ -80,9 +93,12 @@ impl<'a> Forwarder<'a> {
                 .iter()
                 .map(|(thread, callback)| (*thread as u32 - 1, (*callback).to_owned()))
                 .collect(),
-            breakdown: outcome.breakdown.clone(),
+            breakdown: outcome.breakdown.clone().map(|breakdown| match breakdown {
+                Breakdown::Script(words) => Breakdown::Script(bounded(words)),
+                breakdown => breakdown,
+            }),
             ended: outcome.ended,
-            late_ns: nanos(late),
+            late_ns: nanos(late + outcome.delayed),
             elapsed_ns: nanos(outcome.elapsed),
             suspended_ns: nanos(outcome.suspended),
             beside_ns: outcome.beside.map(nanos),
@@ -102,7 +118,7 @@ impl<'a> Forwarder<'a> {
             ends,
             shares: Vec::new(),
             stuck: Vec::new(),
-            breakdown: Some(Breakdown::Script(format!("{error:#}"))),
+            breakdown: Some(Breakdown::Script(bounded(format!("{error:#}")))),
             ended: Ended::Signal,
             late_ns: nanos(late),
             elapsed_ns: 0,
@@ -128,7 +144,7 @@ impl Observer for Forwarder<'_> {
         // One that cannot reach the target is better known before anything is sent than after.
         let addresses = Addresses(self.prepared.addresses.clone());
         if let Err(error) = run::reach::reachable(self.plan, &addresses, self.interrupt) {
-            self.member.report(Report::Unprepared { reason: error.to_string(), is_wrong: false });
+            self.member.report(Report::Unprepared { reason: bounded(error.to_string()), is_wrong: false });
             return None;
         }
         self.member.report(Report::Prepared(self.prepared.clone()));
@@ -139,11 +155,8 @@ impl Observer for Forwarder<'_> {
                 self.late = start.elapsed();
                 Some(start)
             }
-            Heard::Order(_) => None,
-            Heard::Lost(why) => {
-                say(&format!("onrush worker: {why}; nothing was sent"));
-                None
-            }
+            // Whoever waits for the next order learns why there is none.
+            Heard::Order(_) | Heard::Lost(_) => None,
         }
     }
 
@@ -158,7 +171,11 @@ impl Observer for Forwarder<'_> {
     }
 
     fn ended(&mut self, worker: usize, end: &WorkerEnd) {
-        self.ends[worker] = Some(end.told());
+        let mut end = end.told();
+        if let Some(ScriptFailure::Raised(words)) = &mut end.failure {
+            *words = bounded(std::mem::take(words));
+        }
+        self.ends[worker] = Some(end);
     }
 
     fn is_enough(&self) -> bool {

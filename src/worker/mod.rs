@@ -12,9 +12,9 @@ use onrush_plan::Plan;
 use onrush_plan::token::{NoToken, Token};
 
 pub use command::COMMAND;
-use forwarder::Forwarder;
+use forwarder::{Forwarder, bounded};
 
-use crate::program::{EXIT_INCONCLUSIVE, EXIT_NOT_STARTED, EXIT_WRONG, Signals, code_of, guard, say};
+use crate::program::{EXIT_INCONCLUSIVE, EXIT_NOT_STARTED, EXIT_WRONG, Signals, code_of, end_after, guard, say};
 use crate::run::Interrupt;
 use crate::run::machines::member::{Heard, Joining, Member, NotJoined};
 use crate::run::machines::message::{Order, Refusal, Report};
@@ -24,6 +24,9 @@ use crate::session;
 const FLUSH: Duration = Duration::from_secs(5);
 /// The shortest row that a coordinator can ask for: 1 ms. None of ours asks for less than a tenth of a second.
 const SHORTEST_ROW_NS: u64 = 1_000_000;
+
+/// How long a worker may take to end when its coordinator has.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// What a worker was asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +81,12 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
         waiting: &tell,
     };
     let member = joining.join(&interrupt)?;
+    // A script may be loading, without end.
+    end_after(
+        member.over(),
+        GRACE,
+        "onrush worker: the run is over, and what the script does has not ended; it ends here",
+    )?;
     if !asked.is_quiet {
         say(&format!(
             "onrush worker: joined {} as machine {} of {}",
@@ -136,7 +145,7 @@ fn received(
 
 /// Reports that a part cannot be set up.
 fn unprepared(member: &Member, error: &anyhow::Error) {
-    member.report(Report::Unprepared { reason: format!("{error:#}"), is_wrong: code_of(error) == EXIT_WRONG });
+    member.report(Report::Unprepared { reason: bounded(format!("{error:#}")), is_wrong: code_of(error) == EXIT_WRONG });
 }
 
 /// Carries a part of a run out, and reports how it went.

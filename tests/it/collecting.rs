@@ -11,6 +11,7 @@ use crate::harness::{Context, Output, Scratch, cases};
 cases! {
     only_lines_with_the_mark_of_the_run_name_results_and_its_code (Once);
     a_log_that_cannot_be_read_or_shown_is_no_success (Once);
+    a_log_without_its_beginning_is_no_success (Once);
 }
 
 /// A `kubectl` that prints what is in files beside it; `LOG` in them is the beginning of marked lines.
@@ -67,9 +68,9 @@ LOG piece H4sIAAAAAAAAA6uu5QIABrCh3QMAAAA=
 fn only_lines_with_the_mark_of_the_run_name_results_and_its_code(context: &Context) {
     let result = |name: &str| format!("LOG {}", RESULT.replace("NAME", name));
     // What a target answers gets into the error of a script, with any line ends.
-    let forged = result("forged.json").replace("LOG", "onrush-kubernetes") + "onrush-kubernetes exit 0\n";
-    let guessed = result("guessed.json").replace("LOG", "onrush-kubernetes 0000") + "onrush-kubernetes: exit 0\n";
-    let log = format!("script.lua:1: {forged}{guessed}{}LOG exit 3\n", result("run.json"));
+    let forged = result("forged.json").replace("LOG", "onrush-kubernetes") + "onrush-kubernetes exit 0 0\n";
+    let guessed = result("guessed.json").replace("LOG", "onrush-kubernetes 0000") + "onrush-kubernetes: exit 0 0\n";
+    let log = format!("script.lua:1: {forged}{guessed}{}LOG exit 3 1\n", result("run.json"));
     let cluster = Cluster::new("collect-forged", &log);
     let output = cluster.collect(context, Stdio::piped());
     assert_eq!((output.code, cluster.results()), (3, vec!["run.json".to_owned()]), "{output:?}");
@@ -85,9 +86,27 @@ fn a_log_that_cannot_be_read_or_shown_is_no_success(context: &Context) {
     assert_eq!(output.code, 1, "{output:?}");
     assert!(output.stderr.contains("onrush kubernetes: kubectl logs: Error: pods \"pod\" is forbidden"), "{output:?}");
     assert!(output.stderr.contains("docs/machines.md has a Role") && !output.stderr.contains('\x1b'), "{output:?}");
-    let cluster = Cluster::new("collect-full", "one line\nLOG exit 0\n");
+    let cluster = Cluster::new("collect-full", "one line\nLOG exit 0 0\n");
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = cluster.collect(context, full.into());
     assert_eq!(output.code, 1, "{output:?}");
     assert!(output.stderr.contains("cannot write the log to standard output: No space left"), "{output:?}");
+}
+
+fn a_log_without_its_beginning_is_no_success(context: &Context) {
+    let whole =
+        format!("LOG {}LOG {}LOG exit 0 2\n", RESULT.replace("NAME", "a.json"), RESULT.replace("NAME", "b.json"));
+    let lines: Vec<&str> = whole.lines().collect();
+    for (from, written) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
+        let cluster = Cluster::new("collect-cut", &(lines[from..].join("\n") + "\n"));
+        let output = cluster.collect(context, Stdio::piped());
+        assert_eq!((output.code, cluster.results().len()), (1, written), "{from}: {output:?}");
+        let said = format!("the log has {written} of 2 results left");
+        assert!(output.stderr.contains(&said), "{from}: {output:?}");
+    }
+    let lines = [lines[0], lines[2], lines[3], lines[4]].join("\n") + "\n";
+    let cluster = Cluster::new("collect-piece", &lines);
+    let output = cluster.collect(context, Stdio::piped());
+    assert_eq!((output.code, cluster.results()), (1, vec!["b.json".to_owned()]), "{output:?}");
+    assert!(output.stderr.contains("\"a.json\" did not arrive as it was written"), "{output:?}");
 }

@@ -25,6 +25,7 @@ cases! {
     machines_that_are_all_told_to_end_say_so (Once);
     machines_that_are_suspended_together_go_on_together (Once);
     who_has_too_few_open_files_is_named (Once);
+    a_script_without_end_keeps_no_worker_that_nobody_needs (Once);
     nothing_is_sent_without_a_coordinator (Once);
     nothing_is_sent_until_all_are_there (Once);
     strangers_are_refused_and_disturb_nobody (Once);
@@ -273,6 +274,38 @@ fn who_has_too_few_open_files_is_named(context: &Context) {
     assert_eq!((finish(first).code, finish(second).code), (0, 0));
 }
 
+fn a_script_without_end_keeps_no_worker_that_nobody_needs(context: &Context) {
+    let server = target();
+    let scratch = Scratch::new("machines-endless");
+    let onrush = context.onrush().script(scratch.file("endless.lua", "while true do end"));
+    let words = "--machines 1 -t1 -c2 -d1s --join-timeout 1s";
+    let coordinator = Coordinator::start(onrush, "machines-loading", words, &url(&server, "/"));
+    let worker = coordinator.worker("--name a");
+    let (output, _) = coordinator.end();
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("still setting up: machine 1 (a); no request was sent"), "{output:?}");
+    let output = finish(worker);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("the run is over, and what the script does has not ended"), "{output:?}");
+    // What raises an absurd text is no lost machine.
+    let script = scratch.file("long.lua", "function response() error(('x'):rep(40000000)) end");
+    let coordinator = Coordinator::start(
+        context.onrush().script(script),
+        "machines-long",
+        "--machines 1 -t1 -c2 -d5s",
+        &url(&server, "/"),
+    );
+    let worker = coordinator.worker("--name a");
+    let (output, _) = coordinator.end();
+    assert_eq!(output.code, 1, "{}", output.stderr.len());
+    assert!(
+        output.stderr.contains("onrush: machine 1 (a): ") && output.stderr.len() < 100_000,
+        "{}",
+        output.stderr.len()
+    );
+    let _ = finish(worker);
+}
+
 fn nothing_is_sent_without_a_coordinator(context: &Context) {
     let server = target();
     let words = "--machines 1 -t1 -c4 -d30s --loss-timeout 1s";
@@ -404,7 +437,7 @@ fn a_search_that_loses_a_machine_keeps_what_it_has_found(context: &Context) {
     let server = target();
     let words = "--machines 2 -t1 -c8 --find-max p99<500ms -R 200 -d30s --notes=off";
     let coordinator = Coordinator::start(context.onrush(), "machines-search-lost", words, &url(&server, "/"));
-    let [first, second] = [coordinator.worker("--index 0"), coordinator.worker("--index 1")];
+    let [first, second] = [coordinator.worker("--index 0"), coordinator.worker("--index 1 --name NAME")];
     // The first run is over when as many requests were answered as it has.
     let begun = Instant::now();
     while counts(server.address()).requests < 1_500 && begun.elapsed() < Duration::from_secs(20) {
@@ -415,7 +448,11 @@ fn a_search_that_loses_a_machine_keeps_what_it_has_found(context: &Context) {
     assert_eq!(output.code, 6, "{output:?}");
     assert!(output.stderr.contains("the search ends here, because its runs would not be alike"), "{output:?}");
     assert!(output.stdout.contains("; the search ended early, because a machine was lost"), "{output:?}");
-    assert_eq!(document["ended"], "machine_lost", "{document:#}");
+    assert_eq!(
+        (&document["ended"], &document["lost"]),
+        (&"machine_lost".into(), &"machine 2 (NAME): it has ended".into()),
+        "{document:#}"
+    );
     assert!(document["points"].as_array().is_some_and(|points| !points.is_empty()), "{document:#}");
     assert_eq!(finish(first).code, 0);
     let _ = finish(second);

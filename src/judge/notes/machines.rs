@@ -14,17 +14,20 @@ const FAR_TIMES: f64 = 5.0;
 const FAR: Duration = Duration::from_millis(2);
 /// A machine that began at least this late is named.
 const LATE: Duration = Duration::from_millis(1);
+/// One that ended so much earlier, in seconds and as a share of the run, is named.
+const SHORT_S: f64 = 0.2;
+const SHORT: f64 = 0.05;
 /// How many machines a note names.
 const NAMED: usize = 5;
 
 /// Those on machines.
 pub(super) fn notes(document: &Document) -> Vec<Note> {
     let machines = &document.machines;
-    let mut notes: Vec<Note> = machines.iter().filter_map(lost).collect();
+    let mut notes: Vec<Note> = machines.iter().filter_map(|machine| lost(document, machine)).collect();
     notes.extend((1..).zip(machines).filter_map(fewer));
     notes.extend((1..).zip(machines).filter_map(limit));
-    let is_scheduled = document.open_loop.is_some();
-    notes.extend((1..).zip(machines).filter_map(|machine| late(machine, is_scheduled)));
+    notes.extend((1..).zip(machines).filter_map(late));
+    notes.extend((1..).zip(machines).filter_map(|machine| short(document, machine)));
     notes.extend(differ("kernels", machines, |machine| &machine.kernel));
     notes.extend(differ("kernel interfaces", machines, |machine| &machine.backend));
     notes.extend(far(machines));
@@ -36,12 +39,18 @@ fn note(id: NoteId, weight: Weight, text: String) -> Note {
 }
 
 /// That a machine was lost, and what is missing because of that.
-fn lost(machine: &Machine) -> Option<Note> {
+fn lost(document: &Document, machine: &Machine) -> Option<Note> {
     let why = machine.lost.as_ref()?;
     let missing = match seconds((machine.duration_s * 1e9) as u64) {
         // One that has said how its part went has left nothing out.
         end if machine.busiest.is_some() => format!("from {end} on, its part of the load was missing"),
+        _ if document.duration_s == 0.0 => {
+            "nothing was measured, because the run ended with it before that began".to_owned()
+        }
         _ if machine.duration_s == 0.0 => "nothing that it did is in the result".to_owned(),
+        _ if document.plan.duration_s.is_some_and(|planned_s| machine.duration_s >= planned_s) => {
+            "it had sent all that it measured, but for what it says at its end".to_owned()
+        }
         end => format!("what it did from {end} on is missing"),
     };
     Some(note(NoteId::MachineLost, Weight::Doubt, format!("{why}; {missing}")))
@@ -67,20 +76,30 @@ fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
     Some(note(NoteId::MachineLimit, Weight::Doubt, text))
 }
 
-/// That a machine began after the others.
-fn late((number, machine): (usize, &Machine), is_scheduled: bool) -> Option<Note> {
-    let late = Duration::from_secs_f64(machine.late_s?);
-    if late < LATE {
+/// That a machine measured at another time than the others.
+fn late((number, machine): (usize, &Machine)) -> Option<Note> {
+    let late = machine.late_s.filter(|late_s| *late_s >= LATE.as_secs_f64())?;
+    let text = format!(
+        "machine {number} ({}) began to measure {} after the others: the order to begin came late, or it was stopped; what it \
+         measured is of another time by that much",
+        machine.name,
+        time_us(late * 1e6)
+    );
+    Some(note(NoteId::MachineLate, Weight::Doubt, text))
+}
+
+/// That a machine stopped measuring before the others, without being lost. One that has sent its part of `-n`, or
+/// whose script has ended it, is over.
+fn short(document: &Document, (number, machine): (usize, &Machine)) -> Option<Note> {
+    let missing_s = document.duration_s - machine.duration_s;
+    let is_short = missing_s >= SHORT_S.max(document.duration_s * SHORT);
+    if !is_short || machine.lost.is_some() || document.plan.requests.is_some() || document.script.is_some() {
         return None;
     }
-    let missing = match is_scheduled {
-        true => "what was due until then was sent late",
-        false => "its part of the load was missing until then",
-    };
+    let [until, of] = [machine.duration_s, document.duration_s].map(|length_s| seconds((length_s * 1e9) as u64));
     let text = format!(
-        "machine {number} ({}) began {} late, because the order to begin came late; {missing}",
-        machine.name,
-        time_us(late.as_secs_f64() * 1e6)
+        "machine {number} ({}) measured until {until} of {of} only: it was stopped then, and its part of the load was missing",
+        machine.name
     );
     Some(note(NoteId::MachineLate, Weight::Doubt, text))
 }

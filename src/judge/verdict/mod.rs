@@ -24,8 +24,16 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
     if lost > 0 {
         let (were, their) = if lost == 1 { ("was", "its") } else { ("were", "their") };
         verdict.limited_by = LimitedBy::Unclear;
-        verdict.reason =
-            format!("{lost} of {} machines {were} lost, and {their} part of the load was missing", machines.len());
+        verdict.reason = match machines.len() {
+            1 => "the machine was lost".to_owned(),
+            all => format!("{lost} of {all} machines {were} lost, and {their} part of the load was missing"),
+        };
+        verdict.advice = None;
+    }
+    // A sum has no machines, but says what is missing.
+    if let (Some(incomplete), Some(_)) = (&document.incomplete, &document.sources) {
+        verdict.limited_by = LimitedBy::Unclear;
+        verdict.reason = format!("not all that it is the sum of is complete: {incomplete}");
         verdict.advice = None;
     }
     // No probe observes several machines.

@@ -36,7 +36,10 @@ impl Evidence {
 
 fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
     let seen = outcome.seen.clone().unwrap_or_default();
-    let stalled_ns: u64 = outcome.stalls.iter().map(|gap| gap.length_ns()).sum();
+    // One that ends after the run, which then ends at once, is no part of it from there on.
+    let run_ns = nanos(outcome.elapsed);
+    let within = |gap: &Gap| Gap { until_ns: gap.until_ns.min(run_ns), ..*gap }.length_ns();
+    let stalled_ns: u64 = outcome.stalls.iter().map(within).sum();
     Evidence {
         generator: Generator {
             threads: threads(plan, outcome),
@@ -72,7 +75,9 @@ pub fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
         let why = if plan.way.unix.is_some() { "the run used a Unix socket" } else { "no TCP_INFO could be read" };
         unseen.push(format!("the network: {why}"));
     }
-    if outcome.workers.iter().any(|worker| worker.activity.is_none_or(|activity| activity.queued_ns.is_none())) {
+    // What a thread that was lost did is unknown, whatever the kernel says.
+    let mut known = outcome.workers.iter().filter_map(|worker| worker.activity).peekable();
+    if known.peek().is_none() || known.any(|activity| activity.queued_ns.is_none()) {
         unseen.push("how long each thread waited for a processor: the kernel does not say".to_owned());
     }
     unseen

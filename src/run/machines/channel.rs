@@ -154,6 +154,11 @@ impl Channel {
         !self.has_ended && self.received.len() < LENGTH + self.most + READ
     }
 
+    /// Whether the peer sends nothing more.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
     /// Forgets what has arrived; whether everything is written and the peer sends nothing more.
     pub fn is_over(&mut self) -> bool {
         self.received.clear();

@@ -23,6 +23,8 @@ const TRIPS_TAKE: Duration = Duration::from_millis(500);
 const AHEAD: Duration = Duration::from_millis(50);
 /// After how long Linux sends again what a lost packet had in it, beside a round trip.
 const SENT_AGAIN: Duration = Duration::from_millis(200);
+/// For how long after it had stood still that is named as the reason of what happens.
+const RECENTLY: Duration = Duration::from_secs(1);
 /// How many rows more than time has passed a worker may send: it may have been stalled.
 const ROWS_AHEAD: u64 = 20;
 /// How many addresses of a worker's are compared with those of others; a name has fewer.
@@ -72,14 +74,15 @@ pub enum Told {
         /// How many have set their part up.
         prepared: u32,
     },
-    /// All have set their parts up, in this way. The run may begin in so long.
-    Ready(Vec<Prepared>, Duration),
+    /// All have set their parts up, in this way, and with this shortest round trip. The run may begin in so long.
+    Ready(Vec<(Prepared, Duration)>, Duration),
     /// A worker cannot set its part up, or there are too few: why, for people, and whether what was typed is wrong.
     Hopeless(String, bool),
     /// What a worker measured.
     Row(u32, Box<Totals>),
-    /// A worker's part has ended.
-    Done(u32, Box<Done>, Clocks),
+    /// A worker's part has ended, and how far its clock has moved away from ours during the run, in nanoseconds, if that is more
+    /// than both round trips can hide.
+    Done(u32, Box<Done>, Option<i64>),
     /// A worker was lost in the run: why, for people.
     Lost(u32, String),
     /// A worker was refused, or has left before the run: which and why, for people.
@@ -101,16 +104,6 @@ impl Offset {
         let moved_ns = later.ns.wrapping_sub(self.ns);
         (moved_ns.unsigned_abs() > (self.trip_ns / 2).saturating_add(later.trip_ns / 2)).then_some(moved_ns)
     }
-}
-
-/// What is known of the clock of a worker whose part has ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Clocks {
-    /// The shortest round trip before the run, in nanoseconds.
-    pub trip_ns: u64,
-    /// How far its clock has moved away from ours during the run, in nanoseconds, if that is more than both round trips can
-    /// hide.
-    pub drift_ns: Option<i64>,
 }
 
 /// A worker's part of the run.
@@ -178,8 +171,9 @@ pub struct Coordinator {
     is_ready: bool,
     /// Whether any run has begun: nobody takes the place of who is lost after that.
     has_run: bool,
-    /// When everything was last looked at.
-    ticked: Duration,
+    /// When everything was last looked at, and when this machine last went on after it had stood still for how long.
+    looked: Duration,
+    stood_still: Option<(Duration, Duration)>,
     /// When the run began, and how long its rows are.
     started: Duration,
     row: Duration,
@@ -200,7 +194,8 @@ impl Coordinator {
             measuring: None,
             is_ready: false,
             has_run: false,
-            ticked: Duration::ZERO,
+            looked: Duration::ZERO,
+            stood_still: None,
             started: Duration::ZERO,
             row: Duration::ZERO,
             acts: VecDeque::new(),
@@ -332,7 +327,7 @@ impl Coordinator {
                 self.see_whether_ready(now);
             }
             (Report::Unprepared { reason, is_wrong }, State::Preparing) => {
-                let lines: Vec<_> = reason.lines().map(printable).collect();
+                let lines: Vec<_> = reason.lines().map(|line| printable(&line.replace('\t', "    "))).collect();
                 let words = format!("{}: {}", self.words(index), lines.join("\n"));
                 self.told.push_back(Told::Hopeless(words, is_wrong));
             }
@@ -348,7 +343,11 @@ impl Coordinator {
                 seat.rows.add(&totals);
                 self.told.push_back(Told::Row(index, totals));
             }
-            (Report::Done(done), State::Running) => {
+            (Report::Done(mut done), State::Running) => {
+                for end in done.ends.iter_mut().flatten() {
+                    end.working.truncate(ADDRESSES);
+                    end.dropped.truncate(ADDRESSES);
+                }
                 let most_ns = nanos(now.saturating_sub(self.started)).saturating_mul(2) + SECONDS_AHEAD_NS;
                 if done.elapsed_ns.max(longest_ns(&done)) > most_ns {
                     return self.lose(peer, "it says that it lasted longer than the run");
@@ -357,11 +356,8 @@ impl Coordinator {
                     return self.lose(peer, "what it measured does not add up to what it sent");
                 }
                 seat.state = State::Done;
-                let clocks = Clocks {
-                    trip_ns: seat.begun.map_or(0, |offset| offset.trip_ns),
-                    drift_ns: seat.begun.zip(seat.best).and_then(|(begun, now)| begun.drift_until(now)),
-                };
-                self.told.push_back(Told::Done(index, done, clocks));
+                let drift_ns = seat.begun.zip(seat.best).and_then(|(begun, now)| begun.drift_until(now));
+                self.told.push_back(Told::Done(index, done, drift_ns));
             }
             _ => self.lose(peer, "it said something out of turn"),
         }
@@ -400,7 +396,9 @@ impl Coordinator {
             |trip: fn(&Seat) -> u64| self.seats.iter().map(trip).max().map_or(Duration::ZERO, Duration::from_nanos);
         let usual = longest(|seat| seat.best.map_or(0, |best| best.trip_ns));
         let ahead = AHEAD + (3 * longest(|seat| seat.worst_ns)).min(3 * usual + SENT_AGAIN);
-        let prepared = self.seats.iter().filter(|seat| prepared(seat)).map(|seat| seat.prepared.clone()).collect();
+        let trip = |seat: &Seat| Duration::from_nanos(seat.best.map_or(0, |best| best.trip_ns));
+        let prepared =
+            self.seats.iter().filter(|seat| prepared(seat)).map(|seat| (seat.prepared.clone(), trip(seat))).collect();
         self.told.push_back(Told::Ready(prepared, ahead));
     }
 
@@ -415,6 +413,14 @@ impl Coordinator {
         self.acts.push_back(Act::Close(peer));
         let Some(index) = self.find(peer) else { return };
         let words = self.words(index);
+        // Workers leave a coordinator that is silent.
+        let is_recent =
+            |(when, length): &(Duration, Duration)| self.looked < *when + RECENTLY && *length >= self.rules.loss;
+        let still = self
+            .stood_still
+            .filter(is_recent)
+            .map(|(_, length)| format!(", after the coordinator had stood still for {} s", length.as_secs()));
+        let why = &format!("{why}{}", still.unwrap_or_default());
         let seat = &mut self.seats[index as usize];
         seat.peer = None;
         match seat.state {
@@ -445,13 +451,18 @@ impl Coordinator {
         format!("machine {} ({name})", index + 1)
     }
 
+    /// Looks how long ago it last did so: this machine may have been suspended, or had no processor.
+    pub fn look(&mut self, now: Duration) {
+        let stood_still = now.saturating_sub(std::mem::replace(&mut self.looked, now));
+        if stood_still >= self.rules.loss / 5 {
+            self.seats.iter_mut().for_each(|seat| seat.heard += stood_still);
+            self.stood_still = Some((now, stood_still));
+        }
+    }
+
     /// Looks whether somebody was silent for too long, and pings those that it is time for.
     pub fn tick(&mut self, now: Duration) {
-        let stood_still = now.saturating_sub(std::mem::replace(&mut self.ticked, now));
-        if stood_still >= self.rules.loss / 5 {
-            // It was this machine that was suspended, or had no processor.
-            self.seats.iter_mut().for_each(|seat| seat.heard += stood_still);
-        }
+        self.look(now);
         if !self.is_ready && self.job.is_some() && now >= self.asked + self.rules.join {
             let missing = self.missing();
             self.job = None;
@@ -492,7 +503,8 @@ impl Coordinator {
         if !unprepared.is_empty() {
             words += &format!("; still setting up: {}", shortened(&unprepared));
         }
-        words + "; no request was sent. --join-timeout allows more time"
+        let sent = if self.has_run { "" } else { "no request was sent. " };
+        format!("{words}; {sent}--join-timeout allows more time")
     }
 }
 

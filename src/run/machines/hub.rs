@@ -205,6 +205,7 @@ impl Carrier {
         while !(is_over && self.peers.is_empty()) {
             let ready = self.wait();
             let now = self.now();
+            self.coordinator.look(now);
             loop {
                 match self.asked.try_recv() {
                     Ok(ask) => self.coordinator.order(ask, now),

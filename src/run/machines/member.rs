@@ -119,6 +119,8 @@ pub struct Member {
     is_dismissed: Cell<bool>,
     /// How many reports are not sent yet.
     unsent: Arc<AtomicUsize>,
+    /// Whether the coordinator is lost, or has dismissed it.
+    is_over: Arc<AtomicBool>,
 }
 
 /// What a worker needs to join.
@@ -197,6 +199,9 @@ impl Joining<'_> {
             })?;
             if let Some(exporter) = channel.exporter() {
                 break exporter;
+            }
+            if channel.has_ended() {
+                return Err(NotJoined::NoAnswer { address, reason: "it closes the connection".to_owned() });
             }
             if is_late(shaken) || interrupt.is_asked() {
                 return Err(NotJoined::NoAnswer { address, reason: "it does not answer".to_owned() });
@@ -280,6 +285,7 @@ impl Member {
         let origin = Instant::now();
         let is_stopped: Arc<AtomicBool> = Arc::default();
         let unsent: Arc<AtomicUsize> = Arc::default();
+        let is_over: Arc<AtomicBool> = Arc::default();
         let carrier = Carrier {
             channel,
             reported,
@@ -287,6 +293,7 @@ impl Member {
             waker: Arc::clone(&waker),
             is_stopped: Arc::clone(&is_stopped),
             unsent: Arc::clone(&unsent),
+            is_over: Arc::clone(&is_over),
             origin,
             loss,
             interrupt: interrupt.clone(),
@@ -305,6 +312,7 @@ impl Member {
             is_stopped,
             is_dismissed: Cell::new(false),
             unsent,
+            is_over,
         })
     }
 
@@ -343,6 +351,11 @@ impl Member {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
+    /// Becomes true when the coordinator is lost or has dismissed the worker: whatever it does then is for nobody.
+    pub fn over(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_over)
+    }
+
     /// A run begins for which nobody has said that it is to end.
     pub fn begin(&self) {
         self.is_stopped.store(false, Ordering::Relaxed);
@@ -366,6 +379,7 @@ struct Carrier {
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
     unsent: Arc<AtomicUsize>,
+    is_over: Arc<AtomicBool>,
     origin: Instant,
     loss: Duration,
     interrupt: Interrupt,
@@ -426,6 +440,7 @@ impl Carrier {
                         // That the connection ends now is no loss; a run that is under way has nobody to report to.
                         self.is_stopped.store(true, Ordering::Relaxed);
                         let _ = self.order.send(Heard::Order(Order::Dismiss));
+                        self.is_over.store(true, Ordering::Relaxed);
                         return;
                     }
                     order => drop(self.order.send(Heard::Order(order))),
@@ -450,6 +465,7 @@ impl Carrier {
         // Nobody adds up what would still be sent to the target.
         self.is_stopped.store(true, Ordering::Relaxed);
         let _ = self.order.send(Heard::Lost(why));
+        self.is_over.store(true, Ordering::Relaxed);
         self.interrupt.ask();
     }
 }

@@ -161,7 +161,8 @@ pub struct Done {
     pub breakdown: Option<Breakdown>,
     /// Why it ended.
     pub ended: Ended,
-    /// How late the order to begin arrived, in nanoseconds; 0 if it was in time.
+    /// How late it began to measure, because the order to begin came late or it was stopped in the warm-up, in nanoseconds; 0 if
+    /// it was in time.
     pub late_ns: u64,
     /// How long it lasted, in nanoseconds.
     pub elapsed_ns: u64,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use onrush_engine::{Callback, Control, WorkerEnd};
 use onrush_plan::Plan;
+use onrush_plan::load::Load;
 use onrush_plan::machines::OnLoss;
 use onrush_stats::{Counters, Totals};
 use onrush_text::escape;
@@ -15,13 +16,17 @@ use onrush_text::escape;
 use super::coordinator::{Ask, Told};
 use super::hub::Hub;
 use super::message::{Done, Prepared as Facts};
+use crate::run::dues::dues;
 use crate::run::machine::MachineShare;
+use crate::run::nanos;
 use crate::run::outcome::{Breakdown, Ended, Outcome, WorkerShare};
 use crate::run::snapshot::{Collector, Share};
 
 /// How long machines may take to end when they were told to, and how long after their time they are told.
 const PATIENCE: Duration = Duration::from_secs(5);
 const OVERDUE: Duration = Duration::from_secs(10);
+/// How many requests that a lost machine had not sent are counted with their own age.
+const AGES: u64 = 1_000_000;
 /// How long a signal that has ended a machine may take to come here.
 const SIGNAL: Duration = Duration::from_millis(300);
 
@@ -50,11 +55,14 @@ pub struct Machine {
     share: MachineShare,
     ends: Vec<Option<WorkerEnd>>,
     done: Option<Box<Done>>,
+    /// Its part of the plan, and how many requests of its rows were due.
+    part: Plan,
+    due: u64,
 }
 
 impl Machine {
     /// One with these threads, among those of all machines.
-    pub fn new(facts: &Facts, threads: Range<usize>, part: &Plan) -> Self {
+    pub fn new(facts: &Facts, trip: Duration, threads: Range<usize>, part: Plan) -> Self {
         let escaped = |text: &str| escape(text.as_bytes());
         let share = MachineShare {
             name: escaped(&facts.name),
@@ -63,9 +71,10 @@ impl Machine {
             threads: facts.threads,
             processors: facts.processors,
             connections: part.load.max_inflight.into(),
+            round_trip: trip,
             ..MachineShare::default()
         };
-        Self { threads, share, ends: Vec::new(), done: None }
+        Self { threads, share, ends: Vec::new(), done: None, part, due: 0 }
     }
 
     fn has_ended(&self) -> bool {
@@ -124,10 +133,9 @@ impl Remote {
             patience = Duration::ZERO;
             match told {
                 Told::Row(index, row) => self.take(index as usize, row),
-                Told::Done(index, done, clocks) => {
+                Told::Done(index, done, drift_ns) => {
                     let machine = &mut self.machines[index as usize];
-                    machine.share.round_trip = Duration::from_nanos(clocks.trip_ns);
-                    machine.share.drift_ns = clocks.drift_ns;
+                    machine.share.drift_ns = drift_ns;
                     let is_early = matches!(done.ended, Ended::Signal | Ended::NeverBegun) && self.stopped.is_none();
                     machine.end(done);
                     // A script that fails on one of them would have ended the run on a single one, too.
@@ -163,6 +171,7 @@ impl Remote {
         machine.share.started += row.counters.started;
         machine.share.completed += row.counters.completed;
         machine.share.failures += row.ledger.totals().total();
+        machine.due += row.open_loop.as_deref().map_or(0, |open_loop| open_loop.due);
         machine.share.elapsed = machine.share.elapsed.max(Duration::from_nanos(row.until_ns));
         self.rows.push_back((machine.threads.clone(), row));
     }
@@ -233,6 +242,9 @@ impl Remote {
         }
         let mut beside = Some(Duration::ZERO);
         for machine in self.machines {
+            if machine.done.is_none() {
+                machine.count_unsent(collector.totals());
+            }
             let Machine { threads, share, done, .. } = machine;
             if let Some(done) = done {
                 let first = threads.start;
@@ -241,13 +253,20 @@ impl Remote {
                     collector.shares[index] = Share { counters, activity: activity.unwrap_or_default() };
                     outcome.workers[index] = *of_thread;
                 }
-                let stuck = done.stuck.iter().filter_map(|(thread, callback)| {
-                    let known = Callback::named(callback)?;
+                // Only threads that it has.
+                let stuck = done.stuck.iter().take(done.shares.len()).filter_map(|(thread, callback)| {
+                    let known = Callback::named(callback).filter(|_| (*thread as usize) < done.shares.len())?;
                     Some((first + *thread as usize + 1, known))
                 });
                 outcome.stuck.extend(stuck);
                 let breakdown = match done.breakdown {
-                    Some(Breakdown::Bug(thread)) => Some(Breakdown::Bug(first + thread)),
+                    Some(Breakdown::Bug(thread)) => Some(Breakdown::Bug(first + thread.min(done.shares.len()))),
+                    // The script is the same on all of them, and the reason may be the machine's.
+                    Some(Breakdown::Script(words)) => Some(Breakdown::Script(format!(
+                        "machine {} ({}): {words}",
+                        outcome.machines.len() + 1,
+                        share.name
+                    ))),
                     breakdown => breakdown,
                 };
                 outcome.breakdown = outcome.breakdown.take().or(breakdown);
@@ -263,6 +282,36 @@ impl Remote {
 }
 
 impl Machine {
+    /// Counts what was due on one that was lost, up to its last row, and had not been sent by then.
+    fn count_unsent(&self, totals: &mut Totals) {
+        let Self { part, share, .. } = self;
+        let (Some(schedule), false) = (&part.schedule, share.elapsed.is_zero()) else { return };
+        let (from_ns, until_ns) = (nanos(part.warmup), nanos(part.warmup + share.elapsed));
+        let due_on = |thread: u32| {
+            let mut dues = dues(part, schedule, thread);
+            dues.pass_before(from_ns, u64::MAX);
+            dues.count_about_before(until_ns)
+        };
+        let due: u64 = (0..part.load.threads).map(due_on).sum();
+        let due = due.min(part.stop.requests.unwrap_or(u64::MAX));
+        let unsent = due.saturating_sub(self.due);
+        let open_loop = totals.open_loop.get_or_insert_default();
+        (open_loop.due, open_loop.unsent) = (open_loop.due + unsent, open_loop.unsent + unsent);
+        // Which thread they were due on is unknown: these are the last ones of all threads together.
+        let mut last = dues(&Plan { load: Load::new(1, part.load.connections), ..part.clone() }, schedule, 0);
+        last.pass_before(from_ns, u64::MAX);
+        last.take(due - unsent);
+        for left in (1..=unsent).rev() {
+            let age_ns = until_ns.saturating_sub(last.next_ns());
+            let alike = if unsent - left < AGES { 1 } else { left };
+            open_loop.censored.record_many(age_ns, alike);
+            if alike == left {
+                break;
+            }
+            last.take(1);
+        }
+    }
+
     /// Whether its part broke off.
     fn is_broken(&self) -> bool {
         self.done.as_ref().is_some_and(|done| done.breakdown.is_some())
@@ -272,6 +321,8 @@ impl Machine {
     fn end(&mut self, mut done: Box<Done>) {
         let mut ends = std::mem::take(&mut done.ends);
         ends.resize_with(self.threads.len(), || None);
+        // What a script raised on a thread is why the part broke off.
+        ends.iter_mut().flatten().for_each(|end| end.failure = None);
         self.ends = ends;
         let blank = WorkerShare { connections: 0, counters: Counters::default(), activity: None };
         done.shares.resize(self.threads.len(), blank);
@@ -279,9 +330,10 @@ impl Machine {
         self.share.shortage = done.shortage;
         self.share.late = Duration::from_nanos(done.late_ns);
         self.share.elapsed = Duration::from_nanos(done.elapsed_ns);
-        let elapsed_ns = done.elapsed_ns.max(1);
+        // One that never measured has no load.
         let load = |share: &WorkerShare| {
-            share.activity.map(|activity| activity.worked_ns() as f64 / activity.wall_ns.max(elapsed_ns) as f64)
+            let activity = share.activity.filter(|_| done.elapsed_ns > 0)?;
+            Some(activity.worked_ns() as f64 / activity.wall_ns.max(done.elapsed_ns) as f64)
         };
         self.share.busiest = done.shares.iter().filter_map(load).reduce(f64::max);
         let escaped = |text: String| escape(text.as_bytes());

@@ -138,6 +138,8 @@ struct Seen {
     whole: Totals,
     ready_ns: u64,
     start_ns: u64,
+    /// The shortest round trips.
+    trips: Vec<u64>,
     /// How far from the start each worker began, in nanoseconds, by its number.
     errors: BTreeMap<usize, u64>,
     done: usize,
@@ -332,22 +334,20 @@ impl World {
                     assert_eq!(prepared.len(), self.workers.len());
                     assert!(self.seen.ready_ns == 0, "everybody is ready only once");
                     self.seen.ready_ns = self.now;
+                    self.seen.trips = prepared.iter().map(|(_, trip)| trip.as_nanos() as u64).collect();
                     let start = Duration::from_nanos(self.now) + ahead;
                     self.seen.start_ns = start.as_nanos() as u64;
                     self.coordinator.order(Ask::Start(start), Duration::from_nanos(self.now));
                 }
                 Told::Row(_, row) => self.seen.merged += &*row,
-                Told::Done(index, done, clocks) => {
+                Told::Done(index, done, drift_ns) => {
                     let error_ns = self.seen.errors[&(index as usize)];
                     // Clocks drift from the round trip on to the beginning.
-                    let known_ns = done.late_ns + clocks.trip_ns / 2 + 100_000;
+                    let known_ns = done.late_ns + self.seen.trips[index as usize] / 2 + 100_000;
                     assert!(error_ns <= known_ns, "{error_ns} of {known_ns}");
                     // What is said of a clock is never the wrong way round.
                     let drift_ppm = self.workers[index as usize].drift_ppm;
-                    assert!(
-                        clocks.drift_ns.is_none_or(|ns| ns.signum() == drift_ppm.signum()),
-                        "{clocks:?}, {drift_ppm}"
-                    );
+                    assert!(drift_ns.is_none_or(|ns| ns.signum() == drift_ppm.signum()), "{drift_ns:?}, {drift_ppm}");
                     self.seen.done += 1;
                 }
                 Told::Lost(index, _) => self.seen.lost.push((index, self.now)),
@@ -462,7 +462,7 @@ fn a_clock_is_said_to_drift_if_it_has_moved_by_more_than_the_round_trips_can_hid
         coordinator.hear(1, Report::Pong { number: number.expect("it is pinged"), clock_ns }, ms(1_004));
         coordinator.hear(1, Report::Done(Box::new(done(Sum::default()))), ms(2_000));
         let said = coordinator.told.iter().find_map(|told| match told {
-            Told::Done(_, _, clocks) => Some(clocks.drift_ns),
+            Told::Done(_, _, drift_ns) => Some(*drift_ns),
             _ => None,
         });
         assert_eq!(said, Some(drift_ns), "{clock_ns}");
@@ -493,7 +493,7 @@ fn a_worker_cannot_name_more_addresses_than_are_worth_comparing() {
         coordinator.hear(1, Report::Pong { number, clock_ns: 5 }, Duration::ZERO);
     }
     let ready = coordinator.told.iter().find_map(|told| match told {
-        Told::Ready(prepared, _) => Some(prepared[0].addresses.len()),
+        Told::Ready(prepared, _) => Some(prepared[0].0.addresses.len()),
         _ => None,
     });
     assert_eq!(ready, Some(256));
@@ -612,4 +612,22 @@ fn who_does_not_know_the_secret_cannot_send_a_worker_away() {
     }
     // That the secrets differ cannot be proved.
     assert!(refuse(Refusal::Secret).ends_with("it has another secret: give both the same --token-file"));
+}
+
+#[test]
+fn whoever_closes_the_connection_is_asked_again_soon() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let closes = std::thread::spawn(move || listener.incoming().take(3).count());
+    let scratch = tempfile::tempdir().unwrap();
+    let token = Token::read_or_make(&scratch.path().join("token")).unwrap();
+    let waits = std::cell::RefCell::new(Vec::new());
+    let waiting = |words: &str| waits.borrow_mut().push(words.to_owned());
+    let patience = Duration::from_millis(900);
+    let joining = Joining { coordinator: &address, token: &token, index: None, name: "a", patience, waiting: &waiting };
+    let begun = Instant::now();
+    let said = joining.join(&Interrupt::default()).err().unwrap().to_string();
+    // The third one closed the port, too.
+    assert!(begun.elapsed() < Duration::from_secs(4) && said.contains("Connection refused"), "{said}");
+    assert_eq!((closes.join().unwrap(), waits.borrow().len()), (3, 1));
 }

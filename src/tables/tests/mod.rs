@@ -504,6 +504,21 @@ fn a_mean_and_percentiles_that_are_not_of_the_same_requests_are_named() {
 }
 
 #[test]
+fn runs_that_are_not_complete_are_in_the_table_and_named() {
+    let lost = Document { incomplete: Some("machine 2 (b): it has ended".to_owned()), ..result(0..10) };
+    let cut = Document { interrupted: true, bytes_received: 1, ..result(0..10) };
+    let cut = fixtures::received(cut, 1);
+    let (_folder, paths) =
+        saved(&[("a.json", lost), ("b.json", cut), ("c.json", fixtures::received(result(0..10), 2))]);
+    let Printed { text, said } = run(&table(paths));
+    let [only] = &said[..] else { panic!("{said:?}") };
+    assert!(only.starts_with("figures of runs that are not complete: ") && !only.contains("c.json"), "{only}");
+    assert!(only.contains("a.json\" (machine 2 (b): it has ended), "), "{only}");
+    assert!(only.ends_with("b.json\" (it was interrupted)"), "{only}");
+    assert!(text.lines().count() > 4, "{text}");
+}
+
+#[test]
 fn percentiles_without_an_upper_bound_are_named() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, failed| {

@@ -44,6 +44,10 @@ fn from_when_on_a_lost_machine_is_missing_is_said_and_nothing_follows_from_its_c
         (lost("it was silent for 5 s", 3_200, None), "it was silent for 5 s; what it did from 3.2 s on is missing"),
         (lost("it has ended", 0, None), "it has ended; nothing that it did is in the result"),
         (
+            lost("it has ended", 10_000, None),
+            "it has ended; it had sent all that it measured, but for what it says at its end",
+        ),
+        (
             lost("it was told to end by a signal", 1_300, Some(0.2)),
             "it was told to end by a signal; from 1.3 s on, its part of the load was missing",
         ),
@@ -69,17 +73,17 @@ fn where_nothing_was_measured_the_loss_is_why() {
 }
 
 #[test]
-fn a_late_beginning_is_said_with_what_it_means_for_the_load() {
-    let late = || MachineShare { late: Duration::from_nanos(447_828_582), ..half("b") };
-    let begins = "machine 2 (b) began 447.83ms late, because the order to begin came late; ";
-    let closed = said_of_both(good(), [half("a"), late()]);
-    assert_eq!(closed, [format!("{begins}its part of the load was missing until then")]);
-    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
-    plan.schedule = Some(crate::fixtures::schedule(10_000));
-    let mut outcome = Outcome { machines: vec![half("a"), late()], ..good() };
-    outcome.totals.open_loop.get_or_insert_default();
-    let open = said_of(&plan, &outcome);
-    assert!(open.contains(&format!("{begins}what was due until then was sent late")), "{open:?}");
+fn a_machine_that_measured_at_another_time_is_named() {
+    let late = MachineShare { late: Duration::from_nanos(447_828_582), ..half("b") };
+    let words = "machine 2 (b) began to measure 447.83ms after the others: the order to begin came late, or it was stopped; what it \
+                 measured is of another time by that much";
+    assert_eq!(said_of_both(good(), [half("a"), late]), [words]);
+    let short = MachineShare { elapsed: Duration::from_millis(1_100), ..half("b") };
+    let words =
+        "machine 2 (b) measured until 1.1 s of 10.0 s only: it was stopped then, and its part of the load was missing";
+    assert_eq!(said_of_both(good(), [half("a"), short]), [words]);
+    let ends_soon = MachineShare { elapsed: Duration::from_millis(9_900), ..half("b") };
+    assert_eq!(said_of_both(good(), [half("a"), ends_soon]), Vec::<String>::new());
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
 #[test]
 fn short_stalls_are_said_once_they_are_a_large_part() {
     let mut outcome = good();
-    let gap = |at: u64| Gap { from_ns: at * 1_000_000_000, until_ns: at * 1_000_000_000 + 150_000_000 };
+    let gap = |at: u64| Gap { from_ns: at * 500_000_000, until_ns: at * 500_000_000 + 150_000_000 };
     outcome.elapsed = Duration::from_secs(1);
     outcome.stalls = vec![gap(0)];
     assert_eq!(said(&outcome).iter().filter(|line| line.contains("itself was stalled")).count(), 0);
