@@ -341,3 +341,50 @@ impl Machine {
         self.done = Some(done);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use onrush_plan::Dialect;
+    use onrush_plan::schedule::Arrivals;
+
+    use super::*;
+    use crate::fixtures::{plan, schedule};
+
+    /// What is counted as unsent of a machine of 400 requests a second whose last row ended after 1.1 s, if so many were sent.
+    fn unsent(sent: u64, change: impl FnOnce(&mut Plan)) -> (u64, Totals) {
+        let mut part = plan(Dialect::Native, "http://h/", 3, 2, 4);
+        part.schedule = Some(schedule(400));
+        change(&mut part);
+        let mut machine = Machine::new(&Facts::default(), Duration::ZERO, 0..2, part);
+        (machine.share.elapsed, machine.due) = (Duration::from_millis(1_100), sent);
+        let mut totals = Totals::default();
+        machine.count_unsent(&mut totals);
+        let open_loop = totals.open_loop.as_deref().map_or(0, |open_loop| open_loop.unsent);
+        (open_loop, totals)
+    }
+
+    #[test]
+    fn what_was_due_on_a_lost_machine_and_not_sent_is_counted_with_its_age() {
+        let (count, totals) = unsent(50, |_| ());
+        let open_loop = totals.open_loop.unwrap();
+        assert_eq!((count, open_loop.due, open_loop.censored.count()), (390, 390, 390));
+        let [oldest, youngest] = [open_loop.censored.max(), open_loop.censored.min()].map(Option::unwrap_or_default);
+        assert!((970_000_000..=980_000_000).contains(&oldest) && youngest <= 2_500_000, "{oldest} {youngest}");
+        // All were sent, or more than were due by then.
+        assert_eq!((unsent(440, |_| ()).0, unsent(441, |_| ()).0), (0, 0));
+        // No more than there are, and none of those of the warm-up.
+        assert_eq!(unsent(50, |part| part.stop.requests = Some(60)).0, 10);
+        assert_eq!(unsent(50, |part| part.warmup = Duration::from_secs(5)).0, 390);
+        let bursts = |part: &mut Plan| {
+            let burst = Arrivals::Burst(NonZero::new(100).unwrap());
+            part.schedule.as_mut().unwrap().arrivals = burst;
+        };
+        assert_eq!(unsent(200, bursts).0, 300);
+        let drawn = |part: &mut Plan| part.schedule.as_mut().unwrap().arrivals = Arrivals::Poisson;
+        assert!((330..=450).contains(&unsent(50, drawn).0));
+        // A closed loop has nothing due.
+        assert!(unsent(50, |part| part.schedule = None).1.open_loop.is_none());
+    }
+}
