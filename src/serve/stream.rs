@@ -39,7 +39,7 @@ pub(super) enum Fill {
 
 /// The content of bodies. Letters instead of zeros, so that a body cannot be confused with uninitialised memory. Written when it is
 /// first needed, so that the program does not have it in its file.
-pub(super) static BLOCK: LazyLock<[u8; BLOCK_BYTES]> = LazyLock::new(|| [b'x'; BLOCK_BYTES]);
+pub(super) static BLOCK: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![b'x'; BLOCK_BYTES].into());
 
 /// How long it is.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;

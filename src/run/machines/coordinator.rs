@@ -474,7 +474,9 @@ impl Coordinator {
             let Some(peer) = seat.peer else { continue };
             let silent = now.saturating_sub(seat.heard);
             // One that is still receiving its files has nothing to say; --join-timeout ends that.
-            if silent >= self.rules.loss && seat.state != State::Preparing {
+            let has_files = self.job.as_ref().is_some_and(|job| job.frames[index as usize].len() > 1);
+            let is_receiving = seat.state == State::Preparing && has_files;
+            if silent >= self.rules.loss && !is_receiving {
                 let why = format!("it was silent for {} s", silent.as_secs());
                 self.lose(peer, &why);
             } else if now.saturating_sub(seat.pinged) >= self.rules.loss / 5 {

@@ -481,6 +481,21 @@ fn a_machine_without_a_part_is_not_missed_until_it_should_have_one() {
 }
 
 #[test]
+fn who_is_silent_while_it_sets_its_part_up_is_lost_unless_it_is_receiving_files() {
+    for (pieces, is_lost) in [(0, true), (1, false)] {
+        let mut coordinator =
+            Coordinator::new(Rules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
+        let frames = vec![(0..=pieces).map(|_| frame(&Order::Stop)).collect()];
+        coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+        coordinator.join(1, "a", None, Duration::ZERO).unwrap();
+        (1..=110).for_each(|tenths| coordinator.tick(Duration::from_millis(100 * tenths)));
+        let said =
+            coordinator.told.iter().any(|told| matches!(told, Told::Refused(why) if why.contains("silent for 5 s")));
+        assert_eq!(said, is_lost, "{pieces}");
+    }
+}
+
+#[test]
 fn a_worker_cannot_name_more_addresses_than_are_worth_comparing() {
     let mut coordinator =
         Coordinator::new(Rules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
