@@ -56,10 +56,8 @@ impl<B: Backend> Engine<B> {
         self.roster.backend.wait_for(several, until);
     }
 
-    /// How many completions are worth waiting for together where many requests are in flight: the next ones come so soon that each
-    /// waits no longer than waking up would take. One connection rarely has several, and what comes on it meanwhile is one of
-    /// them: then the wait takes its full time. With a schedule, or where few are in flight, each
-    /// counts.
+    /// How many completions are worth waiting for together where many requests are in flight: the next ones come so soon that
+    /// each waits no longer than waking up would take. With a schedule, or where few are in flight, each counts.
     fn several(&self) -> u32 {
         let open = self.books.tally.open();
         if self.roster.config.rules.open_loop.is_some() || open < MANY { 1 } else { (open / PER_COMPLETION) as u32 }

@@ -49,6 +49,11 @@ impl Http {
         is_void.then_some("no version of HTTP, or no request, is allowed on a connection")
     }
 
+    /// Whether all connections speak HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        self.versions == [Version::Http2]
+    }
+
     /// Whether connections may speak HTTP/2.
     pub fn may_be_http2(&self) -> bool {
         self.versions.contains(&Version::Http2)

@@ -41,8 +41,7 @@ pub(super) struct Collect {
 /// Collects it; returns the exit code of the run.
 pub(super) fn collect(asked: &Collect) -> u8 {
     let kubectl = Kubectl::of(asked.namespace.clone());
-    let mark = Mark(String::new());
-    let results = Results { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None };
+    let results = Results::of(Mark(String::new()));
     let mut collector = Collector { asked, kubectl, screen: Screen::open(false), seen: 0, results };
     let failed = |words: &str| {
         say(&format!("onrush kubernetes: {words}"));
@@ -93,11 +92,10 @@ impl Collector<'_> {
         let pod = self.running()?;
         let (mut has_fetched, mut has_read) = (Ok(()), Ok(()));
         for _ in 0..TRIES {
-            let has_waited = self.results.exit.is_some();
             let fetched;
             (fetched, has_read) = self.follow(&pod)?;
             has_fetched = fetched.and(has_fetched);
-            if self.results.exit.is_some() || has_waited || !self.is_running(&pod)? {
+            if self.results.exit.is_some() || !self.is_running(&pod)? {
                 break;
             }
             thread::sleep(LOOK);
@@ -105,9 +103,12 @@ impl Collector<'_> {
         let Some((code, named)) = self.results.exit else {
             let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
             let state = pods.first().map_or_else(|| "it was deleted".to_owned(), state);
+            // What is complete is kept, whatever the log lacks.
+            let written = self.write();
             self.explain();
             has_read?;
-            bail!("the coordinator ended without a result: {state}");
+            written?;
+            bail!("the coordinator's log breaks off before the end of the run; its pod: {state}");
         };
         let written = self.write();
         if code != 0 {
@@ -115,11 +116,15 @@ impl Collector<'_> {
         }
         self.clean();
         has_fetched.and(written)?;
-        if self.results.is_damaged || self.results.named != named {
+        if self.results.named < named {
             bail!(
-                "the log has {} of {named} results left; keep more of it, or use less of it with --log-max 0",
-                self.results.named.min(named)
+                "only {} of {named} results are still in the log: the cluster has deleted its beginning; next time \
+                 --log-max 0 leaves results in the pod, for ten minutes",
+                self.results.named
             );
+        }
+        if self.results.is_damaged {
+            bail!("a line of the log about results is damaged; compare what was written with kubectl logs {pod}");
         }
         Ok(code)
     }
@@ -130,7 +135,7 @@ impl Collector<'_> {
         let jobs = self.kubectl.objects(&["get", "job", &job])?;
         let mark = jobs.first().and_then(|job| job["metadata"]["annotations"][MARK].as_str());
         let mark =
-            mark.ok_or_else(|| anyhow!("the Job {job} has no annotation {MARK}: it is not as it was written"))?;
+            mark.ok_or_else(|| anyhow!("the Job {job} has no annotation {MARK}, which tells lines about results from others: something has removed it, or another version has written it; kubectl logs job/{job} has the report"))?;
         self.results.mark = Mark(mark.to_owned());
         let selector = Component::Coordinator.selector(&self.asked.run);
         let mut said = String::new();
@@ -273,6 +278,11 @@ enum Taken {
 }
 
 impl Results {
+    /// Those of a log whose lines have this mark: none yet.
+    fn of(mark: Mark) -> Self {
+        Self { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None }
+    }
+
     /// Takes a line of the log; `None` if there is nothing to do.
     fn take(&mut self, line: &str) -> Option<Taken> {
         match Line::read(&self.mark, line) {
@@ -304,8 +314,7 @@ impl Results {
 
     /// Forgets what was taken: the log is read again.
     fn begin(&mut self) {
-        let mark = self.mark.clone();
-        *self = Self { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None };
+        *self = Self::of(self.mark.clone());
     }
 }
 

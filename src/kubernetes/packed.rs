@@ -153,7 +153,7 @@ fn results_differ(plan: &Plan) -> Result<(), String> {
     let all = plan.show.outputs.iter().filter_map(|output| output.path.file_name());
     if let Some(name) = all.filter(|name| !name.to_str().is_some_and(is_name)).next() {
         return Err(format!(
-            "-o {name:?}: a result that is fetched needs a name of letters that are seen, without a dot before it"
+            "-o {name:?}: the name of a result that is fetched must not begin with a dot or have control characters in it"
         ));
     }
     let mut names: Vec<_> = plan.show.outputs.iter().filter_map(|output| output.path.file_name()).collect();

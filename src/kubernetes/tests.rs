@@ -212,7 +212,9 @@ fn what_cannot_be_sent_is_refused_before_anything_is_applied() {
     for name in [".hidden.json", "x\ny.json"] {
         let said = refused(&[&format!("--output={name}")]);
         assert!(
-            said.ends_with("a result that is fetched needs a name of letters that are seen, without a dot before it"),
+            said.ends_with(
+                "the name of a result that is fetched must not begin with a dot or have control characters in it"
+            ),
             "{said}"
         );
     }

@@ -130,8 +130,9 @@ fn is_ignored(signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
-/// Ends the process with these words if it goes on for this long after `is_over` has become true: what it does then, nobody can
-/// interrupt.
+
+/// Ends the process with these words if it is still running this long after `is_over` has become true: loading a script or resolving a
+/// name cannot be interrupted.
 ///
 /// # Errors
 ///

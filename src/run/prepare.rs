@@ -250,7 +250,7 @@ pub(super) fn config(
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
-        gathers: plan.http.may_be_http2(),
+        gathers: plan.http.is_http2(),
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),

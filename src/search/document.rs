@@ -43,8 +43,8 @@ pub struct Document {
     /// What was varied: `rate`, `connections` or `threads`.
     pub over: String,
     /// Why it ended: `done`, `time` (`-d` was over), `unconfirmed` (every load that was to be confirmed failed), `signal`,
-    /// `machine_lost` (one of several machines was lost: without it, runs would not have been alike), `died` (the target stopped responding), `hopeless` (even one request at a time took longer than the condition allows)
-    /// or `limited`.
+    /// `machine_lost` (one of several machines was lost: without it, runs would not have been alike), `died` (the target
+    /// stopped responding), `hopeless` (even one request at a time took longer than the condition allows) or `limited`.
     pub ended: String,
     /// Which machine was lost, and why, if the search ended because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

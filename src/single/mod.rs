@@ -297,7 +297,7 @@ impl Ending<'_> {
             said.extend(self.states.account().map(|account| format!("onrush: {account}")));
         }
         said.extend(std::mem::take(&mut self.said));
-        // It was said when it happened, unless nothing was to be said.
+        // With --quiet it was not announced while the run was going on.
         let lost: Vec<String> = self.lost.iter().map(|why| format!("onrush: {why}")).collect();
         if self.plan.show.is_quiet {
             said.extend_from_slice(&lost);

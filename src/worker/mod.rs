@@ -85,7 +85,7 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
     end_after(
         member.over(),
         GRACE,
-        "onrush worker: the run is over, and what the script does has not ended; it ends here",
+        "onrush worker: the run is over, but a script or the lookup of a name is still going on; ending here",
     )?;
     if !asked.is_quiet {
         say(&format!(

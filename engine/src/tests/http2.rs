@@ -280,6 +280,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
         max_inflight: some(random, 4),
         stand_ins: [0, 2, 8][random.below(3) as usize],
         streams: some(random, 30) as usize,
+        gathers: true,
         requests: Some(u64::from(some(random, 300))),
         requests_per_connection: one_in(random, 5).then(|| per_connection(u64::from(some(random, 30)))),
         give_up_ns: Some(20 * SECOND),
@@ -380,7 +381,7 @@ fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
     let nature = Nature { latency_ns: MS, ..quiet() };
     let did = Rc::<RefCell<Did>>::default();
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
-    let config = Config { streams: 4, give_up_ns: Some(100 * MS), ..config() };
+    let config = Config { streams: 4, gathers: true, give_up_ns: Some(100 * MS), ..config() };
     let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
     let ran = run_job(config, Box::new(Fickle(server)), job);
     assert_conserved(&ran.totals);
@@ -435,7 +436,7 @@ fn a_server_that_turns_some_away_is_asked_again_soon() {
     let did = Rc::<RefCell<Did>>::default();
     let nature = Nature { resets_every: 4, latency_ns: MS, ..quiet() };
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
-    let config = Config { streams: 8, ..config() };
+    let config = Config { streams: 8, gathers: true, ..config() };
     let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
     let ran = run_job(config, Box::new(server), job);
     let counters = &ran.totals.counters;

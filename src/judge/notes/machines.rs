@@ -49,7 +49,7 @@ fn lost(document: &Document, machine: &Machine) -> Option<Note> {
         }
         _ if machine.duration_s == 0.0 => "nothing that it did is in the result".to_owned(),
         _ if document.plan.duration_s.is_some_and(|planned_s| machine.duration_s >= planned_s) => {
-            "it had sent all that it measured, but for what it says at its end".to_owned()
+            "everything that it measured has arrived, except its final report".to_owned()
         }
         end => format!("what it did from {end} on is missing"),
     };
@@ -61,7 +61,7 @@ fn fewer((number, machine): (usize, &Machine)) -> Option<Note> {
     let Shortage { needed, allowed, .. } = machine.shortage?;
     let connections = counted(machine.connections, "connection");
     let text = format!(
-        "machine {number} ({}) had {connections} for its part at most: {}",
+        "machine {number} ({}) had room for only {connections}; there, {}",
         machine.name,
         too_few_files(needed, allowed)
     );
@@ -98,7 +98,7 @@ fn short(document: &Document, (number, machine): (usize, &Machine)) -> Option<No
     }
     let [until, of] = [machine.duration_s, document.duration_s].map(|length_s| seconds((length_s * 1e9) as u64));
     let text = format!(
-        "machine {number} ({}) measured until {until} of {of} only: it was stopped then, and its part of the load was missing",
+        "machine {number} ({}) measured until {until} of {of} only: it was probably stopped then, and its part of the load was missing",
         machine.name
     );
     Some(note(NoteId::MachineLate, Weight::Doubt, text))

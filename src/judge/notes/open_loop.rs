@@ -495,10 +495,10 @@ fn busy_words(&Crowded { connections, unevenly, pauses, .. }: &Crowded) -> Strin
 fn remedy_words(&Crowded { connections, remedy, .. }: &Crowded) -> String {
     match remedy {
         Remedy::About(needed) if connections.is_none() => {
-            format!("about {} would be needed; raise --stages c=", thousands(needed))
+            format!("about {} connections would be needed; raise --stages c=", thousands(needed))
         }
         Remedy::About(needed) => {
-            format!("about {} would be needed; use --max-inflight {needed}", thousands(needed))
+            format!("about {} connections would be needed; use --max-inflight {needed}", thousands(needed))
         }
         Remedy::Target { calm_ns, mean_ns } => {
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));

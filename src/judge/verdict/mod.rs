@@ -33,7 +33,7 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
     // A sum has no machines, but says what is missing.
     if let (Some(incomplete), Some(_)) = (&document.incomplete, &document.sources) {
         verdict.limited_by = LimitedBy::Unclear;
-        verdict.reason = format!("not all that it is the sum of is complete: {incomplete}");
+        verdict.reason = format!("some of the added runs are incomplete: {incomplete}");
         verdict.advice = None;
     }
     // No probe observes several machines.

@@ -451,7 +451,7 @@ impl Coordinator {
         format!("machine {} ({name})", index + 1)
     }
 
-    /// Looks how long ago it last did so: this machine may have been suspended, or had no processor.
+    /// Notices that this machine stood still since the last call: it was suspended, or had no processor.
     pub fn look(&mut self, now: Duration) {
         let stood_still = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if stood_still >= self.rules.loss / 5 {

@@ -123,7 +123,9 @@ impl Remote {
         if self.stopped.is_some_and(|stopped| stopped.elapsed() > PATIENCE) {
             for index in 0..self.machines.len() {
                 if !self.machines[index].has_ended() {
-                    self.lose(index, "it did not end when it was told to".to_owned());
+                    let name = &self.machines[index].share.name;
+                    let why = format!("machine {} ({name}): it did not end when it was told to", index + 1);
+                    self.lose(index, why);
                 }
             }
         }
@@ -297,19 +299,15 @@ impl Machine {
         let unsent = due.saturating_sub(self.due);
         let open_loop = totals.open_loop.get_or_insert_default();
         (open_loop.due, open_loop.unsent) = (open_loop.due + unsent, open_loop.unsent + unsent);
-        // Which thread they were due on is unknown: these are the last ones of all threads together.
+        // Which thread they were due on is unknown: these are the last ones of all threads together, about those if times are drawn.
         let mut last = dues(&Plan { load: Load::new(1, part.load.connections), ..part.clone() }, schedule, 0);
         last.pass_before(from_ns, u64::MAX);
         last.take(due - unsent);
-        for left in (1..=unsent).rev() {
-            let age_ns = until_ns.saturating_sub(last.next_ns());
-            let alike = if unsent - left < AGES { 1 } else { left };
-            open_loop.censored.record_many(age_ns, alike);
-            if alike == left {
-                break;
-            }
+        for _ in 0..unsent.min(AGES) {
+            open_loop.censored.record(until_ns.saturating_sub(last.next_ns()));
             last.take(1);
         }
+        open_loop.censored.record_many(until_ns.saturating_sub(last.next_ns()), unsent.saturating_sub(AGES));
     }
 
     /// Whether its part broke off.

@@ -45,7 +45,7 @@ fn from_when_on_a_lost_machine_is_missing_is_said_and_nothing_follows_from_its_c
         (lost("it has ended", 0, None), "it has ended; nothing that it did is in the result"),
         (
             lost("it has ended", 10_000, None),
-            "it has ended; it had sent all that it measured, but for what it says at its end",
+            "it has ended; everything that it measured has arrived, except its final report",
         ),
         (
             lost("it was told to end by a signal", 1_300, Some(0.2)),
@@ -79,8 +79,7 @@ fn a_machine_that_measured_at_another_time_is_named() {
                  measured is of another time by that much";
     assert_eq!(said_of_both(good(), [half("a"), late]), [words]);
     let short = MachineShare { elapsed: Duration::from_millis(1_100), ..half("b") };
-    let words =
-        "machine 2 (b) measured until 1.1 s of 10.0 s only: it was stopped then, and its part of the load was missing";
+    let words = "machine 2 (b) measured until 1.1 s of 10.0 s only: it was probably stopped then, and its part of the load was missing";
     assert_eq!(said_of_both(good(), [half("a"), short]), [words]);
     let ends_soon = MachineShare { elapsed: Duration::from_millis(9_900), ..half("b") };
     assert_eq!(said_of_both(good(), [half("a"), ends_soon]), Vec::<String>::new());

@@ -192,7 +192,7 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let behind = "only 10,000 of 16,000 due requests were sent (1,000/s): ";
     let waiting = "; 6,000 were still unsent at the end";
     // 16 are in flight, and twice their square root is 8.
-    let words = "all 10 connections were busy; about 24 would be needed; use --max-inflight 24";
+    let words = "all 10 connections were busy; about 24 connections would be needed; use --max-inflight 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; responses took 4.00ms while less than half of the connections were busy, and 10.00ms on average: \
                  the target may be the limit";
@@ -200,9 +200,9 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let words = "all 10 connections were busy; more connections may help (--max-inflight)";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
     // All were sent, but not on time: 20 waited at one time, or 2 where ten would suffice on average.
-    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 30 would be needed; use --max-inflight 30";
+    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 30 connections would be needed; use --max-inflight 30";
     assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
-    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 12 would be needed; use --max-inflight 12";
+    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 12 connections would be needed; use --max-inflight 12";
     assert_eq!(crowded(100, 2, 0, &[10]), [words]);
     assert_eq!(crowded(1_000, 0, 0, &[10]), Vec::<String>::new());
 }
@@ -275,8 +275,7 @@ fn connections_that_pause_for_the_script_are_needed_too() {
     });
     outcome.pauses = true;
     let said = said_of(&with_rate(1_000), &outcome);
-    let words =
-        "all 10 connections were busy or pausing for the script; about 122 would be needed; use --max-inflight 122";
+    let words = "all 10 connections were busy or pausing for the script; about 122 connections would be needed; use --max-inflight 122";
     assert!(said.iter().any(|line| line.contains(words)), "{said:?}");
 }
 
@@ -284,12 +283,12 @@ fn connections_that_pause_for_the_script_are_needed_too() {
 fn advice_on_connections_names_the_limit_that_applies() {
     let mut plan = with_rate(1_600);
     plan.load.max_inflight = 15;
-    let words = "for 20 % of the run, all connections of a thread were busy (15 connections are divided unevenly among 2 threads) while requests were due; about 47 would be needed; use --max-inflight 47";
+    let words = "for 20 % of the run, all connections of a thread were busy (15 connections are divided unevenly among 2 threads) while requests were due; about 47 connections would be needed; use --max-inflight 47";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
     let mut plan = with_rate(1_600);
     let stage = levels::Level { length: Duration::from_secs(10), from: 1, to: 10 };
     plan.levels = Some(Levels { stages: vec![stage], part: Part::WHOLE });
-    let words = "for 20 % of the run, all connections were busy while requests were due; about 24 would be needed; raise --stages c=";
+    let words = "for 20 % of the run, all connections were busy while requests were due; about 24 connections would be needed; raise --stages c=";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
     // A number that another stage had is not useful advice.
     plan.schedule = Some(schedule(100));
