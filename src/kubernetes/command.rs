@@ -160,8 +160,8 @@ fn help_text() -> String {
     let above = "\
 onrush kubernetes writes what a run on several machines of a cluster consists
 of: a Service, a Secret, a ConfigMap if there are certificates, and the Jobs of
-the coordinator and of the machines. kubectl applies it, and --collect waits for the
-results.
+the coordinator and of the machines. kubectl applies it, and --collect waits for
+the results.
 
 Usage: onrush kubernetes --image NAME --machines N [options] URL |
            kubectl apply -f -

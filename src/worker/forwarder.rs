@@ -182,3 +182,16 @@ impl Observer for Forwarder<'_> {
         self.member.is_stopped()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::machines::message::PROVEN_MAX;
+
+    #[test]
+    fn a_reason_of_any_length_fits_in_a_message() {
+        assert_eq!(bounded("no more".to_owned()), "no more");
+        let long = bounded("é".repeat(40 << 20));
+        assert!(long.len() < PROVEN_MAX / 100 && long.ends_with("é…"), "{}", long.len());
+    }
+}

@@ -291,7 +291,7 @@ fn a_script_without_end_keeps_no_worker_that_nobody_needs(context: &Context) {
         "{output:?}"
     );
     // What raises an absurd text is no lost machine.
-    let script = scratch.file("long.lua", "function response() error(('x'):rep(40000000)) end");
+    let script = scratch.file("long.lua", "function response() error(('x'):rep(200000)) end");
     let coordinator = Coordinator::start(
         context.onrush().script(script),
         "machines-long",
@@ -301,11 +301,8 @@ fn a_script_without_end_keeps_no_worker_that_nobody_needs(context: &Context) {
     let worker = coordinator.worker("--name a");
     let (output, _) = coordinator.end();
     assert_eq!(output.code, 1, "{}", output.stderr.len());
-    assert!(
-        output.stderr.contains("onrush: machine 1 (a): ") && output.stderr.len() < 100_000,
-        "{}",
-        output.stderr.len()
-    );
+    let beginning: String = output.stderr.chars().take(2_000).collect();
+    assert!(output.stderr.contains("machine 1 (a): ") && output.stderr.len() < 100_000, "{beginning}");
     let _ = finish(worker);
 }
 
