@@ -150,8 +150,8 @@ fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
 /// Refuses results of one name, or with a name that cannot be in a log: they are all in one folder there, and are fetched by their
 /// names.
 fn results_differ(plan: &Plan) -> Result<(), String> {
-    let all = plan.show.outputs.iter().filter_map(|output| output.path.file_name());
-    if let Some(name) = all.filter(|name| !name.to_str().is_some_and(is_name)).next() {
+    let mut all = plan.show.outputs.iter().filter_map(|output| output.path.file_name());
+    if let Some(name) = all.find(|name| !name.to_str().is_some_and(is_name)) {
         return Err(format!(
             "-o {name:?}: the name of a result that is fetched must not begin with a dot or have control characters in it"
         ));
