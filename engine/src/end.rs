@@ -60,7 +60,7 @@ pub struct WorkerEnd {
 }
 
 impl WorkerEnd {
-    /// What another machine is told of it.
+    /// What another machine is told of it; why a part broke off is told once, for all threads.
     pub fn told(&self) -> Self {
         Self {
             interval: Box::default(),
@@ -72,7 +72,7 @@ impl WorkerEnd {
             awaited: self.awaited.clone(),
             stalls: self.stalls.clone(),
             http2: self.http2.clone(),
-            failure: self.failure.clone(),
+            failure: None,
             ..*self
         }
     }

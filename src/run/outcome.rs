@@ -129,9 +129,10 @@ pub enum Breakdown {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// Its time was up.
+    #[default]
     Duration,
     /// All its requests had ended.
     Requests,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use onrush_engine::{ScriptFailure, WorkerEnd};
+use onrush_engine::WorkerEnd;
 use onrush_plan::{Addresses, LimitedBy, Plan};
 use onrush_stats::Totals;
 
@@ -116,19 +116,13 @@ impl<'a> Forwarder<'a> {
         let Self { member, plan, sum, ends, late, .. } = self;
         let done = Done {
             ends,
-            shares: Vec::new(),
-            stuck: Vec::new(),
             breakdown: Some(Breakdown::Script(bounded(format!("{error:#}")))),
             ended: Ended::Signal,
             late_ns: nanos(late),
-            elapsed_ns: 0,
-            suspended_ns: 0,
-            beside_ns: None,
             connections: plan.load.max_inflight.into(),
-            shortage: None,
             batch: 1,
-            limit: None,
             sum,
+            ..Done::default()
         };
         member.report(Report::Done(Box::new(done)));
     }
@@ -171,11 +165,7 @@ impl Observer for Forwarder<'_> {
     }
 
     fn ended(&mut self, worker: usize, end: &WorkerEnd) {
-        let mut end = end.told();
-        if let Some(ScriptFailure::Raised(words)) = &mut end.failure {
-            *words = bounded(std::mem::take(words));
-        }
-        self.ends[worker] = Some(end);
+        self.ends[worker] = Some(end.told());
     }
 
     fn is_enough(&self) -> bool {

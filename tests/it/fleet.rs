@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use onrush::run::Interrupt;
 use onrush::run::machines::member::{Heard, Joining, Member};
 use onrush::run::machines::message::{Done, Order, Prepared, Report, Sum};
-use onrush::run::{Ended, Interrupt};
 use onrush_plan::token::Token;
 use onrush_stats::{Cause, Phase, TlsFailure, Totals};
 
@@ -60,19 +60,10 @@ fn pretend(member: &Member, interrupt: &Interrupt, row: &Totals, rows: u64) {
                 }
                 member.report(Report::Done(Box::new(Done {
                     ends: vec![None],
-                    shares: Vec::new(),
-                    stuck: Vec::new(),
-                    breakdown: None,
-                    ended: Ended::Duration,
-                    late_ns: 0,
                     elapsed_ns: rows * SECOND_NS,
-                    suspended_ns: 0,
-                    beside_ns: None,
-                    connections: 1,
-                    shortage: None,
                     batch: 1,
-                    limit: None,
                     sum,
+                    ..Done::default()
                 })));
             }
             Some(Heard::Order(Order::Dismiss) | Heard::Lost(_)) | None => return,

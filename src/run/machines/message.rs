@@ -149,7 +149,7 @@ pub struct Prepared {
 }
 
 /// How a worker's part of a run went, without what was in its rows.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Done {
     /// What each of its threads returned; `None`: it never did.
     pub ends: Vec<Option<WorkerEnd>>,

@@ -319,8 +319,6 @@ impl Machine {
     fn end(&mut self, mut done: Box<Done>) {
         let mut ends = std::mem::take(&mut done.ends);
         ends.resize_with(self.threads.len(), || None);
-        // What a script raised on a thread is why the part broke off.
-        ends.iter_mut().flatten().for_each(|end| end.failure = None);
         self.ends = ends;
         let blank = WorkerShare { connections: 0, counters: Counters::default(), activity: None };
         done.shares.resize(self.threads.len(), blank);

@@ -13,7 +13,7 @@ use super::channel::{Channel, Identity, frame};
 use super::coordinator::{Act, Ask, Coordinator, Job, Peer, Rules, Told};
 use super::member::Joining;
 use super::message::{Done, Hello, Order, Prepared, Refusal, Report, Sum, UNPROVEN_MAX, Welcome};
-use crate::run::{Ended, Interrupt};
+use crate::run::Interrupt;
 
 const MS: u64 = 1_000_000;
 const ROW_NS: u64 = 1_000 * MS;
@@ -108,26 +108,6 @@ enum Event {
     Gone(usize),
     ToCoordinator(usize, Report),
     Tick,
-}
-
-/// The end of a part whose rows add up to this.
-fn done(sum: Sum) -> Done {
-    Done {
-        ends: Vec::new(),
-        shares: Vec::new(),
-        stuck: Vec::new(),
-        breakdown: None,
-        ended: Ended::Duration,
-        late_ns: 0,
-        elapsed_ns: 0,
-        suspended_ns: 0,
-        beside_ns: None,
-        connections: 1,
-        shortage: None,
-        batch: 1,
-        limit: None,
-        sum,
-    }
 }
 
 /// What a simulation came to.
@@ -307,7 +287,10 @@ impl World {
             return self.at(self.now + ROW_NS, Event::Row(worker, number + 1));
         }
         let Worker { sent, late_ns, .. } = self.workers[worker];
-        self.report(worker, Report::Done(Box::new(Done { late_ns, elapsed_ns: self.now, ..done(sent) })));
+        self.report(
+            worker,
+            Report::Done(Box::new(Done { late_ns, elapsed_ns: self.now, batch: 1, sum: sent, ..Done::default() })),
+        );
     }
 
     /// Carries out what the coordinator wants.
@@ -460,7 +443,7 @@ fn a_clock_is_said_to_drift_if_it_has_moved_by_more_than_the_round_trips_can_hid
         });
         let clock_ns = 1_000 * MS + clock_ns;
         coordinator.hear(1, Report::Pong { number: number.expect("it is pinged"), clock_ns }, ms(1_004));
-        coordinator.hear(1, Report::Done(Box::new(done(Sum::default()))), ms(2_000));
+        coordinator.hear(1, Report::Done(Box::default()), ms(2_000));
         let said = coordinator.told.iter().find_map(|told| match told {
             Told::Done(_, _, drift_ns) => Some(*drift_ns),
             _ => None,
