@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket, sockopt};
 
-/// The arguments of a bare loop: `ADDRESS CONNECTIONS SECONDS [spin]`.
+/// The arguments of a bare loop: `ADDRESS CONNECTIONS SECONDS [spin|STREAMS]`.
 pub struct Arguments {
     /// The target.
     pub address: SocketAddr,
@@ -29,6 +29,8 @@ pub struct Arguments {
     pub duration: Duration,
     /// Whether it busy-polls, if it can do both.
     pub spins: bool,
+    /// How many requests are in flight on each connection, if it can have several.
+    pub streams: u32,
 }
 
 impl Arguments {
@@ -39,16 +41,19 @@ impl Arguments {
     /// When one is missing or cannot be read.
     pub fn read() -> io::Result<Self> {
         let words: Vec<String> = env::args().skip(1).collect();
-        let (words, spins) = match &words[..] {
-            [words @ .., last] if last == "spin" => (words, true),
-            words => (words, false),
+        let [address, connections, seconds, option @ ..] = &words[..] else { return Err(usage()) };
+        let (spins, streams) = match option {
+            [] => (false, 1),
+            [word] if word == "spin" => (true, 1),
+            [streams] => (false, streams.parse().map_err(|_| usage())?),
+            _ => return Err(usage()),
         };
-        let [address, connections, seconds] = words else { return Err(usage()) };
         Ok(Self {
             address: address.parse().map_err(|_| usage())?,
             connections: connections.parse().map_err(|_| usage())?,
             duration: Duration::from_secs_f64(seconds.parse().map_err(|_| usage())?),
             spins,
+            streams,
         })
     }
 
@@ -68,7 +73,7 @@ impl Arguments {
 }
 
 fn usage() -> io::Error {
-    io::Error::other("usage: ADDRESS CONNECTIONS SECONDS [spin]")
+    io::Error::other("usage: ADDRESS CONNECTIONS SECONDS [spin|STREAMS]")
 }
 
 fn open(address: SocketAddr) -> io::Result<OwnedFd> {

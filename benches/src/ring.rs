@@ -62,6 +62,7 @@ impl Ring {
     /// Any but the end of the time.
     pub fn wait(&mut self, several: usize, linger_us: u32) -> io::Result<()> {
         let arguments = SubmitArgs::new().timespec(&TICK).min_wait_usec(linger_us);
+        let several = if linger_us > 0 { several } else { 1 };
         match self.uring.submitter().submit_with_args(several, &arguments) {
             Err(error) if error.raw_os_error() != Some(libc::ETIME) => Err(error),
             _ => Ok(()),

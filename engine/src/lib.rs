@@ -53,6 +53,7 @@ mod protocol;
 mod request_log;
 mod retry;
 mod roster;
+mod round;
 mod routes;
 mod rules;
 mod samples;

@@ -38,6 +38,8 @@ pub struct Tally {
     gathered_bytes: u64,
     /// Complete responses since the start.
     pub completed: u64,
+    /// The shortest latency since it was last taken, in nanoseconds; `u64::MAX`: none.
+    pub shortest_ns: u64,
     /// What went over the wire, if that is recorded.
     pub transcript: Option<Box<Transcript>>,
     /// The log of requests, if there is one.
@@ -87,6 +89,7 @@ impl Tally {
             gathered: 0,
             gathered_bytes: 0,
             completed: 0,
+            shortest_ns: u64::MAX,
             transcript,
             log: None,
             watches: false,
@@ -357,6 +360,7 @@ impl Tally {
         let latency_ns = at.since(request.sent_at);
         self.ended(request, at);
         self.completed += 1;
+        self.shortest_ns = self.shortest_ns.min(latency_ns);
         self.heard(request, latency_ns, at);
         self.status(request, latency_ns, at);
         let counters = &mut self.interval.counters;

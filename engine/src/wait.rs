@@ -3,6 +3,7 @@
 use onrush_proto::Nanos;
 
 use super::Engine;
+use super::round::Round;
 use super::turn::Spin;
 use crate::backend::{Backend, thread_cpu_ns};
 
@@ -52,15 +53,20 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.settle_spin();
-        let several = if self.roster.config.gathers { self.several() } else { 1 };
-        self.roster.backend.wait_for(several, until);
+        let (several, linger_ns) = if self.roster.config.gathers { self.several() } else { (1, 0) };
+        self.roster.backend.wait_for(several, linger_ns, until);
     }
 
-    /// How many completions are worth waiting for together where many requests are in flight: the next ones come so soon that
-    /// each waits no longer than waking up would take. With a schedule, or where few are in flight, each counts.
-    fn several(&self) -> u32 {
-        let open = self.books.tally.open();
-        if self.roster.config.rules.open_loop.is_some() || open < MANY { 1 } else { (open / PER_COMPLETION) as u32 }
+    /// How many completions are worth waiting for together, and for how long, in nanoseconds: those that come so soon that
+    /// latencies hardly change. With a schedule, or where few requests are in flight, each counts.
+    fn several(&mut self) -> (u32, u64) {
+        let (now, tally) = (self.turn.began_at, &mut self.books.tally);
+        let open = tally.open();
+        if self.roster.config.rules.open_loop.is_some() || open < MANY {
+            self.turn.round = Round::first(now, tally);
+            return (1, 0);
+        }
+        ((open / PER_COMPLETION) as u32, self.turn.round.linger_ns(now, tally))
     }
 
     /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them

@@ -1,35 +1,44 @@
-//! The limit of a generator of HTTP/2 on io_uring, with 32 streams on each connection: frames are written once, only the
-//! number of the stream differs, and of what arrives only the headers of frames are read.
+//! The limit of a generator of HTTP/2 on io_uring: frames are written once, only the number of the stream differs, and of
+//! what arrives only the headers of frames are read.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use onrush_benches::{Arguments, Ring, Tally};
 
-/// The requests in flight on a connection.
-const STREAMS: u32 = 32;
 /// The length of a frame's header.
 const HEADER: usize = 9;
-/// How long a wait is for several completions, in microseconds, and how many those are: as in onrush.
-const LINGER_US: u32 = 10;
-const SEVERAL: usize = 16;
+/// A wait is for so many completions as this part of the requests in flight, and lasts this part of a round at most, and at
+/// most so long: about as in onrush.
+const SEVERAL_PART: usize = 8;
+const LINGER_PART: u32 = 40;
+const LINGER_MAX: Duration = Duration::from_micros(100);
 
 fn main() -> io::Result<()> {
     let arguments = Arguments::read()?;
     let sockets = arguments.open()?;
     let mut ring = Ring::new(&sockets)?;
     let request = request(&arguments.address.to_string());
-    let mut connections: Vec<Connection> = sockets.iter().map(|_| Connection::new(&request)).collect();
+    let mut connections: Vec<Connection> =
+        sockets.iter().map(|_| Connection::new(&request, arguments.streams)).collect();
+    let open = arguments.connections * arguments.streams as usize;
     // The connections that have something to send.
     let mut asked: Vec<u32> = (0..sockets.len() as u32).collect();
     let mut tally = Tally::start(arguments.duration);
     let mut completions = Vec::with_capacity(512);
+    // As many responses as are in flight are a round.
+    let (mut round, mut began, mut linger) = (0, Instant::now(), Duration::ZERO);
     while tally.is_running() {
         for number in asked.drain(..) {
             let bytes = connections[number as usize].give();
             // SAFETY: the kernel reads them with the next wait, and they change after that.
             unsafe { ring.send(number, bytes)? };
         }
-        ring.wait(SEVERAL, LINGER_US)?;
+        if tally.completed - round >= open as u64 {
+            linger = (began.elapsed() / LINGER_PART).min(LINGER_MAX);
+            (round, began) = (tally.completed, Instant::now());
+        }
+        ring.wait((open / SEVERAL_PART).max(1), linger.as_micros() as u32)?;
         ring.take(&mut completions);
         for completion in completions.drain(..) {
             tally.completed += ring.received(&completion, |number, bytes| {
@@ -68,7 +77,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(request: &[u8]) -> Self {
+    fn new(request: &[u8], streams: u32) -> Self {
         let mut connection = Self { next: 1, output: Vec::new(), given: Vec::new(), left: 0, part: Vec::new() };
         // The preface, SETTINGS without push and with a large window, their acknowledgement, a window of the connection.
         connection.output.extend(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -77,7 +86,7 @@ impl Connection {
             .extend([0, 0, 18, 4, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0x3f, 0xff, 0xff, 0xff]);
         connection.output.extend([0, 0, 0, 4, 1, 0, 0, 0, 0]);
         connection.output.extend([0, 0, 4, 8, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0]);
-        (0..STREAMS).for_each(|_| connection.ask(request));
+        (0..streams).for_each(|_| connection.ask(request));
         connection
     }
 

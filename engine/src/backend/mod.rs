@@ -134,10 +134,10 @@ pub trait Backend {
         let _ = (conn, n);
     }
 
-    /// Waits as [`Backend::wait`] does, but not for the first completion alone: for a few microseconds the backend may wait
-    /// until there are `several`, so that one wakeup does for all of them.
-    fn wait_for(&mut self, several: u32, until: Nanos) -> bool {
-        let _ = several;
+    /// Waits as [`Backend::wait`] does, but not for the first completion alone: for `linger_ns` the backend may wait until
+    /// there are `several`, so that one wakeup does for all of them.
+    fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> bool {
+        let _ = (several, linger_ns);
         self.wait(until)
     }
 

@@ -443,3 +443,30 @@ fn a_server_that_turns_some_away_is_asked_again_soon() {
     // A place is busy for a millisecond, and after each fourth request empty for another.
     assert!(counters.completed > 4_000 && counters.failed > 1_000, "{counters:?}");
 }
+
+#[test]
+fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
+    // Four connections of 64 answer after a third of a millisecond, shortly after one another, the others after a hundred.
+    struct Mixed(Server);
+    const QUICK: u64 = 300_000;
+    const STEP: u64 = 5_000;
+    impl Network for Mixed {
+        fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+            let number = u64::from(self.0.did.borrow().connections);
+            self.0.nature.latency_ns = if number < 4 { QUICK + number * STEP } else { 100 * MS };
+            self.0.connect(now, address)
+        }
+    }
+    let shared = Shared::new(Options { streams: 8, ..Options::default() });
+    let server = Server { nature: quiet(), did: Rc::default(), random: Random::new(1) };
+    let config = Config { max_inflight: 64, streams: 8, gathers: true, requests: Some(40_000), ..config() };
+    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+    let ran = run_job(config, Box::new(Mixed(server)), job);
+    let quick = ran.totals.latency.values().filter(|&(ns, _)| ns < 50 * MS);
+    let (mut prolonged, mut all, slowest) = (0, 0, QUICK + 3 * STEP);
+    for (ns, count) in quick {
+        assert!(ns < slowest + QUICK / 9, "{ns}");
+        (prolonged, all) = (prolonged + if ns > slowest + STEP { count } else { 0 }, all + count);
+    }
+    assert!(all > 35_000 && prolonged > 0, "{prolonged} of {all}");
+}

@@ -132,7 +132,8 @@ impl Program {
             Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
             Self::Bare(_) => {
                 let address = origin.rsplit('/').next().unwrap_or(origin);
-                format!("{address} {connections} {seconds}")
+                let streams = if streams > 0 { format!(" {streams}") } else { String::new() };
+                format!("{address} {connections} {seconds}{streams}")
             }
         };
         let takes_options = matches!(self, Self::Onrush(_) | Self::Wrk | Self::Shb | Self::Bare(_));
@@ -175,6 +176,7 @@ mod tests {
             (Program::Onrush("uring"), "-t1|-c100|-d2s|--io|uring|--http2|--streams|32|http://h:1/a"),
             (Program::H2load, "-m32|-t1|-c100|-D2|http://h:1/a"),
             (Program::Shb, "--http2|-p|32|-t|1|-c|100|-z|2s|http://h:1/a"),
+            (Program::Bare("bare-http2"), "h:1|100|2|32"),
         ] {
             assert_eq!(program.arguments(&many, "http://h:1").join("|"), expected);
         }

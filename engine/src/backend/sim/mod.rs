@@ -360,6 +360,16 @@ impl Backend for Sim {
         next <= self.now && self.now == target
     }
 
+    /// As if there were never several: it always lingers to the end.
+    fn wait_for(&mut self, _: u32, linger_ns: u64, until: Nanos) -> bool {
+        let lingers_until = (self.now + linger_ns).min(until);
+        let is_next = self.agenda.peek().is_some_and(|Reverse(planned)| planned.at <= lingers_until);
+        if is_next && self.gathered.is_empty() {
+            self.now = self.now.max(lingers_until);
+        }
+        self.wait(until)
+    }
+
     fn gather(&mut self, until: Nanos, _: Nanos) -> bool {
         if !self.gathered.is_empty() {
             return false;

@@ -360,10 +360,10 @@ impl Backend for Uring {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
-        self.wait_for(1, until)
+        self.wait_for(1, 0, until)
     }
 
-    fn wait_for(&mut self, several: u32, until: Nanos) -> bool {
+    fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> bool {
         let has_seen_all = !self.ring.has_completion();
         self.dialer.begin_turn();
         self.give_back();
@@ -382,8 +382,8 @@ impl Backend for Uring {
             self.ring.enter(queued)
         } else {
             let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
-            let (several, ns) = if may_sleep { (several, until.since(self.clock.now())) } else { (1, 0) };
-            self.ring.sleep(ns, several)
+            let ns = if may_sleep { until.since(self.clock.now()) } else { 0 };
+            self.ring.sleep(ns, several, linger_ns)
         };
         if !self.ring.has_backlog() && self.ring.queued() == 0 {
             self.taken.handed_over(self.turn, has_seen_all);

@@ -11,9 +11,6 @@ use io_uring::{IoUring, Submitter, cqueue, squeue};
 const ENTRIES: u32 = 4096;
 /// How many completions the kernel can have ready.
 const COMPLETIONS: u32 = 16384;
-/// How long a wait for several completions lasts before the first of them ends it, in microseconds: about as long as
-/// waking up takes.
-const LINGER_US: u32 = 10;
 /// `IORING_ENTER_GETEVENTS`: completions are wanted.
 const ENTER_GETEVENTS: u32 = 1;
 
@@ -102,15 +99,23 @@ impl Ring {
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over what is in the queue and blocks until there is a completion, but no longer than `ns`; for the first few
-    /// microseconds until there are `several`, from Linux 6.12 on.
-    pub fn sleep(&mut self, ns: u64, several: u32) -> io::Result<usize> {
+    /// Hands over what is in the queue and blocks until there is a completion, but no longer than `ns`; for the first
+    /// `linger_ns` until there are `several`, from Linux 6.12 on.
+    pub fn sleep(&mut self, ns: u64, several: u32, linger_ns: u64) -> io::Result<usize> {
         let timeout = Timespec::from(Duration::from_nanos(ns));
         let arguments = SubmitArgs::new().timespec(&timeout);
-        if several > 1 && self.can_linger {
-            return self.uring.submitter().submit_with_args(several as usize, &arguments.min_wait_usec(LINGER_US));
+        // The kernel would linger past the end of the wait.
+        let linger_us = (linger_ns.min(ns) / 1000) as u32;
+        if linger_us > 0 && self.can_linger {
+            return self.uring.submitter().submit_with_args(several as usize, &arguments.min_wait_usec(linger_us));
         }
         self.uring.submitter().submit_with_args(1, &arguments)
+    }
+
+    /// Whether it can wait for several completions at first.
+    #[cfg(test)]
+    pub fn can_linger(&self) -> bool {
+        self.can_linger
     }
 
     /// Whether there is a completion.

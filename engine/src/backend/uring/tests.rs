@@ -25,6 +25,38 @@ fn work(uring: &mut Uring) -> usize {
 }
 
 #[test]
+fn a_wait_for_several_ends_when_they_are_there_or_after_its_moment() {
+    // Skipped where there is no io_uring.
+    let Ok(mut uring) = Uring::new(2, Clock::start(), Dialer::default()) else { return };
+    if !uring.ring.can_linger() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut peers: Vec<TcpStream> = (0..2)
+        .map(|number| {
+            uring.connect(ConnId(number), listener.local_addr().unwrap());
+            work(&mut uring);
+            listener.accept().unwrap().0
+        })
+        .collect();
+    let mut wait = |lasts_ns: u64, linger_ns: u64, peers: &mut [TcpStream]| {
+        peers.iter_mut().for_each(|peer| peer.write_all(b"answer").unwrap());
+        let began = uring.now();
+        assert!(uring.wait_for(2, linger_ns, began + lasts_ns));
+        let waited_ns = uring.now().since(began);
+        assert_eq!(std::iter::from_fn(|| uring.next()).count(), peers.len());
+        waited_ns
+    };
+    const MS: u64 = 1_000_000;
+    assert!(wait(20_000 * MS, 10_000 * MS, &mut peers) < 5_000 * MS, "both are there");
+    let waited_ns = wait(20_000 * MS, 20 * MS, &mut peers[..1]);
+    assert!((20 * MS..5_000 * MS).contains(&waited_ns), "{waited_ns}");
+    let waited_ns = wait(20 * MS, 10_000 * MS, &mut peers[..1]);
+    assert!((20 * MS..5_000 * MS).contains(&waited_ns), "it ends with the wait: {waited_ns}");
+    assert!(wait(20_000 * MS, 0, &mut peers[..1]) < 5_000 * MS, "there is no moment");
+}
+
+#[test]
 fn what_waits_to_be_sent_stays_what_it_is_and_where_it_is() {
     for burst in [1, 2, 3] {
         // Skipped where there is no io_uring.
