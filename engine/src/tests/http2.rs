@@ -280,7 +280,6 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
         max_inflight: some(random, 4),
         stand_ins: [0, 2, 8][random.below(3) as usize],
         streams: some(random, 30) as usize,
-        gathers: true,
         requests: Some(u64::from(some(random, 300))),
         requests_per_connection: one_in(random, 5).then(|| per_connection(u64::from(some(random, 30)))),
         give_up_ns: Some(20 * SECOND),
@@ -293,7 +292,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
 }
 
 /// Carries a run out; returns what was counted, and what the servers did.
-fn carry_out(seed: u64, piece: usize) -> (Ran, Did) {
+fn carry_out(seed: u64, piece: usize, gathers: bool) -> (Ran, Did) {
     let mut random = Random::new(seed);
     let (nature, config, body, is_paced) = draw(&mut random);
     let shared = Shared::new(Options { streams: config.streams as u32, ..Options::default() });
@@ -308,12 +307,12 @@ fn carry_out(seed: u64, piece: usize) -> (Ran, Did) {
             http(&[Version::Http2], false, 1, &shared),
         )
     };
-    let ran = run_job(config, Box::new(server), job);
+    let ran = run_job(Config { gathers, ..config }, Box::new(server), job);
     (ran, Rc::into_inner(did).expect("the run is over").into_inner())
 }
 
 fn check(seed: u64) {
-    let (whole, did) = carry_out(seed, usize::MAX);
+    let (whole, did) = carry_out(seed, usize::MAX, true);
     let (_, config, ..) = draw(&mut Random::new(seed));
     let counters = &whole.totals.counters;
     let about = || {
@@ -348,10 +347,11 @@ fn check(seed: u64) {
     if did.body_bytes + did.goaways > 0 || is_in_turns {
         return;
     }
-    // A byte at a time, unless those are many.
+    // A byte at a time, unless those are many. A wait for several may begin between two pieces.
     let piece = 1 + draw(&mut Random::new(seed)).0.body / 50;
-    let (split, same) = carry_out(seed, piece);
-    assert_eq!(format!("{:?}", split.totals.counters), format!("{counters:?}"), "in pieces of {piece}: {}", about());
+    let [(whole, did), (split, same)] = [usize::MAX, piece].map(|piece| carry_out(seed, piece, false));
+    let counters = [&split, &whole].map(|ran| format!("{:?}", ran.totals.counters));
+    assert_eq!(counters[0], counters[1], "in pieces of {piece}: {}", about());
     assert_eq!(same, did, "in pieces of {piece}: {}", about());
 }
 
