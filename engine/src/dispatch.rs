@@ -313,7 +313,7 @@ impl Dispatch {
                 !live.draining
                     && live.unsent == 0
                     && live.open.len() + inherited + resting < live.depth
-                    && live.protocol.capacity() > resting
+                    && live.protocol.capacity() > inherited + resting
             })
     }
 

@@ -313,6 +313,9 @@ impl<B: Backend> Engine<B> {
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
                 let (all, next) = (self.roster.config.slots(), first.saturating_add(SWEPT_PER_TURN));
+                if first == 0 {
+                    self.books.tally.sweep_returned(self.roster.config.give_up_ns, now);
+                }
                 (first..next.min(all)).for_each(|number| self.sweep(ConnId(number), now));
                 // In the next turn, when time has moved on.
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };

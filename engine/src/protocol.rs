@@ -71,10 +71,10 @@ impl Protocol {
         }
     }
 
-    /// Counts waits that have not ended: the last thing before it is dropped.
-    pub fn note_waits(&mut self, now: Nanos) {
+    /// Counts waits that have not ended, as far as they have lasted.
+    pub fn count_waits(&mut self, now: Nanos) {
         if let Self::Http2(client) = self {
-            client.note_waits(now);
+            client.count_waits(now);
         }
     }
 
@@ -101,6 +101,12 @@ impl Protocol {
     #[inline]
     pub fn coming(&self) -> u64 {
         if let Self::Http2(client) = self { client.coming() } else { 0 }
+    }
+
+    /// Whether bodies of requests are on the way, where others may come in between.
+    #[inline]
+    pub fn is_uploading(&self) -> bool {
+        if let Self::Http2(client) = self { client.is_uploading() } else { false }
     }
 
     /// Whether it may have something to send.

@@ -13,6 +13,7 @@ use super::checks::Checks;
 use super::gone::Gone;
 use super::open_request::{OpenRequest, Watched};
 use super::request_log::RequestLog;
+use super::round::Round;
 use super::rules::{Rules, Scale};
 use super::samples::Samples;
 
@@ -38,8 +39,8 @@ pub struct Tally {
     gathered_bytes: u64,
     /// Complete responses since the start.
     pub completed: u64,
-    /// The shortest latency since it was last taken, in nanoseconds; `u64::MAX`: none.
-    pub shortest_ns: u64,
+    /// How long waits for several completions last.
+    pub round: Round,
     /// What went over the wire, if that is recorded.
     pub transcript: Option<Box<Transcript>>,
     /// The log of requests, if there is one.
@@ -89,7 +90,7 @@ impl Tally {
             gathered: 0,
             gathered_bytes: 0,
             completed: 0,
-            shortest_ns: u64::MAX,
+            round: Round::default(),
             transcript,
             log: None,
             watches: false,
@@ -235,11 +236,8 @@ impl Tally {
     /// The worker has ended: requests that were to be sent again got no response.
     pub fn end_returned(&mut self, at: Nanos) {
         for request in std::mem::take(&mut self.returned) {
-            let due = request.due;
-            self.log(&request, at, Fate::Open);
-            self.interval.counters.open_at_end += 1;
-            self.interval.censored.get_or_insert_default().record(at.since(due));
-            self.unanswered(due, at);
+            self.was_in_flight(&request, at);
+            self.left_unanswered(&request, at);
         }
     }
 
@@ -276,6 +274,11 @@ impl Tally {
     /// A request has ended in some way: it was in flight until now.
     fn ended(&mut self, request: &OpenRequest, at: Nanos) {
         self.left_flight(request, at);
+        self.was_in_flight(request, at);
+    }
+
+    /// Counts the time since a request was sent first.
+    fn was_in_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
     }
 
@@ -353,6 +356,7 @@ impl Tally {
         if !(self.rules.scale.omits_mistakes && was_mistaken) {
             self.interval.counters.bytes_received += length as u64;
         }
+        self.round.received(length);
     }
 
     /// A response is complete; returns its latency in nanoseconds.
@@ -360,7 +364,7 @@ impl Tally {
         let latency_ns = at.since(request.sent_at);
         self.ended(request, at);
         self.completed += 1;
-        self.shortest_ns = self.shortest_ns.min(latency_ns);
+        self.round.completed(latency_ns);
         self.heard(request, latency_ns, at);
         self.status(request, latency_ns, at);
         let counters = &mut self.interval.counters;
@@ -517,9 +521,33 @@ impl Tally {
         self.interval.ledger.record(phase, cause, tenth, example);
     }
 
-    /// A request was abandoned.
+    /// A request in flight was abandoned.
     pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
         self.ended(request, at);
+        self.given_up(request, at);
+    }
+
+    /// Abandons the requests that wait to be sent again and have lasted longer than `limit_ns`, and counts those that are
+    /// late.
+    pub fn sweep_returned(&mut self, limit_ns: Option<u64>, now: Nanos) {
+        let mut returned = std::mem::take(&mut self.returned);
+        returned.retain_mut(|request| {
+            let age_ns = now.since(request.sent_at);
+            if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
+                self.was_in_flight(request, now);
+                self.given_up(request, now);
+                return false;
+            }
+            if self.becomes_late(request, age_ns) {
+                request.late = true;
+                self.late(now);
+            }
+            true
+        });
+        self.returned = returned;
+    }
+
+    fn given_up(&mut self, request: &OpenRequest, at: Nanos) {
         self.log(request, at, Fate::Abandoned);
         self.interval.counters.abandoned += 1;
         self.failed_by_name(request);
@@ -553,16 +581,21 @@ impl Tally {
             return;
         }
         self.ended(&request, at);
-        self.log(&request, at, Fate::Open);
+        self.left_unanswered(&request, at);
+    }
+
+    /// A request that was sent has no response when the worker ends.
+    fn left_unanswered(&mut self, request: &OpenRequest, at: Nanos) {
+        self.log(request, at, Fate::Open);
         let age_ns = at.since(request.sent_at);
-        let late = request.late || self.is_late_request(&request, age_ns);
-        if self.becomes_late(&request, age_ns) {
+        let late = request.late || self.is_late_request(request, age_ns);
+        if self.becomes_late(request, age_ns) {
             self.late(at);
         }
         self.interval.counters.open_at_end += 1;
         self.interval.counters.open_late_at_end += u64::from(late);
         if late {
-            self.failed_by_name(&request);
+            self.failed_by_name(request);
         }
         self.interval.censored.get_or_insert_default().record(age_ns);
         self.unanswered(request.due, at);

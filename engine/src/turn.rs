@@ -3,7 +3,6 @@
 use onrush_proto::Nanos;
 
 use super::Engine;
-use super::round::Round;
 use crate::backend::{Backend, thread_cpu_ns};
 
 /// What the loop remembers from one wait to the next.
@@ -22,8 +21,6 @@ pub(super) struct Turn {
     pub has_seen_unknown_end: bool,
     /// Busy-polling that has not been counted yet.
     pub spin: Option<Spin>,
-    /// How long waits for several completions last.
-    pub round: Round,
 }
 
 impl Default for Turn {
@@ -36,7 +33,6 @@ impl Default for Turn {
             awaited_since: Nanos::default(),
             has_seen_unknown_end: false,
             spin: None,
-            round: Round::default(),
         }
     }
 }

@@ -63,10 +63,10 @@ impl<B: Backend> Engine<B> {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
         let open = tally.open();
         if self.roster.config.rules.open_loop.is_some() || open < MANY {
-            self.turn.round = Round::first(now, tally);
+            tally.round = Round::first(now);
             return (1, 0);
         }
-        ((open / PER_COMPLETION) as u32, self.turn.round.linger_ns(now, tally))
+        ((open / PER_COMPLETION) as u32, tally.round.linger_ns(now, open))
     }
 
     /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them

@@ -58,7 +58,7 @@ impl<B: Backend> Engine<B> {
         if let Some(http2) = &self.http2 {
             // Waits that last go on, but what has passed of them does not count.
             let lives = self.roster.slots.iter_mut().filter_map(Slot::live);
-            lives.for_each(|live| live.protocol.note_waits(now));
+            lives.for_each(|live| live.protocol.count_waits(now));
             http2.start_over();
         }
         self.roster.forget_sockets(&mut self.books, now);

@@ -105,6 +105,9 @@ impl<B: Backend> Roster<B> {
                     if live.protocol.coming() >= LARGE_MIN {
                         self.backend.anticipate(conn, live.protocol.coming());
                     }
+                    if live.protocol.is_uploading() {
+                        tally.round.uploads();
+                    }
                 } else if !live.wants_body(tally) && !script.wants.body {
                     self.backend.discard(conn, rest);
                 } else {
@@ -148,6 +151,9 @@ impl<B: Backend> Roster<B> {
             self.backend.expect(conn, rest - link.pending());
         } else if live.protocol.coming() >= LARGE_MIN {
             self.backend.anticipate(conn, live.protocol.coming());
+        }
+        if live.protocol.is_uploading() {
+            cx.books.tally.round.uploads();
         }
         if link.is_closed() {
             // A connection that is leaving waits for the end of the transport, because that decides who keeps the port.

@@ -445,6 +445,37 @@ fn a_server_that_turns_some_away_is_asked_again_soon() {
 }
 
 #[test]
+fn requests_that_wait_to_be_sent_again_are_late_and_given_up_like_others() {
+    // The only connection returns requests, and no other can be opened.
+    struct Gone(Server);
+    impl Network for Gone {
+        fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>) {
+            if self.0.did.borrow().connections > 0 {
+                return (now + 50_000, Err(Errno::CONNREFUSED));
+            }
+            self.0.connect(now, address)
+        }
+    }
+    for (give_up_ns, late, abandoned) in [(None, 8, 0), (Some(100 * MS), 8, 8), (Some(40 * MS), 0, 8)] {
+        let shared = Shared::new(Options { streams: 8, ..Options::default() });
+        let nature = Nature { goaway_after: 1, latency_ns: MS, ..quiet() };
+        let server = Server { nature, did: Rc::default(), random: Random::new(1) };
+        let rules = Rules { timeout_ns: Some(50 * MS), ..config().rules };
+        let config = Config { streams: 8, give_up_ns, rules, ..config() };
+        let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+        let ran = run_job(config, Box::new(Gone(server)), job);
+        assert_conserved(&ran.totals);
+        let counters = &ran.totals.counters;
+        let open = 8 - abandoned;
+        assert_eq!((counters.completed, counters.returned), (1, 8), "{counters:?}");
+        assert_eq!((counters.late, counters.abandoned, counters.open_at_end), (late, abandoned, open), "{counters:?}");
+        let in_flight = counters.occupancy.in_flight_ns as f64 / ran.end.elapsed_ns as f64;
+        let expected = 8.0 * give_up_ns.map_or(1.0, |ns| ns as f64 / SECOND as f64);
+        assert!((in_flight - expected).abs() < 0.1, "{in_flight}, {expected}");
+    }
+}
+
+#[test]
 fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
     // Four connections of 64 answer after a third of a millisecond, shortly after one another, the others after a hundred.
     struct Mixed(Server);
@@ -457,16 +488,20 @@ fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
             self.0.connect(now, address)
         }
     }
-    let shared = Shared::new(Options { streams: 8, ..Options::default() });
-    let server = Server { nature: quiet(), did: Rc::default(), random: Random::new(1) };
-    let config = Config { max_inflight: 64, streams: 8, gathers: true, requests: Some(40_000), ..config() };
-    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
-    let ran = run_job(config, Box::new(Mixed(server)), job);
-    let quick = ran.totals.latency.values().filter(|&(ns, _)| ns < 50 * MS);
-    let (mut prolonged, mut all, slowest) = (0, 0, QUICK + 3 * STEP);
-    for (ns, count) in quick {
-        assert!(ns < slowest + QUICK / 9, "{ns}");
-        (prolonged, all) = (prolonged + if ns > slowest + STEP { count } else { 0 }, all + count);
+    // Large bodies do not wait at all.
+    for (body, requests, waits) in [(0, 40_000, true), (40_000, 5_000, false)] {
+        let shared = Shared::new(Options { streams: 8, ..Options::default() });
+        let nature = Nature { body, piece: 10_000, ..quiet() };
+        let server = Server { nature, did: Rc::default(), random: Random::new(1) };
+        let config = Config { max_inflight: 64, streams: 8, gathers: true, requests: Some(requests), ..config() };
+        let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+        let ran = run_job(config, Box::new(Mixed(server)), job);
+        let quick = ran.totals.latency.values().filter(|&(ns, _)| ns < 50 * MS);
+        let (mut prolonged, mut all, slowest) = (0, 0, QUICK + 3 * STEP);
+        for (ns, count) in quick {
+            assert!(ns < slowest + QUICK / 9, "{ns}");
+            (prolonged, all) = (prolonged + if ns > slowest + STEP { count } else { 0 }, all + count);
+        }
+        assert!(all > requests * 4 / 5 && (prolonged > 0) == waits, "{prolonged} of {all}");
     }
-    assert!(all > 35_000 && prolonged > 0, "{prolonged} of {all}");
 }

@@ -102,7 +102,7 @@ impl Http2 {
             self.check_first_frame(frame)?;
         }
         self.patience = self.patience.checked_sub(1).ok_or(Breach::NoProgress)?;
-        if self.sender.is_flooded(self.shared.options.streams) {
+        if self.sender.is_flooded(self.streams.peak()) {
             return Err(Breach::ControlFlood.into());
         }
         self.reader.begin(frame);

@@ -108,7 +108,7 @@ impl Http2 {
     pub fn new(shared: &Shared) -> Self {
         let streams_seen = shared.pool.borrow().seen.streams_allowed_min;
         Self {
-            streams: Streams::new(shared.options.streams),
+            streams: Streams::new(),
             resets: Resets::default(),
             settings: Settings::new(streams_seen),
             reader: Reader::new(),
@@ -136,6 +136,11 @@ impl Http2 {
         self.coming
     }
 
+    /// Whether bodies of requests are on the way.
+    pub fn is_uploading(&self) -> bool {
+        self.sender.has_uploads()
+    }
+
     /// Whether a GOAWAY of the server says that it processes requests of this connection.
     pub fn processes_some(&self) -> bool {
         self.goaway.is_some_and(|(last, _)| last > 0)
@@ -161,12 +166,12 @@ impl Http2 {
         }
     }
 
-    /// Counts waits that have not ended: the last thing before the connection is dropped.
-    pub fn note_waits(&mut self, now: Nanos) {
+    /// Counts waits that have not ended, as far as they have lasted.
+    pub fn count_waits(&mut self, now: Nanos) {
         let seen = &mut self.shared.pool.borrow_mut().seen;
-        self.sender.note_wait(Bodies::None, now, seen);
-        if let Some(since) = self.limited_since.take() {
-            seen.streams_blocked_ns += now.since(since);
+        self.sender.count_wait(now, seen);
+        if let Some(since) = &mut self.limited_since {
+            seen.streams_blocked_ns += now.since(std::mem::replace(since, now));
         }
     }
 

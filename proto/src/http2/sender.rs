@@ -122,8 +122,8 @@ impl Sender {
         self.replies += 1;
     }
 
-    /// Whether more waits than a server causes that reads it and keeps to its windows. `streams`: the most requests in
-    /// flight.
+    /// Whether more waits than a server causes that reads it and keeps to its windows. `streams`: the most requests
+    /// that were in flight.
     pub(super) fn is_flooded(&self, streams: u32) -> bool {
         let control_max = CONTROL_MAX + CONTROL_PER_STREAM * (streams as usize + 1);
         self.replies > REPLIES_MAX || self.control.len() > control_max
@@ -273,6 +273,18 @@ impl Sender {
         };
         self.written += (writer.length + writer.woven_bytes) as u64;
         (writer.length, bodies)
+    }
+
+    /// Counts for how long bodies have been waiting for windows, and goes on from there.
+    pub(super) fn count_wait(&mut self, now: Nanos, seen: &mut Seen) {
+        if let Some(since) = &mut self.blocked_since {
+            seen.window_blocked_ns += now.since(std::mem::replace(since, now));
+        }
+    }
+
+    /// Whether bodies of requests are on the way.
+    pub(super) fn has_uploads(&self) -> bool {
+        !self.uploads.is_empty()
     }
 
     /// Notes for how long bodies have waited for windows.

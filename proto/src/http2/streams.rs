@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::message::Message;
 use super::response::Response;
 
-/// The most places of the ring, if only a few streams are asked for.
+/// The most places of the ring, if only a few streams are open at a time.
 const RING_USUAL: usize = 1024;
 
 /// A request without a complete response.
@@ -38,20 +38,24 @@ pub(super) struct Streams {
     /// Open streams with lower numbers, in order.
     slow: Vec<(u32, Stream)>,
     open: u32,
-    /// The most places of the ring.
-    ring_max: usize,
+    /// The most that were open at any time.
+    peak: u32,
 }
 
 impl Streams {
-    /// For at most `open_max` streams at the same time.
-    pub(super) fn new(open_max: u32) -> Self {
-        let ring_max = RING_USUAL.max(4 * open_max as usize);
-        Self { first: 1, ring: VecDeque::new(), slow: Vec::new(), open: 0, ring_max }
+    /// None yet.
+    pub(super) fn new() -> Self {
+        Self { first: 1, ring: VecDeque::new(), slow: Vec::new(), open: 0, peak: 0 }
     }
 
     /// How many are open.
     pub(super) fn open(&self) -> u32 {
         self.open
+    }
+
+    /// The most that were open at any time.
+    pub(super) fn peak(&self) -> u32 {
+        self.peak
     }
 
     /// The number of the next one.
@@ -61,7 +65,7 @@ impl Streams {
 
     /// Opens the next one.
     pub(super) fn push(&mut self, stream: Stream) -> u32 {
-        if self.ring.len() == self.ring_max
+        if self.ring.len() >= RING_USUAL.max(4 * self.peak as usize)
             && let Some(Some(slow)) = self.ring.pop_front()
         {
             self.slow.push((self.first, slow));
@@ -71,6 +75,7 @@ impl Streams {
         let number = self.next();
         self.ring.push_back(Some(stream));
         self.open += 1;
+        self.peak = self.peak.max(self.open);
         number
     }
 
@@ -170,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_found_by_its_number_until_it_is_removed() {
-        let mut streams = Streams::new(2);
+        let mut streams = Streams::new();
         assert_eq!([(); 4].map(|()| streams.push(stream())), [1, 3, 5, 7]);
         assert!(streams.get(5).is_some());
         assert!(streams.remove(5).is_some());
@@ -186,7 +191,7 @@ mod tests {
 
     #[test]
     fn slow_streams_do_not_make_the_ring_grow() {
-        let mut streams = Streams::new(2);
+        let mut streams = Streams::new();
         let slow = [streams.push(stream()), streams.push(stream())];
         for _ in 0..10_000 {
             let number = streams.push(stream());

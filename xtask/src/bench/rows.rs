@@ -505,6 +505,12 @@ pub const ROWS: &[Row] = &[
         &[at_least(1.0, BYTES, ONRUSH, SHB_500), at_least(1.0, BYTES, ONRUSH, H2LOAD)],
     ),
     row(
+        "http2-big-many",
+        "HTTP/2, 1 MiB bodies, 4 connections with 16 streams each",
+        Work { connections: 4, streams: 16, ..HTTP2_BIG },
+        &[beside(BYTES, ONRUSH, SHB_500), beside(BYTES, ONRUSH, H2LOAD), beside(BYTES, EPOLL, H2LOAD)],
+    ),
+    row(
         "http2-upload",
         "HTTP/2, 1 MiB in every request, 10 connections",
         Work { target: Target::Serve, path: "/sink", uploads: true, ..HTTP2_BIG },

@@ -148,8 +148,10 @@ fn waiting_for_windows_is_counted() {
     sent_at(&mut client, Nanos(300));
     assert_eq!(shared.seen().window_blocked_ns, 200);
     sent_at(&mut client, Nanos(400));
-    client.note_waits(Nanos(450));
+    client.count_waits(Nanos(450));
     assert_eq!(shared.seen().window_blocked_ns, 350);
+    client.count_waits(Nanos(500));
+    assert_eq!(shared.seen().window_blocked_ns, 400, "it goes on");
 }
 
 #[test]
