@@ -23,6 +23,8 @@ pub struct Slot {
     pub rank: u32,
     /// The slot of the connection that takes the place of its own, which only finishes its requests.
     pub successor: Option<ConnId>,
+    /// How many connections in its place, one after another, have been told to go before they had a response.
+    pub sent_away: u32,
     /// How many requests are in flight on the connections whose place its own takes.
     pub inherited: u32,
     /// In how many places for requests none may start yet, because one was turned away there: there is a timer for each.
@@ -101,6 +103,7 @@ impl Slot {
     pub fn forget_failures(&mut self, completed: u64, tally: &Tally) {
         if tally.completed > completed {
             self.failures.forget();
+            self.sent_away = 0;
         }
     }
 

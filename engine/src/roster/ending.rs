@@ -155,7 +155,7 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Makes a slot wait before its next connection.
-    fn back_off(&mut self, conn: ConnId, was_accepted: bool, cx: &mut Context<'_>, now: Nanos) {
+    pub(super) fn back_off(&mut self, conn: ConnId, was_accepted: bool, cx: &mut Context<'_>, now: Nanos) {
         self.enter(conn, State::Waiting, cx.books, now);
         let longest_ns = if was_accepted { self.config.rules.scale.retry_max_ns } else { LONGEST_NS };
         let wait_ns = self.connecting.wait_ns(&mut self.slots[conn.index()].failures, longest_ns);

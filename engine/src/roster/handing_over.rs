@@ -1,16 +1,21 @@
 //! How a connection takes the place of another, which the server ends after the requests in flight (GOAWAY): at once, so
-//! that connecting costs no load. Together they have no more requests in flight than one may have.
+//! that connecting costs no load, unless the server sends one after another away before it has answered anything. Together
+//! they have no more requests in flight than one may have.
 
 use onrush_proto::Nanos;
 
-use super::Roster;
+use super::{Context, Roster};
 use crate::backend::{Backend, ConnId};
-use crate::books::Books;
 use crate::slot::State;
+
+/// How many connections are replaced at once, one after another, that were sent away before they had a response: as many as
+/// a server with slow responses may need that ends each of them early.
+const SENT_AWAY_MAX: u32 = 16;
 
 impl<B: Backend> Roster<B> {
     /// Opens a connection in the place of one that only finishes its requests, if a slot is free for it.
-    pub(super) fn open_successor(&mut self, conn: ConnId, books: &mut Books, at: Nanos) {
+    pub(super) fn open_successor(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
+        let books = &mut *cx.books;
         let is_free = |slot: &ConnId| {
             let slot = &self.slots[slot.index()];
             matches!(slot.state, State::Parked) && slot.successor.is_none()
@@ -24,9 +29,16 @@ impl<B: Backend> Roster<B> {
         self.order.swap(old as usize, new as usize);
         // As one of those that there should be, it is not another one.
         let (lived, is_counted) = (self.slots[conn.index()].lived, self.slots[conn.index()].is_counted);
+        let before = &mut self.slots[conn.index()];
+        before.successor = Some(next);
+        let is_answered = before.live().is_some_and(|live| live.answered);
+        let (sent_away, failures) = (if is_answered { 0 } else { before.sent_away + 1 }, before.failures);
         let slot = &mut self.slots[next.index()];
-        (slot.lived, slot.is_counted) = (lived, is_counted);
-        self.slots[conn.index()].successor = Some(next);
-        self.open_soon(next, books, at);
+        (slot.lived, slot.is_counted, slot.sent_away, slot.failures) = (lived, is_counted, sent_away, failures);
+        if sent_away > SENT_AWAY_MAX {
+            self.back_off(next, true, cx, at);
+        } else {
+            self.open_soon(next, books, at);
+        }
     }
 }

@@ -41,7 +41,7 @@ impl<B: Backend> Roster<B> {
             return true;
         }
         if std::mem::take(&mut live.goes_away) {
-            self.open_successor(conn, cx.books, at);
+            self.open_successor(conn, cx, at);
         }
         self.relieve(conn);
         false

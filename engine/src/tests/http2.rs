@@ -37,6 +37,8 @@ struct Nature {
     goaway_after: u32,
     /// Whether GOAWAY announces the end first, as RFC 9113 (6.8) recommends.
     is_graceful: bool,
+    /// Whether it answers nothing, and closes the connection after GOAWAY.
+    closes: bool,
     /// Which requests it refuses without processing them, and which it resets; zero: none.
     refuses_every: u32,
     resets_every: u32,
@@ -155,7 +157,7 @@ impl Connection {
         } else if is_hit(self.nature.resets_every, self.requests) {
             self.did.borrow_mut().reset += 1;
             frames = frame(3, 0, stream, &2_u32.to_be_bytes());
-        } else {
+        } else if !self.nature.closes {
             self.did.borrow_mut().answered += 1;
             let body = vec![b'x'; self.nature.body];
             frames.extend(frame(1, if body.is_empty() { 5 } else { 4 }, stream, &[0x88]));
@@ -178,6 +180,9 @@ impl Connection {
             }
             self.last = Some(stream);
             self.send(now, &goaway(stream), actions);
+            if self.nature.closes {
+                actions.push(Action { at: self.sent_until, act: Act::Close });
+            }
         }
     }
 }
@@ -245,6 +250,7 @@ fn quiet() -> Nature {
         jitter_ns: 0,
         goaway_after: 0,
         is_graceful: false,
+        closes: false,
         refuses_every: 0,
         resets_every: 0,
         window: 65_535,
@@ -268,6 +274,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
         jitter_ns: random.below(3) * 2 * MS,
         goaway_after: if one_in(random, 2) { some(random, 20) } else { 0 },
         is_graceful: one_in(random, 2),
+        closes: false,
         refuses_every: if one_in(random, 3) { 2 + some(random, 9) } else { 0 },
         resets_every: if one_in(random, 3) { some(random, 9) } else { 0 },
         window: [0, some(random, 2_000), 65_535][random.below(3) as usize],
@@ -473,6 +480,20 @@ fn requests_that_wait_to_be_sent_again_are_late_and_given_up_like_others() {
         let expected = 8.0 * give_up_ns.map_or(1.0, |ns| ns as f64 / SECOND as f64);
         assert!((in_flight - expected).abs() < 0.1, "{in_flight}, {expected}");
     }
+}
+
+#[test]
+fn a_server_that_sends_every_connection_away_is_asked_less_and_less() {
+    // It says that it processes the first request, and answers nothing.
+    let shared = Shared::new(Options { streams: 100, ..Options::default() });
+    let did = Rc::<RefCell<Did>>::default();
+    let nature = Nature { goaway_after: 1, closes: true, ..quiet() };
+    let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
+    let config = Config { streams: 100, stand_ins: 64, ..config() };
+    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+    let ran = run_job(config, Box::new(server), job);
+    assert_conserved(&ran.totals);
+    assert!((20..40).contains(&did.borrow().connections), "{:?}", did.borrow());
 }
 
 #[test]
