@@ -201,6 +201,11 @@ impl Live {
                     if let Some(kept) = self.open.get_mut(stream).and_then(|request| request.kept.as_mut()) {
                         self.protocol.write_text(input, &mut kept.trailers);
                     }
+                    if let Some(transcript) = &mut tally.transcript {
+                        let mut text = Vec::new();
+                        self.protocol.write_text(input, &mut text);
+                        transcript.trailers(&text);
+                    }
                 }
                 Event::Lives { stream } => {
                     if let Some(request) = self.request(stream) {

@@ -54,6 +54,7 @@ fn transcript(transcript: &Transcript) -> String {
         }
     }
     rest("…", " of body", transcript.body_bytes, BODY_MAX, &mut text);
+    marked('<', &transcript.trailers, &mut text);
     text.push('\n');
     text.push_str(&timings(transcript));
     text

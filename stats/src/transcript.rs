@@ -8,7 +8,7 @@ pub const BODY_MAX: usize = 1024;
 /// The longest part of a request that is kept, in bytes.
 pub const SENT_MAX: usize = 16 * 1024;
 
-/// The longest part of the heads of a response that is kept, in bytes.
+/// The longest part of the heads of a response that is kept, in bytes, and of its trailers.
 pub const HEAD_MAX: usize = 16 * 1024;
 
 /// One request and its response, with the moments that matter.
@@ -28,6 +28,8 @@ pub struct Transcript {
     pub body: Vec<u8>,
     /// The length of the whole body, in bytes.
     pub body_bytes: u64,
+    /// The beginning of the trailers.
+    pub trailers: Vec<u8>,
     /// When the connect began.
     pub connecting: Nanos,
     /// When the connection was established.
@@ -58,6 +60,12 @@ impl Transcript {
         let room = HEAD_MAX - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         self.head_bytes += bytes.len() as u64;
+    }
+
+    /// Records a part of the trailers.
+    pub fn trailers(&mut self, bytes: &[u8]) {
+        let room = HEAD_MAX - self.trailers.len();
+        self.trailers.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
     /// Records a part of the body.

@@ -348,7 +348,7 @@ fn node_sends_hints_and_trailers(context: &Context) {
         assert_eq!(result["http2"]["streams_allowed"].as_u64(), None, "{result}");
     }
     let once = context.onrush().words("--once --http2").word(node.url("/")).run();
-    for line in ["< HTTP/2 103\n", "< link: </style.css>; rel=preload\n", "< HTTP/2 200\n", "hello\n"] {
+    for line in ["< HTTP/2 103\n", "< link: </style.css>; rel=preload\n", "< HTTP/2 200\n", "hello\n< x-tail: b\n"] {
         assert!(once.stdout.contains(line), "no {line:?} in {}", once.stdout);
     }
 }
