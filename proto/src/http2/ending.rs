@@ -116,7 +116,7 @@ impl Http2 {
     pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
         let stream = self.streams.remove(number)?;
         if stream.message.is_some() {
-            self.sender.drop_message(number);
+            self.sender.drop_message(number, &self.streams);
         }
         Some(stream)
     }

@@ -50,8 +50,11 @@ pub(super) struct Sender {
     next: u32,
     /// How many of the open streams have no HEADERS yet.
     waiting: u32,
-    /// The streams that have more of a body to send; the first one's turn is next.
+    /// The streams that have more of a body to send; the first one's turn is next. Those that are over stay until their
+    /// turn, or until they are more than the others.
     uploads: VecDeque<u32>,
+    /// How many of them are open.
+    uploading: usize,
     /// How many bytes of DATA may be sent on the connection.
     window: i64,
     /// How many bytes have been written, and how many of them the transport has accepted.
@@ -100,6 +103,7 @@ impl Sender {
             next: 1,
             waiting: 0,
             uploads: VecDeque::new(),
+            uploading: 0,
             window: WINDOW_USUAL.into(),
             written: 0,
             accepted: 0,
@@ -188,11 +192,15 @@ impl Sender {
     }
 
     /// A stream is over whose request has not been written, or not all of its body.
-    pub(super) fn drop_message(&mut self, number: u32) {
-        if self.has_begun(number) {
-            self.uploads.retain(|upload| *upload != number);
-        } else {
+    pub(super) fn drop_message(&mut self, number: u32, streams: &Streams) {
+        if !self.has_begun(number) {
             self.waiting -= 1;
+            return;
+        }
+        self.uploading -= 1;
+        // Looking for each one would take the square of their number.
+        if self.uploads.len() > 2 * self.uploading {
+            self.uploads.retain(|upload| streams.has(*upload));
         }
     }
 
@@ -215,7 +223,7 @@ impl Sender {
 
     /// Whether there may be something to write.
     pub(super) fn has_output(&self, streams: &Streams, allowed: u32) -> bool {
-        let has_more = !self.uploads.is_empty() || self.heads_due(streams, allowed) > 0;
+        let has_more = self.uploading > 0 || self.heads_due(streams, allowed) > 0;
         !self.is_greeted || !self.control.is_empty() || has_more
     }
 
@@ -231,7 +239,7 @@ impl Sender {
         let next = streams.get(self.next).filter(|_| heads > 0);
         let message = next.and_then(|stream| stream.message.as_deref());
         let head = message.map_or(0, room_for);
-        if !self.uploads.is_empty() || message.is_some_and(|message| !message.body().is_empty()) {
+        if self.uploading > 0 || message.is_some_and(|message| !message.body().is_empty()) {
             return LARGE.max(control + head);
         }
         (control + head * heads).min(LARGE).max(control + head)
@@ -340,6 +348,7 @@ impl Sender {
                 }
                 if has_body {
                     self.uploads.push_back(number);
+                    self.uploading += 1;
                 } else {
                     stream.message = None;
                 }
@@ -353,12 +362,15 @@ impl Sender {
     fn write_bodies(&mut self, streams: &mut Streams, window: u32, writer: &mut Writer) -> Bodies {
         // A server that gives new windows when half of the old is used must not be waited for.
         let piece_min = if self.is_impatient { 1 } else { PIECE_MIN.min(window as usize / 2).max(1) };
-        let mut bodies = if self.uploads.is_empty() { Bodies::None } else { Bodies::Blocked };
+        let mut bodies = if self.uploading == 0 { Bodies::None } else { Bodies::Blocked };
         let mut passed = 0;
         let mut has_small = false;
-        while passed < self.uploads.len() && self.window > 0 {
-            let number = self.uploads[0];
-            let Some(stream) = streams.get(number) else { break };
+        while passed < self.uploading && self.window > 0 {
+            let Some(&number) = self.uploads.front() else { break };
+            let Some(stream) = streams.get(number) else {
+                self.uploads.pop_front();
+                continue;
+            };
             let Some(message) = &stream.message else { break };
             let rest = &message.body()[stream.body_written..];
             let window = self.window.min(stream.window.into()).max(0) as usize;
@@ -384,12 +396,13 @@ impl Sender {
             if ends {
                 stream.message = None;
                 self.uploads.pop_front();
+                self.uploading -= 1;
             } else {
                 self.uploads.rotate_left(1);
             }
         }
         // Whoever had no turn may still wait.
-        self.has_small = has_small || (self.has_small && passed < self.uploads.len());
+        self.has_small = has_small || (self.has_small && passed < self.uploading);
         bodies
     }
 }

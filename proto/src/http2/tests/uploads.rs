@@ -225,3 +225,57 @@ fn the_initial_window_changes_once_at_the_end_of_settings() {
     assert_eq!(client.streams.get(3).unwrap().window, before - 64_535);
     assert_eq!(client.streams.get(5).unwrap().window, 1000);
 }
+
+#[test]
+fn many_uploads_are_given_up_as_quickly_as_few() {
+    const MANY: usize = 100_000;
+    for is_reset in [false, true] {
+        let mut scene = Scene::of("");
+        scene.options.streams = 2 * MANY as u32;
+        let mut client = scene.connected();
+        feed(&mut client, &settings(&[(4, 0)]));
+        let post = request("POST");
+        for _ in 0..MANY {
+            client.start(&post, false).unwrap();
+        }
+        sent(&mut client);
+        let last = 2 * MANY as u32 - 1;
+        for number in (1..last).step_by(2) {
+            match is_reset {
+                true => assert_eq!(heard(&mut client, &rst(number, Code::CANCEL)).len(), 1),
+                false => client.cancel(StreamId(number)),
+            }
+        }
+        sent(&mut client);
+        assert_eq!(client.waits_for(Some(StreamId(last))), Some(Error::NoWindow));
+        feed(&mut client, &window(last, 10_000));
+        assert_eq!(sent(&mut client), [format!("DATA {last} 10000")]);
+        client.cancel(StreamId(last));
+        sent(&mut client);
+        assert!(!client.sender.is_blocked());
+    }
+}
+
+#[test]
+fn uploads_that_are_given_up_do_not_wait() {
+    let mut client = uploading(&[70_000, 70_000, 70_000], &[]);
+    sent(&mut client);
+    client.cancel(StreamId(1));
+    feed(&mut client, &[window(0, 1 << 20), window(3, 1 << 20), window(5, 1 << 20)].concat());
+    let frames = sent_data(&mut client);
+    assert_eq!(frames[0], "RST_STREAM 1 CANCEL");
+    assert_eq!(frames.iter().filter(|frame| frame.ends_with("END_STREAM")).count(), 2, "{frames:?}");
+    assert!(!client.sender.is_blocked() && client.poll_transmit(Nanos(0)).is_none());
+}
+
+#[test]
+fn uploads_that_are_given_up_one_after_another_do_not_pile_up() {
+    let mut client = uploading(&[70_000], &[(4, 0)]);
+    for number in (3..20_003).step_by(2) {
+        client.start(&upload(10), false).unwrap();
+        sent(&mut client);
+        client.cancel(StreamId(number));
+    }
+    sent(&mut client);
+    assert!(client.sender.heap() < 1024, "{}", client.sender.heap());
+}
