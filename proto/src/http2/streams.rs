@@ -1,9 +1,10 @@
 //! The requests of a connection, by the numbers of their streams.
 //!
 //! A client's streams have odd numbers, one after another. So they are in a ring, in which a number says where. A stream
-//! that outlasts many later ones moves to a list, so that one slow response does not make the ring grow.
+//! that outlasts many later ones moves to a map, so that one slow response does not make the ring grow.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::rc::Rc;
 
 use super::message::Message;
@@ -35,8 +36,8 @@ pub(super) struct Streams {
     first: u32,
     /// The streams in the order of their numbers; those that are over are `None`, the first one never.
     ring: VecDeque<Option<Stream>>,
-    /// Open streams with lower numbers, in order.
-    slow: Vec<(u32, Stream)>,
+    /// Open streams with lower numbers.
+    slow: BTreeMap<u32, Stream>,
     open: u32,
     /// The most that were open at any time.
     peak: u32,
@@ -45,7 +46,7 @@ pub(super) struct Streams {
 impl Streams {
     /// None yet.
     pub(super) fn new() -> Self {
-        Self { first: 1, ring: VecDeque::new(), slow: Vec::new(), open: 0, peak: 0 }
+        Self { first: 1, ring: VecDeque::new(), slow: BTreeMap::new(), open: 0, peak: 0 }
     }
 
     /// How many are open.
@@ -68,7 +69,7 @@ impl Streams {
         if self.ring.len() >= RING_USUAL.max(4 * self.peak as usize)
             && let Some(Some(slow)) = self.ring.pop_front()
         {
-            self.slow.push((self.first, slow));
+            self.slow.insert(self.first, slow);
             self.first += 2;
             self.pass_gaps();
         }
@@ -82,9 +83,9 @@ impl Streams {
     /// An open stream.
     #[inline]
     pub(super) fn get(&mut self, number: u32) -> Option<&mut Stream> {
-        match self.place(number)? {
-            Place::Ring(index) => self.ring.get_mut(index)?.as_mut(),
-            Place::Slow(index) => Some(&mut self.slow.get_mut(index)?.1),
+        match self.place(number) {
+            Some(index) => self.ring.get_mut(index)?.as_mut(),
+            None => self.slow.get_mut(&number),
         }
     }
 
@@ -92,18 +93,17 @@ impl Streams {
     #[inline]
     pub(super) fn has(&self, number: u32) -> bool {
         match self.place(number) {
-            Some(Place::Ring(index)) => matches!(self.ring.get(index), Some(Some(_))),
-            Some(Place::Slow(_)) => true,
-            None => false,
+            Some(index) => matches!(self.ring.get(index), Some(Some(_))),
+            None => self.slow.contains_key(&number),
         }
     }
 
     /// Closes a stream, if it is open.
     #[inline]
     pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
-        let stream = match self.place(number)? {
-            Place::Ring(index) => self.ring.get_mut(index)?.take()?,
-            Place::Slow(index) => self.slow.remove(index).1,
+        let stream = match self.place(number) {
+            Some(index) => self.ring.get_mut(index)?.take()?,
+            None => self.slow.remove(&number)?,
         };
         self.pass_gaps();
         self.open -= 1;
@@ -112,8 +112,8 @@ impl Streams {
 
     /// The open stream with the lowest number above `number`.
     pub(super) fn above(&self, number: u32) -> Option<u32> {
-        let slow = self.slow.iter().map(|(slow, _)| *slow).find(|slow| *slow > number);
-        slow.or_else(|| {
+        let slow = self.slow.range((Bound::Excluded(number), Bound::Unbounded)).next();
+        slow.map(|(slow, _)| *slow).or_else(|| {
             let start = (number + 1).saturating_sub(self.first).div_ceil(2) as usize;
             let index = self.ring.iter().skip(start).position(Option::is_some)? + start;
             Some(self.first + 2 * index as u32)
@@ -122,13 +122,13 @@ impl Streams {
 
     /// All open ones.
     pub(super) fn iter(&mut self) -> impl Iterator<Item = &mut Stream> {
-        self.slow.iter_mut().map(|(_, stream)| stream).chain(self.ring.iter_mut().flatten())
+        self.slow.values_mut().chain(self.ring.iter_mut().flatten())
     }
 
     /// The bytes it has on the heap.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
-        self.ring.capacity() * size_of::<Option<Stream>>() + self.slow.capacity() * size_of::<(u32, Stream)>()
+        self.ring.capacity() * size_of::<Option<Stream>>() + self.slow.len() * size_of::<(u32, Stream)>()
     }
 
     /// Goes on with this number.
@@ -138,13 +138,10 @@ impl Streams {
         self.first = number;
     }
 
+    /// The place of a stream in the ring, unless its number is lower than those there.
     #[inline]
-    fn place(&self, number: u32) -> Option<Place> {
-        match number.checked_sub(self.first) {
-            Some(distance) if distance % 2 == 0 => Some(Place::Ring(distance as usize / 2)),
-            Some(_) => None,
-            None => self.slow.binary_search_by_key(&number, |(slow, _)| *slow).ok().map(Place::Slow),
-        }
+    fn place(&self, number: u32) -> Option<usize> {
+        number.checked_sub(self.first).filter(|distance| distance % 2 == 0).map(|distance| distance as usize / 2)
     }
 
     /// Makes the first place one that is open.
@@ -155,12 +152,6 @@ impl Streams {
             self.first += 2;
         }
     }
-}
-
-/// Where a stream is.
-enum Place {
-    Ring(usize),
-    Slow(usize),
 }
 
 #[cfg(test)]
@@ -206,6 +197,26 @@ mod tests {
             assert!(streams.remove(number).is_none());
         }
         assert_eq!((streams.open(), streams.above(0), streams.next()), (0, None, 20_005));
+    }
+
+    #[test]
+    fn many_slow_streams_end_as_quickly_as_few() {
+        const MANY: u32 = 300_000;
+        let mut streams = Streams::new(1);
+        for _ in 0..MANY {
+            streams.push(stream());
+        }
+        assert!(streams.slow.len() > MANY as usize - 2 * RING_USUAL);
+        // As when they end in order, and as when they fail together.
+        for number in (1..MANY).step_by(2) {
+            assert!(streams.remove(number).is_some());
+        }
+        let mut number = 0;
+        while let Some(above) = streams.above(number) {
+            assert!(above > MANY && streams.remove(above).is_some());
+            number = above;
+        }
+        assert_eq!((streams.open(), streams.next()), (0, 2 * MANY + 1));
     }
 
     #[test]
