@@ -67,7 +67,8 @@ impl Response {
                     return Ok(Block::Tunnel);
                 }
                 let is_bodiless = self.kind == ResponseKind::Bodiless || status == 204 || status == 304;
-                self.left = if is_bodiless { 0 } else { meaning.length.unwrap_or(ANY) };
+                // No body is as long as the largest length, which would look like none.
+                self.left = if is_bodiless { 0 } else { meaning.length.map_or(ANY, |length| length.min(ANY - 1)) };
                 Ok(Block::Head)
             }
             (Phase::Body, 0) if ends => Ok(Block::Trailers),

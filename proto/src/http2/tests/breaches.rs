@@ -385,6 +385,7 @@ fn a_body_is_as_long_as_it_says() {
         ("3", padded_data(1, "END_STREAM", 1, b"12"), Some("1 data 12")),
         ("3", headers(1, "END_STREAM", &[]), None),
         ("0", data(1, "", b"1"), None),
+        ("18446744073709551615", data(1, "END_STREAM", b"12"), Some("1 data 12")),
     ] {
         let event = event(length);
         let events: Vec<&str> = [&event[..]].into_iter().chain(data_event).collect();
