@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a stream was reset or a connection ended, as HTTP/2 says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Code(pub u32);
+pub struct Code(pub(crate) u32);
 
 impl Code {
     /// Nothing is wrong.
@@ -41,6 +41,12 @@ impl Code {
     /// How many codes have a name; they are the first ones.
     pub const NAMED: usize = NAMES.len();
 
+    /// The code with this number. All that the RFC does not name are the same one: a server can choose any number, and
+    /// whoever keeps a count for each would keep billions.
+    pub fn new(number: u32) -> Self {
+        Self(number.min(Self::NAMED as u32))
+    }
+
     /// Its name in the RFC, if it has one.
     pub fn name(self) -> Option<&'static str> {
         NAMES.get(self.0 as usize).copied()
@@ -67,10 +73,7 @@ const NAMES: [&str; 14] = [
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "error code {:#x}", self.0),
-        }
+        f.write_str(self.name().unwrap_or("unknown code"))
     }
 }
 
@@ -79,10 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_shown_by_its_name_or_else_its_number() {
+    fn a_code_is_shown_by_its_name_if_it_has_one() {
         assert_eq!(Code::NO_ERROR.to_string(), "NO_ERROR");
         assert_eq!(Code::ENHANCE_YOUR_CALM.to_string(), "ENHANCE_YOUR_CALM");
         assert_eq!(Code::HTTP_1_1_REQUIRED.to_string(), "HTTP_1_1_REQUIRED");
-        assert_eq!(Code(0xe).to_string(), "error code 0xe");
+        assert_eq!(Code::new(0xd), Code::HTTP_1_1_REQUIRED);
+        for number in [0xe, 0xf, u32::MAX] {
+            assert_eq!((Code::new(number), Code::new(number).to_string()), (Code(0xe), "unknown code".to_owned()));
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! How a peer can break the protocol.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Breach, Code};
@@ -78,7 +80,7 @@ pub enum Error {
     #[error("answered in HTTP/1.1")]
     AnsweredInHttp1,
     /// The response is complete, and its `grpc-status` says that the call failed.
-    #[error("grpc-status {0}")]
+    #[error("grpc-status {}", grpc_status(*.0))]
     GrpcStatus(u32),
     /// HTTP/2's SETTINGS have not arrived; only [`crate::Http2::waits_for`] says so.
     #[error("no SETTINGS from the server")]
@@ -98,6 +100,13 @@ pub enum Part {
     Head,
     /// Inside the body, or after it.
     Body,
+}
+
+/// The highest `grpc-status` that has a meaning. All above it are the same error.
+pub(crate) const GRPC_STATUS_MAX: u32 = 16;
+
+fn grpc_status(status: u32) -> Cow<'static, str> {
+    if status > GRPC_STATUS_MAX { "above 16".into() } else { status.to_string().into() }
 }
 
 impl From<Breach> for Error {

@@ -113,6 +113,6 @@ impl Http2 {
 
 /// The codes that were seen, by name.
 fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
-    let named = (0..).zip(codes.named).map(|(code, count)| (Code(code).to_string(), count));
+    let named = (0..).zip(codes.named).map(|(code, count)| (Code::new(code).to_string(), count));
     named.chain([("other".to_owned(), codes.other)]).filter(|(_, count)| *count > 0).collect()
 }

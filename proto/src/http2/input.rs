@@ -393,7 +393,7 @@ impl Http2 {
     fn take_number(&mut self, payload: u32) -> Result<(), Breach> {
         let Header { kind, stream: number, .. } = self.reader.frame;
         if kind == kind::RST_STREAM {
-            let code = Code(payload);
+            let code = Code::new(payload);
             if let Some(stream) = self.remove(number) {
                 self.shared.pool.borrow_mut().seen.reset_received.note(code);
                 // A server that has answered has processed the request, whatever it says.
@@ -428,7 +428,7 @@ impl Http2 {
         self.reader.place = Place::Rest;
         let [a, b, c, d, code @ ..] = payload;
         let last = u32::from_be_bytes([a & 0x7f, b, c, d]);
-        let code = Code(u32::from_be_bytes(code));
+        let code = Code::new(u32::from_be_bytes(code));
         if self.goaway.is_some_and(|(before, _)| last > before) {
             return Err(Breach::GoAwayRises);
         }

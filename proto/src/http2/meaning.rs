@@ -1,6 +1,7 @@
 //! What the fields of a response's head or trailers mean, and whether they are as they must be (RFC 9113, 8).
 
 use crate::Breach;
+use crate::error::GRPC_STATUS_MAX;
 use crate::http1::is_token;
 
 /// The meaning of one header block.
@@ -10,7 +11,7 @@ pub(super) struct Meaning {
     pub(super) status: u16,
     /// The `content-length`.
     pub(super) length: Option<u64>,
-    /// The `grpc-status`; 0, which means success, if there is none.
+    /// The `grpc-status`, at most [`GRPC_ABOVE`]; 0, which means success, if there is none.
     pub(super) grpc_status: u32,
     /// The first thing that is wrong with the fields.
     pub(super) breach: Option<Breach>,
@@ -20,6 +21,9 @@ pub(super) struct Meaning {
 
 /// What gRPC calls a status that it does not know.
 const GRPC_UNKNOWN: u32 = 2;
+
+/// Stands for all numbers that gRPC gives no meaning: each would be a cause of its own, and a server can choose any.
+const GRPC_ABOVE: u32 = GRPC_STATUS_MAX + 1;
 
 impl Meaning {
     /// No fields yet.
@@ -70,7 +74,7 @@ impl Meaning {
                 }
             }
             b"grpc-status" => {
-                self.grpc_status = number(value).and_then(|status| status.try_into().ok()).unwrap_or(GRPC_UNKNOWN);
+                self.grpc_status = number(value).map_or(GRPC_UNKNOWN, |status| status.min(GRPC_ABOVE.into()) as u32);
                 Ok(())
             }
             _ => Ok(()),

@@ -51,8 +51,8 @@ fn line(header: Header, payload: &[u8]) -> String {
         }
         kind::PING => "PING, ACK".to_owned(),
         kind::WINDOW_UPDATE => format!("WINDOW_UPDATE of {stream} by {}", number(0)),
-        kind::RST_STREAM => format!("RST_STREAM of {stream}: {}", Code(number(0))),
-        kind::GOAWAY => format!("GOAWAY: {}", Code(number(4))),
+        kind::RST_STREAM => format!("RST_STREAM of {stream}: {}", Code::new(number(0))),
+        kind::GOAWAY => format!("GOAWAY: {}", Code::new(number(4))),
         other => format!("frame of kind {other}"),
     }
 }

@@ -189,7 +189,7 @@ fn what_was_seen_is_counted_for_all_connections() {
     };
     assert_eq!(seen.reset_received, only(Code::CANCEL));
     assert_eq!(seen.reset_sent, only(Code::PROTOCOL_ERROR));
-    assert_eq!(seen.goaway_received, only(Code(77)));
+    assert_eq!(seen.goaway_received, only(Code::new(77)));
     assert_eq!(seen.goaway_sent, only(Code::PROTOCOL_ERROR));
     assert_eq!((seen.header_bytes_received, seen.header_bytes_decoded), (6, 7 + 3 + 2));
     assert_eq!((seen.streams_blocked_ns, seen.window_blocked_ns), (100, 0));

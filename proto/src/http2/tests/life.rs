@@ -1,5 +1,7 @@
 //! How connections and requests end.
 
+use std::collections::HashSet;
+
 use super::*;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
@@ -12,6 +14,29 @@ fn what_a_reset_says_decides_whether_the_request_may_be_sent_again() {
         let input = [rst(1, code), headers(3, "END_STREAM", OK)].concat();
         check("GET GET", input, &[&failed, "3 head HTTP/2 200||", "3 complete"]);
     }
+}
+
+#[test]
+fn codes_without_a_name_are_one_cause() {
+    let mut scene = Scene::of("");
+    scene.options.streams = 1000;
+    let mut client = scene.connected();
+    let mut errors = HashSet::new();
+    for number in 0..900 {
+        let stream = client.start(&request("GET"), false).unwrap();
+        sent(&mut client);
+        let code = Code(0xe + number * 4_000_000);
+        client.handle_bytes(&rst(stream.0, code), Nanos(0));
+        let Some(Event::Failed { error, .. }) = client.poll_event() else { unreachable!("it was reset") };
+        errors.insert(error);
+        let mut ended = scene.connected();
+        ended.handle_bytes(&goaway(0, code), Nanos(0));
+        let Some(Event::Draining { error: Some(error) }) = ended.poll_event() else { unreachable!("an error") };
+        errors.insert(error);
+    }
+    let mut words: Vec<String> = errors.iter().map(Error::to_string).collect();
+    words.sort();
+    assert_eq!(words, ["ended by the server (unknown code)", "reset by the server (unknown code)"]);
 }
 
 #[test]

@@ -157,9 +157,14 @@ fn a_call_fails_with_its_grpc_status() {
     );
     check(
         "GET",
-        [head, trailers("bad")].concat(),
+        [head.clone(), trailers("bad")].concat(),
         &["1 head HTTP/2 200||", "1 trailer grpc-status: bad|", "1 failed: grpc-status 2"],
     );
+    for (status, error) in [("16", "16"), ("17", "above 16"), ("4294967296", "above 16")] {
+        let trailer = format!("1 trailer grpc-status: {status}|");
+        let failed = format!("1 failed: grpc-status {error}");
+        check("GET", [head.clone(), trailers(status)].concat(), &["1 head HTTP/2 200||", &trailer, &failed]);
+    }
     check(
         "GET",
         headers(1, "END_STREAM", &[(":status", "200"), ("grpc-status", "14")]),
