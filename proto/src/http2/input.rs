@@ -381,6 +381,7 @@ impl Http2 {
     fn change_windows(&mut self) -> Result<(), Breach> {
         let change = self.settings.change_window();
         if change != 0 {
+            self.sender.note_window();
             for stream in self.streams.iter() {
                 let window = i64::from(stream.window) + change;
                 stream.window = window.try_into().map_err(|_| Breach::WindowOverflow)?;
@@ -409,7 +410,10 @@ impl Http2 {
         let Some(stream) = self.streams.get(number) else { return Ok(()) };
         match i32::try_from(i64::from(stream.window) + i64::from(increment)) {
             Ok(_) if increment == 0 => self.reset(number, Breach::ZeroIncrement),
-            Ok(window) => stream.window = window,
+            Ok(window) => {
+                stream.window = window;
+                self.sender.note_window();
+            }
             Err(_) => self.reset(number, Breach::WindowOverflow),
         }
         Ok(())

@@ -68,6 +68,8 @@ pub(super) struct Sender {
     is_impatient: bool,
     /// Whether a body waits for a larger window, as far as was seen when all had their turn.
     has_small: bool,
+    /// Whether all bodies have had their turn in vain, and would again.
+    is_stuck: bool,
 }
 
 /// What became of the bodies that are to be sent.
@@ -112,6 +114,7 @@ impl Sender {
             patient_until: None,
             is_impatient: false,
             has_small: false,
+            is_stuck: false,
         }
     }
 
@@ -181,7 +184,13 @@ impl Sender {
     /// The server gives the connection a larger window.
     pub(super) fn grow(&mut self, increment: u32) -> Result<(), Breach> {
         self.window += i64::from(increment);
+        self.note_window();
         if self.window > WINDOW_MAX.into() { Err(Breach::WindowOverflow) } else { Ok(()) }
+    }
+
+    /// A window has changed.
+    pub(super) fn note_window(&mut self) {
+        self.is_stuck = false;
     }
 
     /// The server chose the size of its table.
@@ -198,6 +207,8 @@ impl Sender {
             return;
         }
         self.uploading -= 1;
+        // It may be the one that waits for a larger window.
+        self.is_stuck &= !self.has_small;
         // Looking for each one would take the square of their number.
         if self.uploads.len() > 2 * self.uploading {
             self.uploads.retain(|upload| streams.has(*upload));
@@ -218,6 +229,7 @@ impl Sender {
     pub(super) fn tire(&mut self, now: Nanos) {
         if self.patient_until.take_if(|until| *until <= now).is_some() {
             self.is_impatient = true;
+            self.is_stuck = false;
         }
     }
 
@@ -349,6 +361,7 @@ impl Sender {
                 if has_body {
                     self.uploads.push_back(number);
                     self.uploading += 1;
+                    self.is_stuck = false;
                 } else {
                     stream.message = None;
                 }
@@ -363,6 +376,10 @@ impl Sender {
         // A server that gives new windows when half of the old is used must not be waited for.
         let piece_min = if self.is_impatient { 1 } else { PIECE_MIN.min(window as usize / 2).max(1) };
         let mut bodies = if self.uploading == 0 { Bodies::None } else { Bodies::Blocked };
+        // Replies alone, which a server can ask for at any time, do not need a look at all of them.
+        if self.is_stuck {
+            return bodies;
+        }
         let mut passed = 0;
         let mut has_small = false;
         while passed < self.uploading && self.window > 0 {
@@ -401,6 +418,7 @@ impl Sender {
                 self.uploads.rotate_left(1);
             }
         }
+        self.is_stuck = passed == self.uploading;
         // Whoever had no turn may still wait.
         self.has_small = has_small || (self.has_small && passed < self.uploading);
         bodies

@@ -279,3 +279,43 @@ fn uploads_that_are_given_up_one_after_another_do_not_pile_up() {
     sent(&mut client);
     assert!(client.sender.heap() < 1024, "{}", client.sender.heap());
 }
+
+#[test]
+fn replies_cost_the_same_however_many_uploads_wait() {
+    let mut scene = Scene::of("");
+    scene.options.streams = 100_000;
+    let mut client = scene.connected();
+    feed(&mut client, &settings(&[(4, 0)]));
+    let post = request("POST");
+    for _ in 0..100_000 {
+        client.start(&post, false).unwrap();
+    }
+    sent(&mut client);
+    for _ in 0..4000 {
+        feed(&mut client, &frame(0, "", "PING", b"12345678"));
+        assert_eq!(sent(&mut client), ["PING ACK 12345678"]);
+        feed(&mut client, &settings(&[(4, 0)]));
+        assert_eq!(sent(&mut client), ["SETTINGS ACK"]);
+    }
+    assert!(client.sender.is_blocked());
+    feed(&mut client, &window(9, 70_000));
+    assert_eq!(sent_data(&mut client).len(), 4);
+}
+
+#[test]
+fn bodies_that_wait_go_on_when_any_window_grows_or_another_comes() {
+    let mut client = uploading(&[65_000], &[]);
+    sent(&mut client);
+    client.start(&upload(5000), false).unwrap();
+    assert_eq!((sent_data(&mut client), client.sender.is_blocked()), (vec!["HEADERS 3".to_owned()], true));
+    feed(&mut client, &window(0, 10_000));
+    assert_eq!(sent_data(&mut client), ["DATA 3 5000 END_STREAM"]);
+
+    let mut client = uploading(&[5000], &[(4, 3000)]);
+    sent(&mut client);
+    client.start(&upload(100), false).unwrap();
+    assert_eq!(sent_data(&mut client), ["HEADERS 3", "DATA 3 100 END_STREAM"]);
+    assert!(client.sender.is_blocked());
+    feed(&mut client, &window(1, 2000));
+    assert_eq!(sent_data(&mut client), ["DATA 1 2000 END_STREAM"]);
+}
