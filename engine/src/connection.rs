@@ -237,9 +237,13 @@ impl Live {
                     if let Some(error) = error.filter(|_| error != counted) {
                         let example = || example(error, input);
                         tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
+                        counted = Some(error);
                     }
                 }
             }
+        }
+        if counted == Some(Error::AnsweredInHttp1) {
+            tally.refused(&mut Vec::new(), input);
         }
     }
 

@@ -262,7 +262,7 @@ impl Tally {
         !std::mem::replace(&mut self.has_seen_400, true)
     }
 
-    /// Looks for the hint in a body of which `before` has arrived, and now this piece; adds the piece.
+    /// Looks for the hint in a response of which `before` has arrived, and now this piece; adds the piece.
     pub fn refused(&mut self, before: &mut Vec<u8>, piece: &[u8]) {
         let room = REFUSAL_BYTES.saturating_sub(before.len());
         if room > 0 {
@@ -607,7 +607,7 @@ impl Tally {
     }
 }
 
-/// How many bytes of the body of a response with status 400 are looked at: the pages of servers are shorter.
+/// How many bytes of such a response are looked at: the pages of servers are shorter.
 const REFUSAL_BYTES: usize = 2048;
 
 /// What servers say to a request without TLS at a port that expects it: nginx, Go, Apache, Tomcat.
@@ -618,7 +618,7 @@ const EXPECTS_TLS: [&[u8]; 4] = [
     b"combination of host and port requires TLS",
 ];
 
-/// Whether the body of a response says that.
+/// Whether a response says that.
 fn expects_tls(response: &[u8]) -> bool {
     EXPECTS_TLS.iter().any(|words| response.windows(words.len()).any(|part| part == *words))
 }

@@ -8,7 +8,7 @@ mod tls;
 
 pub use check::words as failed_check;
 pub use errno::{short, words as errno_words};
-pub use row::{Failure, class, is_ours, too_few_files, why, why_row};
+pub use row::{EXPECTS_TLS, Failure, class, is_ours, too_few_files, why, why_row};
 pub use tls::agreed;
 
 use std::collections::BTreeMap;

@@ -20,6 +20,8 @@ pub struct Failure {
     pub others_connected: bool,
     /// Whether there was only one request.
     pub once: bool,
+    /// Whether the server said that its port expects TLS.
+    pub expects_tls: bool,
     /// The local ports of this machine, if they ran out.
     pub ports: Option<Ports>,
     /// How many connections onrush closed because the server, whose turn it was, had not.
@@ -52,6 +54,7 @@ impl Failure {
             row,
             once: plan.once,
             others_connected: outcome.totals.counters.connects > 0,
+            expects_tls: outcome.totals.expects_tls,
             ports: outcome.ports,
             closed_first: outcome.totals.counters.closed_first,
             files_needed: outcome.descriptors.is_none().then_some(files_needed),
@@ -82,7 +85,8 @@ impl Failure {
             Cause::Protocol(Error::SpeaksTls) => SPEAKS_TLS,
             Cause::Protocol(Error::NotHttp) if begins_with_settings(&self.row.example) => SPEAKS_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
-            Cause::Protocol(Error::AnsweredInHttp1) => "leave out --http2",
+            Cause::Protocol(Error::AnsweredInHttp1) if self.expects_tls => EXPECTS_TLS,
+            Cause::Protocol(Error::AnsweredInHttp1) => "leave out --http2, or write https:// if the port speaks TLS",
             Cause::Protocol(Error::Reset(CALM | REFUSED) | Error::GoAway(CALM)) => {
                 "fewer --streams or a lower rate (-R) may do"
             }
@@ -136,6 +140,8 @@ fn begins_with_settings(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
 }
 
+/// What to do about responses which say that the port expects TLS.
+pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
 /// What to do about a server that responds in TLS.
 const SPEAKS_TLS: &str = "write https://";
 /// What a server says that has more requests than it wants.

@@ -21,7 +21,6 @@ use notes::{Room, lines, notes};
 use verdict::{usage as usage_of, verdict};
 
 pub use gates::{annotation, objective, on_missing};
-pub use notes::EXPECTS_TLS;
 pub use verdict::{needs_probe, on, uses_all};
 
 /// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its

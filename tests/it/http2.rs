@@ -1,7 +1,7 @@
 //! Real servers of HTTP/2: nginx, nghttpd, Apache and Node. Each counts or returns what it was sent, in its own way.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -173,7 +173,17 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
     let (output, result) = run(context.onrush().words("-t1 -c2 -n10 --http2").word(plain.url("/hello")));
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
     assert_eq!(failures(&result, "answered in HTTP/1.1"), 10, "{result}");
-    assert!(output.note("answered in HTTP/1.1").ends_with("; leave out --http2"), "{output:?}");
+    let said = "; leave out --http2, or write https:// if the port speaks TLS";
+    assert!(output.note("answered in HTTP/1.1").ends_with(said), "{output:?}");
+    // Some servers say that it does.
+    let address = server(|mut stream| {
+        stream.read_exact(&mut [0; 24])?;
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\nThe plain HTTP request was sent to HTTPS port")?;
+        io::copy(&mut stream, &mut io::sink()).map(drop)
+    });
+    let output = context.onrush().words("-t1 -c2 -n10 --http2").word(format!("http://{address}/")).run();
+    let said = "; the server expects TLS at this port; write https://";
+    assert!(output.note("answered in HTTP/1.1").ends_with(said), "{output:?}");
 }
 
 fn a_server_that_speaks_nothing_else_is_named(context: &Context) {

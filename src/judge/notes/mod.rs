@@ -20,7 +20,6 @@ mod statuses;
 mod unanswered;
 
 pub use lines::{Room, lines};
-pub use statuses::EXPECTS_TLS;
 
 use onrush_plan::LimitedBy;
 

@@ -6,12 +6,11 @@ use onrush_plan::checks::is_failure;
 use onrush_text::units::{counted, listed, thousands};
 
 use super::were;
+use crate::failure::EXPECTS_TLS;
 use crate::record::{Document, Note, NoteId, STATUSES_NAMED};
 
 /// A class of statuses other than 2xx is worth a note above this percentage of the responses.
 const STATUS_PERCENT: u64 = 1;
-/// What to do about responses which say that the port expects TLS.
-pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
 
 /// The note on them, if there are enough of one class.
 pub fn note(document: &Document) -> Option<Note> {

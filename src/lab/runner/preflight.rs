@@ -12,7 +12,8 @@ use serde::Serialize;
 use super::super::Folder;
 use super::Unasked;
 use super::around::Around;
-use crate::judge::{self, Judged};
+use crate::failure;
+use crate::judge::Judged;
 use crate::run::{Interrupt, NoBackend, NotStarted};
 use crate::session::ask::{Refused, ask as request};
 
@@ -59,7 +60,7 @@ impl FirstResponse {
         let status = self.status?;
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
         let why = match &self.failed_check {
-            _ if self.expects_tls => judge::EXPECTS_TLS,
+            _ if self.expects_tls => failure::EXPECTS_TLS,
             _ if self.is_failure => AN_ERROR,
             Some(check) => return Some(format!("{point}{url} fails a check, {check}: {AN_ERROR}")),
             None if status >= 300 && !self.has_list => "is the redirect what you want to measure?",

@@ -241,3 +241,12 @@ fn statuses_in_the_ledger_are_not_said_twice() {
     fail(&mut outcome, 5, Phase::Status, Cause::Status(503));
     assert_eq!(said(&outcome), Vec::<String>::new());
 }
+
+#[test]
+fn an_answer_in_http1_that_asks_for_tls_is_told_apart() {
+    let mut outcome = failing(28, Phase::Head, Cause::Protocol(Error::AnsweredInHttp1), "HTTP/1.1 400");
+    let sentence = |advice| format!("read: 28 × answered in HTTP/1.1, received: \"HTTP/1.1 400\"; {advice}");
+    assert_eq!(said(&outcome), [sentence("leave out --http2, or write https:// if the port speaks TLS")]);
+    outcome.totals.expects_tls = true;
+    assert_eq!(said(&outcome), [sentence("the server expects TLS at this port; write https://")]);
+}
