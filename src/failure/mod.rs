@@ -35,7 +35,8 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
         Cause::Tls(failure) => {
             let row = rows.iter().find(|row| row.cause == cause);
             let example = row.map_or_else(String::new, |row| escape(&row.example));
-            format!("TLS handshake with {peer} failed: {}", tls::sentence(failure, &example))
+            let sentence = tls::sentence(failure, &example, row::offered(plan));
+            format!("TLS handshake with {peer} failed: {sentence}")
         }
         Cause::Unanswered if is_about_tls => tls::unanswered(&peer),
         _ => unable(plan, outcome, address, is_about_tls, cause),

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use onrush_plan::Plan;
+use onrush_plan::http::Version;
 use onrush_proto::{Code, Error};
 use onrush_stats::{Cause, Phase, Row};
 use onrush_text::units::{counted, spaced, thousands};
@@ -22,6 +23,8 @@ pub struct Failure {
     pub once: bool,
     /// Whether the server said that its port expects TLS.
     pub expects_tls: bool,
+    /// The versions of HTTP that the server was offered with TLS.
+    pub offered: Vec<Version>,
     /// The local ports of this machine, if they ran out.
     pub ports: Option<Ports>,
     /// How many connections onrush closed because the server, whose turn it was, had not.
@@ -55,6 +58,7 @@ impl Failure {
             once: plan.once,
             others_connected: outcome.totals.counters.connects > 0,
             expects_tls: outcome.totals.expects_tls,
+            offered: offered(plan).to_vec(),
             ports: outcome.ports,
             closed_first: outcome.totals.counters.closed_first,
             files_needed: outcome.descriptors.is_none().then_some(files_needed),
@@ -75,7 +79,7 @@ impl Failure {
                 Some(Errno::NOMEM | Errno::NOBUFS) => "this machine or its control group is short of memory",
                 _ => "--io epoll or --io uring uses other system calls",
             },
-            Cause::Tls(failure) => return tls::remedy(failure).map(str::to_owned),
+            Cause::Tls(failure) => return tls::remedy(failure, &self.offered).map(str::to_owned),
             Cause::Proxy(failure) => proxy::remedy(failure),
             Cause::Unanswered if self.row.phase == Phase::Tls => tls::IS_IT_TLS,
             Cause::Unanswered => self.why_nobody_answers(),
@@ -133,6 +137,11 @@ impl Failure {
             Err(_) => "'ip route' shows the routes".to_owned(),
         }
     }
+}
+
+/// The versions of HTTP that servers are offered with TLS.
+pub(super) fn offered(plan: &Plan) -> &[Version] {
+    plan.tls.as_ref().map_or(&[], |tls| &tls.alpn)
 }
 
 /// Whether these bytes are how a server begins HTTP/2: SETTINGS of the connection (RFC 9113, 3.4).

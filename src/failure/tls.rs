@@ -1,5 +1,6 @@
 //! Text about TLS: what was negotiated, what failed, and what to do about it.
 
+use onrush_plan::http;
 use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
 use onrush_stats::{Handshakes, Negotiated, TlsFailure};
 
@@ -35,8 +36,8 @@ pub fn words(failure: TlsFailure) -> String {
     }
 }
 
-/// What to do about it, where known.
-pub fn remedy(failure: TlsFailure) -> Option<&'static str> {
+/// What to do about it, where known; `offered` are the versions of HTTP that the server could choose from.
+pub fn remedy(failure: TlsFailure, offered: &[http::Version]) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
         TlsFailure::NotYetValid => "check this machine's clock and the certificate's dates, or use -k",
@@ -51,8 +52,11 @@ pub fn remedy(failure: TlsFailure) -> Option<&'static str> {
         TlsFailure::Alert(42 | 116) => "it may require a client certificate: --cert and --key",
         TlsFailure::Alert(43..=46 | 48 | 49 | 51) => "it does not accept the client certificate: see --cert and --key",
         TlsFailure::Alert(112) => "it does not know that name: --sni sends another",
-        TlsFailure::Alert(120) => OTHER_VERSIONS,
-        TlsFailure::NoProtocol => "--http1.1 speaks HTTP/1.1, and --alpn-list h2,http/1.1 what the server chooses",
+        TlsFailure::Alert(120) | TlsFailure::NoProtocol => match offered {
+            [http::Version::Http2] => "it does not speak HTTP/2: use --http1.1, or --alpn-list h2,http/1.1",
+            [http::Version::Http11] => "it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1",
+            _ => return None,
+        },
         TlsFailure::PlainText => "write http://",
         TlsFailure::NotTls => "is it an HTTPS port?",
         TlsFailure::Closed => SERVER_LOG,
@@ -62,12 +66,12 @@ pub fn remedy(failure: TlsFailure) -> Option<&'static str> {
 }
 
 /// What happened, an example, and what to do about it.
-pub fn sentence(failure: TlsFailure, example: &str) -> String {
+pub fn sentence(failure: TlsFailure, example: &str, offered: &[http::Version]) -> String {
     let mut text = words(failure);
     if !example.is_empty() {
         text += &format!(": {example}");
     }
-    remedy(failure).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
+    remedy(failure, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
 }
 
 /// The sentence on a first handshake that got no response from `whom`.
@@ -80,9 +84,6 @@ pub const IS_IT_TLS: &str = "does that port speak TLS?";
 
 /// What to do about a connection that the server closed.
 pub const SERVER_LOG: &str = "the server's log may say why";
-
-/// What to do where the server accepts no protocol that it was offered.
-const OTHER_VERSIONS: &str = "--http2, --http1.1 and --alpn-list offer other versions of HTTP";
 
 /// What onrush offers, for a server that requires something else.
 const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE: \
@@ -127,6 +128,7 @@ mod tests {
 
     #[test]
     fn a_sentence_says_what_in_which_case_and_what_to_do() {
+        let sentence = |failure, example| sentence(failure, example, &[http::Version::Http11]);
         assert_eq!(
             sentence(TlsFailure::Expired, "it was valid until 2020-01-01 00:00:00 UTC"),
             "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; renew it, check this \
@@ -143,5 +145,19 @@ mod tests {
              -k"
         );
         assert_eq!(sentence(TlsFailure::Misbehaved, ""), "the server violates the TLS protocol");
+    }
+
+    #[test]
+    fn a_server_without_the_version_that_it_was_offered_may_choose_another() {
+        for (offered, expected) in [
+            (&[http::Version::Http2][..], Some("it does not speak HTTP/2: use --http1.1, or --alpn-list h2,http/1.1")),
+            (&[http::Version::Http11], Some("it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1")),
+            (&http::Version::ALL, None),
+            (&[], None),
+        ] {
+            for failure in [TlsFailure::Alert(120), TlsFailure::NoProtocol] {
+                assert_eq!(remedy(failure, offered), expected, "{offered:?}");
+            }
+        }
     }
 }
