@@ -94,7 +94,7 @@ impl Failure {
             Cause::Protocol(Error::Reset(CALM | REFUSED) | Error::GoAway(CALM)) => {
                 "fewer --streams or a lower rate (-R) may do"
             }
-            Cause::Protocol(Error::NoStreams | Error::NoWindow) => tls::SERVER_LOG,
+            Cause::Protocol(Error::NoStreams | Error::NoWindow | Error::Reset(_) | Error::GoAway(_)) => tls::SERVER_LOG,
             Cause::Protocol(_) | Cause::Check(_) if self.once => return None,
             Cause::Protocol(_) | Cause::Check(_) => "--once shows a response in full",
         };

@@ -1,5 +1,7 @@
 //! The notes on failures.
 
+use onrush_proto::Code;
+
 use super::*;
 use crate::run::Ports;
 
@@ -203,6 +205,21 @@ fn broken_answers_are_said_with_an_example() {
             Error::NotHttp,
             "\u{0}\u{ff}",
             "read: 28 × not an HTTP response, received: \"\\x00\\xff\"; is it an HTTP port?",
+        ),
+        (
+            Error::Reset(Code::INTERNAL_ERROR),
+            "",
+            "read: 28 × reset by the server (INTERNAL_ERROR); the server's log may say why",
+        ),
+        (
+            Error::GoAway(Code::PROTOCOL_ERROR),
+            "",
+            "read: 28 × ended by the server (PROTOCOL_ERROR); the server's log may say why",
+        ),
+        (
+            Error::Reset(Code::REFUSED_STREAM),
+            "",
+            "read: 28 × reset by the server (REFUSED_STREAM); fewer --streams or a lower rate (-R) may do",
         ),
         (Error::Length, "-5", "read: 28 × bad Content-Length, received: \"-5\"; --once shows a response in full"),
     ];
