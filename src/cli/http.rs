@@ -102,7 +102,22 @@ fn list(flag: &Flag, value: &OsStr) -> Result<Vec<Version>, Refusal> {
 
 /// A size in bytes, with a decimal or a binary unit.
 fn bytes(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, Refusal> {
-    let size = units::size(&value.to_string_lossy()).ok().and_then(|size| u32::try_from(size).ok());
-    size.filter(|size| (least..=most).contains(size))
-        .ok_or_else(|| wrong(flag, value, format_args!("write {least} to {most} bytes; k, M, KiB and MiB are units")))
+    let text = value.to_string_lossy();
+    let size = units::size(&text).ok().and_then(|size| u32::try_from(size).ok());
+    size.filter(|size| (least..=most).contains(size)).ok_or_else(|| {
+        let units = both_units(&text).unwrap_or_else(|| "k, M, KiB and MiB are units".to_owned());
+        wrong(flag, value, format_args!("write {least} to {most} bytes; {units}"))
+    })
+}
+
+/// What the number is in the decimal and in the binary unit, for somebody who wrote `16K` or `16KB`, which may mean either.
+fn both_units(text: &str) -> Option<String> {
+    let (number, unit) = text.split_at(text.find(|character: char| character.is_ascii_alphabetic())?);
+    let (decimal, binary) = match unit.to_ascii_lowercase().as_str() {
+        "k" | "kb" => ("k", "KiB"),
+        "m" | "mb" => ("M", "MiB"),
+        _ => return None,
+    };
+    let [decimal, binary] = [decimal, binary].map(|unit| format!("{number}{unit}"));
+    Some(format!("{decimal} is {}, and {binary} is {}", units::size(&decimal).ok()?, units::size(&binary).ok()?))
 }

@@ -48,8 +48,21 @@ fn what_cannot_be_is_refused_with_a_way_out() {
         ("--alpn-list , https://h", "--alpn-list \",\": an empty list; write h2,http/1.1"),
         (
             "--http2 --h2-max-frame 16k h",
-            "--h2-max-frame \"16k\": write 16384 to 16777215 bytes; k, M, KiB and MiB are units",
+            "--h2-max-frame \"16k\": write 16384 to 16777215 bytes; 16k is 16000, and 16KiB is 16384",
         ),
+        (
+            "--http2 --h2-max-frame 16K h",
+            "--h2-max-frame \"16K\": write 16384 to 16777215 bytes; 16k is 16000, and 16KiB is 16384",
+        ),
+        (
+            "--http2 --h2-max-frame 16KB h",
+            "--h2-max-frame \"16KB\": write 16384 to 16777215 bytes; 16k is 16000, and 16KiB is 16384",
+        ),
+        (
+            "--http2 --h2-window 1.5mb h",
+            "--h2-window \"1.5mb\": write 1 to 2147483647 bytes; 1.5M is 1500000, and 1.5MiB is 1572864",
+        ),
+        ("--http2 --h2-window -1k h", "--h2-window \"-1k\": write 1 to 2147483647 bytes; k, M, KiB and MiB are units"),
         (
             "--http2 --h2-window 2GiB h",
             "--h2-window \"2GiB\": write 1 to 2147483647 bytes; k, M, KiB and MiB are units",
