@@ -86,7 +86,10 @@ impl Scheme {
 
     /// The scheme that a word means; wrk treats every word that begins with `https` as `https`.
     fn of(name: &str, dialect: Dialect) -> Result<Self, String> {
-        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        let is_http2 = ["h2c", "h2", "grpc"].iter().any(|other| name.eq_ignore_ascii_case(other));
+        if is_http2 && !dialect.is_compat() {
+            Err(format!("the scheme \"{name}\" is unknown; write http:// and add --http2"))
+        } else if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             Err(format!("\"{name}\" is not a scheme; write http://"))
         } else if name.eq_ignore_ascii_case("http") {
             Ok(Self::Http)

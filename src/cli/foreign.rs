@@ -144,7 +144,7 @@ enum Advice {
     Instead(&'static str),
 }
 
-/// Spellings of ab, autocannon, bombardier, curl, h2load, hey, k6, oha, plow and vegeta that onrush does not know.
+/// Spellings of ab, autocannon, bombardier, curl, h2load, hey, k6, oha, plow, shb and vegeta that onrush does not know.
 /// Where the same name means something else with one dash, as vegeta writes it, it is there with both.
 const FOREIGN: &[(&[&str], Advice)] = &[
     (&["-z", "--test-duration"], Advice::Spelled("-d, for instance -d 30s")),
@@ -154,8 +154,13 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     ),
     (&["--iterations", "--amount", "--num-requests"], Advice::Spelled("-n, for instance -n 10k")),
     (&["--workers", "--cpus"], Advice::Spelled("-t, for instance -t 4")),
-    // autocannon and ab.
-    (&["-w"], Advice::Spelled("-t, for instance -t 4; ab's table of the result is -o result.md")),
+    // autocannon, h2load and ab.
+    (
+        &["-w"],
+        Advice::Spelled(
+            "-t, for instance -t 4; h2load's 16 is --h2-window 64KiB, ab's table of the result -o result.md",
+        ),
+    ),
     (&["-m", "--request"], Advice::Spelled("-X, for instance -X PUT")),
     (&["-p", "--body-file", "--body-path", "-body"], Advice::Spelled("--body, for instance --body @data.json")),
     (&["--data", "--data-ascii", "--data-raw", "--data-binary"], Advice::Spelled("--body, for instance --body 'a=1'")),
@@ -199,7 +204,8 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--laddr"], Advice::Spelled("-b, for instance -b 10.0.0.5")),
     (&["-l", "--latencies"], Advice::Spelled("--latency")),
     (&["--debug", "--verbose"], Advice::Spelled("--once, which shows one request in full")),
-    (&["--qps", "--rps", "--rate-limit", "--max-rate"], Advice::Spelled("-R, for instance -R 10k")),
+    (&["--qps", "--rate-limit", "--max-rate"], Advice::Spelled("-R, for instance -R 10k")),
+    (&["--rps"], Advice::Spelled("-R, for instance -R 10k, for all connections together (h2load: each)")),
     (&["-rate"], Advice::Spelled("-R, for instance -R 10k; vegeta's 0 with at most 10 workers is -c 10")),
     // bombardier and ab.
     (&["-r"], Advice::Spelled("-R, for instance -R 10k; ab's can be left out, because no error ends a run")),
@@ -226,14 +232,30 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--max-concurrent-streams"], Advice::Spelled("--streams, for instance --streams 100")),
     (&["--window-bits"], Advice::Spelled("--h2-window, in bytes, for instance --h2-window 64KiB")),
     (
-        &["--connection-window-bits"],
-        Advice::Spelled("--h2-connection-window, in bytes, for instance --h2-connection-window 1MiB"),
+        &["-W", "--connection-window-bits"],
+        Advice::Spelled("--h2-connection-window, in bytes, for instance --h2-connection-window 1MiB for 20 bits"),
     ),
+    (
+        &["-N", "--connection-inactivity-timeout"],
+        Advice::Instead("connections may be idle; --give-up is for requests, for instance --give-up 10s"),
+    ),
+    (&["--encoder-header-table-size"], Advice::Needless("the header fields of requests use no table")),
     (&["--max-frame-size"], Advice::Spelled("--h2-max-frame, for instance --h2-max-frame 16KiB")),
     (&["--header-table-size"], Advice::Spelled("--h2-table, for instance --h2-table 4KiB")),
+    // shb.
+    (
+        &["--batch-linger"],
+        Advice::Needless("over HTTP/2 onrush waits for several responses for as long as latencies hardly grow"),
+    ),
     (&["--npn-list"], Advice::Spelled("--alpn-list, for instance --alpn-list h2,http/1.1")),
     (&["--h1"], Advice::Spelled("--http1.1")),
-    (&["-P", "--pipelining", "--pipeline"], Advice::NotYet("pipelining from the command line")),
+    (
+        &["-P", "--pipelining", "--pipeline"],
+        Advice::Instead(
+            "onrush does not support pipelining from the command line yet; with HTTP/2 write --streams, for instance \
+             --http2 --streams 16",
+        ),
+    ),
     (&["-j", "--json"], Advice::Spelled("--format json, or -o FILE.json beside the report")),
     (
         &["--output-format"],

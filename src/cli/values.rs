@@ -46,10 +46,14 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
 /// What to write instead of several numbers: those of a sweep, if each `is_value` of the option, or thousands between
 /// commas.
 pub(super) fn several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
-    let letter = flag.spelling.short.filter(|_| matches!(flag.id, Id::Connections | Id::Threads | Id::Rate));
-    let sweep = letter
+    let option = match flag.id {
+        Id::Connections | Id::Threads | Id::Rate => flag.spelling.short.map(|letter| format!("-{letter}")),
+        Id::Streams => Some("--http2 --streams".to_owned()),
+        _ => None,
+    };
+    let sweep = option
         .zip(list(flag, text, is_value))
-        .map(|(letter, list)| format!("onrush sweep -{letter} {} URL", quoted(&list)));
+        .map(|(option, list)| format!("onrush sweep {option} {} URL", quoted(&list)));
     match (ungrouped(text), sweep) {
         (Some(number), Some(sweep)) => Some(format!("not a number; write {number}, or for a list {sweep}")),
         (Some(number), None) => Some(format!("not a number; write {number}")),

@@ -57,6 +57,10 @@ fn in_compat_any_scheme_is_plain_tcp_and_its_name_the_service() {
     assert_eq!(Target::parse("ftp://h/", Dialect::Wrk).unwrap().service(), "ftp");
     assert_eq!(Target::parse("httpsx://h/", Dialect::Wrk).unwrap().scheme, Scheme::Https);
     assert_eq!(reason("ftp://h/", Dialect::Native), "the scheme \"ftp\" is unknown; write http://");
+    for scheme in ["h2c", "H2", "grpc"] {
+        let expected = format!("the scheme \"{scheme}\" is unknown; write http:// and add --http2");
+        assert_eq!(reason(&format!("{scheme}://h/"), Dialect::Native), expected);
+    }
 }
 
 #[test]

@@ -24,7 +24,31 @@ fn another_tools_options_are_refused_with_ours() {
         ("--workers=10", "--workers: onrush spells this -t, for instance -t 4"),
         ("-keepalive=false", "-keepalive: connections are kept open unless there is --disable-keepalive"),
         ("-name=first", "-name: onrush spells this --label, for instance --label attack=first"),
-        ("-P 4", "-P: onrush does not support pipelining from the command line yet"),
+        (
+            "--pipeline 16 --http2",
+            "--pipeline: onrush does not support pipelining from the command line yet; with HTTP/2 write --streams, for \
+             instance --http2 --streams 16",
+        ),
+        (
+            "--http2 -w 16",
+            "-w: onrush spells this -t, for instance -t 4; h2load's 16 is --h2-window 64KiB, ab's table of the result \
+             -o result.md",
+        ),
+        (
+            "--http2 -W 20",
+            "-W: onrush spells this --h2-connection-window, in bytes, for instance --h2-connection-window 1MiB for 20 bits",
+        ),
+        ("--http2 -N 10", "-N: connections may be idle; --give-up is for requests, for instance --give-up 10s"),
+        ("--rps=100", "--rps: onrush spells this -R, for instance -R 10k, for all connections together (h2load: each)"),
+        (
+            "--batch-linger 10",
+            "--batch-linger: over HTTP/2 onrush waits for several responses for as long as latencies hardly grow; leave it \
+             out",
+        ),
+        (
+            "--encoder-header-table-size=0",
+            "--encoder-header-table-size: the header fields of requests use no table; leave it out",
+        ),
         (
             "-e out.csv",
             "-e: onrush spells this -o, for instance -o out.hgrm for the percentiles, or -o out.csv for a row per second",
@@ -193,6 +217,8 @@ fn a_value_with_commas_is_a_list_for_a_sweep_or_a_number_with_separators() {
         ("-c 1..64", format!("--connections \"1..64\": {each} -c 1..64 URL")),
         ("-c 1-64", format!("--connections \"1-64\": {each} -c 1..64 URL")),
         ("-t '1 2 4'", format!("--threads \"1 2 4\": {each} -t '1 2 4' URL")),
+        ("--streams 1..64", format!("--streams \"1..64\": {each} --http2 --streams 1..64 URL")),
+        ("--streams 1,8", format!("--streams \"1,8\": {each} --http2 --streams 1,8 URL")),
         ("-R 1k..8k", format!("--rate \"1k..8k\": {each} -R 1k..8k URL")),
         ("-c 0..8", "--connections \"0..8\": not a number; try 100 or 10k".to_owned()),
         ("-c 8..8", "--connections \"8..8\": not a number; try 100 or 10k".to_owned()),
@@ -208,8 +234,17 @@ fn a_value_with_commas_is_a_list_for_a_sweep_or_a_number_with_separators() {
     ] {
         assert_eq!(refused(&format!("onrush {words} h")), format!("onrush: {expected}"));
     }
-    for words in ["-c 10,20", "-c 1..64", "-c 1-64", "-c 1..8,64", "-t '1 2 4'", "-R 90/m,1k", "-R 1,500", "-R 1k..8k"]
-    {
+    for words in [
+        "--streams 1,8",
+        "-c 10,20",
+        "-c 1..64",
+        "-c 1-64",
+        "-c 1..8,64",
+        "-t '1 2 4'",
+        "-R 90/m,1k",
+        "-R 1,500",
+        "-R 1k..8k",
+    ] {
         let said = refused(&format!("onrush {words} h"));
         let (_, proposed) = said.split_once("onrush sweep").unwrap();
         let invocation = parsed(&self::words(&format!("onrush sweep{proposed}")), false);
