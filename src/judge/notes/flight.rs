@@ -136,7 +136,7 @@ impl Flight {
             let away = places.never_established + places.waiting + places.pausing + places.leaving + connecting;
             away > (1.0 - BUSY_SHARE) * needed
         });
-        let idle = idle.map(|places| Note::doubt(NoteId::Idle, idle_line(self, &places)));
+        let idle = idle.and_then(|places| idle_line(self, &places)).map(|line| Note::doubt(NoteId::Idle, line));
         let hanging = self.hanging.filter(|hanging| {
             let share = hanging.sum_ns as f64 / self.elapsed_ns.max(1) as f64 / self.mean;
             share > HANGING_SHARE
@@ -146,7 +146,8 @@ impl Flight {
     }
 }
 
-fn idle_line(&Flight { connections, busy, is_scheduled, .. }: &Flight, places: &Places) -> String {
+/// `None`: no reason is worth its number.
+fn idle_line(&Flight { connections, busy, is_scheduled, .. }: &Flight, places: &Places) -> Option<String> {
     let Places { never_established, waiting, connecting, pausing, leaving, done } = *places;
     let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing - leaving;
     let reasons = [
@@ -163,15 +164,13 @@ fn idle_line(&Flight { connections, busy, is_scheduled, .. }: &Flight, places: &
     // What is printed as 0.0 is left out.
     let reasons = reasons.filter(|&(mean, _)| mean >= 0.05);
     let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", number(mean))).collect();
-    let (busy, connections) = (number(busy), thousands(connections));
-    if is_scheduled {
-        let away = number(never_established + waiting + connecting + pausing + leaving);
-        return format!(
-            "on average, {away} of {connections} connections were unavailable for sending: {}",
-            reasons.join(", ")
-        );
-    }
-    format!("only {busy} of {connections} connections had a request in flight on average: {}", reasons.join(", "))
+    let (busy, connections, list) = (number(busy), thousands(connections), reasons.join(", "));
+    let away = number(never_established + waiting + connecting + pausing + leaving);
+    let line = match is_scheduled {
+        true => format!("on average, {away} of {connections} connections were unavailable for sending: {list}"),
+        false => format!("only {busy} of {connections} connections had a request in flight on average: {list}"),
+    };
+    (!reasons.is_empty()).then_some(line)
 }
 
 /// A mean number: `7.4`, `5,565`.
@@ -257,6 +256,16 @@ mod tests {
             ["only 4.0 of 10 connections had a request in flight on average: 5.5 were pausing for the script, 0.5 \
                  were idle between a response and the next request"]
         );
+    }
+
+    #[test]
+    fn nothing_is_said_of_connections_that_were_hardly_ever_away() {
+        let places = Places { waiting: 0.04, connecting: 0.04, done: 9.0, ..Places::default() };
+        let flight = Flight { busy: 0.9, places: Some(places), is_scheduled: true, ..BUSY };
+        assert_eq!(said(flight), Vec::<String>::new());
+        let places = Some(Places { waiting: 0.1, ..places });
+        let line = "on average, 0.1 of 10 connections were unavailable for sending: 0.1 were waiting to reconnect";
+        assert_eq!(said(Flight { places, ..flight }), [line]);
     }
 
     #[test]

@@ -76,11 +76,14 @@ fn returned(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// All requests share one connection.
+/// All requests share one connection, or those that replaced it.
 fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     let is_shared = document.connections.established == 1 && http2.streams_peak > 1;
     is_shared.then(|| {
-        let text = "all requests shared one connection, which most servers handle in one thread; -c opens more";
+        let at_a_time = if http2.connections > 1 { " at a time" } else { "" };
+        let text = format!(
+            "all requests shared one connection{at_a_time}, which most servers handle in one thread; -c opens more"
+        );
         Note::hint(NoteId::OneConnection, text)
     })
 }

@@ -164,6 +164,20 @@ fn the_first_request_of_a_batch_is_not_taken_for_all_of_it() {
 }
 
 #[test]
+fn requests_that_share_one_connection_at_a_time_may_do_with_more() {
+    let plan = plan(Dialect::Native, "http://h/", 10, 1, 1);
+    let mut outcome = flawless(10_000, 1);
+    for (connections, at_a_time) in [(1, ""), (3, " at a time")] {
+        let seen = outcome.http2.get_or_insert_default();
+        (seen.connections, seen.streams_peak) = (connections, 8);
+        let line = format!(
+            "all requests shared one connection{at_a_time}, which most servers handle in one thread; -c opens more"
+        );
+        assert_eq!(said_of(&plan, &outcome), [line]);
+    }
+}
+
+#[test]
 fn waiting_for_a_server_that_does_not_close_limits_the_load() {
     let mut outcome = good();
     let counters = &mut outcome.totals.counters;
