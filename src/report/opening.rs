@@ -17,7 +17,7 @@ pub fn opening(plan: &Plan) -> String {
     let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(record::Schedule::of);
     let head = format!("Running {} test @ {url}", length(plan.stop));
-    let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1);
+    let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1, plan.script.is_some());
     let list = plan.list.as_ref().map(|list| listed(list.length, list.order.name(), &list.file.name));
     let load = lines(&head, plan.load.threads.into(), plan.load.connections.into());
     // A machine without a request to send has no part.
@@ -31,7 +31,8 @@ pub fn of(document: &Document, is_report: bool) -> String {
     let plan = &document.plan;
     let url = printable(&plan.url);
     let is_native = is_report && document.imitates(Dialect::Native);
-    let http2 = http2(plan.http2.filter(|_| is_native), plan.tls.as_ref().is_some_and(|tls| tls.alpn.len() > 1));
+    let may_be_http1 = plan.tls.as_ref().is_some_and(|tls| tls.alpn.len() > 1);
+    let http2 = http2(plan.http2.filter(|_| is_native), may_be_http1, plan.script.is_some());
     let schedule = plan.schedule.as_ref().filter(|_| is_native);
     let list = plan.list.as_ref().filter(|_| is_native);
     let list = list.map_or(String::new(), |list| listed(list.requests, &list.order, &list.path));
@@ -84,13 +85,16 @@ fn listed(length: u64, order: &str, file: &str) -> String {
     format!("  {} from {}, {order}\n", counted(length, "request"), printable(file))
 }
 
-/// The line on HTTP/2, which wrk does not have; `may_be_http1`: the server chooses.
-fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool) -> String {
+/// The line on HTTP/2, which wrk does not have; `may_be_http1`: the server chooses. How many streams the batches of a script
+/// need is not known yet.
+fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script: bool) -> String {
     let line = |asked: record::AskedHttp2| {
         let versions = if may_be_http1 { "HTTP/2 or HTTP/1.1" } else { "HTTP/2" };
-        let streams = asked.streams.map_or(String::new(), |streams| {
-            format!(", up to {} on each connection", counted(streams.into(), "stream"))
-        });
+        let streams = match asked.streams {
+            None if has_script => String::new(),
+            None | Some(1) => ", 1 stream on each connection".to_owned(),
+            Some(streams) => format!(", up to {} on each connection", counted(streams.into(), "stream")),
+        };
         format!("  {versions}{streams}\n")
     };
     asked.map_or(String::new(), line)

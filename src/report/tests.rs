@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use onrush_plan::{Breakout, Dialect, Plan, Show, Stop};
+use onrush_plan::http::Version;
+use onrush_plan::{Breakout, Dialect, Material, Plan, Script, Show, Stop};
 use onrush_stats::{Cause, Counters, Phase};
 
 use super::form::{Form, text};
@@ -477,6 +478,26 @@ fn the_first_line_says_when_the_run_ends() {
         let mut plan = plan(Dialect::Native, "http://h/?a=b", 1, 2, 10);
         plan.stop = Stop { duration: ms.map(Duration::from_millis), requests };
         let lines = format!("Running {length} test @ http://h/?a=b\n  2 threads and 10 connections\n");
+        assert_eq!(opening(&plan), lines);
+    }
+}
+
+#[test]
+fn the_first_lines_say_how_many_streams_a_connection_has() {
+    let both = [Version::Http2, Version::Http11];
+    for (versions, streams, has_script, expected) in [
+        (&both[1..], None, false, ""),
+        (&both[..1], None, false, "  HTTP/2, 1 stream on each connection\n"),
+        (&both[..1], Some(1), true, "  HTTP/2, 1 stream on each connection\n"),
+        (&both[..1], Some(16), false, "  HTTP/2, up to 16 streams on each connection\n"),
+        (&both[..], None, false, "  HTTP/2 or HTTP/1.1, 1 stream on each connection\n"),
+        // As many as a batch of the script has requests.
+        (&both[..1], None, true, "  HTTP/2\n"),
+    ] {
+        let mut plan = plan(Dialect::Native, "http://h/", 1, 2, 10);
+        (plan.http.versions, plan.http.streams) = (versions.to_vec(), streams);
+        plan.script = has_script.then(|| Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() });
+        let lines = format!("Running 1s test @ http://h/\n  2 threads and 10 connections\n{expected}");
         assert_eq!(opening(&plan), lines);
     }
 }
