@@ -139,6 +139,7 @@ mod tests {
             head_bytes: 36,
             body: b"caf\xc3\xa9\tok\x07\xff\r\n".to_vec(),
             body_bytes: 12,
+            trailers: b"X-Sum: \x1b1\r\n".to_vec(),
             connecting: Nanos(0),
             connected: Nanos(50_000),
             first_sent: Nanos(60_000),
@@ -154,6 +155,7 @@ mod tests {
 < X-Evil: \\x1b[31m
 <
 café\tok\\x07\\xff
+< X-Sum: \\x1b1
 
 connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 12 bytes of body
 ";

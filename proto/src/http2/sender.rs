@@ -304,7 +304,7 @@ impl Sender {
 
     /// Whether bodies of requests are on the way.
     pub(super) fn has_uploads(&self) -> bool {
-        !self.uploads.is_empty()
+        self.uploading > 0
     }
 
     /// Notes for how long bodies have waited for windows.

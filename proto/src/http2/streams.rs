@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn many_slow_streams_end_as_quickly_as_few() {
         const MANY: u32 = 300_000;
-        let mut streams = Streams::new(1);
+        let mut streams = Streams::new();
         for _ in 0..MANY {
             streams.push(stream());
         }
