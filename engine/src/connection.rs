@@ -202,9 +202,7 @@ impl Live {
                         self.protocol.write_text(input, &mut kept.trailers);
                     }
                     if let Some(transcript) = &mut tally.transcript {
-                        let mut text = Vec::new();
-                        self.protocol.write_text(input, &mut text);
-                        transcript.trailers(&text);
+                        transcript.trailers(&self.text(input));
                     }
                 }
                 Event::Lives { stream } => {
@@ -490,10 +488,15 @@ impl Live {
     #[cold]
     fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {
         if let Some(transcript) = &mut tally.transcript {
-            let mut text = Vec::new();
-            self.protocol.write_text(input, &mut text);
-            transcript.head(&text);
+            transcript.head(&self.text(input));
         }
+    }
+
+    /// The head or trailers that the last event is about.
+    fn text(&self, input: &[u8]) -> Vec<u8> {
+        let mut text = Vec::new();
+        self.protocol.write_text(input, &mut text);
+        text
     }
 }
 

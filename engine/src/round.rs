@@ -22,8 +22,8 @@ pub struct Round {
     shortest_ns: u64,
     /// How many bytes have been received.
     bytes: u64,
-    /// How long the last round took: the mean latency, by Little's law. 0 if there was none,
-    /// or its responses were large.
+    /// How long the last round took: the mean latency, by Little's law. 0 if there was none, or its
+    /// responses were large.
     mean_ns: u64,
     /// The shortest latency of the last round, in nanoseconds.
     shortest_before_ns: u64,

@@ -374,6 +374,13 @@ fn whatever_a_server_of_http2_does_accounts_balance() {
     (first..).take_while(|seed| !is_over(*seed)).for_each(check);
 }
 
+/// Carries a closed loop of requests without bodies out against these servers.
+fn run_against(config: Config, network: impl Network + 'static) -> Ran {
+    let shared = Shared::new(Options { streams: config.streams as u32, ..Options::default() });
+    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+    run_job(config, Box::new(network), job)
+}
+
 #[test]
 fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
     // The first connection answers three requests and then falls silent.
@@ -384,13 +391,11 @@ fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
             self.0.connect(now, address)
         }
     }
-    let shared = Shared::new(Options { streams: 4, ..Options::default() });
     let nature = Nature { latency_ns: MS, ..quiet() };
     let did = Rc::<RefCell<Did>>::default();
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
     let config = Config { streams: 4, gathers: true, give_up_ns: Some(100 * MS), ..config() };
-    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
-    let ran = run_job(config, Box::new(Fickle(server)), job);
+    let ran = run_against(config, Fickle(server));
     assert_conserved(&ran.totals);
     let counters = &ran.totals.counters;
     assert_eq!((did.borrow().connections, counters.abandoned), (2, 4), "{counters:?}");
@@ -400,13 +405,11 @@ fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
 #[test]
 fn connections_that_end_in_the_regular_way_cost_no_request() {
     for (goaway_after, streams) in [(1, 8), (2, 64), (10, 64)] {
-        let shared = Shared::new(Options { streams, ..Options::default() });
         let did = Rc::<RefCell<Did>>::default();
         let nature = Nature { goaway_after, latency_ns: MS, ..quiet() };
         let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
-        let config = Config { streams: streams as usize, requests: Some(500), duration_ns: None, ..config() };
-        let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
-        let ran = run_job(config, Box::new(server), job);
+        let config = Config { streams, requests: Some(500), duration_ns: None, ..config() };
+        let ran = run_against(config, server);
         let counters = &ran.totals.counters;
         assert_eq!((counters.completed, counters.failed), (500, 0), "{goaway_after}: {counters:?}");
     }
@@ -416,7 +419,6 @@ fn connections_that_end_in_the_regular_way_cost_no_request() {
 fn a_server_that_turns_everything_away_is_asked_less_and_less() {
     // No more of its places are used because more were asked for.
     for (refuses_every, resets_every, asked) in [(1, 0, 8), (0, 1, 8), (0, 1, 200)] {
-        let shared = Shared::new(Options { streams: asked, ..Options::default() });
         let did = Rc::<RefCell<Did>>::default();
         let nature = Nature { refuses_every, resets_every, latency_ns: 10_000, streams: Some(8), ..quiet() };
         let server = Server {
@@ -425,13 +427,12 @@ fn a_server_that_turns_everything_away_is_asked_less_and_less() {
             random: Random::new(1),
         };
         let config = Config { streams: asked as usize, ..config() };
-        let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
-        let ran = run_job(config, Box::new(server), job);
+        let ran = run_against(config, server);
         assert_conserved(&ran.totals);
         let turned_away = did.borrow().refused + did.borrow().reset;
         // About ten times in a second in each of eight places.
         // Before its SETTINGS have come, up to a hundred are tried.
-        let first = u64::from(asked.min(100)) - 8;
+        let first = asked.min(100) - 8;
         assert!((40..200 + first).contains(&turned_away), "{turned_away}: {:?}", ran.totals.counters);
         assert_eq!(did.borrow().connections, 1);
     }
@@ -439,13 +440,11 @@ fn a_server_that_turns_everything_away_is_asked_less_and_less() {
 
 #[test]
 fn a_server_that_turns_some_away_is_asked_again_soon() {
-    let shared = Shared::new(Options { streams: 8, ..Options::default() });
     let did = Rc::<RefCell<Did>>::default();
     let nature = Nature { resets_every: 4, latency_ns: MS, ..quiet() };
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
     let config = Config { streams: 8, gathers: true, ..config() };
-    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
-    let ran = run_job(config, Box::new(server), job);
+    let ran = run_against(config, server);
     let counters = &ran.totals.counters;
     // A place is busy for a millisecond, and after each fourth request empty for another.
     assert!(counters.completed > 4_000 && counters.failed > 1_000, "{counters:?}");
@@ -464,13 +463,11 @@ fn requests_that_wait_to_be_sent_again_are_late_and_given_up_like_others() {
         }
     }
     for (give_up_ns, late, abandoned) in [(None, 8, 0), (Some(100 * MS), 8, 8), (Some(40 * MS), 0, 8)] {
-        let shared = Shared::new(Options { streams: 8, ..Options::default() });
         let nature = Nature { goaway_after: 1, latency_ns: MS, ..quiet() };
         let server = Server { nature, did: Rc::default(), random: Random::new(1) };
         let rules = Rules { timeout_ns: Some(50 * MS), ..config().rules };
         let config = Config { streams: 8, give_up_ns, rules, ..config() };
-        let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
-        let ran = run_job(config, Box::new(Gone(server)), job);
+        let ran = run_against(config, Gone(server));
         assert_conserved(&ran.totals);
         let counters = &ran.totals.counters;
         let open = 8 - abandoned;
@@ -485,13 +482,11 @@ fn requests_that_wait_to_be_sent_again_are_late_and_given_up_like_others() {
 #[test]
 fn a_server_that_sends_every_connection_away_is_asked_less_and_less() {
     // It says that it processes the first request, and answers nothing.
-    let shared = Shared::new(Options { streams: 100, ..Options::default() });
     let did = Rc::<RefCell<Did>>::default();
     let nature = Nature { goaway_after: 1, closes: true, ..quiet() };
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
     let config = Config { streams: 100, stand_ins: 64, ..config() };
-    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
-    let ran = run_job(config, Box::new(server), job);
+    let ran = run_against(config, server);
     assert_conserved(&ran.totals);
     assert!((20..40).contains(&did.borrow().connections), "{:?}", did.borrow());
 }
@@ -511,12 +506,10 @@ fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
     }
     // Large bodies do not wait at all.
     for (body, requests, waits) in [(0, 40_000, true), (40_000, 5_000, false)] {
-        let shared = Shared::new(Options { streams: 8, ..Options::default() });
         let nature = Nature { body, piece: 10_000, ..quiet() };
         let server = Server { nature, did: Rc::default(), random: Random::new(1) };
         let config = Config { max_inflight: 64, streams: 8, gathers: true, requests: Some(requests), ..config() };
-        let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
-        let ran = run_job(config, Box::new(Mixed(server)), job);
+        let ran = run_against(config, Mixed(server));
         let quick = ran.totals.latency.values().filter(|&(ns, _)| ns < 50 * MS);
         let (mut prolonged, mut all, slowest) = (0, 0, QUICK + 3 * STEP);
         for (ns, count) in quick {
