@@ -99,8 +99,8 @@ pub(super) struct Caller {
     /// Whether a callback has failed or wants this worker to end.
     pub has_ended: bool,
     worker_link: Arc<WorkerLink>,
-    /// The memory for bodies that the script reads.
-    bodies: Arc<Budget>,
+    /// The memory for responses that the script reads.
+    budget: Arc<Budget>,
 }
 
 impl Caller {
@@ -109,7 +109,7 @@ impl Caller {
         source: Box<dyn Source>,
         callbacks: Callbacks,
         worker_link: Arc<WorkerLink>,
-        bodies: Arc<Budget>,
+        budget: Arc<Budget>,
     ) -> Self {
         let response = callbacks.response.as_ref();
         let wants = Wants {
@@ -119,12 +119,12 @@ impl Caller {
             headers: response.is_some_and(|response| response.headers),
             body: response.is_some_and(|response| response.body),
         };
-        Self { source, callbacks, wants, failure: None, pauses_unread: false, has_ended: false, worker_link, bodies }
+        Self { source, callbacks, wants, failure: None, pauses_unread: false, has_ended: false, worker_link, budget }
     }
 
     /// Where a new connection keeps the parts of responses that the script reads, if it reads more than the status.
     pub fn shelf(&self) -> Option<Shelf> {
-        (self.wants.headers || self.wants.body).then(|| Shelf::new(&self.bodies))
+        (self.wants.headers || self.wants.body).then(|| Shelf::new(&self.budget))
     }
 
     /// Ends the run with a failure.

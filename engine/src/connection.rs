@@ -199,7 +199,7 @@ impl Live {
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
                 Event::Trailer { stream } => {
                     if let Some(kept) = self.open.get_mut(stream).and_then(|request| request.kept.as_mut()) {
-                        self.protocol.write_text(input, &mut kept.trailers);
+                        kept.trailers.add_lines(|text| self.protocol.write_text(input, text));
                     }
                     if let Some(transcript) = &mut tally.transcript {
                         transcript.trailers(&self.text(input));
@@ -351,18 +351,19 @@ impl Live {
             transcript.completed = Some(at);
         }
         if script.wants.response {
-            self.tell(request, latency_ns, script);
+            self.tell(request, latency_ns, tally, script);
         }
     }
 
     /// Passes a complete response to the script.
-    fn tell(&mut self, request: OpenRequest, latency_ns: u64, script: &mut Caller) {
+    fn tell(&mut self, request: OpenRequest, latency_ns: u64, tally: &mut Tally, script: &mut Caller) {
         let (head, trailers, body) = request
             .kept
             .as_ref()
-            .map_or_else(Default::default, |kept| (&kept.head[..], &kept.trailers[..], kept.body.bytes()));
+            .map_or_else(Default::default, |kept| (kept.head.bytes(), kept.trailers.bytes(), kept.body.bytes()));
         script.answered(&Response { status: request.status.unwrap_or(0), head, trailers, body, latency_ns });
         if let (Some(shelf), Some(kept)) = (&mut self.shelf, request.kept) {
+            tally.interval.counters.cut_responses += u64::from(kept.is_cut());
             shelf.put_back(kept);
         }
     }
@@ -382,12 +383,12 @@ impl Live {
                 }
                 if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status)) {
                     let sample = watched.sample.get_or_insert_with(|| samples.shelf().take());
-                    self.protocol.write_text(input, &mut sample.head);
+                    sample.head.add_lines(|text| self.protocol.write_text(input, text));
                 }
             }
             if let Some(shelf) = &mut self.shelf {
                 let kept = request.kept.get_or_insert_with(|| shelf.take());
-                self.protocol.write_text(input, &mut kept.head);
+                kept.head.add_lines(|text| self.protocol.write_text(input, text));
             }
         }
         if status >= 300 {
@@ -425,9 +426,8 @@ impl Live {
         }
         if script.wants.body
             && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())
-            && kept.body.add(data)
         {
-            tally.interval.counters.cut_bodies += 1;
+            kept.body.add(data);
         }
     }
 

@@ -16,8 +16,8 @@ use super::mailbox::Mailbox;
 pub struct Control {
     /// All workers must end now.
     stop: AtomicBool,
-    /// The memory for bodies that scripts read.
-    pub bodies: Arc<Budget>,
+    /// The memory for responses that scripts read or samples keep.
+    pub kept: Arc<Budget>,
 }
 
 impl Control {

@@ -1,18 +1,18 @@
-//! The parts of a response kept for a script, and the memory budget that all kept bodies share.
+//! The parts of a response kept for a script or as a sample, and the memory budget that all of them share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most memory that kept bodies take in the whole process, in bytes: a server that never stops sending must not use
+/// The most memory that kept parts take in the whole process, in bytes: a server that never stops sending must not use
 /// up all there is.
-const BODIES_MAX: usize = 256 * 1024 * 1024;
-/// How much memory of an earlier response a connection keeps, in bytes.
+const PARTS_MAX: usize = 256 * 1024 * 1024;
+/// How much memory of a part of an earlier response a connection keeps, in bytes.
 const KEPT_MAX: usize = 64 * 1024;
 /// The least that a body takes from the budget at once, in bytes, however small the pieces in which it arrives.
 const STEP_BYTES: usize = 512;
 
-/// Memory that all workers share, in bytes. It is only used when a body needs more than its connection has, not for
-/// each body.
+/// Memory that all workers share, in bytes. It is only used when a part needs more than its connection has, not for
+/// each part.
 #[derive(Debug)]
 pub struct Budget {
     max: usize,
@@ -44,32 +44,35 @@ impl Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self::of(BODIES_MAX)
+        Self::of(PARTS_MAX)
     }
 }
 
 /// The parts of a response kept for the script.
 #[derive(Debug)]
 pub(super) struct KeptResponse {
-    pub head: Vec<u8>,
-    pub trailers: Vec<u8>,
-    pub body: Body,
+    pub head: Part,
+    pub trailers: Part,
+    pub body: Part,
 }
 
 impl KeptResponse {
-    /// Nothing kept yet; bodies take their memory from `budget`.
+    /// Nothing kept yet; the parts take their memory from `budget`.
     pub fn new(budget: &Arc<Budget>) -> Self {
-        let body = Body { bytes: Vec::new(), is_cut: false, taken: 0, budget: Arc::clone(budget) };
-        Self { head: Vec::new(), trailers: Vec::new(), body }
+        let part = || Part { bytes: Vec::new(), is_cut: false, taken: 0, budget: Arc::clone(budget) };
+        Self { head: part(), trailers: part(), body: part() }
+    }
+
+    /// Whether a part did not fit.
+    pub fn is_cut(&self) -> bool {
+        self.head.is_cut || self.trailers.is_cut || self.body.is_cut
     }
 
     /// Forgets the response but keeps the memory, up to a limit.
     pub fn clear(&mut self) {
-        for part in [&mut self.head, &mut self.trailers] {
+        for part in [&mut self.head, &mut self.trailers, &mut self.body] {
             part.clear();
-            part.shrink_to(KEPT_MAX);
         }
-        self.body.clear();
     }
 }
 
@@ -82,7 +85,7 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// Nothing kept yet; bodies take their memory from `budget`.
+    /// Nothing kept yet; responses take their memory from `budget`.
     pub fn new(budget: &Arc<Budget>) -> Self {
         Self { free: Vec::new(), budget: Arc::clone(budget) }
     }
@@ -99,9 +102,9 @@ impl Shelf {
     }
 }
 
-/// A body, as far as it is kept.
+/// A head, a body or trailers, as far as it is kept.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct Part {
     bytes: Vec<u8>,
     is_cut: bool,
     /// How much of the budget it has taken.
@@ -109,16 +112,16 @@ pub(super) struct Body {
     budget: Arc<Budget>,
 }
 
-impl Body {
+impl Part {
     /// The bytes kept.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Adds what there is room for; returns whether the body was cut here. After that nothing more of it is kept.
-    pub fn add(&mut self, data: &[u8]) -> bool {
+    /// Adds what there is room for; what comes after that is not kept.
+    pub fn add(&mut self, data: &[u8]) {
         if self.is_cut {
-            return false;
+            return;
         }
         if data.len() > self.room() {
             self.grow(data.len() - self.room());
@@ -126,7 +129,21 @@ impl Body {
         let room = self.room();
         self.bytes.extend_from_slice(&data[..data.len().min(room)]);
         self.is_cut = data.len() > room;
-        self.is_cut
+    }
+
+    /// Adds the lines that `write` appends, as many as there is room for.
+    pub fn add_lines(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_cut {
+            return;
+        }
+        write(&mut self.bytes);
+        self.taken += self.budget.take(self.bytes.capacity() - self.taken);
+        if self.taken < self.bytes.capacity() {
+            self.is_cut = true;
+            self.bytes.truncate(self.taken);
+            self.bytes.truncate(self.bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
+            self.bytes.shrink_to(self.taken);
+        }
     }
 
     fn room(&self) -> usize {
@@ -152,7 +169,7 @@ impl Body {
     }
 }
 
-impl Drop for Body {
+impl Drop for Part {
     fn drop(&mut self) {
         self.budget.give_back(self.taken);
     }
@@ -163,17 +180,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_cut_once_where_the_budget_ends() {
+    fn a_body_is_cut_where_the_budget_ends() {
         let budget = Arc::new(Budget::of(1000));
         let (mut one, mut other) = (KeptResponse::new(&budget), KeptResponse::new(&budget));
-        assert!(!one.body.add(&[1; 400]) && !other.body.add(&[2; 400]));
-        assert!(!one.body.add(&[1; 100]), "it has taken more than it needed at once");
-        assert!(other.body.add(&[2; 100]) && !other.body.add(&[2; 100]), "said once");
+        one.body.add(&[1; 400]);
+        other.body.add(&[2; 400]);
+        one.body.add(&[1; 100]);
+        assert!(!one.is_cut(), "it has taken more than it needed at once");
+        other.body.add(&[2; 100]);
+        other.body.add(&[2; 1]);
+        assert!(other.is_cut());
         assert_eq!((one.body.bytes().len(), other.body.bytes().len()), (500, 488));
         other.clear();
         drop(one);
-        assert!(!other.body.add(&[3; 1000]) && other.body.add(&[3]));
-        assert_eq!(other.body.bytes(), [3; 1000]);
+        other.body.add(&[3; 1000]);
+        assert!(!other.is_cut());
+        other.body.add(&[3]);
+        assert!(other.is_cut() && other.body.bytes() == [3; 1000]);
+    }
+
+    #[test]
+    fn a_head_keeps_the_whole_lines_that_the_budget_has_room_for() {
+        const HEAD: &[u8] = b"HTTP/2 200\na: 1\nb: 2\n";
+        for max in 0..=40 {
+            let budget = Arc::new(Budget::of(max));
+            let mut kept = KeptResponse::new(&budget);
+            kept.head.add_lines(|text| {
+                text.reserve_exact(HEAD.len());
+                text.extend_from_slice(HEAD);
+            });
+            let lines = [0, 11, 16, 21].into_iter().rfind(|&end| end <= max).unwrap();
+            assert_eq!(kept.head.bytes(), &HEAD[..lines]);
+            assert_eq!(kept.is_cut(), max < HEAD.len());
+            assert!(kept.head.bytes.capacity() <= max && budget.left.load(Ordering::Relaxed) == max - kept.head.taken);
+            kept.head.add_lines(|text| text.extend_from_slice(b"c: 3\n"));
+            assert!(kept.head.bytes().len() <= max);
+            drop(kept);
+            assert_eq!(budget.left.load(Ordering::Relaxed), max);
+        }
     }
 
     #[test]
@@ -182,7 +226,8 @@ mod tests {
         let mut kept: Vec<KeptResponse> = (0..20).map(|_| KeptResponse::new(&budget)).collect();
         for kept in &mut kept {
             for length in [1, 7, 3 * KEPT_MAX, 9] {
-                assert!(!kept.body.add(&vec![0; length]), "what earlier connections keep takes nothing from this one");
+                kept.body.add(&vec![0; length]);
+                assert!(!kept.is_cut(), "what earlier connections keep takes nothing from this one");
             }
             kept.clear();
             assert!(kept.body.taken <= KEPT_MAX && kept.body.bytes.capacity() <= KEPT_MAX);

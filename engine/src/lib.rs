@@ -184,7 +184,7 @@ impl<B: Backend> Engine<B> {
         }
         let Job { source, pacer, make_protocol, http2, callbacks } = job;
         let config = Rc::new(config);
-        let script = Caller::new(source, callbacks, Arc::clone(&worker_link), Arc::clone(&control.bodies));
+        let script = Caller::new(source, callbacks, Arc::clone(&worker_link), Arc::clone(&control.kept));
         let transcript = config.transcribe.then(Box::default);
         let tally = Tally::new(config.rules, Checks::new(&config.checks), config.requests, transcript);
         Self {

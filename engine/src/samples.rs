@@ -111,7 +111,7 @@ impl Samples {
             .filter(|of| self.quota.is_open(*of))
         {
             if let Some(number) = self.quota.take(of) {
-                let (head, body) = (response.head.clone(), response.body.bytes().to_vec());
+                let (head, body) = (response.head.bytes().to_vec(), response.body.bytes().to_vec());
                 (self.keep)(Sample { of, number, head, body });
             }
         }

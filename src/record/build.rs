@@ -301,7 +301,7 @@ impl Requests {
             open_late: Some(counters.open_late_at_end),
             carried: counters.carried,
             interim: counters.interim,
-            cut_bodies: counters.cut_bodies,
+            cut_responses: counters.cut_responses,
             due: open_loop.map(|open_loop| open_loop.due),
             due_before: open_loop.map(|open_loop| open_loop.carried),
             late: open_loop.map(|open_loop| open_loop.late),

@@ -374,7 +374,7 @@ impl Requests {
             unknown,
             carried,
             interim,
-            cut_bodies,
+            cut_responses,
             due,
             due_before,
             late,
@@ -391,7 +391,7 @@ impl Requests {
         self.unknown += unknown;
         self.carried += carried;
         self.interim += interim;
-        self.cut_bodies += cut_bodies;
+        self.cut_responses += cut_responses;
         self.due = both(self.due, due);
         self.due_before = both(self.due_before, due_before);
         self.late = both(self.late, late);

@@ -316,9 +316,9 @@ pub struct Requests {
     pub open_late: Option<u64>,
     /// Interim responses (1xx), which count nowhere else.
     pub interim: u64,
-    /// Responses of whose body the script saw only the beginning.
+    /// Responses of whose head, body or trailers the script saw only the beginning.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub cut_bodies: u64,
+    pub cut_responses: u64,
     /// With a schedule: requests that were due while the run was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<u64>,

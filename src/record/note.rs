@@ -137,7 +137,7 @@ pub enum NoteId {
     /// The log of requests lacks lines.
     LostLines,
     /// The script saw only the beginning of some bodies.
-    CutBodies,
+    CutResponses,
     /// Many TLS handshakes resumed a session, which costs less than a full handshake.
     Resumed,
     /// The server allows fewer streams on a connection of HTTP/2 than were asked for.

@@ -97,7 +97,7 @@ pub fn prepare(
         let quota = Arc::new(Quota::new(samples.each));
         for worker in &mut workers {
             let checks = plan.checks.count() as u8;
-            worker.samples = Some(Samples::new(Arc::clone(&quota), Arc::clone(&keep), checks, &control.bodies));
+            worker.samples = Some(Samples::new(Arc::clone(&quota), Arc::clone(&keep), checks, &control.kept));
         }
     }
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();

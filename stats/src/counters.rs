@@ -41,8 +41,8 @@ pub struct Counters {
     pub batches: u64,
     /// Connection slots that were connected at least once.
     pub slots_opened: u64,
-    /// Bodies whose beginning alone was given to a script.
-    pub cut_bodies: u64,
+    /// Responses whose beginning alone was given to a script.
+    pub cut_responses: u64,
     /// Connections that reached their limit of requests and that the server did not close, so that onrush did.
     pub closed_first: u64,
     /// Connections that the server closed while they were idle until a request was due.

@@ -230,20 +230,20 @@ fn a_script_sees_of_responses_what_it_wants_to_see() {
 }
 
 #[test]
-fn bodies_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
+fn responses_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
     let wants = Wants { response: true, body: true, ..Wants::default() };
     let answer = format!("HTTP/1.1 200 OK\\r\\nContent-Length: 4000\\r\\n\\r\\n{}", "x".repeat(4000));
     let scenario = format!("connect_us = 0.0\nlatency_us = 1000.0\nanswer = \"{answer}\"\nsplit = 100");
     for (connections, bytes, are_cut) in [(1, 5_000, false), (4, 5_000, true), (4, 24_000, false)] {
         let mut control = Control::default();
-        control.bodies = Arc::new(Budget::of(bytes));
+        control.kept = Arc::new(Budget::of(bytes));
         let script = Script { wants, ..Script::default() };
         let many = Config { max_inflight: connections, requests: Some(40), duration_ns: None, ..config() };
         let ran = run_script_under(control, many, &scenario, script.clone());
         let received = script.received.lock().unwrap();
         assert_eq!((ran.totals.counters.completed, received.len()), (40, 40));
         let cut = received.iter().filter(|response| response.3 < 4000).count();
-        assert_eq!(ran.totals.counters.cut_bodies, cut as u64);
+        assert_eq!(ran.totals.counters.cut_responses, cut as u64);
         assert_eq!(cut > 0, are_cut, "{connections} connections and {bytes} bytes: {received:?}");
     }
 }

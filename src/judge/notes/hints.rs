@@ -22,7 +22,7 @@ const PAUSES_UNREAD: &str =
 pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
     let Document { requests, connections, latency, in_flight, plan, .. } = facts.document;
     let (carried, interim, completed, cut) =
-        (requests.carried, requests.interim, requests.completed, requests.cut_bodies);
+        (requests.carried, requests.interim, requests.completed, requests.cut_responses);
     // Latencies can exceed the time in flight only if they began before measuring.
     let in_flight_ns = in_flight.map_or(f64::INFINITY, |in_flight| in_flight.mean * facts.elapsed_ns as f64);
     let weighs = facts.latency.sum() as f64 > CARRIED_WEIGHT * in_flight_ns;
@@ -44,7 +44,7 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
         hint(is_closed, NoteId::IdleClosed, &|| {
             format!("the server closed idle connections {}; onrush reconnected", counted(idle_closed, "time"))
         }),
-        hint(cut > 0, NoteId::CutBodies, &|| cut_bodies_line(cut)),
+        hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut)),
         facts.document.request_log.and_then(lost_lines),
         // Where handshakes are part of the load.
         hint(resumed * 100 > completed * RESUMED_PERCENT, NoteId::Resumed, &|| resumed_line(resumed, handshakes)),
@@ -85,12 +85,11 @@ fn interim_line(count: u64) -> String {
     format!("{answers} (1xx) came before the final ones: the time to first byte is that of the final response")
 }
 
-fn cut_bodies_line(count: u64) -> String {
-    let bodies = if count == 1 { "body" } else { "bodies" };
-    let count = thousands(count);
+fn cut_responses_line(count: u64) -> String {
+    let responses = counted(count, "response");
     format!(
-        "the script saw only the beginning of {count} {bodies}: all bodies being received share 256 MiB; use fewer \
-         connections (-c), or drop the third parameter of response()"
+        "the script saw only the beginning of {responses}: all that are being received share 256 MiB; use fewer \
+         connections (-c), or a response() with fewer parameters"
     )
 }
 

@@ -118,13 +118,11 @@ fn pauses_of_a_script_that_are_no_times_or_too_long_are_said() {
 #[test]
 fn a_script_that_saw_too_little_is_said() {
     let mut outcome = good();
-    outcome.totals.counters.cut_bodies = 1;
+    outcome.totals.counters.cut_responses = 1;
     assert_eq!(
         said(&outcome),
-        [
-            "the script saw only the beginning of 1 body: all bodies being received share 256 MiB; use fewer connections \
-          (-c), or drop the third parameter of response()"
-        ]
+        ["the script saw only the beginning of 1 response: all that are being received share 256 MiB; use fewer \
+             connections (-c), or a response() with fewer parameters"]
     );
 }
 
