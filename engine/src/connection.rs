@@ -194,7 +194,7 @@ impl Live {
         let mut counted = None;
         while let Some(event) = self.protocol.poll_event() {
             match event {
-                Event::Complete { stream } => self.completed(stream, at, tally, script),
+                Event::Complete { stream, grpc_status } => self.completed(stream, grpc_status, at, tally, script),
                 Event::Head { stream, status } => self.head(stream, status, input, at, tally),
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
                 Event::Trailer { stream } => {
@@ -341,8 +341,9 @@ impl Live {
         }
     }
 
-    fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
+    fn completed(&mut self, stream: StreamId, grpc_status: u8, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let Some(mut request) = self.end(stream, at, tally) else { return };
+        request.grpc_status = grpc_status;
         self.answered = true;
         self.troubled = false;
         self.unanswered_since = None;
@@ -456,18 +457,12 @@ impl Live {
         };
         let retryable = retryable && request.returns < returns_max;
         self.troubled |= !retryable;
-        if !matches!(error, Error::GrpcStatus(_)) {
-            let since = *self.unanswered_since.get_or_insert(at);
-            self.turned_away.push(at.since(since));
-        }
+        let since = *self.unanswered_since.get_or_insert(at);
+        self.turned_away.push(at.since(since));
         if retryable {
             tally.returned(request, at);
         } else {
             let phase = if request.status.is_some() { Phase::Body } else { phase_of(error.part()) };
-            if let (Error::GrpcStatus(_), Some(transcript)) = (error, &mut tally.transcript) {
-                // The response is complete all the same.
-                transcript.completed = Some(at);
-            }
             tally.failed(&request, phase, Cause::Protocol(error), at, || example(error, input));
         }
         !retryable
@@ -505,7 +500,7 @@ fn example(error: Error, input: &[u8]) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
         // Frames tell a reader nothing.
-        Error::Reset(_) | Error::GoAway(_) | Error::Breach(_) | Error::GrpcStatus(_) => Vec::new(),
+        Error::Reset(_) | Error::GoAway(_) | Error::Breach(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
     }
 }

@@ -1,6 +1,7 @@
 //! A request in flight: everything known about one stream, whichever others its connection has.
 
 use onrush_proto::{Nanos, Request, StreamId};
+use onrush_stats::Cause;
 
 use super::checks::Checked;
 use super::kept::KeptResponse;
@@ -32,6 +33,8 @@ pub struct OpenRequest {
     pub late: bool,
     /// The status of its response, once the head has arrived.
     pub status: Option<u16>,
+    /// The `grpc-status` of its response, once that is complete; 0 if it has none.
+    pub grpc_status: u8,
     /// Whether it is the last of its batch.
     pub is_last: bool,
     /// Whether its stream stays open and messages may come at any time, so that it is never late.
@@ -53,9 +56,12 @@ impl OpenRequest {
         self.watched.as_ref().map_or(0, |watched| watched.checked.failed)
     }
 
-    /// The number of the first of them.
-    pub fn first_failed(&self) -> Option<u8> {
-        self.watched.as_ref().and_then(|watched| watched.checked.first_failed())
+    /// What its complete response failed: the gRPC call, or else the first check.
+    pub fn failed_check(&self) -> Option<Cause> {
+        if self.grpc_status != 0 {
+            return Some(Cause::GrpcStatus(self.grpc_status));
+        }
+        self.watched.as_ref().and_then(|watched| watched.checked.first_failed()).map(Cause::Check)
     }
 }
 

@@ -407,9 +407,9 @@ impl Tally {
         self.unwatch(request);
     }
 
-    /// Whether the response to a request has a status that is a failure, or failed a check.
+    /// Whether the response to a request has a status that is a failure, or failed a check or a gRPC call.
     fn is_unsuccessful(&self, request: &OpenRequest) -> bool {
-        request.status.is_some_and(|status| self.is_failure(status)) || request.failed_checks() != 0
+        request.status.is_some_and(|status| self.is_failure(status)) || request.failed_check().is_some()
     }
 
     /// The latency that the report shows of a response: with a schedule, since the request was due.
@@ -447,7 +447,7 @@ impl Tally {
     fn status(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let Some(status) = request.status else { return };
         self.interval.statuses.record(status);
-        if status >= 300 || self.watches {
+        if status >= 300 || self.watches || request.grpc_status != 0 {
             self.unlike_success(status, request, latency_ns, at);
         }
     }
@@ -457,7 +457,7 @@ impl Tally {
         self.checks.as_ref().map_or(status >= 400, |checks| checks.is_failure(status))
     }
 
-    /// A response has a status other than those of success, or failed a check.
+    /// A response has a status other than those of success, or failed a check or a gRPC call.
     #[inline(never)]
     fn unlike_success(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         // Where a tool is imitated, nothing shows them.
@@ -469,11 +469,16 @@ impl Tally {
         if is_failure {
             self.interval.ledger.record(Phase::Status, Cause::Status(status), tenth, Vec::new);
         }
-        if let Some((watched, number)) = request.watched.as_ref().zip(request.first_failed()) {
-            let example = || self.checks.as_ref().map_or_else(Vec::new, |checks| checks.instead(&watched.checked));
-            self.interval.ledger.record(Phase::Check, Cause::Check(number), tenth, example);
+        let failed_check = request.failed_check();
+        if let Some(cause) = failed_check {
+            let example = || {
+                let watched = request.watched.as_ref().filter(|_| matches!(cause, Cause::Check(_)));
+                let both = self.checks.as_ref().zip(watched);
+                both.map_or_else(Vec::new, |(checks, watched)| checks.instead(&watched.checked))
+            };
+            self.interval.ledger.record(Phase::Check, cause, tenth, example);
         }
-        self.interval.counters.unsuccessful += u64::from(is_failure || request.failed_checks() != 0);
+        self.interval.counters.unsuccessful += u64::from(is_failure || failed_check.is_some());
     }
 
     /// Whether a request in flight must be counted as late now.

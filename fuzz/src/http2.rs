@@ -228,7 +228,7 @@ impl Call<'_> {
     /// Requests that are over are named no more, and there is one drain.
     fn check_order(&mut self, event: &Event) {
         match event {
-            Event::Complete { stream } | Event::Failed { stream, .. } => assert!(self.open.remove(&stream.0)),
+            Event::Complete { stream, .. } | Event::Failed { stream, .. } => assert!(self.open.remove(&stream.0)),
             Event::Draining { .. } => assert!(!std::mem::replace(&mut self.has_drained, true), "it drains twice"),
             event => assert!(event.stream().is_some_and(|stream| self.open.contains(&stream.0)), "{event:?}"),
         }

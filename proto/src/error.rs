@@ -1,7 +1,5 @@
 //! How a peer can break the protocol.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{Breach, Code};
@@ -79,9 +77,6 @@ pub enum Error {
     /// HTTP/2 was spoken to a server that does not understand it.
     #[error("answered in HTTP/1.1")]
     AnsweredInHttp1,
-    /// The response is complete, and its `grpc-status` says that the call failed.
-    #[error("grpc-status {}", grpc_status(*.0))]
-    GrpcStatus(u32),
     /// HTTP/2's SETTINGS have not arrived; only [`crate::Http2::waits_for`] says so.
     #[error("no SETTINGS from the server")]
     NoSettings,
@@ -102,13 +97,6 @@ pub enum Part {
     Body,
 }
 
-/// The highest `grpc-status` that has a meaning. All above it are the same error.
-pub(crate) const GRPC_STATUS_MAX: u32 = 16;
-
-fn grpc_status(status: u32) -> Cow<'static, str> {
-    if status > GRPC_STATUS_MAX { "above 16".into() } else { status.to_string().into() }
-}
-
 impl From<Breach> for Error {
     fn from(breach: Breach) -> Self {
         Self::Breach(breach)
@@ -126,8 +114,7 @@ impl Error {
             | Self::TrailerTooLong
             | Self::Trailer
             | Self::ExtraBytes
-            | Self::Breach(Breach::BodyLength | Breach::TrailersDoNotEnd)
-            | Self::GrpcStatus(_) => Part::Body,
+            | Self::Breach(Breach::BodyLength | Breach::TrailersDoNotEnd) => Part::Body,
             _ => Part::Head,
         }
     }

@@ -47,7 +47,7 @@ pub use code::Code;
 pub use error::{Error, Part};
 pub use fields::Fields;
 pub use http1::Http1;
-pub use http2::Http2;
+pub use http2::{GRPC_STATUS_MAX, Http2};
 
 pub use request::{Encoded, Parts, Request, Said};
 pub use time::Nanos;
@@ -174,6 +174,9 @@ pub enum Event {
     Complete {
         /// The request whose response it is.
         stream: StreamId,
+        /// The `grpc-status` at its end; 0, which means success, if there is none, and one more than
+        /// [`GRPC_STATUS_MAX`] for any that has no meaning.
+        grpc_status: u8,
     },
     /// The request will get no (complete) response; the stream is over.
     Failed {
@@ -203,7 +206,7 @@ impl Event {
             | Self::Trailer { stream }
             | Self::Lives { stream }
             | Self::Message { stream, .. }
-            | Self::Complete { stream }
+            | Self::Complete { stream, .. }
             | Self::Failed { stream, .. } => Some(stream),
             Self::Draining { .. } => None,
         }

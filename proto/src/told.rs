@@ -5,7 +5,8 @@ use crate::Event;
 /// An event that has no part of the input: `0 complete`.
 pub fn told(event: &Event) -> String {
     match event {
-        Event::Complete { stream } => format!("{} complete", stream.0),
+        Event::Complete { stream, grpc_status: 0 } => format!("{} complete", stream.0),
+        Event::Complete { stream, grpc_status } => format!("{} complete, grpc-status {grpc_status}", stream.0),
         Event::Failed { stream, error, retryable: true } => format!("{} failed, retryable: {error}", stream.0),
         Event::Failed { stream, error, retryable: false } => format!("{} failed: {error}", stream.0),
         Event::Draining { error: None } => "draining".to_owned(),

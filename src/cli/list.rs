@@ -7,7 +7,7 @@ use onrush_plan::condition::{Condition, Term};
 use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB, NAMES_MAX};
 use onrush_plan::list::{List, Order};
 use onrush_plan::metric::{ErrorKind, Metric};
-use onrush_plan::{Checks, Material, Target, secrets};
+use onrush_plan::{Checks, Http, Material, Target, secrets};
 use onrush_text::printable;
 
 use super::flaw::nearest;
@@ -108,8 +108,11 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
     Ok(if typed.once && !list.names.is_empty() { list.from_first_name() } else { list })
 }
 
-/// A gate about failed checks needs one.
-pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks) -> Result<(), Refusal> {
+/// A gate about failed checks needs one, or HTTP/2, over which gRPC calls are checked unasked.
+pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks, http: &Http) -> Result<(), Refusal> {
+    if http.may_be_http2() {
+        return Ok(());
+    }
     let is_about_checks = |term: &&Term| term.metric == Metric::ErrorsOf(ErrorKind::Check);
     let found = gates.iter().flat_map(|gate| &gate.terms).find(is_about_checks).filter(|_| checks.count() == 0);
     let line = |text: &str| {

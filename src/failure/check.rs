@@ -1,8 +1,9 @@
-//! Text about a check that a response failed.
+//! Text about a check or a gRPC call that a response failed.
 
 use onrush_plan::Checks;
 use onrush_plan::checks::{Check, ExpectedHeader};
 use onrush_plan::secrets::{REDACTED, is_secret};
+use onrush_proto::GRPC_STATUS_MAX;
 use onrush_text::printable;
 
 /// The most characters of an expected value or text that are shown.
@@ -20,6 +21,35 @@ pub fn words(checks: &Checks, number: usize) -> String {
     }
 }
 
+/// The names that gRPC gives its statuses, from 0.
+const GRPC_STATUSES: [&str; GRPC_STATUS_MAX as usize + 1] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+/// The status with which a gRPC call failed: `grpc-status 14 (UNAVAILABLE)`.
+pub fn grpc_words(status: u8) -> String {
+    match GRPC_STATUSES.get(usize::from(status)) {
+        Some(name) => format!("grpc-status {status} ({name})"),
+        None => format!("grpc-status above {GRPC_STATUS_MAX}"),
+    }
+}
+
 /// The beginning of a text.
 fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(SHOWN_MAX).collect();
@@ -30,6 +60,13 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_is_named_by_its_status() {
+        let words = [1, 14, 16, 17].map(grpc_words);
+        let names = ["grpc-status 1 (CANCELLED)", "grpc-status 14 (UNAVAILABLE)", "grpc-status 16 (UNAUTHENTICATED)"];
+        assert_eq!((&words[..3], &*words[3]), (&names.map(str::to_owned)[..], "grpc-status above 16"));
+    }
 
     #[test]
     fn a_check_is_named_by_what_it_expects() {

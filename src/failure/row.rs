@@ -95,8 +95,8 @@ impl Failure {
                 "fewer --streams or a lower rate (-R) may do"
             }
             Cause::Protocol(Error::NoStreams | Error::NoWindow | Error::Reset(_) | Error::GoAway(_)) => tls::SERVER_LOG,
-            Cause::Protocol(_) | Cause::Check(_) if self.once => return None,
-            Cause::Protocol(_) | Cause::Check(_) => "--once shows a response in full",
+            Cause::Protocol(_) | Cause::Check(_) | Cause::GrpcStatus(_) if self.once => return None,
+            Cause::Protocol(_) | Cause::Check(_) | Cause::GrpcStatus(_) => "--once shows a response in full",
         };
         Some(text.to_owned())
     }
@@ -220,6 +220,7 @@ pub fn why(cause: Cause, plan: &Plan) -> String {
         Cause::Late => format!("no complete response within {}", spaced(plan.timeout.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
         Cause::Check(number) => check::words(&plan.checks, number.into()),
+        Cause::GrpcStatus(status) => check::grpc_words(status),
     }
 }
 

@@ -25,7 +25,7 @@ pub enum Phase {
     Timeout,
     /// None: the response is complete and has an unsuccessful status: 400 or more, or one that was not expected.
     Status,
-    /// None: the response is complete and has failed a check.
+    /// None: the response is complete and has failed a check, or its end says that a gRPC call failed.
     Check,
 }
 
@@ -68,6 +68,8 @@ pub enum Cause {
     /// The first check that the response failed, by its number in the plan. The example is what came instead: a value, or
     /// the beginning of the body.
     Check(u8),
+    /// The `grpc-status` of the response, which is not 0; one more than the highest for any that has no meaning.
+    GrpcStatus(u8),
 }
 
 /// Why TLS failed, certificates first. The example of a row is the certificate, the message or the response.

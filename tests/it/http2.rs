@@ -366,9 +366,11 @@ fn node_sends_hints_and_trailers(context: &Context) {
 fn node_says_by_a_trailer_that_a_call_failed(context: &Context) {
     let node = Server::node(NODE);
     let (output, result) = run(context.onrush().words("-t1 -c2 -n20 --http2 --streams 4").word(node.url("/grpc/14")));
-    assert_eq!(failures(&result, "grpc-status 14"), 20, "{result}");
-    assert_eq!(output.requests(), 0, "{output:?}");
-    output.note("grpc-status 14");
+    assert_eq!(failures(&result, "grpc-status 14 (UNAVAILABLE)"), 20, "{result}");
+    let figures = [&result["requests"]["completed"], &result["requests"]["unsuccessful"], &result["errors"]["check"]];
+    assert_eq!((figures.map(number), number(&result["errors"]["read"])), ([20; 3], 0), "{result}");
+    assert_eq!(output.requests(), 20, "{output:?}");
+    output.note("grpc-status 14 (UNAVAILABLE)");
     let (output, _) = run(context.onrush().words("-t1 -c2 -n20 --http2 --streams 4").word(node.url("/grpc/0")));
     assert_complete(&output, 20);
 }

@@ -1,7 +1,7 @@
 //! The log of requests: the part of the tally that has each of them.
 
 use onrush_proto::Nanos;
-use onrush_stats::{Cause, Fate, LogEntry, Phase};
+use onrush_stats::{Fate, LogEntry, Phase};
 
 use super::{OpenRequest, Tally, Watched};
 
@@ -26,7 +26,7 @@ impl Tally {
         let since = |at: Nanos| at.0.cast_signed() - self.start.0.cast_signed();
         // What arrives in one piece has no moment of its own for the first byte.
         let first_at = request.first_at.or((fate == Fate::Completed).then_some(at));
-        let failed = request.first_failed().filter(|_| fate == Fate::Completed);
+        let failed = request.failed_check().filter(|_| fate == Fate::Completed);
         let entry = LogEntry {
             due_ns: since(request.due),
             sent_ns: since(request.sent_at),
@@ -36,7 +36,7 @@ impl Tally {
             body_bytes: watched.body_bytes,
             status: request.status,
             name: request.name,
-            fate: failed.map_or(fate, |number| Fate::Failed(Phase::Check, Cause::Check(number))),
+            fate: failed.map_or(fate, |cause| Fate::Failed(Phase::Check, cause)),
         };
         log.add(entry, &mut self.interval.counters);
     }

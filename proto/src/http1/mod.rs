@@ -347,7 +347,7 @@ impl Client for Http1 {
             return Some(event);
         }
         if let Some(stream) = self.complete.take() {
-            return Some(Event::Complete { stream });
+            return Some(Event::Complete { stream, grpc_status: 0 });
         }
         let Life::Ending { unanswered, retryable, error } = self.life else { return None };
         if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {

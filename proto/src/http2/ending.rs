@@ -60,15 +60,12 @@ impl Http2 {
 
     /// The response on a stream that was removed is complete; `cancels`: the stream is still open, on one side.
     #[inline]
-    pub(super) fn complete(&mut self, number: u32, grpc_status: u32, cancels: bool) {
+    pub(super) fn complete(&mut self, number: u32, grpc_status: u8, cancels: bool) {
         if cancels {
             self.send_reset(number, Code::CANCEL);
         }
-        if grpc_status != 0 {
-            return self.end_with(number, Error::GrpcStatus(grpc_status), false);
-        }
         self.patience = PATIENCE;
-        self.end = Some(Event::Complete { stream: StreamId(number) });
+        self.end = Some(Event::Complete { stream: StreamId(number), grpc_status });
         self.note_end();
     }
 

@@ -1,7 +1,6 @@
 //! What the fields of a response's head or trailers mean, and whether they are as they must be (RFC 9113, 8).
 
 use crate::Breach;
-use crate::error::GRPC_STATUS_MAX;
 use crate::http1::is_token;
 
 /// The meaning of one header block.
@@ -11,19 +10,22 @@ pub(super) struct Meaning {
     pub(super) status: u16,
     /// The `content-length`.
     pub(super) length: Option<u64>,
-    /// The `grpc-status`, at most [`GRPC_ABOVE`]; 0, which means success, if there is none.
-    pub(super) grpc_status: u32,
+    /// The `grpc-status`, as [`Event::Complete`] has it.
+    pub(super) grpc_status: u8,
     /// The first thing that is wrong with the fields.
     pub(super) breach: Option<Breach>,
     /// Whether a regular field has been seen.
     has_fields: bool,
 }
 
+/// The highest `grpc-status` that has a meaning.
+pub const GRPC_STATUS_MAX: u8 = 16;
+
 /// What gRPC calls a status that it does not know.
-const GRPC_UNKNOWN: u32 = 2;
+const GRPC_UNKNOWN: u8 = 2;
 
 /// Stands for all numbers that gRPC gives no meaning: each would be a cause of its own, and a server can choose any.
-const GRPC_ABOVE: u32 = GRPC_STATUS_MAX + 1;
+const GRPC_ABOVE: u8 = GRPC_STATUS_MAX + 1;
 
 impl Meaning {
     /// No fields yet.
@@ -74,7 +76,7 @@ impl Meaning {
                 }
             }
             b"grpc-status" => {
-                self.grpc_status = number(value).map_or(GRPC_UNKNOWN, |status| status.min(GRPC_ABOVE.into()) as u32);
+                self.grpc_status = number(value).map_or(GRPC_UNKNOWN, |status| status.min(GRPC_ABOVE.into()) as u8);
                 Ok(())
             }
             _ => Ok(()),

@@ -55,6 +55,7 @@ use self::shared::Pool;
 use self::streams::{Stream, Streams};
 use crate::{Client, Code, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
+pub use self::meaning::GRPC_STATUS_MAX;
 pub(crate) use self::message::Message;
 pub use self::message::leaves_out;
 pub use self::options::Options;

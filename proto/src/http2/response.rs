@@ -10,7 +10,7 @@ pub(super) struct Response {
     kind: ResponseKind,
     phase: Phase,
     /// The `grpc-status` at its end.
-    grpc_status: u32,
+    grpc_status: u8,
     /// How many bytes of the body are to come; [`ANY`] if it does not say.
     left: u64,
 }
@@ -91,7 +91,7 @@ impl Response {
     }
 
     /// The server says that it is complete. Returns the `grpc-status`.
-    pub(super) fn end(&self) -> Result<u32, Breach> {
+    pub(super) fn end(&self) -> Result<u8, Breach> {
         if self.left == 0 || self.left == ANY { Ok(self.grpc_status) } else { Err(Breach::BodyLength) }
     }
 }

@@ -142,7 +142,7 @@ fn a_tunnel_ends_with_its_head() {
 
 #[test]
 fn a_call_fails_with_its_grpc_status() {
-    let failed = "1 failed: grpc-status 14";
+    let failed = "1 complete, grpc-status 14";
     let trailers = |status| headers(1, "END_STREAM", &[("grpc-status", status)]);
     let head = headers(1, "", OK);
     check(
@@ -158,11 +158,11 @@ fn a_call_fails_with_its_grpc_status() {
     check(
         "GET",
         [head.clone(), trailers("bad")].concat(),
-        &["1 head HTTP/2 200||", "1 trailer grpc-status: bad|", "1 failed: grpc-status 2"],
+        &["1 head HTTP/2 200||", "1 trailer grpc-status: bad|", "1 complete, grpc-status 2"],
     );
-    for (status, error) in [("16", "16"), ("17", "above 16"), ("4294967296", "above 16")] {
+    for (status, error) in [("16", "16"), ("17", "17"), ("18", "17"), ("4294967296", "17")] {
         let trailer = format!("1 trailer grpc-status: {status}|");
-        let failed = format!("1 failed: grpc-status {error}");
+        let failed = format!("1 complete, grpc-status {error}");
         check("GET", [head.clone(), trailers(status)].concat(), &["1 head HTTP/2 200||", &trailer, &failed]);
     }
     check(
