@@ -129,9 +129,10 @@ pub trait Backend {
         let _ = (conn, n);
     }
 
-    /// The same if something else may come in between, or instead.
-    fn anticipate(&mut self, conn: ConnId, n: u64) {
-        let _ = (conn, n);
+    /// Announces that a connection receives large bodies, and other things in between: the backend may receive in larger
+    /// pieces from now on.
+    fn widen(&mut self, conn: ConnId) {
+        let _ = conn;
     }
 
     /// Waits as [`Backend::wait`] does, but not for the first completion alone: for `linger_ns` the backend may wait until

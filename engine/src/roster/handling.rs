@@ -103,7 +103,7 @@ impl<B: Backend> Roster<B> {
                 if rest < LARGE_MIN {
                     // A short rest is read along with what follows it.
                     if live.protocol.coming() >= LARGE_MIN {
-                        self.backend.anticipate(conn, live.protocol.coming());
+                        self.backend.widen(conn);
                     }
                     if live.protocol.is_uploading() {
                         tally.round.uploads();
@@ -150,7 +150,7 @@ impl<B: Backend> Roster<B> {
         if rest < u64::MAX && rest.saturating_sub(link.pending()) >= LARGE_MIN {
             self.backend.expect(conn, rest - link.pending());
         } else if live.protocol.coming() >= LARGE_MIN {
-            self.backend.anticipate(conn, live.protocol.coming());
+            self.backend.widen(conn);
         }
         if live.protocol.is_uploading() {
             cx.books.tally.round.uploads();

@@ -14,7 +14,7 @@ use io_uring::types::BufRingEntry;
 /// The number of small buffers, a power of two. If they run out, the kernel reports that.
 const SMALL_COUNT: u16 = 512;
 /// The size of a small buffer. Small responses fit.
-const SMALL_BYTES: usize = 8192;
+pub const SMALL_BYTES: usize = 8192;
 /// The number of large buffers, a power of two.
 const LARGE_COUNT: u16 = 16;
 /// The size of a large buffer: several TLS records.

@@ -280,10 +280,11 @@ impl Backend for Uring {
         self.enlarge(conn, n, Large::Wanted);
     }
 
-    fn anticipate(&mut self, conn: ConnId, n: u64) {
-        // Only armed receives have timestamps.
-        if self.arrivals.is_none() {
-            self.enlarge(conn, n, Large::Mixed);
+    fn widen(&mut self, conn: ConnId) {
+        let socket = &mut self.sockets[conn.index()];
+        if !socket.is_wide {
+            socket.is_wide = true;
+            self.enlarge(conn, 0, Large::Wanted);
         }
     }
 

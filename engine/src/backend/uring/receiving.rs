@@ -5,6 +5,9 @@
 //! announces a large body, small becomes large: the armed receive is cancelled, and after its last completion nothing
 //! else reads the socket. A response that is not large leads back to small.
 //!
+//! Where large bodies have other things in between, as over HTTP/2, small is also *wide*: the armed receive takes large
+//! buffers. They are few; a wide connection that finds none left, and did not need a large one last time, is wide no more.
+//!
 //! A connection begins large, and without what only pays if it lasts longer than one response: an armed receive and a
 //! place in the kernel's table of sockets.
 
@@ -39,8 +42,8 @@ impl Uring {
         socket.is_busy = true;
         let (mode, large, what) = (socket.mode, socket.large, socket.what);
         let most = if what == Large::Unwanted { DISCARDED_AT_ONCE } else { buffers::LARGE_BYTES as u32 };
-        let certain = if what == Large::Mixed { 0 } else { large };
-        let waits = socket.fd.as_ref().is_some_and(|fd| socket.threshold.before_receive(fd, certain, most));
+        let waits = socket.fd.as_ref().is_some_and(|fd| socket.threshold.before_receive(fd, large, most));
+        let armed_group = if socket.is_wide { buffers::LARGE } else { buffers::SMALL };
         let (fd, nowhere) = (self.file(conn), std::ptr::null_mut());
         match mode {
             Mode::Large if large > 0 && what == Large::Unwanted => {
@@ -55,8 +58,8 @@ impl Uring {
             }
             Mode::Small | Mode::Leaving => {
                 let entry = match &self.arrivals {
-                    Some(arrivals) => opcode::RecvMsgMulti::new(fd, arrivals.form(), buffers::SMALL).build(),
-                    None => opcode::RecvMulti::new(fd, buffers::SMALL).build(),
+                    Some(arrivals) => opcode::RecvMsgMulti::new(fd, arrivals.form(), armed_group).build(),
+                    None => opcode::RecvMulti::new(fd, armed_group).build(),
                 };
                 self.push(entry, conn, self.armed());
             }
@@ -91,6 +94,7 @@ impl Uring {
         if let Ok(n @ 1..) = outcome {
             // Bytes that arrived before the cancellation are part of the body.
             socket.large = socket.large.saturating_sub(n as u64);
+            socket.needs_large = place.map_or(0, |(_, start)| start) + n >= buffers::SMALL_BYTES;
         }
         if !is_armed {
             let ended = if place.is_some_and(|(id, _)| Buffers::is_large(id)) { Ended::Body } else { Ended::Head };
@@ -99,8 +103,11 @@ impl Uring {
         // The armed receive ended because it was cancelled, or because all buffers were full: another one follows.
         let is_pause = outcome == Err(Errno::NOBUFS) || (outcome == Err(Errno::CANCELED) && mode == Mode::Leaving);
         if is_pause {
-            if let Some(arrivals) = self.arrivals.as_mut().filter(|_| outcome == Err(Errno::NOBUFS)) {
-                arrivals.missed();
+            if outcome == Err(Errno::NOBUFS) {
+                socket.is_wide &= socket.needs_large;
+                if let Some(arrivals) = &mut self.arrivals {
+                    arrivals.missed();
+                }
             }
             self.resume_receive();
             return None;

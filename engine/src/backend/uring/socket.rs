@@ -31,6 +31,10 @@ pub struct Socket {
     pub queued_in: u32,
     /// How it receives.
     pub mode: Mode,
+    /// Whether its armed receive takes large buffers.
+    pub is_wide: bool,
+    /// Whether the last receive filled a small buffer, or more.
+    pub needs_large: bool,
     /// How many of the next bytes belong to a large body.
     pub large: u64,
     /// What those are.
@@ -59,8 +63,6 @@ pub enum Large {
     Unwanted,
     /// They must be received.
     Wanted,
-    /// The same, and others may come in between or instead: none is waited for.
-    Mixed,
 }
 
 /// A receive that has ended.

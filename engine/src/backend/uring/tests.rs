@@ -90,6 +90,51 @@ fn what_waits_to_be_sent_stays_what_it_is_and_where_it_is() {
 }
 
 #[test]
+fn wide_connections_get_everything_in_order_and_narrow_when_large_buffers_run_out() {
+    const CONNECTIONS: u32 = 40;
+    let Ok(mut uring) = Uring::new(CONNECTIONS, Clock::start(), Dialer::default()) else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut peers: Vec<TcpStream> = (0..CONNECTIONS)
+        .map(|number| {
+            uring.connect(ConnId(number), listener.local_addr().unwrap());
+            work(&mut uring);
+            listener.accept().unwrap().0
+        })
+        .collect();
+    let mut received = vec![Vec::new(); peers.len()];
+    let mut longest = 0;
+    let mut exchange = |uring: &mut Uring, text: &[u8], widens: bool| {
+        received.iter_mut().for_each(Vec::clear);
+        peers.iter_mut().for_each(|peer| peer.write_all(text).unwrap());
+        while received.iter().any(|received| received.len() < text.len()) {
+            let until = uring.now() + 1_000_000_000;
+            assert!(uring.wait(until), "nothing is lost");
+            while let Some(Completion { conn, what, .. }) = uring.next() {
+                assert!(matches!(what, What::Received(Ok(1..))), "{what:?}");
+                let piece = uring.received();
+                longest = longest.max(piece.len());
+                received[conn.index()].extend_from_slice(piece);
+                if widens {
+                    uring.widen(conn);
+                }
+            }
+        }
+        assert!(received.iter().all(|received| received == text));
+        std::mem::take(&mut longest)
+    };
+    let numbers: Vec<u8> = (0..50_000u32).flat_map(u32::to_le_bytes).collect();
+    assert!((0..3).all(|_| exchange(&mut uring, b"small", false) == 5));
+    exchange(&mut uring, &numbers, true);
+    assert!(exchange(&mut uring, &numbers, true) > buffers::SMALL_BYTES);
+    // More responses at once than there are large buffers; the kernel passes on a few of them at a time.
+    (0..CONNECTIONS).for_each(|number| uring.widen(ConnId(number)));
+    for _ in 0..10 {
+        exchange(&mut uring, b"small", false);
+    }
+    assert!(uring.sockets.iter().any(|socket| !socket.is_wide));
+}
+
+#[test]
 fn what_waits_to_be_sent_goes_with_its_connection() {
     let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
