@@ -1,8 +1,9 @@
 //! An established connection. It records what its protocol reports; opening, closing and waiting are left to the
 //! engine.
 
+use onrush_proto::http2::FrameReader;
 use onrush_proto::{Client, Code, Error, Event, Nanos, StreamId};
-use onrush_stats::{Cause, Phase};
+use onrush_stats::{Cause, Phase, Transcript};
 use rustix::io::Errno;
 
 use super::callbacks::{Caller, Response};
@@ -67,6 +68,8 @@ pub struct Live {
     shelf: Option<Shelf>,
     /// The body so far of the response that may say that the port expects TLS, if it came on this connection.
     refusal: Option<(StreamId, Vec<u8>)>,
+    /// Readers of the frames that are sent, and of those received, if there are any and people are to see them.
+    pub frame_readers: Option<Box<[FrameReader; 2]>>,
 }
 
 impl Live {
@@ -95,6 +98,7 @@ impl Live {
             wake_at: None,
             shelf,
             refusal: None,
+            frame_readers: None,
         }
     }
 
@@ -145,9 +149,15 @@ impl Live {
         let length = bytes.len();
         self.heard_at = at;
         while !bytes.is_empty() {
-            // What a server of HTTP/2 sends first is no response.
-            if let Some(transcript) = tally.transcript.as_mut().filter(|_| !self.protocol.is_http2()) {
-                transcript.first_received.get_or_insert(at);
+            if let Some(transcript) = &mut tally.transcript {
+                match &mut self.frame_readers {
+                    None => _ = transcript.first_received.get_or_insert(at),
+                    // What a server of HTTP/2 sends first is no response.
+                    Some(readers) if bytes.len() == length => {
+                        readers[1].read(bytes, |frame| transcript.frame(false, frame));
+                    }
+                    Some(_) => {}
+                }
             }
             if tally.wants_first_bytes()
                 && let Some(stream) = self.protocol.reading()
@@ -478,6 +488,15 @@ impl Live {
             self.idle_since = at;
         }
         Some(request)
+    }
+
+    /// Records bytes handed to the kernel.
+    #[cold]
+    pub fn transcribe_sent(&mut self, bytes: &[u8], at: Nanos, transcript: &mut Transcript) {
+        transcript.send(bytes, !self.open.is_empty(), at);
+        if let Some(readers) = &mut self.frame_readers {
+            readers[0].read(bytes, |frame| transcript.frame(true, frame));
+        }
     }
 
     #[cold]

@@ -2,7 +2,7 @@
 //! engine.
 
 use onrush_plan::http::Version;
-use onrush_proto::http2::{Shared, readable};
+use onrush_proto::http2::{FrameReader, Shared};
 use onrush_proto::{Client, Error, Event, Fields, Http1, Http2, Nanos, Request, StartError, StreamId, Transmit};
 use onrush_stats::TlsFailure;
 
@@ -115,12 +115,9 @@ impl Protocol {
         if let Self::Http1(client) = self { client.has_output() } else { true }
     }
 
-    /// What it sends, for people to read.
-    pub fn readable(&self, sent: &[u8]) -> Vec<u8> {
-        match self {
-            Self::Http2(_) => readable(sent),
-            _ => sent.to_vec(),
-        }
+    /// Readers for what it sends and for what it receives, if that is in frames.
+    pub fn frame_readers(&self) -> Option<Box<[FrameReader; 2]>> {
+        if let Self::Http2(client) = self { Some(Box::new(client.frame_readers())) } else { None }
     }
 }
 

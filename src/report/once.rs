@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use onrush_plan::Plan;
 use onrush_proto::Nanos;
+use onrush_proto::http2::ReadableFrame;
 use onrush_stats::Transcript;
 use onrush_stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
 use onrush_text::misleads;
@@ -12,7 +13,7 @@ use onrush_text::units;
 use crate::failure::{agreed, failed_check};
 use crate::run::Outcome;
 
-/// The request after `> `, the response's heads after `< `, the beginning of the body, a line of timings, and with TLS
+/// The request after `> `, the response's heads after `< `, or the frames of HTTP/2 in both directions, the beginning of the body, a line of timings, and with TLS
 /// what was negotiated; then whether the checks hold, if there are any.
 pub fn once(plan: &Plan, outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
@@ -43,10 +44,16 @@ fn checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> String {
 
 fn transcript(transcript: &Transcript) -> String {
     let mut text = String::new();
-    marked('>', &transcript.sent, &mut text);
-    rest("> …", "", transcript.sent_bytes, SENT_MAX, &mut text);
-    marked('<', &transcript.head, &mut text);
-    rest("< …", "", transcript.head_bytes, HEAD_MAX, &mut text);
+    let is_framed = !transcript.frames.is_empty();
+    if is_framed {
+        frames(transcript, &mut text);
+        text.push_str(if transcript.body.is_empty() { "" } else { "\n" });
+    } else {
+        marked('>', &transcript.sent, &mut text);
+        rest("> …", "", transcript.sent_bytes, SENT_MAX, &mut text);
+        marked('<', &transcript.head, &mut text);
+        rest("< …", "", transcript.head_bytes, HEAD_MAX, &mut text);
+    }
     if !transcript.body.is_empty() {
         text.push_str(&printable(&transcript.body));
         if !text.ends_with('\n') {
@@ -54,10 +61,35 @@ fn transcript(transcript: &Transcript) -> String {
         }
     }
     rest("…", " of body", transcript.body_bytes, BODY_MAX, &mut text);
-    marked('<', &transcript.trailers, &mut text);
+    if !is_framed {
+        marked('<', &transcript.trailers, &mut text);
+    }
     text.push('\n');
     text.push_str(&timings(transcript));
     text
+}
+
+/// The frames of HTTP/2 in both directions, in the order in which they were sent and received.
+fn frames(transcript: &Transcript, text: &mut String) {
+    for (is_sent, frame) in &transcript.frames {
+        let mark = if *is_sent { '>' } else { '<' };
+        match frame {
+            ReadableFrame::Lines(lines) => marked(mark, lines, text),
+            ReadableFrame::Data(data) => {
+                let frames = if data.frames > 1 { format!(" in {} frames", data.frames) } else { String::new() };
+                let end = if data.ends { ", END_STREAM" } else { "" };
+                let bytes = units::counted(data.bytes, "byte");
+                let _ = writeln!(text, "{mark} DATA of stream {}, {bytes}{frames}{end}", data.stream);
+                marked(mark, &data.body, text);
+                if *is_sent && data.bytes > BODY_MAX as u64 {
+                    let _ = writeln!(text, "{mark} …");
+                }
+            }
+        }
+    }
+    if transcript.frames_more > 0 {
+        let _ = writeln!(text, "… {}", units::counted(transcript.frames_more, "more frame"));
+    }
 }
 
 /// A line with the total size, where not everything was kept.
@@ -120,6 +152,8 @@ fn push_escaped(byte: u8, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use onrush_proto::http2::ReadableData;
+
     use super::*;
 
     #[test]
@@ -146,6 +180,7 @@ mod tests {
             first_received: Some(Nanos(260_000)),
             completed: Some(Nanos(1_060_000)),
             failed_checks: 0,
+            ..Transcript::default()
         });
         let expected = "\
 > GET / HTTP/1.1
@@ -158,6 +193,48 @@ café\tok\\x07\\xff
 < X-Sum: \\x1b1
 
 connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 12 bytes of body
+";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn frames_are_shown_in_their_order_and_the_rest_is_counted() {
+        let data = |stream, frames, bytes, ends, body: &[u8]| {
+            ReadableFrame::Data(ReadableData { stream, frames, bytes, ends, body: body.to_vec() })
+        };
+        let lines = |lines: &str| ReadableFrame::Lines(lines.as_bytes().to_vec());
+        let shown = transcript(&Transcript {
+            sent: b"PRI".to_vec(),
+            sent_bytes: 3,
+            frames: vec![
+                (true, lines("HEADERS of stream 1\r\n:method: POST\r\n\r\n")),
+                (true, data(1, 2, 20_000, false, &[b'x'; 3])),
+                (true, data(3, 1, 0, true, b"")),
+                (false, data(1, 1, 1, true, b"")),
+                (false, lines("GOAWAY: NO_ERROR, the last stream is 1, \"\x1b[31mred\u{202e}\"\r\n")),
+            ],
+            frames_more: 1_234,
+            head: b"HTTP/2 200\r\n\r\n".to_vec(),
+            body: b"y".to_vec(),
+            body_bytes: 1,
+            trailers: b"a: b\r\n".to_vec(),
+            ..Transcript::default()
+        });
+        let expected = "\
+> HEADERS of stream 1
+> :method: POST
+>
+> DATA of stream 1, 20,000 bytes in 2 frames
+> xxx
+> …
+> DATA of stream 3, 0 bytes, END_STREAM
+< DATA of stream 1, 1 byte, END_STREAM
+< GOAWAY: NO_ERROR, the last stream is 1, \"\\x1b[31mred\\xe2\\x80\\xae\"
+… 1,234 more frames
+
+y
+
+connect 0.00us, but no response
 ";
         assert_eq!(shown, expected);
     }

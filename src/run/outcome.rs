@@ -7,6 +7,7 @@ use onrush_engine::WorkerEnd;
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::secrets::{self, Known};
 use onrush_plan::{Dialect, Io, Plan};
+use onrush_proto::http2::{ReadableData, ReadableFrame};
 use onrush_stats::{
     Activity, Buffers, Cause, Counters, Gap, SocketSamples, Spread, Timeline, Totals, Transcript, silences,
 };
@@ -313,6 +314,11 @@ impl Outcome {
             transcript.sent = known.hide(&secrets::message(&transcript.sent));
             transcript.head = known.hide(&secrets::message(&transcript.head));
             transcript.body = known.hide(&transcript.body);
+            transcript.trailers = known.hide(&secrets::message(&transcript.trailers));
+            for (_, frame) in &mut transcript.frames {
+                let (ReadableFrame::Lines(text) | ReadableFrame::Data(ReadableData { body: text, .. })) = frame;
+                *text = known.hide(&secrets::message(text));
+            }
         }
     }
 

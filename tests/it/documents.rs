@@ -478,7 +478,9 @@ fn is_of_the_machine(line: &str) -> bool {
     let mut is_one = |line: &str| words.any(|words| line.contains(words.trim_start_matches("note: ")));
     let is_about_the_run = ABOUT_THE_RUN.iter().any(|start| line.starts_with(start));
     let is_note = line.starts_with("note: ") || line.starts_with("* ");
-    is_about_the_run || is_note && is_one(line) || is_far_out(line)
+    // The sides acknowledge each other's at any time.
+    let is_acknowledgement = ["> SETTINGS, ACK", "< SETTINGS, ACK"].contains(&line);
+    is_about_the_run || is_acknowledgement || is_note && is_one(line) || is_far_out(line)
 }
 
 /// Whether it is a percentile that takes more requests than a run has that is cut short.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::harness::{Context, Onrush, Output, Scratch, cases, target};
-use crate::http2_peers::{STREAMS, failures, number, run, settings};
+use crate::http2_peers::{STREAMS, failures, frame, number, run, settings};
 use crate::peers::server;
 use crate::servers::{Server, assert_no_errors};
 use crate::tls::NGINX_PAIR;
@@ -28,6 +28,7 @@ cases! {
     connections_end_after_their_requests_without_a_wait needs "nginx";
     a_batch_of_a_script_is_in_flight_at_the_same_time needs "nginx";
     frames_and_response_are_shown needs "nginx";
+    frames_are_shown_of_an_exchange_that_fails;
     nghttpd_allows_fewer_streams needs "nghttpd";
     nghttpd_pads_and_adds_trailers needs "nghttpd";
     nghttpd_returns_bodies_whole needs "nghttpd";
@@ -258,7 +259,7 @@ fn a_batch_of_a_script_is_in_flight_at_the_same_time(context: &Context) {
 
 fn frames_and_response_are_shown(context: &Context) {
     let nginx = nginx(false, "");
-    let onrush = context.onrush().words("--once --http2 --body abc -H A:b").word(nginx.url("/hello"));
+    let onrush = context.onrush().words("--once --http2 --body abc -H A:b -H X-Api-Key:c").word(nginx.url("/hello"));
     let output = onrush.run();
     assert_eq!(output.code, 0, "{output:?}");
     let mut rest = &output.stdout[..];
@@ -268,17 +269,48 @@ fn frames_and_response_are_shown(context: &Context) {
         "> HEADERS of stream 1\n> :method: POST\n",
         &format!("> :authority: {}\n", nginx.address()),
         "> a: b\n",
-        ">\n> abc\n",
-        "< HTTP/2 200\n",
+        "> x-api-key: REDACTED\n",
+        ">\n> DATA of stream 1, 3 bytes, END_STREAM\n> abc\n",
+        "< SETTINGS MAX_CONCURRENT_STREAMS 128, INITIAL_WINDOW_SIZE ",
+        "< HEADERS of stream 1\n< :status: 200\n",
         "< content-type: text/plain\n",
         "< content-length: 13\n",
-        &format!("<\n{HELLO}\n"),
+        "\n< DATA of stream 1, 13 bytes, END_STREAM\n",
+        &format!("\n\n{HELLO}\n"),
         "connect ",
     ] {
         let at = rest.find(line).unwrap_or_else(|| panic!("no {line:?} in its place in\n{}", output.stdout));
         rest = &rest[at..];
     }
+    assert_eq!(output.stdout.matches("\n< SETTINGS, ACK\n").count(), 1, "{output:?}");
     assert_eq!(nginx.log().len(), 1);
+    // However many frames a body has, they are one line; and over TLS frames are shown as well.
+    let nginx = self::nginx(true, "");
+    let output = context.onrush().words("--once -k --http2").word(nginx_url(&nginx, true, "/file.bin")).run();
+    let data: Vec<_> = output.stdout.lines().filter(|line| line.contains("DATA")).collect();
+    assert!(matches!(data[..], [line] if line.starts_with("< DATA of stream 1, 100,000 bytes in ")), "{output:?}");
+}
+
+fn frames_are_shown_of_an_exchange_that_fails(context: &Context) {
+    let address = server(|mut stream| {
+        stream.read_exact(&mut [0; 24])?;
+        let reason = b"too much\n> \x1b[31mred\xff";
+        let goaway = [&[0, 0, 0, 1, 0, 0, 0, 11][..], reason].concat();
+        let pings = frame(6, 0, 0, &[0; 8]).repeat(150);
+        stream.write_all(&[settings(&[(STREAMS, 100)]), frame(7, 0, 0, &goaway), pings].concat())?;
+        stream.shutdown(std::net::Shutdown::Write)?;
+        io::copy(&mut stream, &mut io::sink()).map(drop)
+    });
+    let output = context.onrush().words("--once --http2").word(format!("http://{address}/")).run();
+    assert_eq!(output.code, 5, "{output:?}");
+    let reason = r#""too much\x0a> \x1b[31mred\xff""#;
+    let received = format!(
+        "< SETTINGS MAX_CONCURRENT_STREAMS 100\n< GOAWAY: ENHANCE_YOUR_CALM, the last stream is 1, {reason}\n< PING\n"
+    );
+    assert!(output.stdout.contains(&received), "{output:?}");
+    assert_eq!(output.stdout.lines().filter(|line| line.starts_with("< ")).count(), 97, "{output:?}");
+    assert!(output.stdout.contains("\n… ") && output.stdout.contains(" more frames\n"), "{output:?}");
+    output.note("ended by the server (ENHANCE_YOUR_CALM)");
 }
 
 fn nghttpd_allows_fewer_streams(context: &Context) {
@@ -358,7 +390,14 @@ fn node_sends_hints_and_trailers(context: &Context) {
         assert_eq!(result["http2"]["streams_allowed"].as_u64(), None, "{result}");
     }
     let once = context.onrush().words("--once --http2").word(node.url("/")).run();
-    for line in ["< HTTP/2 103\n", "< link: </style.css>; rel=preload\n", "< HTTP/2 200\n", "hello\n< x-tail: b\n"] {
+    for line in [
+        "< HEADERS of stream 1\n< :status: 103\n",
+        "< link: </style.css>; rel=preload\n",
+        "< HEADERS of stream 1\n< :status: 200\n",
+        "< DATA of stream 1, 5 bytes\n",
+        "< HEADERS of stream 1, END_STREAM\n< x-tail: b\n",
+        "\n\nhello\n",
+    ] {
         assert!(once.stdout.contains(line), "no {line:?} in {}", once.stdout);
     }
 }

@@ -139,6 +139,9 @@ impl<B: Backend> Roster<B> {
         let depth = if protocol.is_http2() { self.config.streams } else { self.config.depth };
         let mut live = Live::new(protocol, requests, depth, at, cx.script.shelf());
         live.answered = answered;
+        if cx.books.tally.transcript.is_some() {
+            live.frame_readers = live.protocol.frame_readers();
+        }
         self.enter(conn, State::Open(Box::new(live)), cx.books, at);
         if is_first {
             self.open_wanted(1, cx.books, at);

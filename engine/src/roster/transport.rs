@@ -103,7 +103,7 @@ impl<B: Backend> Roster<B> {
         {
             live.unsent = transmit.len();
             if let Some(transcript) = &mut books.tally.transcript {
-                transcript.send(&live.protocol.readable(&transmit.bytes()), !live.open.is_empty(), at);
+                live.transcribe_sent(&transmit.bytes(), at, transcript);
             }
             if let Some(link) = &mut slot.link {
                 link.send(transmit);

@@ -59,7 +59,7 @@ pub use self::meaning::GRPC_STATUS_MAX;
 pub(crate) use self::message::Message;
 pub use self::message::leaves_out;
 pub use self::options::Options;
-pub use self::readable::readable;
+pub use self::readable::{FrameReader, ReadableData, ReadableFrame};
 pub use self::seen::{Codes, Seen};
 pub use self::shared::Shared;
 

@@ -1,127 +1,348 @@
-//! What a connection sends, for people to read: a line for each frame, the fields of requests, bodies as they are.
+//! The frames of a connection, for people to read: a line for each, the fields of header blocks, the reasons of GOAWAY.
+//!
+//! It reads the bytes of one direction beside the protocol, and only where somebody wants to see them.
 
+use super::block::fragment;
 use super::frame::{HEADER, Header, flag, kind};
 use super::hpack::{Decoder, Effects, SIZE_USUAL};
 use super::options::PREFACE;
-use super::settings;
+use super::settings::{self, WINDOW_MAX};
+use super::{Http2, STREAM_MAX};
 use crate::Code;
+use crate::http1::HEAD_MAX;
 
-/// Frames as text. `sent`: whole frames, as [`crate::Client::poll_transmit`] returned them.
-pub fn readable(sent: &[u8]) -> Vec<u8> {
-    let mut text = Vec::new();
-    let mut block = Vec::new();
-    let mut rest = sent.strip_prefix(PREFACE).unwrap_or(sent);
-    while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
-        let header = Header::parse(*header);
-        let (payload, behind) = behind.split_at(behind.len().min(header.length as usize));
-        rest = behind;
-        match header.kind {
-            kind::HEADERS | kind::CONTINUATION => {
-                block.extend_from_slice(payload);
-                if header.kind == kind::HEADERS {
-                    let end = if header.has(flag::END_STREAM) { ", END_STREAM" } else { "" };
-                    text.extend_from_slice(format!("HEADERS of stream {}{end}\r\n", header.stream).as_bytes());
-                }
-                if header.has(flag::END_HEADERS) {
-                    write_fields(&std::mem::take(&mut block), &mut text);
-                }
+/// A frame in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadableFrame {
+    /// Any but DATA, as lines. Names, values and reasons are as they came, except that none contains a line end.
+    Lines(Vec<u8>),
+    /// DATA.
+    Data(ReadableData),
+}
+
+/// One frame of DATA, or several in a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadableData {
+    /// The number of the stream.
+    pub stream: u32,
+    /// How many frames these are.
+    pub frames: u64,
+    /// How many bytes of the body they have.
+    pub bytes: u64,
+    /// Whether the last one ends the stream.
+    pub ends: bool,
+    /// The bytes, or their beginning.
+    pub body: Vec<u8>,
+}
+
+/// Reads the frames of one direction.
+#[derive(Debug)]
+pub struct FrameReader {
+    /// What has come of a frame that is not complete.
+    part: Vec<u8>,
+    /// What has come of a header block that is not complete.
+    block: Vec<u8>,
+    block_max: usize,
+    decoder: Decoder,
+    frame_max: u32,
+    /// What follows cannot be read.
+    is_over: bool,
+}
+
+impl Http2 {
+    /// Readers for what this connection sends, and for what it receives, from its beginning.
+    pub fn frame_readers(&self) -> [FrameReader; 2] {
+        let reader = |decoder, block_max| FrameReader {
+            part: Vec::new(),
+            block: Vec::new(),
+            block_max,
+            decoder,
+            frame_max: self.shared.options.frame_max,
+            is_over: false,
+        };
+        // Our own blocks refer to nothing but the static table, and may be of any length.
+        let ours = Decoder::new(SIZE_USUAL).unlimited();
+        [reader(ours, usize::MAX), reader(Decoder::new(self.shared.options.table), HEAD_MAX)]
+    }
+}
+
+impl FrameReader {
+    /// Takes the next bytes, and passes on the frames that they complete.
+    pub fn read(&mut self, bytes: &[u8], mut pass_on: impl FnMut(ReadableFrame)) {
+        let mut part = std::mem::take(&mut self.part);
+        part.extend_from_slice(bytes.strip_prefix(PREFACE).unwrap_or(bytes));
+        let mut rest = &part[..];
+        while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
+            let header = Header::parse(*header);
+            self.is_over |= header.length > self.frame_max || self.block.len() > self.block_max;
+            if self.is_over {
+                return;
             }
+            let Some((payload, behind)) = behind.split_at_checked(header.length as usize) else { break };
+            rest = behind;
+            if let Some(frame) = self.frame(header, payload) {
+                pass_on(frame);
+            }
+        }
+        let used = part.len() - rest.len();
+        part.drain(..used);
+        self.part = part;
+    }
+
+    /// A frame in words; `None`: it is in the middle of a header block.
+    fn frame(&mut self, header: Header, payload: &[u8]) -> Option<ReadableFrame> {
+        let Header { stream, kind, .. } = header;
+        let ends = header.has(flag::END_STREAM);
+        let mut text = match kind {
             kind::DATA => {
-                text.extend_from_slice(payload);
-                text.extend_from_slice(b"\r\n");
+                let padded = Header { flags: header.flags & flag::PADDED, ..header };
+                let body = payload[fragment(padded, payload).unwrap_or(0..payload.len())].to_vec();
+                let bytes = body.len() as u64;
+                return Some(ReadableFrame::Data(ReadableData { stream, frames: 1, bytes, ends, body }));
             }
-            _ => text.extend_from_slice((line(header, payload) + "\r\n").as_bytes()),
+            kind::HEADERS => {
+                self.block = payload[fragment(header, payload).unwrap_or(0..0)].to_vec();
+                format!("HEADERS of stream {stream}{}\r\n", if ends { ", END_STREAM" } else { "" }).into_bytes()
+            }
+            kind::CONTINUATION => {
+                self.block.extend_from_slice(payload);
+                Vec::new()
+            }
+            _ => return Some(ReadableFrame::Lines(line(header, payload))),
+        };
+        if header.has(flag::END_HEADERS) {
+            self.write_fields(&mut text);
+        }
+        (!text.is_empty()).then_some(ReadableFrame::Lines(text))
+    }
+
+    /// The fields of the header block, a line each, and an empty line.
+    fn write_fields(&mut self, text: &mut Vec<u8>) {
+        let put = |name: &[u8], value: &[u8]| {
+            write_in_line(name, text);
+            text.extend_from_slice(b": ");
+            write_in_line(value, text);
+            text.extend_from_slice(b"\r\n");
+        };
+        let block = std::mem::take(&mut self.block);
+        let decoded = self.decoder.decode(&block, &mut Effects::default(), put);
+        match decoded {
+            Ok(()) => text.extend_from_slice(b"\r\n"),
+            Err(breach) => text.extend_from_slice(format!("{breach}\r\n").as_bytes()),
         }
     }
-    text
 }
 
 /// A small frame as one line.
-fn line(header: Header, payload: &[u8]) -> String {
-    let number = |at: usize| {
-        let bytes = payload.get(at..).and_then(|rest| rest.first_chunk());
-        bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
-    };
+fn line(header: Header, payload: &[u8]) -> Vec<u8> {
     let stream = if header.stream == 0 { "the connection".to_owned() } else { format!("stream {}", header.stream) };
-    match header.kind {
-        kind::SETTINGS if header.has(flag::ACK) => "SETTINGS, ACK".to_owned(),
+    let number = |at: usize| Some(u32::from_be_bytes(*payload.get(at..)?.first_chunk()?));
+    let words = match header.kind {
+        kind::SETTINGS if header.has(flag::ACK) => Some("SETTINGS, ACK".to_owned()),
         kind::SETTINGS => {
             let settings: Vec<String> = payload.as_chunks::<6>().0.iter().map(setting).collect();
-            format!("SETTINGS {}", settings.join(", "))
+            Some(format!("SETTINGS {}", settings.join(", ")).trim_end().to_owned())
         }
-        kind::PING => "PING, ACK".to_owned(),
-        kind::WINDOW_UPDATE => format!("WINDOW_UPDATE of {stream} by {}", number(0)),
-        kind::RST_STREAM => format!("RST_STREAM of {stream}: {}", Code::new(number(0))),
-        kind::GOAWAY => format!("GOAWAY: {}", Code::new(number(4))),
-        other => format!("frame of kind {other}"),
+        kind::PING if header.has(flag::ACK) => Some("PING, ACK".to_owned()),
+        kind::PING => Some("PING".to_owned()),
+        kind::PRIORITY => Some(format!("PRIORITY of {stream}")),
+        kind::PUSH_PROMISE => Some(format!("PUSH_PROMISE of {stream}")),
+        kind::WINDOW_UPDATE => number(0).map(|bytes| format!("WINDOW_UPDATE of {stream} by {}", bytes & WINDOW_MAX)),
+        kind::RST_STREAM => number(0).map(|number| format!("RST_STREAM of {stream}: {}", code(number))),
+        kind::GOAWAY => number(0)
+            .zip(number(4))
+            .map(|(last, number)| format!("GOAWAY: {}, the last stream is {}", code(number), last & STREAM_MAX)),
+        _ => None,
+    };
+    let other = || format!("frame of kind {} of {stream}, {} bytes", header.kind, payload.len());
+    let mut line = words.unwrap_or_else(other).into_bytes();
+    if let (kind::GOAWAY, Some(reason @ [_, ..])) = (header.kind, payload.get(8..)) {
+        line.extend_from_slice(b", \"");
+        write_in_line(reason, &mut line);
+        line.push(b'"');
     }
+    line.extend_from_slice(b"\r\n");
+    line
 }
 
 fn setting(&[a, b, s, t, u, v]: &[u8; 6]) -> String {
+    let value = u32::from_be_bytes([s, t, u, v]);
     let name = match u16::from_be_bytes([a, b]) {
         settings::TABLE => "HEADER_TABLE_SIZE",
         settings::PUSH => "ENABLE_PUSH",
+        settings::STREAMS => "MAX_CONCURRENT_STREAMS",
         settings::WINDOW => "INITIAL_WINDOW_SIZE",
         settings::FRAME => "MAX_FRAME_SIZE",
         settings::HEADERS => "MAX_HEADER_LIST_SIZE",
-        _ => "unknown",
+        8 => "ENABLE_CONNECT_PROTOCOL",
+        9 => "NO_RFC7540_PRIORITIES",
+        id => return format!("setting {id} {value}"),
     };
-    format!("{name} {}", u32::from_be_bytes([s, t, u, v]))
+    format!("{name} {value}")
 }
 
-/// The fields of a header block, a line each, and an empty line.
-fn write_fields(block: &[u8], text: &mut Vec<u8>) {
-    let put = |name: &[u8], value: &[u8]| text.extend_from_slice(&[name, b": ", value, b"\r\n"].concat());
-    // Our own block refers to nothing but the static table.
-    let decoded = Decoder::new(SIZE_USUAL).unlimited().decode(block, &mut Effects::default(), put);
-    debug_assert!(decoded.is_ok(), "we wrote it");
-    text.extend_from_slice(b"\r\n");
+/// The name of an error code, or the number of one that has none.
+fn code(number: u32) -> String {
+    Code::new(number).name().map_or_else(|| format!("unknown code {number}"), str::to_owned)
+}
+
+/// Appends bytes that must not end a line.
+fn write_in_line(bytes: &[u8], text: &mut Vec<u8>) {
+    for &byte in bytes {
+        match byte {
+            b'\r' => text.extend_from_slice(b"\\x0d"),
+            b'\n' => text.extend_from_slice(b"\\x0a"),
+            _ => text.push(byte),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Http2, Options, Shared};
+    use super::super::frame::write;
+    use super::super::{Options, Shared};
     use super::*;
     use crate::{Client, Nanos, Parts, Request};
 
+    fn client() -> Http2 {
+        Http2::new(&Shared::new(Options::default()))
+    }
+
+    /// What is sent for a request.
+    fn sent(parts: Parts) -> String {
+        let mut client = client();
+        client.start(&Request::new(parts), true).unwrap();
+        let ([mut reader, _], mut text) = (client.frame_readers(), String::new());
+        while let Some(transmit) = client.poll_transmit(Nanos(0)) {
+            reader.read(&transmit.bytes(), |frame| text += &shown(&frame));
+            client.handle_sent(transmit.len());
+        }
+        text
+    }
+
+    /// What is received, in pieces of this size.
+    fn received(bytes: &[u8], size: usize) -> String {
+        let ([_, mut reader], mut text) = (client().frame_readers(), String::new());
+        bytes.chunks(size).for_each(|piece| reader.read(piece, |frame| text += &shown(&frame)));
+        text
+    }
+
+    fn shown(frame: &ReadableFrame) -> String {
+        match frame {
+            ReadableFrame::Lines(lines) => String::from_utf8_lossy(lines).replace("\r\n", "\n"),
+            ReadableFrame::Data(data) => format!("{data:?}\n"),
+        }
+    }
+
     #[test]
     fn what_is_sent_is_shown_in_lines() {
-        let mut client = Http2::new(&Shared::new(Options::default()));
-        let request = Request::new(Parts {
+        let text = sent(Parts {
             method: "POST".to_owned(),
             target: "/path".to_owned(),
             headers: vec![("Host".to_owned(), "h".to_owned()), ("X-A".to_owned(), "b".to_owned())],
             body: b"body"[..].into(),
         });
-        client.start(&request, true).unwrap();
-        let mut text = Vec::new();
-        while let Some(transmit) = client.poll_transmit(Nanos(0)) {
-            text.extend(readable(&transmit.bytes()));
-            client.handle_sent(transmit.bytes().len());
-        }
         let expected = "\
-SETTINGS ENABLE_PUSH 0, INITIAL_WINDOW_SIZE 1073741823, MAX_HEADER_LIST_SIZE 81920\r
-WINDOW_UPDATE of the connection by 1073676288\r
-HEADERS of stream 1\r
-:method: POST\r
-:scheme: http\r
-:authority: h\r
-:path: /path\r
-x-a: b\r
-content-length: 4\r
-\r
-body\r
+SETTINGS ENABLE_PUSH 0, INITIAL_WINDOW_SIZE 1073741823, MAX_HEADER_LIST_SIZE 81920
+WINDOW_UPDATE of the connection by 1073676288
+HEADERS of stream 1
+:method: POST
+:scheme: http
+:authority: h
+:path: /path
+x-a: b
+content-length: 4
+
+ReadableData { stream: 1, frames: 1, bytes: 4, ends: true, body: [98, 111, 100, 121] }
 ";
-        assert_eq!(String::from_utf8_lossy(&text), expected);
+        assert_eq!(text, expected);
     }
 
     #[test]
     fn a_long_head_is_shown_whole() {
-        let mut client = Http2::new(&Shared::new(Options::default()));
         let headers = vec![("a".to_owned(), "b".repeat(100_000)), ("c".to_owned(), "d".to_owned())];
-        let parts = Parts { method: "GET".to_owned(), target: "/".to_owned(), headers, ..Parts::default() };
-        client.start(&Request::new(parts), true).unwrap();
-        let text = readable(&client.poll_transmit(Nanos(0)).unwrap().bytes());
-        assert!(text.len() > 100_000 && text.ends_with(b"b\r\nc: d\r\n\r\n"));
+        let text = sent(Parts { method: "GET".to_owned(), target: "/".to_owned(), headers, ..Parts::default() });
+        assert!(text.len() > 100_000 && text.ends_with("b\nc: d\n\n"));
+    }
+
+    #[test]
+    fn what_is_received_is_shown_in_lines_in_whatever_pieces_it_comes() {
+        let mut frames = Vec::new();
+        let mut add = |kind, flags, stream, payload: &[u8]| write(&mut frames, kind, flags, stream, payload);
+        add(kind::SETTINGS, 0, 0, b"\x00\x03\x00\x00\x00\x64\x00\x08\x00\x00\x00\x01\x0a\x0a\x00\x00\x00\x07");
+        add(kind::SETTINGS, flag::ACK, 0, b"");
+        add(kind::SETTINGS, 0, 0, b"");
+        add(kind::WINDOW_UPDATE, 0, 1, b"\x80\x00\x00\x05");
+        add(kind::PING, 0, 0, b"12345678");
+        add(kind::PING, flag::ACK, 0, b"12345678");
+        // Padded, in two frames: the status, and a field that goes into the table.
+        add(kind::HEADERS, flag::PADDED, 1, b"\x02\x88\x40\x01\x00\x00");
+        add(kind::CONTINUATION, flag::END_HEADERS, 1, b"a\x01b");
+        add(kind::DATA, flag::PADDED | 0x20, 1, b"\x03hello\0\0\0");
+        // A reference to the table, after a priority.
+        add(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM | flag::PRIORITY, 1, b"\0\0\0\0\x01\xbe");
+        add(kind::PRIORITY, 0, 3, b"\0\0\0\0\0");
+        add(kind::PUSH_PROMISE, 0, 1, b"\0\0\0\x02");
+        add(kind::RST_STREAM, 0, 3, b"\0\0\0\x07");
+        add(kind::RST_STREAM, 0, 3, b"\0\0");
+        add(12, 0, 0, b"origin");
+        add(kind::GOAWAY, 0, 0, b"\x80\x00\x00\x01\0\0\0\x0b");
+        add(kind::GOAWAY, 0, 0, b"\0\0\0\0\0\0\x10\0gone\r\n> \x1b[31mfake");
+        let expected = "\
+SETTINGS MAX_CONCURRENT_STREAMS 100, ENABLE_CONNECT_PROTOCOL 1, setting 2570 7
+SETTINGS, ACK
+SETTINGS
+WINDOW_UPDATE of stream 1 by 5
+PING
+PING, ACK
+HEADERS of stream 1
+:status: 200
+a: b
+
+ReadableData { stream: 1, frames: 1, bytes: 5, ends: false, body: [104, 101, 108, 108, 111] }
+HEADERS of stream 1, END_STREAM
+a: b
+
+PRIORITY of stream 3
+PUSH_PROMISE of stream 1
+RST_STREAM of stream 3: REFUSED_STREAM
+frame of kind 3 of stream 3, 2 bytes
+frame of kind 12 of the connection, 6 bytes
+GOAWAY: ENHANCE_YOUR_CALM, the last stream is 1
+GOAWAY: unknown code 4096, the last stream is 0, \"gone\\x0d\\x0a> \x1b[31mfake\"
+";
+        for size in [1, 2, 7, 64, frames.len()] {
+            assert_eq!(received(&frames, size), expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_takes_no_memory() {
+        let ([_, mut reader], mut shown) = (client().frame_readers(), 0);
+        let mut frames = Vec::new();
+        write(&mut frames, kind::HEADERS, 0, 1, b"\x88");
+        let begun = frames.len();
+        write(&mut frames, kind::CONTINUATION, 0, 1, &[0; 16 * 1024]);
+        reader.read(&frames[..begun], |_| shown += 1);
+        for _ in 0..1000 {
+            reader.read(&frames[begun..], |_| shown += 1);
+        }
+        assert_eq!((shown, reader.is_over), (1, true), "the line of HEADERS");
+        assert!(reader.block.capacity() + reader.part.capacity() <= 256 * 1024);
+        // Neither HTTP/1.1 nor a long frame is kept.
+        for bytes in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"\x00\x40\x01\x00\x00\x00\x00\x00\x01"] {
+            let [_, mut reader] = client().frame_readers();
+            reader.read(bytes, |frame| panic!("{frame:?}"));
+            assert!(reader.is_over && reader.part.is_empty());
+            reader.read(bytes, |frame| panic!("{frame:?}"));
+        }
+    }
+
+    #[test]
+    fn a_header_block_that_cannot_be_decoded_says_why() {
+        let mut frames = Vec::new();
+        write(&mut frames, kind::HEADERS, flag::END_HEADERS, 1, b"\x88\xff\xff\xff\xff\xff\xff");
+        let text = received(&frames, frames.len());
+        assert!(text.starts_with("HEADERS of stream 1\n:status: 200\n") && text.lines().count() == 3, "{text}");
     }
 }
