@@ -17,7 +17,7 @@ pub enum Error {
     /// The stream ended within a body whose length was known.
     #[error("closed by the server inside a response body")]
     ClosedInBody,
-    /// The first bytes are not `HTTP/`.
+    /// The first bytes are not `HTTP/`, and over HTTP/2 no frame either.
     #[error("not an HTTP response")]
     NotHttp,
     /// The first bytes are a TLS record.

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 
 use onrush_plan::Plan;
 use onrush_stats::{Cause, Phase, Row};
-use onrush_text::{escape, units};
+use onrush_text::units;
 use rustix::io::Errno;
 
 use crate::run::{Breakdown, Outcome, Shortage, Waiting, host};
@@ -34,8 +34,8 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
         Cause::Proxy(failure) => format!("no tunnel through {peer}: {}", proxy::sentence(failure)),
         Cause::Tls(failure) => {
             let row = rows.iter().find(|row| row.cause == cause);
-            let example = row.map_or_else(String::new, |row| escape(&row.example));
-            let sentence = tls::sentence(failure, &example, row::offered(plan));
+            let example = row.map_or(&[][..], |row| &row.example);
+            let sentence = tls::sentence(failure, example, row::offered(plan));
             format!("TLS handshake with {peer} failed: {sentence}")
         }
         Cause::Unanswered if is_about_tls => tls::unanswered(&peer),

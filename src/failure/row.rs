@@ -79,7 +79,7 @@ impl Failure {
                 Some(Errno::NOMEM | Errno::NOBUFS) => "this machine or its control group is short of memory",
                 _ => "--io epoll or --io uring uses other system calls",
             },
-            Cause::Tls(failure) => return tls::remedy(failure, &self.offered).map(str::to_owned),
+            Cause::Tls(failure) => return tls::remedy(failure, &self.row.example, &self.offered).map(str::to_owned),
             Cause::Proxy(failure) => proxy::remedy(failure),
             Cause::Unanswered if self.row.phase == Phase::Tls => tls::IS_IT_TLS,
             Cause::Unanswered => self.why_nobody_answers(),
@@ -87,7 +87,7 @@ impl Failure {
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => tls::SERVER_LOG,
             Cause::Protocol(Error::SpeaksTls) => SPEAKS_TLS,
-            Cause::Protocol(Error::NotHttp) if begins_with_settings(&self.row.example) => SPEAKS_HTTP2,
+            Cause::Protocol(Error::NotHttp) if tls::begins_with_settings(&self.row.example) => SPEAKS_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
             Cause::Protocol(Error::AnsweredInHttp1) if self.expects_tls => EXPECTS_TLS,
             Cause::Protocol(Error::AnsweredInHttp1) => "leave out --http2, or write https:// if the port speaks TLS",
@@ -142,11 +142,6 @@ impl Failure {
 /// The versions of HTTP that servers are offered with TLS.
 pub(super) fn offered(plan: &Plan) -> &[Version] {
     plan.tls.as_ref().map_or(&[], |tls| &tls.alpn)
-}
-
-/// Whether these bytes are how a server begins HTTP/2: SETTINGS of the connection (RFC 9113, 3.4).
-fn begins_with_settings(bytes: &[u8]) -> bool {
-    matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
 }
 
 /// What to do about responses which say that the port expects TLS.

@@ -3,6 +3,7 @@
 use onrush_plan::http;
 use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
 use onrush_stats::{Handshakes, Negotiated, TlsFailure};
+use onrush_text::escape;
 
 /// One line for each combination negotiated: version, suite, group.
 pub fn agreed(handshakes: &Handshakes) -> String {
@@ -36,8 +37,9 @@ pub fn words(failure: TlsFailure) -> String {
     }
 }
 
-/// What to do about it, where known; `offered` are the versions of HTTP that the server could choose from.
-pub fn remedy(failure: TlsFailure, offered: &[http::Version]) -> Option<&'static str> {
+/// What to do about it, where known; `example` is what was received or a detail, and `offered` are the versions of HTTP that
+/// the server could choose from.
+pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
         TlsFailure::NotYetValid => "check this machine's clock and the certificate's dates, or use -k",
@@ -57,8 +59,12 @@ pub fn remedy(failure: TlsFailure, offered: &[http::Version]) -> Option<&'static
             [http::Version::Http11] => "it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1",
             _ => return None,
         },
-        TlsFailure::PlainText => "write http://",
-        TlsFailure::NotTls => "is it an HTTPS port?",
+        TlsFailure::PlainText if example.starts_with(b"HTTP/") => "write http://",
+        TlsFailure::NotTls if begins_with_settings(example) => match offered {
+            [http::Version::Http2] => "it speaks HTTP/2 without TLS: write http://",
+            _ => "it speaks HTTP/2 without TLS: write http://, and add --http2",
+        },
+        TlsFailure::PlainText | TlsFailure::NotTls => "is it an HTTPS port?",
         TlsFailure::Closed => SERVER_LOG,
         TlsFailure::Alert(_) | TlsFailure::Misbehaved => return None,
     };
@@ -66,12 +72,17 @@ pub fn remedy(failure: TlsFailure, offered: &[http::Version]) -> Option<&'static
 }
 
 /// What happened, an example, and what to do about it.
-pub fn sentence(failure: TlsFailure, example: &str, offered: &[http::Version]) -> String {
+pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::Version]) -> String {
     let mut text = words(failure);
     if !example.is_empty() {
-        text += &format!(": {example}");
+        text += &format!(": {}", escape(example));
     }
-    remedy(failure, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
+    remedy(failure, example, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
+}
+
+/// Whether these bytes are how a server begins HTTP/2: SETTINGS of the connection (RFC 9113, 3.4).
+pub(super) fn begins_with_settings(bytes: &[u8]) -> bool {
+    matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
 }
 
 /// The sentence on a first handshake that got no response from `whom`.
@@ -128,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_sentence_says_what_in_which_case_and_what_to_do() {
-        let sentence = |failure, example| sentence(failure, example, &[http::Version::Http11]);
+        let sentence = |failure, example: &str| sentence(failure, example.as_bytes(), &[http::Version::Http11]);
         assert_eq!(
             sentence(TlsFailure::Expired, "it was valid until 2020-01-01 00:00:00 UTC"),
             "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; renew it, check this \
@@ -156,8 +167,23 @@ mod tests {
             (&[], None),
         ] {
             for failure in [TlsFailure::Alert(120), TlsFailure::NoProtocol] {
-                assert_eq!(remedy(failure, offered), expected, "{offered:?}");
+                assert_eq!(remedy(failure, b"", offered), expected, "{offered:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_was_received_instead_of_tls_says_what_to_do() {
+        let (http11, http2) = (&[http::Version::Http11][..], &[http::Version::Http2][..]);
+        let settings = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64";
+        for (failure, example, offered, expected) in [
+            (TlsFailure::PlainText, &b"HTTP/1.1 400 Bad Request"[..], http11, "write http://"),
+            (TlsFailure::PlainText, b"SSH-2.0-OpenSSH_9.2", http2, "is it an HTTPS port?"),
+            (TlsFailure::NotTls, b"\0\0", http2, "is it an HTTPS port?"),
+            (TlsFailure::NotTls, settings, http2, "it speaks HTTP/2 without TLS: write http://"),
+            (TlsFailure::NotTls, settings, http11, "it speaks HTTP/2 without TLS: write http://, and add --http2"),
+        ] {
+            assert_eq!(remedy(failure, example, offered), Some(expected), "{example:?}");
         }
     }
 }

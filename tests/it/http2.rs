@@ -185,6 +185,16 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
     let output = context.onrush().words("-t1 -c2 -n10 --http2").word(format!("http://{address}/")).run();
     let said = "; the server expects TLS at this port; write https://";
     assert!(output.note("answered in HTTP/1.1").ends_with(said), "{output:?}");
+    // Others speak no HTTP at all.
+    let address = server(|mut stream| {
+        stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n")?;
+        io::copy(&mut stream, &mut io::sink()).map(drop)
+    });
+    let output = context.onrush().words("-t1 -c2 -n10 --http2").word(format!("http://{address}/")).run();
+    assert!(output.note("not an HTTP response").ends_with("; is it an HTTP port?"), "{output:?}");
+    let output = context.onrush().words("--once --http2").word(format!("https://{address}/")).run();
+    let said = "responds in plain text: SSH-2.0-OpenSSH_9.2; is it an HTTPS port?";
+    assert!(output.code == 2 && output.note(said).starts_with("onrush: TLS handshake with "), "{output:?}");
 }
 
 fn a_server_that_speaks_nothing_else_is_named(context: &Context) {
@@ -197,6 +207,12 @@ fn a_server_that_speaks_nothing_else_is_named(context: &Context) {
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
     assert_eq!(failures(&result, "not an HTTP response"), 10, "{result}");
     assert!(output.note("not an HTTP response").ends_with("the server speaks HTTP/2: add --http2"), "{output:?}");
+    for (words, said) in
+        [("", "; it speaks HTTP/2 without TLS: write http://, and add --http2"), ("--http2", ": write http://")]
+    {
+        let output = context.onrush().words("--once -k").words(words).word(format!("https://{address}/")).run();
+        assert!(output.code == 2 && output.note("TLS handshake with ").ends_with(said), "{output:?}");
+    }
 }
 
 fn a_rate_is_held(context: &Context) {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::block::fragment;
 use super::ending::{Life, Why};
-use super::frame::{self, Header, flag, kind};
+use super::frame::{self, Header, PAYLOAD_USUAL, flag, kind};
 use super::heard::Heard;
 use super::reader::Place;
 use super::response::{self, Phase};
@@ -22,7 +22,8 @@ impl Http2 {
                 let (used, header) = self.reader.unit(bytes);
                 match header {
                     Some(header) => self.begin(Header::parse(header))?,
-                    None => self.check_first()?,
+                    None if self.has_begun() => {}
+                    None => check_first(self.reader.part())?,
                 }
                 return Ok(used);
             }
@@ -79,17 +80,6 @@ impl Http2 {
         Ok(used)
     }
 
-    /// Checks that what has arrived can be the beginning of the first frame.
-    fn check_first(&self) -> Result<(), Error> {
-        match self.reader.part() {
-            _ if self.has_begun() => Ok(()),
-            // An alert or a handshake message, of any version.
-            [0x15 | 0x16, 3, ..] => Err(Error::SpeaksTls),
-            [b'H', b'T', b'T', b'P', b'/', ..] => Err(Error::AnsweredInHttp1),
-            _ => Ok(()),
-        }
-    }
-
     /// Whether the server's first frame has begun.
     fn has_begun(&self) -> bool {
         self.reader.frame.kind == kind::SETTINGS || self.settings.have_come
@@ -132,11 +122,12 @@ impl Http2 {
     }
 
     fn check_first_frame(&self, frame: Header) -> Result<(), Error> {
-        match frame.bytes() {
-            [0x15 | 0x16, 3, ..] => Err(Error::SpeaksTls),
-            [b'H', b'T', b'T', b'P', b'/', ..] => Err(Error::AnsweredInHttp1),
-            _ if frame.kind != kind::SETTINGS || frame.has(flag::ACK) => Err(Breach::FirstFrame.into()),
-            _ => Ok(()),
+        check_first(&frame.bytes())?;
+        match frame.kind {
+            kind::SETTINGS if !frame.has(flag::ACK) => Ok(()),
+            // In a text, that number is the first three letters.
+            _ if frame.length > PAYLOAD_USUAL as u32 => Err(Error::NotHttp),
+            _ => Err(Breach::FirstFrame.into()),
         }
     }
 
@@ -460,6 +451,16 @@ impl Http2 {
     /// Checks that a frame on a stream that is not open may have been sent before the server knew that.
     fn check_closed(&self, number: u32) -> Result<(), Breach> {
         if self.resets.may_have(number) { Ok(()) } else { Err(Breach::ClosedStream) }
+    }
+}
+
+/// Checks that these bytes can be how the first frame begins.
+fn check_first(bytes: &[u8]) -> Result<(), Error> {
+    match bytes {
+        // An alert or a handshake message, of any version.
+        [0x15 | 0x16, 3, ..] => Err(Error::SpeaksTls),
+        [b'H', b'T', b'T', b'P', b'/', ..] => Err(Error::AnsweredInHttp1),
+        _ => Ok(()),
     }
 }
 

@@ -56,7 +56,6 @@ fn the_first_frame_is_settings() {
         headers(1, "", OK),
         frame(0, "", "PING", b"12345678"),
         frame(0, "", "unknown", b""),
-        b"<html>...".to_vec(),
     ] {
         scene.check(input, &first);
     }
@@ -65,11 +64,14 @@ fn the_first_frame_is_settings() {
 #[test]
 fn a_server_of_another_protocol_has_a_message_of_its_own() {
     let scene = Scene { is_greeted: false, ..Scene::of("GET GET") };
-    let answers: [(&[u8], Error); 4] = [
+    let answers: [(&[u8], Error); 7] = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n<eof>", Error::AnsweredInHttp1),
         (b"HTTP/", Error::AnsweredInHttp1),
         (b"\x15\x03\x01\0\x02\x02\x46<eof>", Error::SpeaksTls),
         (b"\x16\x03", Error::SpeaksTls),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", Error::NotHttp),
+        (b"220 mail.example ESMTP\r\n<eof>", Error::NotHttp),
+        (b"<html>...", Error::NotHttp),
     ];
     for (input, error) in answers {
         scene.check(input, &[&format!("1 failed: {error}"), &format!("3 failed: {error}"), "draining"]);
