@@ -15,7 +15,7 @@ use onrush_plan::{
     Condition, Dialect, Format, Io, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target,
     Way,
 };
-use onrush_text::units::exact;
+use onrush_text::units::{counted, exact};
 
 use super::flags::{self, Flag, Id};
 use super::probe::TypedProbe;
@@ -81,6 +81,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     list::gates_have_their_names(&typed.gates, list.as_ref())?;
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
     let http = std::mem::take(&mut typed.http).decide(&target, dialect)?;
+    streams_have_their_requests(http.streams, requests_per_connection)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, &http, dialect, &typed.io, &mut typed.warnings)?;
     few_requests(&mut typed);
     let stop = stop(&typed);
@@ -313,6 +314,21 @@ fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, R
         typed.headers.push(("Connection".to_owned(), "close".to_owned()));
     }
     Ok(Some(PerConnection { most, option }))
+}
+
+/// Refuses more requests in flight on a connection than it may have at all.
+fn streams_have_their_requests(streams: Option<u32>, per_connection: Option<PerConnection>) -> Result<(), Refusal> {
+    match (streams, per_connection) {
+        (Some(streams), Some(PerConnection { most, option })) if u64::from(streams) > most => {
+            Err(Refusal::Misused(format!(
+                "--streams {streams}: a connection ends after {} ({}), so that no more are ever in flight on it; leave one of \
+             the two out",
+                counted(most, "request"),
+                option.name(),
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn stop(typed: &Typed) -> Stop {

@@ -25,6 +25,8 @@ pub struct Failure {
     pub expects_tls: bool,
     /// The versions of HTTP that the server was offered with TLS.
     pub offered: Vec<Version>,
+    /// Whether requests go to a proxy, and not through a tunnel.
+    pub is_proxied: bool,
     /// The local ports of this machine, if they ran out.
     pub ports: Option<Ports>,
     /// How many connections onrush closed because the server, whose turn it was, had not.
@@ -59,6 +61,7 @@ impl Failure {
             others_connected: outcome.totals.counters.connects > 0,
             expects_tls: outcome.totals.expects_tls,
             offered: offered(plan).to_vec(),
+            is_proxied: plan.way.proxy.as_ref().is_some_and(|proxy| proxy.tunnel(&plan.target).is_none()),
             ports: outcome.ports,
             closed_first: outcome.totals.counters.closed_first,
             files_needed: outcome.descriptors.is_none().then_some(files_needed),
@@ -89,6 +92,7 @@ impl Failure {
             Cause::Protocol(Error::SpeaksTls) => SPEAKS_TLS,
             Cause::Protocol(Error::NotHttp) if tls::begins_with_settings(&self.row.example) => SPEAKS_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
+            Cause::Protocol(Error::AnsweredInHttp1) if self.is_proxied => PROXY_WITHOUT_HTTP2,
             Cause::Protocol(Error::AnsweredInHttp1) if self.expects_tls => EXPECTS_TLS,
             Cause::Protocol(Error::AnsweredInHttp1) => "leave out --http2, or write https:// if the port speaks TLS",
             Cause::Protocol(Error::Reset(CALM | REFUSED) | Error::GoAway(CALM)) => {
@@ -146,6 +150,9 @@ pub(super) fn offered(plan: &Plan) -> &[Version] {
 
 /// What to do about responses which say that the port expects TLS.
 pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
+/// What to do about a proxy that answers in HTTP/1.1 where HTTP/2 was spoken.
+const PROXY_WITHOUT_HTTP2: &str =
+    "the proxy does not speak HTTP/2: leave out --http2, or write https://, for which it opens a tunnel";
 /// What to do about a server that responds in TLS.
 const SPEAKS_TLS: &str = "write https://";
 /// What a server says that has more requests than it wants.

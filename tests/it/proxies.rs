@@ -21,6 +21,7 @@ cases! {
     nginx_takes_whole_urls_on_connections_that_stay needs "nginx";
     what_is_sent_through_a_proxy (Once);
     what_is_sent_to_open_a_tunnel;
+    http2_is_spoken_with_a_proxy_that_knows_it (Once) needs "nginx";
     scripts_format_their_requests_for_the_proxy (Once);
     scripts_cannot_go_around_the_proxy (Once);
     the_name_behind_a_tunnel_is_checked (Once);
@@ -236,6 +237,17 @@ fn what_is_sent_to_open_a_tunnel(context: &Context) {
     assert_eq!(sent("", "https://h.invalid/a?b"), host("h.invalid:443") + "\r\n");
     let login = "Proxy-Authorization: Basic dTpw\r\n\r\n";
     assert_eq!(sent("u:p@", "https://[::1]:8443/"), host("[::1]:8443") + login);
+}
+
+fn http2_is_spoken_with_a_proxy_that_knows_it(context: &Context) {
+    // Like a proxy, it takes requests for any host.
+    let nginx = Server::nginx_with(" http2", "", |_| {});
+    let output = through(context.onrush(), nginx.address()).words("--once --http2 http://h.invalid/hello").run();
+    assert!(output.code == 0 && output.stdout.contains("\n> :authority: h.invalid\n"), "{output:?}");
+    assert_eq!(nginx.log().iter().filter(|line| line.contains("\"GET /hello HTTP/2.0\" 200 ")).count(), 1);
+    let proxy = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let output = through(context.onrush(), proxy).words("-c2 -n4 --http2 http://h.invalid/").run();
+    assert!(output.note("answered in HTTP/1.1").contains("; the proxy does not speak HTTP/2: "), "{output:?}");
 }
 
 fn scripts_format_their_requests_for_the_proxy(context: &Context) {

@@ -30,6 +30,7 @@ fn connections_of_http2_are_told_what_was_asked_for() {
     let settings =
         Settings { window: Some(64_000), connection_window: Some(1 << 20), frame_max: Some(1 << 14), table: Some(0) };
     assert_eq!((http.streams, http.settings), (Some(100), settings));
+    assert_eq!(run("onrush --http2 --streams 4 --requests-per-connection 4 h").http.streams, Some(4));
 }
 
 #[test]
@@ -66,6 +67,16 @@ fn what_cannot_be_is_refused_with_a_way_out() {
         (
             "--http2 --h2-window 2GiB h",
             "--h2-window \"2GiB\": write 1 to 2147483647 bytes; k, M, KiB and MiB are units",
+        ),
+        (
+            "--http2 --streams 16 --disable-keepalive h",
+            "--streams 16: a connection ends after 1 request (--disable-keepalive), so that no more are ever in flight on \
+             it; leave one of the two out",
+        ),
+        (
+            "--alpn-list h2,http/1.1 --streams 5 --requests-per-connection 4 https://h",
+            "--streams 5: a connection ends after 4 requests (--requests-per-connection), so that no more are ever in \
+             flight on it; leave one of the two out",
         ),
         ("--http2 -m32 h", "-m: onrush spells this --streams, for instance --http2 --streams 32"),
         ("--compat wrk --http2 http://h", "--http2: wrk speaks HTTP/1.1 only; leave it out"),
