@@ -40,17 +40,19 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Queues a send.
+    /// Queues a send. It fails where the socket has no room at once, so that the kernel has read the bytes when the next wait
+    /// returns.
     ///
     /// # Safety
     ///
-    /// The bytes must stay as they are until the kernel has read them.
+    /// The bytes must stay as they are until then.
     ///
     /// # Errors
     ///
     /// When the kernel does not take what is queued.
     pub unsafe fn send(&mut self, number: u32, bytes: &[u8]) -> io::Result<()> {
-        let send = opcode::Send::new(Fixed(number), bytes.as_ptr(), bytes.len() as u32).flags(libc::MSG_NOSIGNAL);
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        let send = opcode::Send::new(Fixed(number), bytes.as_ptr(), bytes.len() as u32).flags(flags);
         self.push(&send.build().flags(squeue::Flags::SKIP_SUCCESS).user_data(u64::from(number)))
     }
 
@@ -98,8 +100,11 @@ impl Ring {
     /// When a send failed or the server closed the connection.
     pub fn received<T>(&mut self, completion: &cqueue::Entry, read: impl FnOnce(u32, &[u8]) -> T) -> io::Result<T> {
         let number = completion.user_data() as u32;
-        if completion.user_data() & RECEIVE == 0 || completion.result() <= 0 {
-            return Err(io::Error::from_raw_os_error(-completion.result()));
+        match completion.result() {
+            0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
+            error @ ..0 => return Err(io::Error::from_raw_os_error(-error)),
+            // Only that of a send that failed is seen.
+            _ => debug_assert!(completion.user_data() & RECEIVE != 0),
         }
         let Some(buffer) = cqueue::buffer_select(completion.flags()) else { return Err(io::ErrorKind::Other.into()) };
         let result = read(number, self.buffers.bytes(buffer, completion.result() as usize));

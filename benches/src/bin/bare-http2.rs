@@ -8,6 +8,12 @@ use onrush_benches::{Arguments, Ring, Tally};
 
 /// The length of a frame's header.
 const HEADER: usize = 9;
+/// Kinds of frames.
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
 /// A wait is for so many completions as this part of the requests in flight, and lasts this part of a round at most, and at
 /// most so long: about as in onrush.
 const SEVERAL_PART: usize = 8;
@@ -31,7 +37,7 @@ fn main() -> io::Result<()> {
     while tally.is_running() {
         for number in asked.drain(..) {
             let bytes = connections[number as usize].give();
-            // SAFETY: the kernel reads them with the next wait, and they change after that.
+            // SAFETY: a connection gives once before each wait, and what it gave changes when it gives the next time.
             unsafe { ring.send(number, bytes)? };
         }
         if tally.completed - round >= open as u64 {
@@ -43,13 +49,14 @@ fn main() -> io::Result<()> {
         for completion in completions.drain(..) {
             tally.completed += ring.received(&completion, |number, bytes| {
                 let connection = &mut connections[number as usize];
-                let ended = connection.read(bytes);
-                if ended > 0 && connection.output.is_empty() {
+                let was_asked = !connection.output.is_empty();
+                let ended = connection.read(bytes)?;
+                (0..ended).for_each(|_| connection.ask(&request));
+                if !was_asked && !connection.output.is_empty() {
                     asked.push(number);
                 }
-                (0..ended).for_each(|_| connection.ask(&request));
-                u64::from(ended)
-            })?;
+                io::Result::Ok(u64::from(ended))
+            })??;
         }
         ring.publish();
     }
@@ -79,12 +86,11 @@ struct Connection {
 impl Connection {
     fn new(request: &[u8], streams: u32) -> Self {
         let mut connection = Self { next: 1, output: Vec::new(), given: Vec::new(), left: 0, part: Vec::new() };
-        // The preface, SETTINGS without push and with a large window, their acknowledgement, a window of the connection.
+        // The preface, SETTINGS without push and with a large window, a window of the connection.
         connection.output.extend(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         connection
             .output
             .extend([0, 0, 18, 4, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 4, 0x3f, 0xff, 0xff, 0xff]);
-        connection.output.extend([0, 0, 0, 4, 1, 0, 0, 0, 0]);
         connection.output.extend([0, 0, 4, 8, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0]);
         (0..streams).for_each(|_| connection.ask(request));
         connection
@@ -104,8 +110,8 @@ impl Connection {
         &self.given
     }
 
-    /// Reads the headers of frames; returns how many responses have ended.
-    fn read(&mut self, mut bytes: &[u8]) -> u32 {
+    /// Reads the headers of frames, and acknowledges SETTINGS; returns how many responses have ended.
+    fn read(&mut self, mut bytes: &[u8]) -> io::Result<u32> {
         let mut ended = 0;
         while !bytes.is_empty() {
             if self.left > 0 {
@@ -129,8 +135,15 @@ impl Connection {
                 }
             };
             self.left = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
-            ended += u32::from(header[3] <= 1 && header[4] & 1 != 0);
+            let [.., kind, flags, _, _, _, _] = header;
+            match (kind, flags & 1 != 0) {
+                (DATA | HEADERS, true) => ended += 1,
+                (SETTINGS, false) => self.output.extend([0, 0, 0, SETTINGS, 1, 0, 0, 0, 0]),
+                (RST_STREAM, _) => return Err(io::Error::other("the server reset a stream (RST_STREAM)")),
+                (GOAWAY, _) => return Err(io::Error::other("the server ended the connection (GOAWAY)")),
+                _ => {}
+            }
         }
-        ended
+        Ok(ended)
     }
 }
