@@ -93,15 +93,16 @@ impl Memos {
         if let Some(list) = &mut list {
             list.shrink();
         }
-        if block.len() > LENGTH_MAX {
+        let changes_its_meaning = depends && decoder.version() != before;
+        if block.len() > LENGTH_MAX || changes_its_meaning {
             return Ok(Rc::new(Memo { block: Box::default(), meaning, list, decoded, inserted: Box::default() }));
         }
         let (block, inserted) = (block.into(), inserted[..].into());
         let memo = Rc::new(Memo { block, meaning, list, decoded, inserted });
-        if !depends {
-            *place = Some(Rc::clone(&memo));
-        } else if decoder.version() == before {
+        if depends {
             *own = Some((Rc::clone(&memo), before));
+        } else {
+            *place = Some(Rc::clone(&memo));
         }
         Ok(memo)
     }
