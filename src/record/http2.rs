@@ -39,18 +39,22 @@ impl AskedHttp2 {
     }
 }
 
-/// The connections of HTTP/2. Frames are counted by their error code.
+/// The connections of HTTP/2. Frames and ended connections are counted by their error code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Http2 {
     /// Connections whose server sent its SETTINGS, warm-up included.
     pub connections: u64,
-    /// The fewest streams that a server allowed on a connection; left out if all allowed any number.
+    /// Connections that servers ended with GOAWAY, each once, by the code of its last GOAWAY; left out by older versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub connections_ended: BTreeMap<String, u64>,
+    /// The fewest streams that a server allowed on a connection, warm-up included; left out if all allowed any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_allowed: Option<u32>,
     /// The most requests that were in flight on one connection at the same time, warm-up included.
     pub streams_peak: u32,
-    /// GOAWAY frames from servers: they end a connection in the regular way if the code is `NO_ERROR`.
+    /// GOAWAY frames from servers, of which a connection may get several: they end it in the regular way if the code is
+    /// `NO_ERROR`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub goaway_received: BTreeMap<String, u64>,
     /// GOAWAY frames to servers.
@@ -80,6 +84,7 @@ impl Http2 {
     pub fn of(seen: &Seen, returned: u64) -> Self {
         Self {
             connections: seen.connections,
+            connections_ended: by_code(&seen.connections_ended),
             streams_allowed: seen.streams_allowed_min,
             streams_peak: seen.streams_peak,
             goaway_received: by_code(&seen.goaway_received),
@@ -97,6 +102,7 @@ impl Http2 {
     /// Adds that of another run.
     pub(super) fn add(&mut self, other: &Self) {
         self.connections += other.connections;
+        add_counts(&mut self.connections_ended, &other.connections_ended);
         self.streams_allowed = self.streams_allowed.into_iter().chain(other.streams_allowed).min();
         self.streams_peak = self.streams_peak.max(other.streams_peak);
         add_counts(&mut self.goaway_received, &other.goaway_received);

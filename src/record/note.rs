@@ -142,6 +142,8 @@ pub enum NoteId {
     Resumed,
     /// The server allows fewer streams on a connection of HTTP/2 than were asked for.
     FewStreams,
+    /// Servers ended connections of HTTP/2 with an error that no failure shows.
+    ConnectionsEnded,
     /// The server's windows kept the bodies of requests back.
     UploadWindow,
     /// Servers of HTTP/2 returned requests, which were sent again.

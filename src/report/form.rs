@@ -12,7 +12,7 @@ use onrush_text::printable;
 use super::percentiles::Percentiles;
 use super::spectrum::Spectrum;
 use super::table::Layout;
-use super::text::{Text, Totals};
+use super::text::{Streams, Text, Totals};
 use super::{markdown, opening, parts};
 use crate::figures::Figures;
 use crate::figures::latency::Latency;
@@ -137,11 +137,19 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
             errors: document.errors,
             expected: document.plan.expected_status().cloned(),
             interim: if breakout == Breakout::All { document.requests.interim } else { 0 },
+            streams: streams(document).filter(|_| is_native),
             statuses: if is_native { document.status.clone().into_iter().collect() } else { Vec::new() },
             rate_per_s: rate::rate(document.counted(), seconds),
             bytes_per_s: rate::rate(document.bytes_received, seconds),
         },
     })
+}
+
+/// The requests in flight on a connection of HTTP/2, if some were.
+fn streams(document: &Document) -> Option<Streams> {
+    let asked = document.plan.http2?.streams?;
+    let http2 = document.http2.as_ref().filter(|http2| http2.streams_peak > 0)?;
+    Some(Streams { asked, allowed: http2.streams_allowed, peak: http2.streams_peak })
 }
 
 /// The percentiles that are wanted of the latency shown, and of the service latency.

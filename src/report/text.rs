@@ -44,10 +44,23 @@ pub struct Totals {
     pub interim: u64,
     /// How often each status was received, where that is shown.
     pub statuses: Vec<(u16, u64)>,
+    /// The requests in flight on a connection of HTTP/2, where they are shown.
+    pub streams: Option<Streams>,
     /// Responses per second.
     pub rate_per_s: f64,
     /// Bytes received per second.
     pub bytes_per_s: f64,
+}
+
+/// The requests in flight on a connection of HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// How many were asked for (`--streams`).
+    pub asked: u32,
+    /// The fewest that a server allowed, if it set a limit.
+    pub allowed: Option<u32>,
+    /// The most that there were at the same time.
+    pub peak: u32,
 }
 
 impl Text {
@@ -74,8 +87,18 @@ impl Text {
 impl Totals {
     /// The lines.
     pub fn render(&self) -> String {
-        let Self { completed, elapsed_us, bytes, errors, ref expected, interim, ref statuses, rate_per_s, bytes_per_s } =
-            *self;
+        let Self {
+            completed,
+            elapsed_us,
+            bytes,
+            errors,
+            ref expected,
+            interim,
+            ref statuses,
+            streams,
+            rate_per_s,
+            bytes_per_s,
+        } = *self;
         let read = units::binary(bytes as f64);
         let mut text = format!("  {completed} requests in {}, {read}B read\n", units::time_us(elapsed_us));
         if errors.socket() > 0 {
@@ -100,9 +123,26 @@ impl Totals {
         if !matches!(statuses[..], [] | [(200..300, _)]) {
             text += &format!("  Status {}\n", counts(statuses));
         }
+        text += &streams.map_or(String::new(), |streams| streams.line());
         text += &format!("Requests/sec: {rate_per_s:9.2}\n");
         text += &format!("Transfer/sec: {:>10}B\n", units::binary(bytes_per_s));
         text
+    }
+}
+
+impl Streams {
+    /// The line on them; empty if there were as many as were asked for.
+    fn line(self) -> String {
+        let Self { asked, allowed, peak } = self;
+        let allowed = allowed.filter(|allowed| *allowed < asked);
+        // More may be opened before a server says what it allows; it refuses them.
+        let used = peak.min(allowed.unwrap_or(asked));
+        let limit = allowed.map_or(String::new(), |allowed| format!("; the server allows {allowed}"));
+        if used < asked {
+            format!("  Streams: up to {used} of {asked} on a connection{limit}\n")
+        } else {
+            String::new()
+        }
     }
 }
 
@@ -120,6 +160,16 @@ pub fn counts(statuses: &[(u16, u64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn streams_have_a_line_where_there_were_fewer_than_asked_for() {
+        let line = |allowed, peak| Streams { asked: 16, allowed, peak }.line();
+        assert_eq!(line(None, 16), "");
+        assert_eq!(line(Some(128), 16), "");
+        assert_eq!(line(Some(128), 3), "  Streams: up to 3 of 16 on a connection\n");
+        let limited = "  Streams: up to 10 of 16 on a connection; the server allows 10\n";
+        assert_eq!([10, 16].map(|peak| line(Some(10), peak)), [limited; 2], "some were refused");
+    }
 
     #[test]
     fn statuses_are_counted_the_most_frequent_first() {

@@ -427,7 +427,8 @@ impl Http2 {
         if self.goaway.is_some_and(|(before, _)| last > before) {
             return Err(Breach::GoAwayRises);
         }
-        self.goaway = Some((last, code));
+        let announced = self.goaway.replace((last, code)).map(|(_, code)| code);
+        self.shared.pool.borrow_mut().seen.note_goaway(code, announced);
         self.life = Life::Closing;
         // Nothing may be opened any more, whatever the server would process.
         let above = last.min(self.sender.last_begun());
@@ -435,7 +436,6 @@ impl Http2 {
         // Requests that stay open tell of the error when they fail, and it counts once.
         let stays_open = self.streams.above(0).is_some_and(|first| first <= above);
         self.drain((code != Code::NO_ERROR && !stays_open).then_some(Error::GoAway(code)));
-        self.shared.pool.borrow_mut().seen.goaway_received.note(code);
         Ok(())
     }
 

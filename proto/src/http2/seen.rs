@@ -10,6 +10,8 @@ use crate::Code;
 pub struct Seen {
     /// Connections whose server has sent its SETTINGS.
     pub connections: u64,
+    /// Those that their server ended with GOAWAY, by the code of the last one: it may have announced it with another.
+    pub connections_ended: Codes,
     /// The fewest streams that a server has allowed; `None` if all allowed any number.
     pub streams_allowed_min: Option<u32>,
     /// The most streams that were open at the same time on one connection.
@@ -47,6 +49,12 @@ impl Codes {
         *self.named.get_mut(code.0 as usize).unwrap_or(&mut self.other) += 1;
     }
 
+    /// Takes a code back, if one is left.
+    pub(super) fn take_back(&mut self, code: Code) {
+        let count = self.named.get_mut(code.0 as usize).unwrap_or(&mut self.other);
+        *count = count.saturating_sub(1);
+    }
+
     fn add(&mut self, more: &Self) {
         self.other += more.other;
         for (count, more) in self.named.iter_mut().zip(more.named) {
@@ -56,9 +64,19 @@ impl Codes {
 }
 
 impl Seen {
+    /// Counts a GOAWAY from a server, on a connection whose end it may have announced before with a code.
+    pub(super) fn note_goaway(&mut self, code: Code, announced: Option<Code>) {
+        self.goaway_received.note(code);
+        self.connections_ended.note(code);
+        if let Some(announced) = announced {
+            self.connections_ended.take_back(announced);
+        }
+    }
+
     /// Adds what another thread has seen.
     pub fn add(&mut self, more: &Self) {
         self.connections += more.connections;
+        self.connections_ended.add(&more.connections_ended);
         self.streams_allowed_min = match (self.streams_allowed_min, more.streams_allowed_min) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),

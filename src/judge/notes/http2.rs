@@ -1,7 +1,7 @@
 //! Notes on HTTP/2: what its servers did not allow, and what was spoken where the server could choose.
 
 use onrush_proto::Code;
-use onrush_text::units::counted;
+use onrush_text::units::{counted, thousands};
 
 use crate::record::{Document, Http2, Note, NoteId};
 
@@ -16,6 +16,7 @@ pub fn notes(document: &Document) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
     let notes = [
         few_streams(document),
+        ended(document, http2),
         closed_windows(document, http2),
         returned(document, http2),
         one_connection(document, http2),
@@ -38,6 +39,22 @@ fn few_streams(document: &Document) -> Option<Note> {
     Some(Note::doubt(NoteId::FewStreams, text))
 }
 
+/// Servers ended connections with an error that the ledger does not name: no request failed because of it.
+fn ended(document: &Document, http2: &Http2) -> Option<Note> {
+    let is_named = |code: &str| document.ledger.iter().any(|row| row.cause.ends_with(&format!("({code})")));
+    let no_error = Code::NO_ERROR.to_string();
+    let errors = http2.connections_ended.iter().filter(|(code, _)| **code != no_error && !is_named(code));
+    let errors: Vec<(&String, &u64)> = errors.collect();
+    let all: u64 = errors.iter().map(|(_, count)| *count).sum();
+    let codes: Vec<String> = errors.iter().map(|(code, count)| format!("{code} {}", thousands(**count))).collect();
+    let text = format!(
+        "the server ended {} with an error (GOAWAY): {}; its log may say why",
+        counted(all, "connection"),
+        codes.join(", ")
+    );
+    (all > 0).then(|| Note::failure(NoteId::ConnectionsEnded, text))
+}
+
 /// Bodies of requests waited for windows.
 fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
     let blocked_s = http2.window_blocked_us as f64 / 1e6;
@@ -55,17 +72,17 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
 /// Many requests had to be sent again.
 fn returned(document: &Document, http2: &Http2) -> Option<Note> {
     let is_notable = http2.returned as f64 > RETURNED * document.requests.completed as f64;
-    let ended: u64 = http2.goaway_received.values().sum();
+    let ended: u64 = http2.connections_ended.values().sum();
     let refused = http2.reset_received.get(&Code::REFUSED_STREAM.to_string()).copied().unwrap_or_default();
     is_notable.then(|| {
         let did = [
-            (ended, format!("ended connections {} (GOAWAY)", counted(ended, "time"))),
+            (ended, format!("ended {} (GOAWAY)", counted(ended, "connection"))),
             (refused, format!("refused {}", counted(refused, "request"))),
         ];
         let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+        let did = if did.is_empty() { "closed connections".to_owned() } else { did.join(" and ") };
         let text = format!(
-            "the server {}: {} sent again, and their latency counts from the first time",
-            did.join(" and "),
+            "the server {did}: {} sent again, and their latency counts from the first time",
             if http2.returned == 1 {
                 "a request was".to_owned()
             } else {

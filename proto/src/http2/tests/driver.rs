@@ -178,6 +178,8 @@ fn what_was_seen_is_counted_for_all_connections() {
     sent_at(&mut one, Nanos(250));
     feed(&mut other, &settings(&[]));
     heard(&mut other, &data(1, "", b"x"));
+    // The first one announces the second.
+    heard(&mut other, &goaway(3, Code::NO_ERROR));
     heard(&mut other, &goaway(3, Code(77)));
     heard(&mut other, &frame(0, "", "DATA", b""));
     let seen = shared.seen();
@@ -189,14 +191,16 @@ fn what_was_seen_is_counted_for_all_connections() {
     };
     assert_eq!(seen.reset_received, only(Code::CANCEL));
     assert_eq!(seen.reset_sent, only(Code::PROTOCOL_ERROR));
-    assert_eq!(seen.goaway_received, only(Code::new(77)));
+    let mut both = only(Code::new(77));
+    both.note(Code::NO_ERROR);
+    assert_eq!((&seen.goaway_received, &seen.connections_ended), (&both, &only(Code::new(77))));
     assert_eq!(seen.goaway_sent, only(Code::PROTOCOL_ERROR));
     assert_eq!((seen.header_bytes_received, seen.header_bytes_decoded), (6, 7 + 3 + 2));
     assert_eq!((seen.streams_blocked_ns, seen.window_blocked_ns), (100, 0));
     let mut twice = seen.clone();
     twice.add(&seen);
     assert_eq!((twice.connections, twice.streams_allowed_min, twice.streams_peak), (4, Some(2), 2));
-    assert_eq!((twice.goaway_received.other, twice.streams_blocked_ns), (2, 200));
+    assert_eq!((twice.goaway_received.other, twice.connections_ended.other, twice.streams_blocked_ns), (2, 2, 200));
 }
 
 #[test]

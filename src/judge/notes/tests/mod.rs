@@ -11,7 +11,8 @@ mod until;
 use std::time::Duration;
 
 use onrush_plan::{Dialect, Plan, RequestLog};
-use onrush_proto::Error;
+use onrush_proto::http2::Seen;
+use onrush_proto::{Code, Error};
 use onrush_stats::buffers::{Buffers, Sizes};
 use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Phase, ProxyFailure};
 
@@ -173,6 +174,36 @@ fn requests_that_share_one_connection_at_a_time_may_do_with_more() {
         );
         assert_eq!(said_of(&plan, &outcome), [line]);
     }
+}
+
+#[test]
+fn connections_that_ended_with_an_error_are_counted_where_no_failure_says_so() {
+    let mut outcome = good();
+    let ended = &mut outcome.http2.get_or_insert_default().connections_ended.named;
+    ended[0] = 7;
+    assert_eq!(said(&outcome), Vec::<String>::new());
+    let ended = &mut outcome.http2.get_or_insert_default().connections_ended.named;
+    (ended[0xb], ended[0x2]) = (1_000, 2);
+    let words = "the server ended 1,002 connections with an error (GOAWAY): ENHANCE_YOUR_CALM 1,000, INTERNAL_ERROR 2; \
+                 its log may say why";
+    assert_eq!(said(&outcome), [words]);
+    fail(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::GoAway(Code::ENHANCE_YOUR_CALM)));
+    let rest = "the server ended 2 connections with an error (GOAWAY): INTERNAL_ERROR 2; its log may say why";
+    assert_eq!(said(&outcome).len(), 2);
+    assert!(said(&outcome).contains(&rest.to_owned()), "{:?}", said(&outcome));
+}
+
+#[test]
+fn requests_that_were_returned_are_counted_with_what_the_server_did() {
+    let mut outcome = good();
+    outcome.totals.counters.returned = 5_000;
+    let seen = outcome.http2.get_or_insert_default();
+    // Each connection's end was announced.
+    (seen.goaway_received.named[0], seen.connections_ended.named[0]) = (20, 10);
+    let rest = "5,000 requests were sent again, and their latency counts from the first time";
+    assert_eq!(said(&outcome), [format!("the server ended 10 connections (GOAWAY): {rest}")]);
+    outcome.http2 = Some(Seen::default());
+    assert_eq!(said(&outcome), [format!("the server closed connections: {rest}")]);
 }
 
 #[test]

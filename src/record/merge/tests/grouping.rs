@@ -54,6 +54,7 @@ fn drawn(random: &mut Random, has_rate: bool, (began_us, lasted_ms): Time) -> Do
     let mut document = recorded(random, has_rate, (began_us, lasted_ms), &intervals.iter().collect::<Vec<_>>());
     document.http2 = (random.below(3) > 0).then(|| Http2 {
         connections: random.below(9),
+        connections_ended: (0..random.below(3)).map(|code| (code.to_string(), 1 + random.below(9))).collect(),
         streams_allowed: (random.below(2) > 0).then(|| random.below(200) as u32),
         streams_peak: random.below(100) as u32,
         goaway_received: (0..random.below(3)).map(|code| (code.to_string(), 1 + random.below(9))).collect(),
