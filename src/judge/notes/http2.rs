@@ -25,7 +25,8 @@ pub fn notes(document: &Document) -> Vec<Note> {
     notes.into_iter().flatten().collect()
 }
 
-/// More streams were asked for than a server allows, and were needed.
+/// More streams were asked for than a server allows, and all that it allows were in use for at least a hundredth of the time,
+/// as the evidence has it.
 fn few_streams(document: &Document) -> Option<Note> {
     let asked = document.plan.http2?.streams?;
     let allowed = document.evidence.as_ref()?.load.streams_allowed?;

@@ -26,6 +26,9 @@ const ROWS_PER_THIRD: usize = 3;
 /// The spread of requests over connections is meaningful from this many per connection on.
 const REQUESTS_PER_CONNECTION: u64 = 20;
 
+/// A server allows too few streams if connections had all of them in use for this share of the time that they were open.
+const BLOCKED: f64 = 0.01;
+
 impl Evidence {
     /// That of a run; `None` if nothing was measured, or for a single request.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
@@ -113,6 +116,14 @@ fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
         .collect()
 }
 
+/// How many streams the server allows, where these are fewer than were asked for and all of them were often in use.
+fn streams_allowed(plan: &Plan, outcome: &Outcome) -> Option<u32> {
+    let (seen, asked) = (outcome.http2.as_ref()?, plan.http.streams?);
+    let open_ns = outcome.totals.counters.occupancy.open_ns as f64;
+    let is_noticeable = seen.streams_blocked_ns > 0 && seen.streams_blocked_ns as f64 >= BLOCKED * open_ns;
+    seen.streams_allowed_min.filter(|allowed| is_noticeable && (1..asked).contains(allowed))
+}
+
 fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let counters = &outcome.totals.counters;
     let occupancy = &counters.occupancy;
@@ -144,10 +155,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         open: Some(mean(occupancy.open_ns)),
         missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
         places: places(plan, outcome, mean),
-        streams_allowed: outcome.http2.as_ref().filter(|seen| seen.streams_blocked_ns > 0).and_then(|seen| {
-            let asked = plan.http.streams?;
-            seen.streams_allowed_min.filter(|allowed| (1..asked).contains(allowed))
-        }),
+        streams_allowed: streams_allowed(plan, outcome),
         completed: counters.completed,
         rate_per_s: figure(rate(counted(outcome), elapsed_s)),
         asked_per_s: plan

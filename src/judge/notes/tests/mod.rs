@@ -10,7 +10,8 @@ mod until;
 
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Plan, RequestLog};
+use onrush_plan::http::Version;
+use onrush_plan::{Dialect, Http, Plan, RequestLog};
 use onrush_proto::http2::Seen;
 use onrush_proto::{Code, Error};
 use onrush_stats::buffers::{Buffers, Sizes};
@@ -174,6 +175,20 @@ fn requests_that_share_one_connection_at_a_time_may_do_with_more() {
         );
         assert_eq!(said_of(&plan, &outcome), [line]);
     }
+}
+
+#[test]
+fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_the_time() {
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    plan.http = Http { versions: vec![Version::Http2], streams: Some(50), ..plan.http };
+    let mut outcome = good();
+    // A hundredth of ten seconds of ten connections.
+    let seen = outcome.http2.get_or_insert_default();
+    (seen.streams_allowed_min, seen.streams_blocked_ns) = (Some(20), 1_000_000_000);
+    let words = "--streams 50: the server allows 20 on a connection; for up to 500 requests in flight use more connections (-c 25)";
+    assert_eq!(said_of(&plan, &outcome), [words]);
+    outcome.http2.as_mut().unwrap().streams_blocked_ns -= 1;
+    assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
 }
 
 #[test]
