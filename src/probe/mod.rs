@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use onrush_plan::levels::Level;
 use onrush_plan::{Levels, Load, Part, Plan, Probing, Slots, Stop};
-use onrush_proto::http2::Seen;
 use onrush_stats::{Errors, Phase};
 use onrush_text::units::counted;
 
@@ -43,7 +42,7 @@ pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Pr
     }
     let latency = &outcome.totals.latency;
     let at = |percent: f64| Duration::from_nanos(latency.percentile(percent));
-    let streams = streams(plan, outcome);
+    let streams = outcome.streams(plan);
     let in_flight = plan.load.connections.saturating_mul(streams);
     let rate_per_s = outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64();
     let base = Base { in_flight, streams, rate_per_s, p50: at(50.0), p90: at(90.0) };
@@ -59,17 +58,6 @@ pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Pr
             Probe { needed_s: Some(needed.as_secs_f64()), up: other > in_flight, was_planned, ..Probe::default() }
         }
     })
-}
-
-/// How many requests could be in flight on a connection.
-fn streams(plan: &Plan, outcome: &Outcome) -> u32 {
-    let asked = plan.http.streams.unwrap_or(1);
-    let is_http2 = |seen: &&Seen| seen.connections > 0;
-    outcome
-        .http2
-        .as_ref()
-        .filter(is_http2)
-        .map_or(1, |seen| seen.streams_allowed_min.map_or(asked, |most| asked.min(most.max(1))))
 }
 
 /// The probe, which tells nothing if the target was not as it was in the run.

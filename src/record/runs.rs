@@ -153,6 +153,10 @@ impl<'a> Runs<'a> {
         Ok(Load {
             elapsed_s: sum.duration_s,
             connections: self.sources.most(|run| run.evidence.as_ref().map_or(0, |it| it.load.connections)),
+            in_flight_max: Some(self.sources.most(|run| {
+                run.evidence.as_ref().and_then(|evidence| evidence.load.in_flight_max).unwrap_or_default()
+            }))
+            .filter(|most| *most > 0),
             in_flight: self.together(|load| Some(load.in_flight)).unwrap_or_default(),
             in_flight_of_all: (self.each.len() > 1)
                 .then(|| figure(self.each.iter().map(|run| run.evidence.load.all_in_flight()).sum())),

@@ -48,6 +48,11 @@ impl<'a> Facts<'a> {
         self.document.evidence.as_ref().map_or(planned.into(), |evidence| evidence.load.connections)
     }
 
+    /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
+    pub fn most_in_flight(&self) -> Option<u64> {
+        self.document.evidence.as_ref()?.load.in_flight_max
+    }
+
     /// The silences that stand out.
     pub fn silences(&self) -> Vec<Silence> {
         let Document { evidence, open_loop, plan, .. } = self.document;

@@ -44,7 +44,7 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
         hint(is_closed, NoteId::IdleClosed, &|| {
             format!("the server closed idle connections {}; onrush reconnected", counted(idle_closed, "time"))
         }),
-        hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut)),
+        hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut, facts.most_in_flight().is_some())),
         facts.document.request_log.and_then(lost_lines),
         // Where handshakes are part of the load.
         hint(resumed * 100 > completed * RESUMED_PERCENT, NoteId::Resumed, &|| resumed_line(resumed, handshakes)),
@@ -85,11 +85,12 @@ fn interim_line(count: u64) -> String {
     format!("{answers} (1xx) came before the final ones: the time to first byte is that of the final response")
 }
 
-fn cut_responses_line(count: u64) -> String {
+fn cut_responses_line(count: u64, has_streams: bool) -> String {
     let responses = counted(count, "response");
+    let streams = if has_streams { " or --streams" } else { "" };
     format!(
         "the script saw only the beginning of {responses}: all that are being received share 256 MiB; use fewer \
-         connections (-c), or a response() with fewer parameters"
+         connections (-c){streams}, or a response() with fewer parameters"
     )
 }
 

@@ -78,6 +78,10 @@ struct Crowded {
     share: f64,
     /// The number of connections; `None`: stages set it.
     connections: Option<u64>,
+    /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
+    in_flight: Option<u64>,
+    /// How many requests a script sends at once.
+    batch: u64,
     /// Among how many threads they are divided, if some of these have more than others.
     unevenly: Option<u64>,
     /// Whether connections paused for the script.
@@ -89,7 +93,7 @@ struct Crowded {
 /// What would help where connections are busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Remedy {
-    /// About this many connections would do.
+    /// About this many connections would do, or over HTTP/2 room for this many batches of requests.
     About(u64),
     /// Not known: the more are busy, the longer responses take. Means in nanoseconds.
     Target {
@@ -106,15 +110,19 @@ enum Remedy {
     Unknown,
 }
 
-/// A burst of more requests than connections.
+/// A burst of more requests than connections can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Burst {
     /// How many requests.
     requests: u64,
     /// The maximum number of connections.
     connections: u64,
-    /// The number of connections needed.
+    /// The number of connections needed, or over HTTP/2 of batches in flight.
     needed: u64,
+    /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
+    in_flight: Option<u64>,
+    /// How many requests a script sends at once.
+    batch: u64,
     /// Whether stages set the number of connections.
     is_staged: bool,
 }
@@ -344,14 +352,14 @@ impl Scheduled<'_> {
         if threads_s == 0.0 || share < least_share || latency.count() == 0 {
             return None;
         }
-        let most = self.facts.most_connections();
-        let connections = self.plan.connection_stages.is_none().then_some(most);
+        let most = self.most_batches();
+        let known = self.plan.connection_stages.is_none().then_some(most);
         // Responses after a silence do not show how long responses take.
         let mean_ns = latency.sum().saturating_sub(u128::from(most * self.silent_ns)) as f64 / latency.count() as f64;
         let calm = self.facts.document.evidence.as_ref().and_then(|evidence| evidence.latency);
         let calm_ns = calm.and_then(|Latency { calm_us, .. }| calm_us).map(|calm_us| calm_us * NS_PER_US);
         // By Little's law, if the target keeps its speed, plus a margin, because connections do not become free evenly.
-        let batch = self.facts.document.batch.unwrap_or(1) as f64;
+        let batch = self.batch() as f64;
         let pause_ns = self.open_loop.paused_s * 1e9 * batch / sent;
         let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
         let taken = batches_per_ns * (mean_ns + pause_ns);
@@ -360,13 +368,13 @@ impl Scheduled<'_> {
         // that waited longest did.
         let is_passing = counts.unsent * 100 <= counts.due * MISSED_PERCENT && self.silent_ns == 0;
         let due = counts.due as f64 / batch;
-        let waited = connections.filter(|_| is_passing).map_or(0.0, |connections| {
+        let waited = known.filter(|_| is_passing).map_or(0.0, |most| {
             let longest_s = self.open_loop.all_busy_max_s.min(self.lateness.max_us.unwrap_or(0.0) / 1e6);
-            connections as f64 + (batches_per_ns * longest_s * 1e9).min(due)
+            most as f64 + (batches_per_ns * longest_s * 1e9).min(due)
         });
         let needed = on_average.max(waited).ceil() as u64;
         let heard_share = share - silent_s * threads / threads_s;
-        let remedy = match (calm_ns, needed.max(connections.map_or(1, |connections| connections + 1))) {
+        let remedy = match (calm_ns, needed.max(known.map_or(1, |most| most + 1))) {
             _ if heard_share < least_share => Remedy::Silence,
             (None, _) => Remedy::Unknown,
             (Some(calm_ns), _) if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
@@ -378,17 +386,42 @@ impl Scheduled<'_> {
             (_, needed) => Remedy::About(needed),
         };
         let threads = self.facts.document.threads_of_all().max(1);
-        let unevenly = connections.filter(|connections| connections % threads > 0).map(|_| threads);
-        Some(Crowded { share: share.min(1.0), connections, unevenly, pauses: self.open_loop.paused_s > 0.0, remedy })
+        let connections = known.map(|_| self.facts.most_connections());
+        Some(Crowded {
+            share: share.min(1.0),
+            connections,
+            in_flight: self.facts.most_in_flight(),
+            batch: self.batch(),
+            unevenly: connections.filter(|connections| connections % threads > 0).map(|_| threads),
+            pauses: self.open_loop.paused_s > 0.0,
+            remedy,
+        })
+    }
+
+    /// How many requests the script sends at once.
+    fn batch(&self) -> u64 {
+        self.facts.document.batch.unwrap_or(1).max(1) as u64
+    }
+
+    /// The most batches that could be in flight: one on each connection, or more over HTTP/2.
+    fn most_batches(&self) -> u64 {
+        let most = self.facts.most_in_flight().map(|requests| requests / self.batch());
+        most.unwrap_or_else(|| self.facts.most_connections())
     }
 
     /// Whether a burst has more requests than the connections can take, one batch each.
     fn burst(&self) -> Option<Burst> {
         let requests = self.schedule?.burst()?.get();
-        let needed = requests.div_ceil(self.facts.document.batch.unwrap_or(1) as u64);
-        let connections = self.facts.most_connections();
-        let is_staged = self.plan.connection_stages.is_some();
-        (needed > connections).then_some(Burst { requests, connections, needed, is_staged })
+        let batch = self.batch();
+        let needed = requests.div_ceil(batch);
+        (needed > self.most_batches()).then(|| Burst {
+            requests,
+            connections: self.facts.most_connections(),
+            needed,
+            in_flight: self.facts.most_in_flight(),
+            batch,
+            is_staged: self.plan.connection_stages.is_some(),
+        })
     }
 
     /// The first percentile that is not known, ignoring those that are one of the few largest values or, if they were
@@ -478,7 +511,16 @@ fn crowded_line(crowded: &Crowded) -> String {
     format!("for {percent:.0} % of the run, {busy} while requests were due; {remedy}")
 }
 
-fn busy_words(&Crowded { connections, unevenly, pauses, .. }: &Crowded) -> String {
+fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowded) -> String {
+    let uneven = connections.zip(unevenly).map_or(String::new(), |(connections, threads)| {
+        format!(" ({} are divided unevenly among {threads} threads)", counted(connections, "connection"))
+    });
+    if let Some(in_flight) = in_flight {
+        let who = if unevenly.is_some() { "those of a thread" } else { "all connections" };
+        let most = connections.map_or(String::new(), |_| format!(" ({} in all)", thousands(in_flight)));
+        let paused = if pauses { ", or paused for the script" } else { "" };
+        return format!("{who} had as many requests in flight as they may{most}{paused}{uneven}");
+    }
     let who = match (connections, unevenly) {
         (None, _) => "all connections were",
         (Some(1), _) => "the connection was",
@@ -486,31 +528,32 @@ fn busy_words(&Crowded { connections, unevenly, pauses, .. }: &Crowded) -> Strin
         (Some(connections), None) => &format!("all {} were", counted(connections, "connection")),
     };
     let paused = if pauses { " or pausing for the script" } else { "" };
-    let uneven = connections.zip(unevenly).map_or(String::new(), |(connections, threads)| {
-        format!(" ({} are divided unevenly among {threads} threads)", counted(connections, "connection"))
-    });
     format!("{who} busy{paused}{uneven}")
 }
 
-fn remedy_words(&Crowded { connections, remedy, .. }: &Crowded) -> String {
+fn remedy_words(&Crowded { connections, in_flight, batch, remedy, .. }: &Crowded) -> String {
+    let is_staged = connections.is_none();
+    // A connection of HTTP/2 is not one request, and more streams do as well as more connections.
+    let (more, half, stages) = match in_flight {
+        None => ("connections", "less than half of the connections were busy", "--stages c="),
+        Some(_) => ("requests in flight", "less than half as many were in flight", "--streams or --stages c="),
+    };
     match remedy {
-        Remedy::About(needed) if connections.is_none() => {
-            format!("about {} connections would be needed; raise --stages c=", thousands(needed))
-        }
-        Remedy::About(needed) => {
-            format!("about {} connections would be needed; use --max-inflight {needed}", thousands(needed))
+        Remedy::About(batches) => {
+            let requests = batches * batch;
+            let needed = thousands(if in_flight.is_some() { requests } else { batches });
+            let how = if is_staged { format!("raise {stages}") } else { format!("use --max-inflight {requests}") };
+            format!("about {needed} {more} would be needed; {how}")
         }
         Remedy::Target { calm_ns, mean_ns } => {
             let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
-            format!(
-                "responses took {calm} while less than half of the connections were busy, and {mean} on average: the \
-                 target may be the limit"
-            )
+            format!("responses took {calm} while {half}, and {mean} on average: the target may be the limit")
         }
-        Remedy::Verdict => "more connections may not help: they were probably not the limit".to_owned(),
+        Remedy::Verdict => format!("more {more} may not help: they were probably not the limit"),
         Remedy::Silence => "the target sent no response during that time".to_owned(),
-        Remedy::Unknown if connections.is_none() => "more connections may help (--stages c=)".to_owned(),
-        Remedy::Unknown => "more connections may help (--max-inflight)".to_owned(),
+        Remedy::Unknown => {
+            format!("more {more} may help ({})", if is_staged { stages } else { "--max-inflight" })
+        }
     }
 }
 
@@ -544,14 +587,18 @@ fn late_reason_words(reason: Option<LateReason>, burst: Option<&Burst>) -> Strin
     [reason, burst].into_iter().flatten().collect()
 }
 
-fn burst_words(&Burst { requests, connections, needed, is_staged }: &Burst) -> String {
-    let (requests, connections) = (thousands(requests), counted(connections, "connection"));
-    let remedy = match needed {
-        CONNECTIONS_MAX.. => "use smaller bursts".to_owned(),
-        _ if is_staged => format!("raise --stages c= to {}", thousands(needed)),
-        _ => format!("use -c {needed} or --max-inflight {needed}"),
+fn burst_words(&Burst { requests, connections, needed, in_flight, batch, is_staged }: &Burst) -> String {
+    let room = |in_flight| format!("room for {}", thousands(in_flight));
+    let met = in_flight.map_or_else(|| counted(connections, "connection"), room);
+    let in_all = needed * batch;
+    let remedy = match (needed, is_staged, in_flight) {
+        (CONNECTIONS_MAX.., ..) => "use smaller bursts".to_owned(),
+        (_, true, Some(_)) => "raise --streams or --stages c=".to_owned(),
+        (_, true, None) => format!("raise --stages c= to {}", thousands(needed)),
+        (_, false, Some(_)) => format!("use --max-inflight {in_all}"),
+        (_, false, None) => format!("use -c {needed} or --max-inflight {in_all}"),
     };
-    format!("bursts of {requests} requests met only {connections}: {remedy}")
+    format!("bursts of {} requests met only {met}: {remedy}", thousands(requests))
 }
 
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {

@@ -316,11 +316,13 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         let besides = failed.or_else(|| is_refused(load).then(|| refusals(load)));
         let besides = besides.map_or(String::new(), |besides| format!("; {besides}"));
         let threads = evidence.generator.threads.len().max(1) as u64;
-        let all = match load.connections % threads {
-            0 => count(load.connections, "connection"),
-            _ => "connections of a thread".to_owned(),
+        let full = match (load.in_flight_max, load.connections % threads) {
+            (Some(most), 0) => format!("as many requests in flight as there may be ({})", number(most as f64)),
+            (Some(_), _) => "as many requests in flight on a thread as there may be".to_owned(),
+            (None, 0) => format!("all {} in use", count(load.connections, "connection")),
+            (None, _) => "all connections of a thread in use".to_owned(),
         };
-        let reason = format!("{asked}, {why}, with all {all} in use{besides}");
+        let reason = format!("{asked}, {why}, with {full}{besides}");
         return Some(ruling(LimitedBy::Unclear, reason, advice)?.saying(WAITING));
     }
     if is_refused(load) {
@@ -487,9 +489,9 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     let probe = evidence.probe.as_ref()?;
     let (first, other) = probe.in_flight()?;
     let Elasticity { low, high, .. } = probe.elasticity?;
-    // A connection may have several of them.
-    let streams = (u64::from(first) / evidence.load.connections.max(1)).max(1);
-    let connections = u64::from(other).div_ceil(streams);
+    let options = options(u64::from(first), u64::from(other), evidence.load.connections.max(1));
+    // Over HTTP/2 a connection may have several of them.
+    let them = if evidence.load.in_flight_max.is_some() { "in flight" } else { "of them" };
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
     let rates =
         format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));
@@ -499,8 +501,8 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     }
     if low > FOLLOWS {
         return if other > first {
-            let advice = format!("-c {connections}: about {}/s", number(other_per_s));
-            ruling(LimitedBy::Connections, format!("more of them brought more: {rates}"), &advice)
+            let advice = format!("{options}: about {}/s", number(other_per_s));
+            ruling(LimitedBy::Connections, format!("more {them} brought more: {rates}"), &advice)
         } else {
             let advice = "--probe up tells whether more would bring more";
             let allows = evidence.load.streams_allowed.map_or(String::new(), |allowed| {
@@ -511,7 +513,7 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     }
     if high < BACKWARDS {
         let (what, advice) = if other < first {
-            ("more with fewer", format!("-c {connections}: about {}/s", number(other_per_s)))
+            ("more with fewer", format!("{options}: about {}/s", number(other_per_s)))
         } else {
             ("less with more", String::new())
         };
@@ -526,8 +528,7 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
         return ruling(LimitedBy::Target, reason, "");
     }
     if low > STAYS && high < FOLLOWS {
-        let more =
-            if other > first { format!("-c {connections}: about {}/s", number(other_per_s)) } else { String::new() };
+        let more = if other > first { format!("{options}: about {}/s", number(other_per_s)) } else { String::new() };
         return ruling(
             LimitedBy::Knee,
             format!("the rate follows the requests in flight, but not in proportion: {rates}"),
@@ -535,6 +536,24 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
         );
     }
     None
+}
+
+/// The options for about `other` requests in flight instead of `first` on this number of connections, on as many as the
+/// probe needed for them.
+fn options(first: u64, other: u64, connections: u64) -> String {
+    let streams = (first / connections).max(1);
+    let needed = other.div_ceil(streams);
+    let each = match other.div_ceil(needed) {
+        each if (needed, each) == (connections, streams) => other / needed,
+        each => each,
+    };
+    if each == streams {
+        format!("-c {needed}")
+    } else if needed == connections {
+        format!("--streams {each}")
+    } else {
+        format!("-c {needed} --streams {each}")
+    }
 }
 
 /// Segments that queued on the way, as round trips show it.
@@ -569,6 +588,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
         let up = if up { "up:" } else { "" };
         Some(format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
     };
+    let shown = if load.in_flight_max.is_some() { SHOWN_IN_FLIGHT } else { SHOWN };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), .. }, ..) => (format!("the probe after the run tells nothing: {failed}"), None),
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
@@ -577,20 +597,21 @@ fn unclear(evidence: &Evidence) -> Ruling {
             let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(
                 "in the probe with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not \
-                 precise enough: {} would mean the connections, and 0 % the target",
+                 precise enough: {} would mean the {}, and 0 % the target",
                 change(low),
                 change(high),
                 if other > first { "more" } else { "fewer" },
-                change(1.0)
+                change(1.0),
+                if load.in_flight_max.is_some() { "number in flight" } else { "connections" }
             );
             (reason, would(other > first, probe.duration_s * PRECISER))
         }
         _ => match probe.needed_s {
             Some(time_s) if probe.was_planned => {
-                (format!("{SHOWN}, and there was too little time for a probe"), would(probe.up, time_s))
+                (format!("{shown}, and there was too little time for a probe"), would(probe.up, time_s))
             }
-            Some(time_s) => (SHOWN.to_owned(), would(probe.up, time_s)),
-            None => (SHOWN.to_owned(), None),
+            Some(time_s) => (shown.to_owned(), would(probe.up, time_s)),
+            None => (shown.to_owned(), None),
         },
     };
     unclear_with(reason + &meanwhile(evidence), advice)
@@ -598,6 +619,8 @@ fn unclear(evidence: &Evidence) -> Ruling {
 
 /// Why a closed loop is unclear if no probe was made.
 const SHOWN: &str = "nothing that was observed tells whether the target or the number of connections was the limit";
+const SHOWN_IN_FLIGHT: &str =
+    "nothing that was observed tells whether the target or the number of requests in flight was the limit";
 
 /// How many times as long a probe should be if one was not precise enough.
 const PRECISER: f64 = 4.0;

@@ -123,9 +123,10 @@ pub fn note_on(finding: Finding, evidence: &Evidence) -> Option<Note> {
             let latency = evidence.latency?;
             let text = format!(
                 "{} of the responses took ten times the median of {} or longer after they were sent: that time passed \
-                 at the target or on the way, not in waiting for a connection",
+                 at the target or on the way, not in waiting for a {}",
                 percent(latency.slow as f64 / load.completed as f64),
-                time(latency.p50_us)
+                time(latency.p50_us),
+                if load.in_flight_max.is_some() { "stream" } else { "connection" }
             );
             (NoteId::SlowResponses, text)
         }

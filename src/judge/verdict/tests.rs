@@ -310,10 +310,26 @@ fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
         evidence.probe = Some(probe(64, 48, [1_332, 3_996], [-4.0, -3.6]));
     });
     let streams = after(|evidence| {
-        evidence.load.connections = 4;
+        (evidence.load.connections, evidence.load.in_flight_max) = (4, Some(32));
         evidence.probe = Some(probe(32, 48, [2_000, 2_990], [0.9, 1.1]));
     });
     assert_eq!(streams.advice.as_deref(), Some("-c 6: about 2,990/s"), "with eight streams on each");
+    assert!(streams.reason.starts_with("more in flight brought more"), "{streams:?}");
+    let less = |connections: u64, first: u32, other: u32| {
+        let cliff = after(|evidence| {
+            (evidence.load.connections, evidence.load.in_flight_max) = (connections, Some(first.into()));
+            evidence.probe = Some(probe(first, other, [1_332, 3_996], [-4.0, -3.6]));
+        });
+        cliff.advice.unwrap()
+    };
+    assert_eq!(less(1, 16, 12), "--streams 12: about 3,996/s", "on the only connection");
+    assert_eq!(less(4, 32, 24), "-c 3: about 3,996/s");
+    assert_eq!(less(2, 4, 3), "--streams 1: about 3,996/s", "not what there was");
+    let one = after(|evidence| {
+        (evidence.load.connections, evidence.load.in_flight_max) = (1, Some(16));
+        evidence.probe = Some(probe(16, 24, [2_000, 2_990], [0.9, 1.1]));
+    });
+    assert_eq!(one.advice.as_deref(), Some("-c 2 --streams 12: about 2,990/s"), "as in the probe");
     assert_eq!(
         cliff.to_string(),
         "limited by the target: it answers more with fewer in flight: 1,332/s with 64 in flight, 3,996/s with 48 in \

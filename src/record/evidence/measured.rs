@@ -116,6 +116,13 @@ fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
         .collect()
 }
 
+/// The most requests that could be in flight, where a connection may have several.
+fn in_flight_max(plan: &Plan, outcome: &Outcome) -> Option<u64> {
+    let streams = Some(outcome.streams(plan)).filter(|streams| *streams > 1)?;
+    let most = outcome.most_connections(plan) * u64::from(streams);
+    Some(plan.in_flight_max.map_or(most, |in_flight| most.min(in_flight.into())))
+}
+
 /// How many streams the server allows, where these are fewer than were asked for and all of them were often in use.
 fn streams_allowed(plan: &Plan, outcome: &Outcome) -> Option<u32> {
     let (seen, asked) = (outcome.http2.as_ref()?, plan.http.streams?);
@@ -145,6 +152,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     Load {
         elapsed_s,
         connections: outcome.most_connections(plan),
+        in_flight_max: in_flight_max(plan, outcome),
         in_flight: mean(occupancy.in_flight_ns),
         in_flight_of_all: None,
         // Those with nothing left to send are not missed.

@@ -119,6 +119,9 @@ pub struct Load {
     pub elapsed_s: f64,
     /// Connections asked for.
     pub connections: u64,
+    /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_max: Option<u64>,
     /// Requests in flight, on average.
     pub in_flight: f64,
     /// In a sum: those of all runs, whether at the same time or not.

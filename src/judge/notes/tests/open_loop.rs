@@ -183,8 +183,37 @@ fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<Str
     });
     outcome.totals.latency.clear();
     outcome.totals.latency.record_many(10 * MS, 10_000);
+    speak(&mut outcome, plan);
     let said = said_of(plan, &outcome);
-    said.into_iter().filter(|words| words.contains("busy") || words.contains("were sent")).collect()
+    let words = ["busy", "were sent", "as they may"];
+    said.into_iter().filter(|said| words.iter().any(|words| said.contains(words))).collect()
+}
+
+/// Connections speak HTTP/2 if the plan has streams.
+fn speak(outcome: &mut Outcome, plan: &Plan) {
+    if plan.http.streams.is_some() {
+        outcome.http2.get_or_insert_default().connections = 10;
+    }
+}
+
+fn with_streams(mut plan: Plan) -> Plan {
+    plan.http = Http { versions: vec![Version::Http2], streams: Some(2), ..plan.http };
+    plan
+}
+
+#[test]
+fn over_http2_what_is_needed_is_counted_in_requests_in_flight() {
+    let plan = with_streams(with_rate(1_600));
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): all connections had as many requests in flight as \
+                 they may (20 in all); about 24 requests in flight would be needed; use --max-inflight 24; 6,000 were still \
+                 unsent at the end";
+    assert_eq!(crowded_of(&plan, 9, 6_000, &[10, 9]), [words]);
+    let words = "responses took 4.00ms while less than half as many were in flight, and 10.00ms on average";
+    assert!(crowded_of(&plan, 9, 6_000, &[3, 5])[0].contains(words));
+    // Each of 20 and of those that waited at one time.
+    let words = "for 20 % of the run, all connections had as many requests in flight as they may (20 in all) while requests \
+                 were due; about 40 requests in flight would be needed; use --max-inflight 40";
+    assert_eq!(crowded_of(&with_streams(with_rate(1_000)), 2, 0, &[10]), [words]);
 }
 
 #[test]
@@ -401,6 +430,7 @@ fn a_burst_on_too_few_connections_explains_late_requests() {
     let of = |plan: &Plan, batch: usize| {
         let mut outcome = changed(|open_loop| open_loop.late = 200);
         outcome.batch = batch;
+        speak(&mut outcome, plan);
         let words = said_of(plan, &outcome)[0].clone();
         words.split_once("include the delay").unwrap().1.to_owned()
     };
@@ -409,7 +439,10 @@ fn a_burst_on_too_few_connections_explains_late_requests() {
     assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: use -c 50 or --max-inflight 50");
     let crowded = crowded_of(&plan, 2, 0, &[10]);
     assert_eq!(crowded, Vec::<String>::new(), "with another number");
-    assert_eq!(of(&plan, 4), "; bursts of 50 requests met only 10 connections: use -c 13 or --max-inflight 13");
+    assert_eq!(of(&plan, 4), "; bursts of 50 requests met only 10 connections: use -c 13 or --max-inflight 52");
+    let streams = with_streams(plan.clone());
+    assert_eq!(of(&streams, 1), "; bursts of 50 requests met only room for 20: use --max-inflight 50");
+    assert_eq!(of(&with_streams(with_burst(20)), 1), "");
     assert_eq!(of(&plan, 5), "", "each connection takes a batch");
     plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
     assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: raise --stages c= to 50");
