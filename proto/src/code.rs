@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a stream was reset or a connection ended, as HTTP/2 says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "u32")]
 pub struct Code(pub(crate) u32);
 
 impl Code {
@@ -50,6 +51,12 @@ impl Code {
     /// Its name in the RFC, if it has one.
     pub fn name(self) -> Option<&'static str> {
         NAMES.get(self.0 as usize).copied()
+    }
+}
+
+impl From<u32> for Code {
+    fn from(number: u32) -> Self {
+        Self::new(number)
     }
 }
 

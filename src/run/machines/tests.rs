@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use onrush_plan::Random;
 use onrush_plan::token::Token;
+use onrush_proto::{Code, Error};
 use onrush_stats::{Cause, Phase, TlsFailure, Totals};
 
 use super::channel::{Channel, Identity, frame};
@@ -522,6 +523,21 @@ fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
     let mut wrong = ready();
     let said = why(&mut wrong, Report::Prepared(Prepared::default()));
     assert_eq!(said.unwrap(), "machine 1 (a): it said something out of turn");
+}
+
+#[test]
+fn codes_of_another_machine_are_no_more_kinds_of_error_than_those_of_a_server() {
+    // The number is what its bytes end with.
+    let read = |error: Error, number: u32| -> Error {
+        let mut bytes = postcard::to_stdvec(&error).unwrap();
+        bytes.pop();
+        postcard::from_bytes(&postcard::to_extend(&number, bytes).unwrap()).unwrap()
+    };
+    let calm = Code::ENHANCE_YOUR_CALM;
+    assert_eq!(read(Error::GoAway(Code::NO_ERROR), 11), Error::GoAway(calm));
+    for error in [Error::GoAway(calm), Error::Reset(calm)] {
+        assert_eq!(read(error, 77), read(error, u32::MAX), "{error}");
+    }
 }
 
 /// A row with something in every part of it.
