@@ -16,7 +16,7 @@ const SPIN_BEFORE_DUE_NS: u64 = 50_000;
 const FEW: u64 = 4;
 
 /// From this many requests in flight on, a worker that gathers waits for several completions at a time.
-const MANY: u64 = 32;
+pub const GATHERING_MIN: u64 = 32;
 /// One completion in a wait stands for this many requests in flight.
 const PER_COMPLETION: u64 = 8;
 
@@ -54,7 +54,10 @@ impl<B: Backend> Engine<B> {
         }
         self.settle_spin();
         let (several, linger_ns) = if self.roster.config.gathers { self.several() } else { (1, 0) };
-        self.roster.backend.wait_for(several, linger_ns, until);
+        let allowed_ns = self.roster.backend.wait_for(several, linger_ns, until);
+        if allowed_ns > 0 {
+            self.books.tally.interval.activity.gathered(allowed_ns);
+        }
     }
 
     /// How many completions are worth waiting for together, and for how long, in nanoseconds: those that come so soon that
@@ -62,7 +65,7 @@ impl<B: Backend> Engine<B> {
     fn several(&mut self) -> (u32, u64) {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
         let open = tally.open();
-        if self.roster.config.rules.open_loop.is_some() || open < MANY {
+        if self.roster.config.rules.open_loop.is_some() || open < GATHERING_MIN {
             tally.round = Round::first(now);
             return (1, 0);
         }

@@ -14,7 +14,7 @@ use onrush_stats::Corrupt;
 use onrush_text::units::counted;
 
 use crate::record::gate::Gate;
-use crate::record::{Document, Named, Note, NoteId, VERDICT_MIN, Verdict, Weight};
+use crate::record::{Document, Http2, Named, Note, NoteId, VERDICT_MIN, Verdict, Weight};
 use crate::run::Outcome;
 use gates::gates;
 use notes::{Room, lines, notes};
@@ -99,13 +99,16 @@ impl Judged {
         if !show.notes {
             return String::new();
         }
-        let Document { evidence, verdict, ledger, latency, .. } = &self.document;
+        let Document { evidence, verdict, ledger, latency, http2, .. } = &self.document;
         let probe = evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).find(|probe| probe.requests > 0);
         let verdict = verdict.as_ref().filter(|_| show.verbose || is_printed(&self.document, show));
         let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
         let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);
-        let usage =
-            evidence.as_ref().filter(|_| show.verbose).map(|evidence| format!("usage: {}\n", usage_of(evidence)));
+        let gathered = http2.as_ref().filter(|http2| http2.gatherings > 0).map_or(String::new(), gathered);
+        let usage = evidence
+            .as_ref()
+            .filter(|_| show.verbose)
+            .map(|evidence| format!("usage: {}{gathered}\n", usage_of(evidence)));
         let probe = probe.map(|probe| {
             let requests = counted(probe.requests, "request");
             format!("probe: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
@@ -120,4 +123,10 @@ impl Judged {
         let others: String = [usage, probe, verdict].into_iter().flatten().collect();
         lines(&self.notes, latency.wrk_mean_us, room, colour) + &others
     }
+}
+
+/// How often threads waited for several responses over HTTP/2, which latencies include.
+fn gathered(http2: &Http2) -> String {
+    let (times, longest) = (counted(http2.gatherings, "time"), http2.gathering_max_us);
+    format!("; onrush waited for several responses {times}, each for {longest} µs at most")
 }

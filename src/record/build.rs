@@ -133,7 +133,7 @@ impl Document {
             pauses: outcome.pauses,
             pauses_unread: outcome.pauses_unread,
             tls: Tls::of(&outcome.totals.handshakes),
-            http2: outcome.http2.as_ref().map(|seen| Http2::of(seen, counters.returned)),
+            http2: outcome.http2.as_ref().map(|seen| Http2::of(seen, counters.returned, &outcome.totals.activity)),
             until: outcome.until.as_ref().map(super::Until::of),
             unseen: evidence.as_ref().map_or_else(Vec::new, |_| unseen(plan, outcome)),
             evidence,

@@ -6,6 +6,7 @@ use onrush_plan::Http;
 use onrush_plan::http::Settings;
 use onrush_proto::Code;
 use onrush_proto::http2::{Codes, Seen};
+use onrush_stats::Activity;
 use serde::{Deserialize, Serialize};
 
 use super::counts::add_counts;
@@ -77,11 +78,17 @@ pub struct Http2 {
     pub streams_blocked_us: u64,
     /// For how long connections had bodies to send and no window for any of them, in total, in whole microseconds.
     pub window_blocked_us: u64,
+    /// How often threads waited for several responses at once.
+    #[serde(default)]
+    pub gatherings: u64,
+    /// The longest time that such a wait could take, in whole microseconds; 0 if there was none.
+    #[serde(default)]
+    pub gathering_max_us: u64,
 }
 
 impl Http2 {
     /// That of a run; `returned`: the requests that came back.
-    pub fn of(seen: &Seen, returned: u64) -> Self {
+    pub fn of(seen: &Seen, returned: u64, activity: &Activity) -> Self {
         Self {
             connections: seen.connections,
             connections_ended: by_code(&seen.connections_ended),
@@ -96,6 +103,8 @@ impl Http2 {
             header_bytes_decoded: seen.header_bytes_decoded,
             streams_blocked_us: seen.streams_blocked_ns / 1_000,
             window_blocked_us: seen.window_blocked_ns / 1_000,
+            gatherings: activity.gatherings,
+            gathering_max_us: activity.gathering_max_ns / 1_000,
         }
     }
 
@@ -114,6 +123,8 @@ impl Http2 {
         self.header_bytes_decoded += other.header_bytes_decoded;
         self.streams_blocked_us += other.streams_blocked_us;
         self.window_blocked_us += other.window_blocked_us;
+        self.gatherings += other.gatherings;
+        self.gathering_max_us = self.gathering_max_us.max(other.gathering_max_us);
     }
 }
 

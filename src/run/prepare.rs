@@ -9,8 +9,8 @@ use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
 use onrush_engine::{
-    Config, Control, Demand, KeepSample, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS, Samples, Scale,
-    Scheduled, Spare, tls,
+    Config, Control, Demand, GATHERING_MIN, KeepSample, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS,
+    Samples, Scale, Scheduled, Spare, tls,
 };
 use onrush_plan::levels::{Level, Levels};
 use onrush_plan::load::{self, Load};
@@ -221,6 +221,12 @@ fn active(slots: &Levels, load: &Load, index: u32) -> Levels {
     Levels { stages: slots.stages.iter().map(level).collect(), ..slots.clone() }
 }
 
+/// Whether a worker of a probe has enough in flight in every slot to gather responses: if it did in some of them only, these
+/// would differ from the others in that, too.
+fn may_gather(active: &Levels) -> bool {
+    active.stages.iter().all(|slot| u64::from(slot.from.min(slot.to)) >= GATHERING_MIN)
+}
+
 /// The part of the plan that worker `index` carries out.
 pub(super) fn config(
     plan: &Plan,
@@ -232,6 +238,7 @@ pub(super) fn config(
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
     // More connections than requests would only be opened and closed.
     let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
+    let active = plan.slots.as_ref().map(|slots| active(&slots.active, &plan.load, index));
     Config {
         max_inflight: at_most(plan.load.most_of(index)),
         in_flight_max: plan.in_flight_max.map(|most| load::share(most.into(), plan.load.threads, index)),
@@ -245,12 +252,12 @@ pub(super) fn config(
             None if plan.load.grows() => Demand::Growing(at_most(plan.load.connections_of(index))),
             None => Demand::All,
         },
-        active: plan.slots.as_ref().map(|slots| active(&slots.active, &plan.load, index)),
         sample_ns: plan.slots.as_ref().map_or(SAMPLE_NS, |slots| nanos(slots.sample)),
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
-        gathers: plan.http.is_http2(),
+        gathers: plan.http.is_http2() && active.as_ref().is_none_or(may_gather),
+        active,
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),
@@ -286,5 +293,27 @@ pub(super) fn config(
         spins: false,
         seed: seed(plan, index),
         transcribe: plan.once,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use onrush_plan::Part;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_of_a_probe_gathers_in_all_slots_or_in_none() {
+        let slots = |counts: [u32; 2]| {
+            let slot = |count| Level { length: Duration::from_secs(1), from: count, to: count };
+            Levels { stages: counts.map(slot).to_vec(), part: Part::WHOLE }
+        };
+        // Three connections of 32 streams on two threads, and three quarters of these.
+        let (whole, load) = (slots([96, 72]), Load::new(2, 3));
+        assert!(may_gather(&whole));
+        let gathers = [0, 1].map(|index| may_gather(&active(&whole, &load, index)));
+        assert_eq!(gathers, [true, false], "64 and 48, 32 and 24");
     }
 }

@@ -136,10 +136,11 @@ pub trait Backend {
     }
 
     /// Waits as [`Backend::wait`] does, but not for the first completion alone: for `linger_ns` the backend may wait until
-    /// there are `several`, so that one wakeup does for all of them.
-    fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> bool {
+    /// there are `several`, so that one wakeup does for all of them. Returns how much of that it could wait, in nanoseconds.
+    fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
         let _ = (several, linger_ns);
-        self.wait(until)
+        self.wait(until);
+        0
     }
 
     /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order.

@@ -12,7 +12,7 @@ use onrush_plan::Random;
 use onrush_plan::http::Version;
 use onrush_proto::Nanos;
 use onrush_proto::http2::{Options, Shared};
-use onrush_stats::Occupancy;
+use onrush_stats::{Activity, Occupancy};
 use rustix::io::Errno;
 
 use super::pacing::{every, open_loop};
@@ -489,6 +489,24 @@ fn a_server_that_sends_every_connection_away_is_asked_less_and_less() {
     let ran = run_against(config, server);
     assert_conserved(&ran.totals);
     assert!((20..40).contains(&did.borrow().connections), "{:?}", did.borrow());
+}
+
+#[test]
+fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
+    let gatherings = |streams, change: fn(&mut Config)| {
+        let server =
+            Server { nature: Nature { latency_ns: MS, ..quiet() }, did: Rc::default(), random: Random::new(1) };
+        let mut config = Config { streams, gathers: true, ..config() };
+        change(&mut config);
+        let Activity { gatherings, gathering_max_ns, .. } = run_against(config, server).totals.activity;
+        (gatherings, gathering_max_ns)
+    };
+    let (many, longest_ns) = gatherings(32, |_| ());
+    // A fortieth of a millisecond and of what these waits add to it.
+    assert!(many > 0 && (MS / 40..MS / 38).contains(&longest_ns), "{many} {longest_ns}");
+    assert_eq!(gatherings(31, |_| ()), (0, 0));
+    assert_eq!(gatherings(32, |config| config.gathers = false), (0, 0));
+    assert_eq!(gatherings(32, |config| config.rules.open_loop = Some(OpenLoop::default())), (0, 0));
 }
 
 #[test]

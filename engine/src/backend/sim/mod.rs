@@ -361,13 +361,15 @@ impl Backend for Sim {
     }
 
     /// As if there were never several: it always lingers to the end.
-    fn wait_for(&mut self, _: u32, linger_ns: u64, until: Nanos) -> bool {
+    fn wait_for(&mut self, _: u32, linger_ns: u64, until: Nanos) -> u64 {
         let lingers_until = (self.now + linger_ns).min(until);
+        let allowed_ns = lingers_until.since(self.now);
         let is_next = self.agenda.peek().is_some_and(|Reverse(planned)| planned.at <= lingers_until);
         if is_next && self.gathered.is_empty() {
             self.now = self.now.max(lingers_until);
         }
-        self.wait(until)
+        self.wait(until);
+        allowed_ns
     }
 
     fn gather(&mut self, until: Nanos, _: Nanos) -> bool {

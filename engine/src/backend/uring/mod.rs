@@ -361,26 +361,28 @@ impl Backend for Uring {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
-        self.wait_for(1, 0, until)
+        self.wait_for(1, 0, until);
+        !self.immediate.is_empty() || self.ring.has_completion()
     }
 
-    fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> bool {
+    fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
         let has_seen_all = !self.ring.has_completion();
         self.dialer.begin_turn();
         self.give_back();
         self.follow_up();
         self.ring.submit_backlog();
         if until == Nanos::default() && self.immediate.is_empty() && !self.ring.has_work() {
-            return false;
+            return 0;
         }
         if self.ring.queued() >= MANY {
             // What cannot be handed over now goes with the wait.
             let _ = self.ring.submit();
         }
         // On a timeout or interruption the engine checks its timers; nothing is lost.
-        let _ = if until == Nanos::default() {
+        let lingers_ns = if until == Nanos::default() {
             let queued = self.ring.queued() as u32;
-            self.ring.enter(queued)
+            let _ = self.ring.enter(queued);
+            0
         } else {
             let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
             let ns = if may_sleep { until.since(self.clock.now()) } else { 0 };
@@ -401,7 +403,7 @@ impl Backend for Uring {
             Some(arrivals) => arrivals.reaped(has_seen_all, !self.ring.has_more()),
             None => self.clock.now(),
         };
-        !self.immediate.is_empty() || self.ring.has_completion()
+        lingers_ns
     }
 
     fn gather(&mut self, until: Nanos, next: Nanos) -> bool {

@@ -100,16 +100,18 @@ impl Ring {
     }
 
     /// Hands over what is in the queue and blocks until there is a completion, but no longer than `ns`; for the first
-    /// `linger_ns` until there are `several`, from Linux 6.12 on.
-    pub fn sleep(&mut self, ns: u64, several: u32, linger_ns: u64) -> io::Result<usize> {
+    /// `linger_ns` until there are `several`, from Linux 6.12 on. Returns for how much of that it could wait for them.
+    pub fn sleep(&mut self, ns: u64, several: u32, linger_ns: u64) -> u64 {
         let timeout = Timespec::from(Duration::from_nanos(ns));
         let arguments = SubmitArgs::new().timespec(&timeout);
         // The kernel would linger past the end of the wait.
         let linger_us = (linger_ns.min(ns) / 1000) as u32;
         if linger_us > 0 && self.can_linger {
-            return self.uring.submitter().submit_with_args(several as usize, &arguments.min_wait_usec(linger_us));
+            let _ = self.uring.submitter().submit_with_args(several as usize, &arguments.min_wait_usec(linger_us));
+            return u64::from(linger_us) * 1000;
         }
-        self.uring.submitter().submit_with_args(1, &arguments)
+        let _ = self.uring.submitter().submit_with_args(1, &arguments);
+        0
     }
 
     /// Whether it can wait for several completions at first.
