@@ -56,7 +56,7 @@ pub struct Config {
     /// Whether it busy-polls instead of sleeping while few requests are in flight.
     pub spins: bool,
     /// Whether it waits a moment for several completions where many requests are in flight and none is due at a time.
-    pub gathers: bool,
+    pub lingers: bool,
     /// The start of the worker's random sequence.
     pub seed: u64,
     /// Whether what goes over the wire is recorded.

@@ -148,17 +148,14 @@ impl Live {
     pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let length = bytes.len();
         self.heard_at = at;
-        while !bytes.is_empty() {
-            if let Some(transcript) = &mut tally.transcript {
-                match &mut self.frame_readers {
-                    None => _ = transcript.first_received.get_or_insert(at),
-                    // What a server of HTTP/2 sends first is no response.
-                    Some(readers) if bytes.len() == length => {
-                        readers[1].read(bytes, |frame| transcript.frame(false, frame));
-                    }
-                    Some(_) => {}
-                }
+        if let Some(transcript) = &mut tally.transcript {
+            match &mut self.frame_readers {
+                // What a server of HTTP/2 sends first is no response.
+                Some(readers) => readers[1].read(bytes, |frame| transcript.frame(false, frame)),
+                None => _ = transcript.first_received.get_or_insert(at),
             }
+        }
+        while !bytes.is_empty() {
             if tally.wants_first_bytes()
                 && let Some(stream) = self.protocol.reading()
                 && let Some(request) = self.request(stream)
@@ -204,7 +201,13 @@ impl Live {
         let mut counted = None;
         while let Some(event) = self.protocol.poll_event() {
             match event {
-                Event::Complete { stream, grpc_status } => self.completed(stream, grpc_status, at, tally, script),
+                Event::Complete { stream, grpc_status } => {
+                    if grpc_status != 0 {
+                        // The fields are still those at its end.
+                        tally.note_call(self.protocol.fields(input).value(b"grpc-message"));
+                    }
+                    self.completed(stream, grpc_status, at, tally, script);
+                }
                 Event::Head { stream, status } => self.head(stream, status, input, at, tally),
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
                 Event::Trailer { stream } => {
@@ -241,8 +244,10 @@ impl Live {
                     self.draining = true;
                     self.goes_away = error.is_none();
                     self.troubled |= error.is_some();
-                    // Where requests have failed with it, it has been counted.
-                    if let Some(error) = error.filter(|_| error != counted) {
+                    // Where requests have failed with it, it has been counted. A GOAWAY that costs no request is no error of
+                    // the load; it is counted with the connections that ended.
+                    let is_said = error == counted || matches!(error, Some(Error::GoAway(_)));
+                    if let Some(error) = error.filter(|_| !is_said) {
                         let example = || example(error, input);
                         tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
                         counted = Some(error);

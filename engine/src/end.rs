@@ -104,7 +104,7 @@ impl<B: Backend> Engine<B> {
         self.hear_rest();
         self.roster.hear_connects(&mut self.books, now);
         let spares = self.roster.leave_spares();
-        self.roster.say_rest(now);
+        self.roster.say_rest(&mut self.books.tally, now);
         self.roster.backend.stop();
         self.take_counts();
         self.settle_spin();
@@ -156,11 +156,11 @@ impl<B: Backend> Engine<B> {
 
 impl<B: Backend> Roster<B> {
     /// Sends what connections of HTTP/2 without a request in flight still have to say, such as why the last one was reset.
-    fn say_rest(&mut self, now: Nanos) {
+    fn say_rest(&mut self, tally: &mut Tally, now: Nanos) {
         for number in 0..self.slots.len() as u32 {
             let live = self.slots[number as usize].live();
             if live.is_some_and(|live| live.protocol.is_http2() && live.open.is_empty()) {
-                self.take_leave(ConnId(number), now);
+                self.take_leave(ConnId(number), tally, now);
             }
         }
     }

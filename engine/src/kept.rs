@@ -48,7 +48,7 @@ impl Default for Budget {
     }
 }
 
-/// The parts of a response kept for the script.
+/// The parts of a response kept for the script or as a sample.
 #[derive(Debug)]
 pub(super) struct KeptResponse {
     pub head: Part,
@@ -137,7 +137,10 @@ impl Part {
             return;
         }
         write(&mut self.bytes);
-        self.taken += self.budget.take(self.bytes.capacity() - self.taken);
+        let missing = self.bytes.capacity() - self.taken;
+        if missing > 0 {
+            self.taken += self.budget.take(missing);
+        }
         if self.taken < self.bytes.capacity() {
             self.is_cut = true;
             self.bytes.truncate(self.taken);

@@ -94,7 +94,7 @@ pub use scheduled::Scheduled;
 pub use script_failure::ScriptFailure;
 pub use source::{Repeated, Source};
 pub use timers::SAMPLE_NS;
-pub use wait::GATHERING_MIN;
+pub use wait::LINGER_MIN;
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;

@@ -104,7 +104,11 @@ impl Samples {
     }
 
     /// Keeps a complete response as a sample of its status and of the check that it has failed, if there are not enough.
+    /// One that the memory did not suffice for is no sample.
     pub(super) fn complete(&mut self, status: Option<u16>, check: Option<u8>, response: &KeptResponse) {
+        if response.is_cut() {
+            return;
+        }
         for of in [status.map(SampleOf::Status), check.map(SampleOf::Check)]
             .into_iter()
             .flatten()

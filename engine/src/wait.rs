@@ -15,8 +15,8 @@ const SPIN_BEFORE_DUE_NS: u64 = 50_000;
 /// With at most this many connects and requests in flight, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
 
-/// From this many requests in flight on, a worker that gathers waits for several completions at a time.
-pub const GATHERING_MIN: u64 = 32;
+/// From this many requests in flight on, a worker that lingers waits for several completions at a time.
+pub const LINGER_MIN: u64 = 32;
 /// One completion in a wait stands for this many requests in flight.
 const PER_COMPLETION: u64 = 8;
 
@@ -53,10 +53,10 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.settle_spin();
-        let (several, linger_ns) = if self.roster.config.gathers { self.several() } else { (1, 0) };
+        let (several, linger_ns) = if self.roster.config.lingers { self.several() } else { (1, 0) };
         let allowed_ns = self.roster.backend.wait_for(several, linger_ns, until);
         if allowed_ns > 0 {
-            self.books.tally.interval.activity.gathered(allowed_ns);
+            self.books.tally.interval.activity.lingered(allowed_ns);
         }
     }
 
@@ -65,7 +65,7 @@ impl<B: Backend> Engine<B> {
     fn several(&mut self) -> (u32, u64) {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
         let open = tally.open();
-        if self.roster.config.rules.open_loop.is_some() || open < GATHERING_MIN {
+        if self.roster.config.rules.open_loop.is_some() || open < LINGER_MIN {
             tally.round = Round::first(now);
             return (1, 0);
         }

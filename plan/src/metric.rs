@@ -88,7 +88,7 @@ pub enum ErrorKind {
     Socket,
     /// An unsuccessful status: 400 or higher, or one that was not expected.
     Status,
-    /// A response that failed a check.
+    /// A response that failed a check or a gRPC call.
     Check,
 }
 
@@ -205,7 +205,7 @@ pub static METRICS: [About; 27] = {
             &["status_errors"],
             "responses with a status of 400 or more, or one that was not expected",
         ),
-        errors(ErrorKind::Check, "errors.check", &["check_errors"], "responses that failed a check"),
+        errors(ErrorKind::Check, "errors.check", &["check_errors"], "responses that failed a check or a gRPC call"),
         about(Verdict, "verdict", &[], Name, Neither, "what limited the run"),
     ]
 };

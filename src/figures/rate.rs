@@ -46,7 +46,8 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
         (open_at_end as f64 - (carried - on_the_border)).max(0.0)
     };
     let ordinary = ordinarily_in_flight(plan, outcome) + bounds::together(plan, outcome) as f64;
-    Some(asked_per_s - in_flight.min(ordinary) / elapsed_s)
+    // Bursts may have more due than the rate has in that time.
+    Some((asked_per_s - in_flight.min(ordinary) / elapsed_s).max(0.0))
 }
 
 /// How many requests a target that keeps up has in flight at the end, and two standard deviations of such a number. With

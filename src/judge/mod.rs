@@ -104,11 +104,11 @@ impl Judged {
         let verdict = verdict.as_ref().filter(|_| show.verbose || is_printed(&self.document, show));
         let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
         let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);
-        let gathered = http2.as_ref().filter(|http2| http2.gatherings > 0).map_or(String::new(), gathered);
+        let lingered = http2.as_ref().filter(|http2| http2.lingers > 0).map_or(String::new(), lingered);
         let usage = evidence
             .as_ref()
             .filter(|_| show.verbose)
-            .map(|evidence| format!("usage: {}{gathered}\n", usage_of(evidence)));
+            .map(|evidence| format!("usage: {}{lingered}\n", usage_of(evidence)));
         let probe = probe.map(|probe| {
             let requests = counted(probe.requests, "request");
             format!("probe: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
@@ -126,7 +126,7 @@ impl Judged {
 }
 
 /// How often threads waited for several responses over HTTP/2, which latencies include.
-fn gathered(http2: &Http2) -> String {
-    let (times, longest) = (counted(http2.gatherings, "time"), http2.gathering_max_us);
+fn lingered(http2: &Http2) -> String {
+    let (times, longest) = (counted(http2.lingers, "time"), http2.linger_max_us);
     format!("; onrush waited for several responses {times}, each for {longest} µs at most")
 }

@@ -376,6 +376,7 @@ impl ExampleKind {
             Cause::Protocol(_)
             | Cause::Proxy(_)
             | Cause::Check(_)
+            | Cause::GrpcStatus(_)
             | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => Some(Self::Received),
             Cause::Tls(_) => Some(Self::Detail),
             _ => None,

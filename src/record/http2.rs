@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::add_counts;
 
+/// Stands for all codes that have no name.
+pub const OTHER: &str = "other";
+
 /// How HTTP/2 was asked for. With https, the protocols offered are in `tls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -80,10 +83,10 @@ pub struct Http2 {
     pub window_blocked_us: u64,
     /// How often threads waited for several responses at once.
     #[serde(default)]
-    pub gatherings: u64,
+    pub lingers: u64,
     /// The longest time that such a wait could take, in whole microseconds; 0 if there was none.
     #[serde(default)]
-    pub gathering_max_us: u64,
+    pub linger_max_us: u64,
 }
 
 impl Http2 {
@@ -103,8 +106,8 @@ impl Http2 {
             header_bytes_decoded: seen.header_bytes_decoded,
             streams_blocked_us: seen.streams_blocked_ns / 1_000,
             window_blocked_us: seen.window_blocked_ns / 1_000,
-            gatherings: activity.gatherings,
-            gathering_max_us: activity.gathering_max_ns / 1_000,
+            lingers: activity.lingers,
+            linger_max_us: activity.linger_max_ns / 1_000,
         }
     }
 
@@ -123,13 +126,13 @@ impl Http2 {
         self.header_bytes_decoded += other.header_bytes_decoded;
         self.streams_blocked_us += other.streams_blocked_us;
         self.window_blocked_us += other.window_blocked_us;
-        self.gatherings += other.gatherings;
-        self.gathering_max_us = self.gathering_max_us.max(other.gathering_max_us);
+        self.lingers += other.lingers;
+        self.linger_max_us = self.linger_max_us.max(other.linger_max_us);
     }
 }
 
 /// The codes that were seen, by name.
 fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
     let named = (0..).zip(codes.named).map(|(code, count)| (Code::new(code).to_string(), count));
-    named.chain([("other".to_owned(), codes.other)]).filter(|(_, count)| *count > 0).collect()
+    named.chain([(OTHER.to_owned(), codes.other)]).filter(|(_, count)| *count > 0).collect()
 }

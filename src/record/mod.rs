@@ -65,7 +65,7 @@ pub use distribution::{Distribution, distribution};
 pub use ended::Ended;
 pub use endpoints::{Endpoints, Offer};
 pub use exact::Exact;
-pub use http2::{AskedHttp2, Http2};
+pub use http2::{AskedHttp2, Http2, OTHER};
 pub use imitated::Wrk2;
 pub use in_flight::InFlight;
 pub use level::Level;

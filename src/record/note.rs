@@ -136,7 +136,7 @@ pub enum NoteId {
     IdleClosed,
     /// The log of requests lacks lines.
     LostLines,
-    /// The script saw only the beginning of some bodies.
+    /// The script saw only the beginning of some responses.
     CutResponses,
     /// Many TLS handshakes resumed a session, which costs less than a full handshake.
     Resumed,

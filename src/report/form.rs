@@ -145,11 +145,9 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
     })
 }
 
-/// The requests in flight on a connection of HTTP/2, if some were.
+/// The server's limit of streams, if it has one.
 fn streams(document: &Document) -> Option<Streams> {
-    let asked = document.plan.http2?.streams?;
-    let http2 = document.http2.as_ref().filter(|http2| http2.streams_peak > 0)?;
-    Some(Streams { asked, allowed: http2.streams_allowed, peak: http2.streams_peak })
+    Some(Streams { asked: document.plan.http2?.streams?, allowed: document.http2.as_ref()?.streams_allowed? })
 }
 
 /// The percentiles that are wanted of the latency shown, and of the service latency.

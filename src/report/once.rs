@@ -13,8 +13,8 @@ use onrush_text::units;
 use crate::failure::{agreed, failed_check};
 use crate::run::Outcome;
 
-/// The request after `> `, the response's heads after `< `, or the frames of HTTP/2 in both directions, the beginning of the body, a line of timings, and with TLS
-/// what was negotiated; then whether the checks hold, if there are any.
+/// The request after `> `, the response's heads after `< `, or the frames of HTTP/2 in both directions, the beginning of
+/// the body, a line of timings, and with TLS what was negotiated; then whether the checks hold, if there are any.
 pub fn once(plan: &Plan, outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
     let completed = outcome.transcript.as_deref().filter(|transcript| transcript.completed.is_some());
@@ -44,7 +44,7 @@ fn checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> String {
 
 fn transcript(transcript: &Transcript) -> String {
     let mut text = String::new();
-    let is_framed = !transcript.frames.is_empty();
+    let is_framed = !transcript.first_frames.is_empty();
     if is_framed {
         frames(transcript, &mut text);
         text.push_str(if transcript.body.is_empty() { "" } else { "\n" });
@@ -71,7 +71,11 @@ fn transcript(transcript: &Transcript) -> String {
 
 /// The frames of HTTP/2 in both directions, in the order in which they were sent and received.
 fn frames(transcript: &Transcript, text: &mut String) {
-    for (is_sent, frame) in &transcript.frames {
+    let left_out = transcript.frames_left_out;
+    for (number, (is_sent, frame)) in transcript.first_frames.iter().chain(&transcript.last_frames).enumerate() {
+        if number == transcript.first_frames.len() && left_out > 0 {
+            let _ = writeln!(text, "… {}", units::counted(left_out, "more frame"));
+        }
         let mark = if *is_sent { '>' } else { '<' };
         match frame {
             ReadableFrame::Lines(lines) => marked(mark, lines, text),
@@ -81,14 +85,11 @@ fn frames(transcript: &Transcript, text: &mut String) {
                 let bytes = units::counted(data.bytes, "byte");
                 let _ = writeln!(text, "{mark} DATA of stream {}, {bytes}{frames}{end}", data.stream);
                 marked(mark, &data.body, text);
-                if *is_sent && data.bytes > BODY_MAX as u64 {
+                if !data.body.is_empty() && data.bytes > data.body.len() as u64 {
                     let _ = writeln!(text, "{mark} …");
                 }
             }
         }
-    }
-    if transcript.frames_more > 0 {
-        let _ = writeln!(text, "… {}", units::counted(transcript.frames_more, "more frame"));
     }
 }
 
@@ -206,14 +207,14 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
         let shown = transcript(&Transcript {
             sent: b"PRI".to_vec(),
             sent_bytes: 3,
-            frames: vec![
+            first_frames: vec![
                 (true, lines("HEADERS of stream 1\r\n:method: POST\r\n\r\n")),
                 (true, data(1, 2, 20_000, false, &[b'x'; 3])),
                 (true, data(3, 1, 0, true, b"")),
                 (false, data(1, 1, 1, true, b"")),
-                (false, lines("GOAWAY: NO_ERROR, the last stream is 1, \"\x1b[31mred\u{202e}\"\r\n")),
             ],
-            frames_more: 1_234,
+            last_frames: [(false, lines("GOAWAY: NO_ERROR, the last stream is 1, \"\x1b[31mred\u{202e}\"\r\n"))].into(),
+            frames_left_out: 1_234,
             head: b"HTTP/2 200\r\n\r\n".to_vec(),
             body: b"y".to_vec(),
             body_bytes: 1,
@@ -229,8 +230,8 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
 > …
 > DATA of stream 3, 0 bytes, END_STREAM
 < DATA of stream 1, 1 byte, END_STREAM
-< GOAWAY: NO_ERROR, the last stream is 1, \"\\x1b[31mred\\xe2\\x80\\xae\"
 … 1,234 more frames
+< GOAWAY: NO_ERROR, the last stream is 1, \"\\x1b[31mred\\xe2\\x80\\xae\"
 
 y
 

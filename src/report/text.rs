@@ -52,15 +52,13 @@ pub struct Totals {
     pub bytes_per_s: f64,
 }
 
-/// The requests in flight on a connection of HTTP/2.
+/// The requests that may be in flight on a connection of HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
     /// How many were asked for (`--streams`).
     pub asked: u32,
-    /// The fewest that a server allowed, if it set a limit.
-    pub allowed: Option<u32>,
-    /// The most that there were at the same time.
-    pub peak: u32,
+    /// The fewest that a server allowed.
+    pub allowed: u32,
 }
 
 impl Text {
@@ -131,18 +129,11 @@ impl Totals {
 }
 
 impl Streams {
-    /// The line on them; empty if there were as many as were asked for.
+    /// The line on them; empty if the server allows as many as were asked for.
     fn line(self) -> String {
-        let Self { asked, allowed, peak } = self;
-        let allowed = allowed.filter(|allowed| *allowed < asked);
-        // More may be opened before a server says what it allows; it refuses them.
-        let used = peak.min(allowed.unwrap_or(asked));
-        let limit = allowed.map_or(String::new(), |allowed| format!("; the server allows {allowed}"));
-        if used < asked {
-            format!("  Streams: up to {used} of {asked} on a connection{limit}\n")
-        } else {
-            String::new()
-        }
+        let [asked, allowed] = [self.asked, self.allowed].map(|streams| units::thousands(streams.into()));
+        let line = format!("  Streams: the server allows {allowed} of {asked} on a connection\n");
+        if self.allowed < self.asked { line } else { String::new() }
     }
 }
 
@@ -162,13 +153,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_have_a_line_where_there_were_fewer_than_asked_for() {
-        let line = |allowed, peak| Streams { asked: 16, allowed, peak }.line();
-        assert_eq!(line(None, 16), "");
-        assert_eq!(line(Some(128), 16), "");
-        assert_eq!(line(Some(128), 3), "  Streams: up to 3 of 16 on a connection\n");
-        let limited = "  Streams: up to 10 of 16 on a connection; the server allows 10\n";
-        assert_eq!([10, 16].map(|peak| line(Some(10), peak)), [limited; 2], "some were refused");
+    fn streams_have_a_line_where_the_server_allows_fewer_than_asked_for() {
+        let line = |allowed| Streams { asked: 1_000, allowed }.line();
+        assert_eq!([1_000, 1_024].map(line), [""; 2]);
+        assert_eq!(line(100), "  Streams: the server allows 100 of 1,000 on a connection\n");
     }
 
     #[test]

@@ -315,7 +315,7 @@ impl Outcome {
             transcript.head = known.hide(&secrets::message(&transcript.head));
             transcript.body = known.hide(&transcript.body);
             transcript.trailers = known.hide(&secrets::message(&transcript.trailers));
-            for (_, frame) in &mut transcript.frames {
+            for frame in transcript.frames_mut() {
                 let (ReadableFrame::Lines(text) | ReadableFrame::Data(ReadableData { body: text, .. })) = frame;
                 *text = known.hide(&secrets::message(text));
             }

@@ -9,7 +9,7 @@ use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
 use onrush_engine::{
-    Config, Control, Demand, GATHERING_MIN, KeepSample, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS,
+    Config, Control, Demand, KeepSample, LINGER_MIN, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS,
     Samples, Scale, Scheduled, Spare, tls,
 };
 use onrush_plan::levels::{Level, Levels};
@@ -223,8 +223,8 @@ fn active(slots: &Levels, load: &Load, index: u32) -> Levels {
 
 /// Whether a worker of a probe has enough in flight in every slot to gather responses: if it did in some of them only, these
 /// would differ from the others in that, too.
-fn may_gather(active: &Levels) -> bool {
-    active.stages.iter().all(|slot| u64::from(slot.from.min(slot.to)) >= GATHERING_MIN)
+fn may_linger(active: &Levels) -> bool {
+    active.stages.iter().all(|slot| u64::from(slot.from.min(slot.to)) >= LINGER_MIN)
 }
 
 /// The part of the plan that worker `index` carries out.
@@ -256,7 +256,7 @@ pub(super) fn config(
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
-        gathers: plan.http.is_http2() && active.as_ref().is_none_or(may_gather),
+        lingers: plan.http.is_http2() && active.as_ref().is_none_or(may_linger),
         active,
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
@@ -312,8 +312,8 @@ mod tests {
         };
         // Three connections of 32 streams on two threads, and three quarters of these.
         let (whole, load) = (slots([96, 72]), Load::new(2, 3));
-        assert!(may_gather(&whole));
-        let gathers = [0, 1].map(|index| may_gather(&active(&whole, &load, index)));
-        assert_eq!(gathers, [true, false], "64 and 48, 32 and 24");
+        assert!(may_linger(&whole));
+        let lingers = [0, 1].map(|index| may_linger(&active(&whole, &load, index)));
+        assert_eq!(lingers, [true, false], "64 and 48, 32 and 24");
     }
 }

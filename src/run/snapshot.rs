@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onrush_engine::{Refused, WorkerLink};
 use onrush_stats::timeline::{SECOND_NS, row_of};
-use onrush_stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, Stats, Timeline, Totals};
+use onrush_stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, Stats, Timeline, TlsFailure, Totals};
 
 use super::stages::Stages;
 use super::until::StopRule;
@@ -319,9 +319,10 @@ impl Collector {
 }
 
 /// Whether waiting does not help: the server's certificate was not accepted, the server does not speak the version of
-/// HTTP that was asked for, or a proxy refused with a status that blames the client.
+/// HTTP that was asked for, or neither TLS nor text, or a proxy refused with a status that blames the client.
 pub fn is_hopeless(cause: Cause) -> bool {
     match cause {
+        Cause::Tls(TlsFailure::NotTls) => true,
         Cause::Tls(failure) => failure.is_about_certificate() || failure.is_about_protocol(),
         Cause::Proxy(failure) => matches!(failure, ProxyFailure::Status(400..500)),
         _ => false,

@@ -28,9 +28,9 @@ pub struct Activity {
     /// The most completions that it handled after one wait.
     pub completions_max: u64,
     /// The waits that could last longer than until the first completion, so that there are several.
-    pub gatherings: u64,
+    pub lingers: u64,
     /// The longest time that was allowed for one of them, in nanoseconds.
-    pub gathering_max_ns: u64,
+    pub linger_max_ns: u64,
     /// The requests whose lateness is known.
     pub submissions: u64,
     /// The sum of their lateness, from when a request was due to when it was handed to the kernel, in nanoseconds.
@@ -51,9 +51,9 @@ impl Activity {
 
     /// A wait could last this long, in nanoseconds, for several completions.
     #[inline]
-    pub fn gathered(&mut self, allowed_ns: u64) {
-        self.gatherings += 1;
-        self.gathering_max_ns = self.gathering_max_ns.max(allowed_ns);
+    pub fn lingered(&mut self, allowed_ns: u64) {
+        self.lingers += 1;
+        self.linger_max_ns = self.linger_max_ns.max(allowed_ns);
     }
 
     /// A request was handed to the kernel, with the nanoseconds since it was due.
@@ -93,8 +93,8 @@ impl AddAssign for Activity {
             waits,
             completions,
             completions_max,
-            gatherings,
-            gathering_max_ns,
+            lingers,
+            linger_max_ns,
             submissions,
             lateness_sum_ns,
             lateness_max_ns,
@@ -113,8 +113,8 @@ impl AddAssign for Activity {
         self.waits += waits;
         self.completions += completions;
         self.completions_max = self.completions_max.max(completions_max);
-        self.gatherings += gatherings;
-        self.gathering_max_ns = self.gathering_max_ns.max(gathering_max_ns);
+        self.lingers += lingers;
+        self.linger_max_ns = self.linger_max_ns.max(linger_max_ns);
         self.submissions += submissions;
         self.lateness_sum_ns += lateness_sum_ns;
         self.lateness_max_ns = self.lateness_max_ns.max(lateness_max_ns);
@@ -135,8 +135,8 @@ mod tests {
         waits: 6,
         completions: 7,
         completions_max: 8,
-        gatherings: 5,
-        gathering_max_ns: 6,
+        lingers: 5,
+        linger_max_ns: 6,
         submissions: 9,
         lateness_sum_ns: 10,
         lateness_max_ns: 11,
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn sums_are_added_and_of_maxima_the_larger_stays() {
         let mut sum = ONE;
-        sum += Activity { completions_max: 2, gathering_max_ns: 7, lateness_max_ns: 12, ..ONE };
+        sum += Activity { completions_max: 2, linger_max_ns: 7, lateness_max_ns: 12, ..ONE };
         let expected = Activity {
             wall_ns: 200,
             user_ns: 40,
@@ -156,8 +156,8 @@ mod tests {
             waits: 12,
             completions: 14,
             completions_max: 8,
-            gatherings: 10,
-            gathering_max_ns: 7,
+            lingers: 10,
+            linger_max_ns: 7,
             submissions: 18,
             lateness_sum_ns: 20,
             lateness_max_ns: 12,
@@ -183,8 +183,8 @@ mod tests {
         let mut activity = Activity::default();
         [3, 0, 5, 1].into_iter().for_each(|completions| activity.waited(completions));
         assert_eq!((activity.waits, activity.completions, activity.completions_max), (4, 9, 5));
-        [20, 40, 30].into_iter().for_each(|allowed_ns| activity.gathered(allowed_ns));
-        assert_eq!((activity.gatherings, activity.gathering_max_ns), (3, 40));
+        [20, 40, 30].into_iter().for_each(|allowed_ns| activity.lingered(allowed_ns));
+        assert_eq!((activity.lingers, activity.linger_max_ns), (3, 40));
         [30, 50, 0].into_iter().for_each(|late_ns| activity.submitted(late_ns));
         assert_eq!((activity.submissions, activity.lateness_sum_ns, activity.lateness_max_ns), (3, 80, 50));
     }

@@ -1,4 +1,6 @@
-//! The bytes of one request and its response on the wire, kept only for `--once`.
+//! One request and its response as they went over the wire, kept only for `--once`.
+
+use std::collections::VecDeque;
 
 use onrush_proto::Nanos;
 use onrush_proto::http2::ReadableFrame;
@@ -12,11 +14,14 @@ pub const SENT_MAX: usize = 16 * 1024;
 /// The longest part of the heads of a response that is kept, in bytes, and of its trailers.
 pub const HEAD_MAX: usize = 16 * 1024;
 
-/// How many frames of HTTP/2 are kept, where several of DATA in a row are one.
-pub const FRAMES_MAX: usize = 100;
+/// How many of the first frames of HTTP/2 are kept, where several of DATA in a row are one.
+pub const FIRST_FRAMES_MAX: usize = 80;
 
-/// How long they are kept in words, all together, in bytes.
-const FRAMES_BYTES_MAX: usize = 64 * 1024;
+/// How many of the last ones are kept: they tell how it ended.
+pub const LAST_FRAMES_MAX: usize = 20;
+
+/// The longest text of a frame that is kept, in bytes.
+pub const FRAME_MAX: usize = 8 * 1024;
 
 /// One request and its response, with the moments that matter.
 #[derive(Clone, Debug, Default)]
@@ -38,11 +43,11 @@ pub struct Transcript {
     /// The beginning of the trailers.
     pub trailers: Vec<u8>,
     /// The first frames, if there are any: whether they were sent, and in words.
-    pub frames: Vec<(bool, ReadableFrame)>,
-    /// How many more there were.
-    pub frames_more: u64,
-    /// How long those are that are kept, without DATA, in bytes.
-    pub frames_bytes: usize,
+    pub first_frames: Vec<(bool, ReadableFrame)>,
+    /// How many there were between those and the last ones.
+    pub frames_left_out: u64,
+    /// The last ones.
+    pub last_frames: VecDeque<(bool, ReadableFrame)>,
     /// When the connect began.
     pub connecting: Nanos,
     /// When the connection was established.
@@ -68,6 +73,19 @@ impl Transcript {
         self.sent_bytes += bytes.len() as u64;
     }
 
+    /// A connection is set up for the request; `is_framed`: it has frames. If one before it had, that is said, or forgotten
+    /// where this one has none.
+    pub fn connect(&mut self, is_framed: bool) {
+        if self.first_frames.is_empty() {
+            return;
+        }
+        if is_framed {
+            self.frame(true, ReadableFrame::Lines(b"on another connection\r\n".to_vec()));
+        } else {
+            *self = Self { connecting: self.connecting, connected: self.connected, ..Self::default() };
+        }
+    }
+
     /// Records a head.
     pub fn head(&mut self, bytes: &[u8]) {
         let room = HEAD_MAX - self.head.len();
@@ -75,35 +93,48 @@ impl Transcript {
         self.head_bytes += bytes.len() as u64;
     }
 
-    /// Records a frame. Of a body only the beginning is kept, if it was sent: that of a response is kept as such.
+    /// Records a frame. Of bodies only the beginning of the first one is kept that was sent, as far as it came in one go:
+    /// that of a response is kept as such.
     pub fn frame(&mut self, is_sent: bool, mut frame: ReadableFrame) {
-        let body_max = if is_sent { BODY_MAX } else { 0 };
-        if let (ReadableFrame::Data(more), Some((side, ReadableFrame::Data(data)))) = (&frame, self.frames.last_mut())
-            && (*side, data.stream, self.frames_more) == (is_sent, more.stream, 0)
+        let before = self.last_frames.back_mut().or(self.first_frames.last_mut());
+        if let (ReadableFrame::Data(more), Some((side, ReadableFrame::Data(data)))) = (&frame, before)
+            && (*side, data.stream) == (is_sent, more.stream)
         {
-            let room = body_max - data.body.len();
+            let is_kept = data.body.len() as u64 == data.bytes;
+            let room = if is_kept && is_sent { BODY_MAX - data.body.len() } else { 0 };
             data.body.extend_from_slice(&more.body[..more.body.len().min(room)]);
             data.bytes += more.bytes;
             data.frames += more.frames;
             data.ends |= more.ends;
             return;
         }
-        let room = FRAMES_BYTES_MAX - self.frames_bytes;
-        if self.frames.len() == FRAMES_MAX || room == 0 {
-            self.frames_more += 1;
+        let is_body = |(is_sent, frame): &(bool, ReadableFrame)| *is_sent && matches!(frame, ReadableFrame::Data(_));
+        match &mut frame {
+            ReadableFrame::Data(data) => {
+                data.body.truncate(if is_sent && !self.first_frames.iter().any(is_body) { BODY_MAX } else { 0 });
+            }
+            ReadableFrame::Lines(lines) if lines.len() > FRAME_MAX => {
+                lines.truncate(FRAME_MAX);
+                lines.extend_from_slice("…\r\n".as_bytes());
+            }
+            ReadableFrame::Lines(_) => {}
+        }
+        if self.first_frames.len() < FIRST_FRAMES_MAX {
+            self.first_frames.push((is_sent, frame));
             return;
         }
-        match &mut frame {
-            ReadableFrame::Data(data) => data.body.truncate(body_max),
-            ReadableFrame::Lines(lines) => {
-                self.frames_bytes += lines.len().min(room);
-                if lines.len() > room {
-                    lines.truncate(room);
-                    lines.extend_from_slice("…\r\n".as_bytes());
-                }
-            }
+        self.last_frames.push_back((is_sent, frame));
+        if self.last_frames.len() > LAST_FRAMES_MAX {
+            self.frames_left_out += match self.last_frames.pop_front() {
+                Some((_, ReadableFrame::Data(data))) => data.frames,
+                _ => 1,
+            };
         }
-        self.frames.push((is_sent, frame));
+    }
+
+    /// All frames that are kept, in their order.
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut ReadableFrame> {
+        self.first_frames.iter_mut().chain(&mut self.last_frames).map(|(_, frame)| frame)
     }
 
     /// Records a part of the trailers.
@@ -132,38 +163,58 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_frames_are_kept_and_the_rest_counted() {
+    fn the_first_and_the_last_frames_are_kept_and_the_rest_counted() {
         let mut transcript = Transcript::default();
         for _ in 0..1000 {
             transcript.frame(false, ReadableFrame::Lines(b"PING\r\n".to_vec()));
             transcript.frame(true, data(1, b""));
+            transcript.frame(true, data(1, b""));
         }
-        assert_eq!((transcript.frames.len(), transcript.frames_more), (FRAMES_MAX, 2000 - FRAMES_MAX as u64));
+        transcript.frame(false, ReadableFrame::Lines(b"GOAWAY\r\n".to_vec()));
+        // Each of the runs of DATA between them is two frames.
+        assert_eq!((transcript.first_frames.len(), transcript.last_frames.len()), (80, 20));
+        assert_eq!(transcript.frames_left_out, 3001 - (80 + 40) - (20 + 9) - 1);
+        assert_eq!(transcript.last_frames.back(), Some(&(false, ReadableFrame::Lines(b"GOAWAY\r\n".to_vec()))));
         let mut transcript = Transcript::default();
-        for _ in 0..10 {
-            transcript.frame(false, ReadableFrame::Lines(vec![b'a'; 20_000]));
-        }
-        let lengths = transcript.frames.iter().map(|(_, frame)| match frame {
-            ReadableFrame::Lines(lines) => lines.len(),
-            ReadableFrame::Data(_) => 0,
-        });
-        assert_eq!(lengths.collect::<Vec<_>>(), [20_000, 20_000, 20_000, 5536 + "…\r\n".len()]);
-        assert_eq!(transcript.frames_more, 6);
+        transcript.frame(false, ReadableFrame::Lines(vec![b'a'; 20_000]));
+        assert_eq!(
+            transcript.first_frames,
+            [(false, ReadableFrame::Lines([&[b'a'; FRAME_MAX], "…\r\n".as_bytes()].concat()))]
+        );
     }
 
     #[test]
-    fn data_in_a_row_is_one() {
+    fn another_connection_is_said_or_begins_anew() {
+        let mut transcript = Transcript::default();
+        transcript.connect(true);
+        assert!(transcript.first_frames.is_empty());
+        transcript.send(b"frames", true, Nanos(1));
+        transcript.frame(true, data(1, b""));
+        transcript.connect(true);
+        assert_eq!(transcript.first_frames.len(), 2);
+        transcript.connect(false);
+        assert!(transcript.first_frames.is_empty() && transcript.sent.is_empty() && !transcript.has_request);
+        transcript.send(b"GET", true, Nanos(2));
+        transcript.connect(false);
+        assert_eq!(transcript.sent, b"GET");
+    }
+
+    #[test]
+    fn data_in_a_row_is_one_and_the_beginning_of_the_first_is_kept() {
         let mut transcript = Transcript::default();
         transcript.frame(true, data(1, &[b'a'; 1000]));
         transcript.frame(true, data(1, &[b'b'; 1000]));
+        transcript.frame(true, data(1, &[b'b'; 1000]));
+        transcript.frame(true, data(3, b"c"));
         transcript.frame(true, data(3, b"c"));
         transcript.frame(false, data(3, b"d"));
         transcript.frame(false, data(3, b"d"));
-        let kept = transcript.frames.iter().map(|(is_sent, frame)| match frame {
+        transcript.frame(true, data(1, &[b'b'; 1000]));
+        let kept = transcript.first_frames.iter().map(|(is_sent, frame)| match frame {
             ReadableFrame::Data(data) => (*is_sent, data.stream, data.frames, data.bytes, data.body.len()),
             ReadableFrame::Lines(_) => panic!("{frame:?}"),
         });
-        let expected = [(true, 1, 2, 2000, BODY_MAX), (true, 3, 1, 1, 1), (false, 3, 2, 2, 0)];
+        let expected = [(true, 1, 3, 3000, BODY_MAX), (true, 3, 2, 2, 0), (false, 3, 2, 2, 0), (true, 1, 1, 1000, 0)];
         assert_eq!(kept.collect::<Vec<_>>(), expected);
     }
 }

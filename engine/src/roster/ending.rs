@@ -16,6 +16,7 @@ use crate::cause::cause_of;
 use crate::connection::Live;
 use crate::retry::LONGEST_NS;
 use crate::slot::State;
+use crate::tally::Tally;
 use crate::timers::Timer;
 use crate::tls::LinkFailure;
 
@@ -45,7 +46,7 @@ impl<B: Backend> Roster<B> {
     pub(super) fn not_set_up(&mut self, conn: ConnId, failure: NotSetUp, cx: &mut Context<'_>, at: Nanos) {
         let NotSetUp { phase, cause, example } = failure;
         if let Cause::Tls(_) = cause {
-            self.take_leave(conn, at);
+            self.take_leave(conn, &mut cx.books.tally, at);
         }
         self.backend.close(conn);
         cx.books.tally.error(phase, cause, at, || example);
@@ -56,7 +57,7 @@ impl<B: Backend> Roster<B> {
     /// Handles a TLS failure after the handshake.
     pub(super) fn link_failed(&mut self, conn: ConnId, failure: LinkFailure, cx: &mut Context<'_>, at: Nanos) {
         let LinkFailure { cause, example } = failure;
-        self.take_leave(conn, at);
+        self.take_leave(conn, &mut cx.books.tally, at);
         if let Some(live) = self.slots[conn.index()].live() {
             live.transport_failed(Cause::Tls(cause), &example, at, &mut cx.books.tally);
         }
@@ -81,10 +82,16 @@ impl<B: Backend> Roster<B> {
 
     /// Sends what ends a connection properly before it is closed, if that can leave at once: HTTP/2's GOAWAY, and TLS's
     /// close_notify or alert.
-    pub fn take_leave(&mut self, conn: ConnId, at: Nanos) {
+    pub fn take_leave(&mut self, conn: ConnId, tally: &mut Tally, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
-        let words = slot.live().filter(|live| live.unsent == 0 && live.send_error.is_none());
-        let words = words.and_then(|live| live.protocol.poll_transmit(at));
+        let live = slot.live().filter(|live| live.unsent == 0 && live.send_error.is_none());
+        let words = live.and_then(|live| {
+            let words = live.protocol.poll_transmit(at)?;
+            if let Some(transcript) = &mut tally.transcript {
+                live.transcribe_sent(&words.bytes(), at, transcript);
+            }
+            Some(words)
+        });
         match (&mut slot.link, words) {
             (Some(link), words) => {
                 words.into_iter().for_each(|words| link.send(words));
@@ -102,7 +109,7 @@ impl<B: Backend> Roster<B> {
     /// limited, the server may close first.
     pub(super) fn leave(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         if !self.may_server_close(conn) {
-            self.take_leave(conn, at);
+            self.take_leave(conn, &mut cx.books.tally, at);
             return self.replace(conn, cx, at);
         }
         let Some(live) = self.slots[conn.index()].live() else { return };
@@ -115,7 +122,7 @@ impl<B: Backend> Roster<B> {
         }
         if is_over {
             cx.books.tally.interval.counters.closed_first += 1;
-            self.take_leave(conn, at);
+            self.take_leave(conn, &mut cx.books.tally, at);
             self.replace(conn, cx, at);
         }
     }

@@ -161,7 +161,7 @@ impl<B: Backend> Roster<B> {
             if !self.is_leaving(conn) {
                 return self.ended(conn, cx, at);
             }
-            self.take_leave(conn, at);
+            self.take_leave(conn, &mut cx.books.tally, at);
         }
         Step::Pump(conn)
     }
@@ -311,7 +311,7 @@ impl<B: Backend> Roster<B> {
                     self.transport_failed(conn, Errno::PIPE, cx, now);
                 } else if live.is_stuck(self.config.give_up_ns, now, &mut cx.books.tally) {
                     self.connecting.was_stuck(now, cx.books.tally.completed);
-                    self.take_leave(conn, now);
+                    self.take_leave(conn, &mut cx.books.tally, now);
                     self.replace(conn, cx, now);
                 } else if live.draining || live.open.is_empty() {
                     // A request was abandoned, or was returned by another connection.

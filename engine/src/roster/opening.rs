@@ -139,8 +139,9 @@ impl<B: Backend> Roster<B> {
         let depth = if protocol.is_http2() { self.config.streams } else { self.config.depth };
         let mut live = Live::new(protocol, requests, depth, at, cx.script.shelf());
         live.answered = answered;
-        if cx.books.tally.transcript.is_some() {
+        if let Some(transcript) = &mut cx.books.tally.transcript {
             live.frame_readers = live.protocol.frame_readers();
+            transcript.connect(live.frame_readers.is_some());
         }
         self.enter(conn, State::Open(Box::new(live)), cx.books, at);
         if is_first {

@@ -299,7 +299,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
 }
 
 /// Carries a run out; returns what was counted, and what the servers did.
-fn carry_out(seed: u64, piece: usize, gathers: bool) -> (Ran, Did) {
+fn carry_out(seed: u64, piece: usize, lingers: bool) -> (Ran, Did) {
     let mut random = Random::new(seed);
     let (nature, config, body, is_paced) = draw(&mut random);
     let shared = Shared::new(Options { streams: config.streams as u32, ..Options::default() });
@@ -314,7 +314,7 @@ fn carry_out(seed: u64, piece: usize, gathers: bool) -> (Ran, Did) {
             http(&[Version::Http2], false, 1, &shared),
         )
     };
-    let ran = run_job(Config { gathers, ..config }, Box::new(server), job);
+    let ran = run_job(Config { lingers, ..config }, Box::new(server), job);
     (ran, Rc::into_inner(did).expect("the run is over").into_inner())
 }
 
@@ -394,7 +394,7 @@ fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
     let nature = Nature { latency_ns: MS, ..quiet() };
     let did = Rc::<RefCell<Did>>::default();
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
-    let config = Config { streams: 4, gathers: true, give_up_ns: Some(100 * MS), ..config() };
+    let config = Config { streams: 4, lingers: true, give_up_ns: Some(100 * MS), ..config() };
     let ran = run_against(config, Fickle(server));
     assert_conserved(&ran.totals);
     let counters = &ran.totals.counters;
@@ -443,7 +443,7 @@ fn a_server_that_turns_some_away_is_asked_again_soon() {
     let did = Rc::<RefCell<Did>>::default();
     let nature = Nature { resets_every: 4, latency_ns: MS, ..quiet() };
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
-    let config = Config { streams: 8, gathers: true, ..config() };
+    let config = Config { streams: 8, lingers: true, ..config() };
     let ran = run_against(config, server);
     let counters = &ran.totals.counters;
     // A place is busy for a millisecond, and after each fourth request empty for another.
@@ -493,20 +493,20 @@ fn a_server_that_sends_every_connection_away_is_asked_less_and_less() {
 
 #[test]
 fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
-    let gatherings = |streams, change: fn(&mut Config)| {
+    let lingers = |streams, change: fn(&mut Config)| {
         let server =
             Server { nature: Nature { latency_ns: MS, ..quiet() }, did: Rc::default(), random: Random::new(1) };
-        let mut config = Config { streams, gathers: true, ..config() };
+        let mut config = Config { streams, lingers: true, ..config() };
         change(&mut config);
-        let Activity { gatherings, gathering_max_ns, .. } = run_against(config, server).totals.activity;
-        (gatherings, gathering_max_ns)
+        let Activity { lingers, linger_max_ns, .. } = run_against(config, server).totals.activity;
+        (lingers, linger_max_ns)
     };
-    let (many, longest_ns) = gatherings(32, |_| ());
+    let (many, longest_ns) = lingers(32, |_| ());
     // A fortieth of a millisecond and of what these waits add to it.
     assert!(many > 0 && (MS / 40..MS / 38).contains(&longest_ns), "{many} {longest_ns}");
-    assert_eq!(gatherings(31, |_| ()), (0, 0));
-    assert_eq!(gatherings(32, |config| config.gathers = false), (0, 0));
-    assert_eq!(gatherings(32, |config| config.rules.open_loop = Some(OpenLoop::default())), (0, 0));
+    assert_eq!(lingers(31, |_| ()), (0, 0));
+    assert_eq!(lingers(32, |config| config.lingers = false), (0, 0));
+    assert_eq!(lingers(32, |config| config.rules.open_loop = Some(OpenLoop::default())), (0, 0));
 }
 
 #[test]
@@ -526,7 +526,7 @@ fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
     for (body, requests, waits) in [(0, 40_000, true), (40_000, 5_000, false)] {
         let nature = Nature { body, piece: 10_000, ..quiet() };
         let server = Server { nature, did: Rc::default(), random: Random::new(1) };
-        let config = Config { max_inflight: 64, streams: 8, gathers: true, requests: Some(requests), ..config() };
+        let config = Config { max_inflight: 64, streams: 8, lingers: true, requests: Some(requests), ..config() };
         let ran = run_against(config, Mixed(server));
         let quick = ran.totals.latency.values().filter(|&(ns, _)| ns < 50 * MS);
         let (mut prolonged, mut all, slowest) = (0, 0, QUICK + 3 * STEP);

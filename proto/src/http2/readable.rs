@@ -45,6 +45,8 @@ pub struct FrameReader {
     block_max: usize,
     decoder: Decoder,
     frame_max: u32,
+    /// Whether the next bytes begin with the client's greeting.
+    greets: bool,
     /// What follows cannot be read.
     is_over: bool,
 }
@@ -52,17 +54,18 @@ pub struct FrameReader {
 impl Http2 {
     /// Readers for what this connection sends, and for what it receives, from its beginning.
     pub fn frame_readers(&self) -> [FrameReader; 2] {
-        let reader = |decoder, block_max| FrameReader {
+        let reader = |greets, decoder, block_max| FrameReader {
             part: Vec::new(),
             block: Vec::new(),
             block_max,
             decoder,
             frame_max: self.shared.options.frame_max,
+            greets,
             is_over: false,
         };
         // Our own blocks refer to nothing but the static table, and may be of any length.
         let ours = Decoder::new(SIZE_USUAL).unlimited();
-        [reader(ours, usize::MAX), reader(Decoder::new(self.shared.options.table), HEAD_MAX)]
+        [reader(true, ours, usize::MAX), reader(false, Decoder::new(self.shared.options.table), HEAD_MAX)]
     }
 }
 
@@ -70,12 +73,17 @@ impl FrameReader {
     /// Takes the next bytes, and passes on the frames that they complete.
     pub fn read(&mut self, bytes: &[u8], mut pass_on: impl FnMut(ReadableFrame)) {
         let mut part = std::mem::take(&mut self.part);
-        part.extend_from_slice(bytes.strip_prefix(PREFACE).unwrap_or(bytes));
+        let greeting = if std::mem::take(&mut self.greets) { PREFACE } else { b"" };
+        part.extend_from_slice(bytes.strip_prefix(greeting).unwrap_or(bytes));
         let mut rest = &part[..];
         while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
             let header = Header::parse(*header);
-            self.is_over |= header.length > self.frame_max || self.block.len() > self.block_max;
             if self.is_over {
+                return;
+            }
+            if header.length > self.frame_max || self.block.len() > self.block_max {
+                self.is_over = true;
+                pass_on(ReadableFrame::Lines(b"what follows cannot be read\r\n".to_vec()));
                 return;
             }
             let Some((payload, behind)) = behind.split_at_checked(header.length as usize) else { break };
@@ -318,21 +326,23 @@ GOAWAY: unknown code 4096, the last stream is 0, \"gone\\x0d\\x0a> \x1b[31mfake\
 
     #[test]
     fn what_cannot_be_read_takes_no_memory() {
-        let ([_, mut reader], mut shown) = (client().frame_readers(), 0);
+        let ([_, mut reader], mut count) = (client().frame_readers(), 0);
         let mut frames = Vec::new();
         write(&mut frames, kind::HEADERS, 0, 1, b"\x88");
         let begun = frames.len();
         write(&mut frames, kind::CONTINUATION, 0, 1, &[0; 16 * 1024]);
-        reader.read(&frames[..begun], |_| shown += 1);
+        reader.read(&frames[..begun], |_| count += 1);
         for _ in 0..1000 {
-            reader.read(&frames[begun..], |_| shown += 1);
+            reader.read(&frames[begun..], |_| count += 1);
         }
-        assert_eq!((shown, reader.is_over), (1, true), "the line of HEADERS");
+        assert_eq!((count, reader.is_over), (2, true), "the line of HEADERS, and that the rest cannot be read");
         assert!(reader.block.capacity() + reader.part.capacity() <= 256 * 1024);
         // Neither HTTP/1.1 nor a long frame is kept.
         for bytes in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"\x00\x40\x01\x00\x00\x00\x00\x00\x01"] {
             let [_, mut reader] = client().frame_readers();
-            reader.read(bytes, |frame| panic!("{frame:?}"));
+            let mut said = Vec::new();
+            reader.read(bytes, |frame| said.push(shown(&frame)));
+            assert_eq!(said, ["what follows cannot be read\n"]);
             assert!(reader.is_over && reader.part.is_empty());
             reader.read(bytes, |frame| panic!("{frame:?}"));
         }

@@ -114,7 +114,7 @@ fn inflated(touched: f64, latencies: u64) -> String {
     let percent = 100.0 * touched;
     match percent {
         _ if latencies < PERCENT_MIN => {
-            let inflated = (touched * latencies as f64).round().max(1.0) as u64;
+            let inflated = ((touched * latencies as f64).round() as u64).clamp(1, latencies.max(1));
             format!("the latencies of about {inflated} of {}", counted(latencies, "response"))
         }
         0.95.. => format!("about {percent:.0} % of the latencies"),

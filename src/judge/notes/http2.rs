@@ -3,7 +3,7 @@
 use onrush_proto::Code;
 use onrush_text::units::{counted, thousands};
 
-use crate::record::{Document, Http2, Note, NoteId};
+use crate::record::{Document, Http2, Note, NoteId, OTHER};
 
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
 const WINDOW: f64 = 0.01;
@@ -42,12 +42,16 @@ fn few_streams(document: &Document) -> Option<Note> {
 
 /// Servers ended connections with an error that the ledger does not name: no request failed because of it.
 fn ended(document: &Document, http2: &Http2) -> Option<Note> {
-    let is_named = |code: &str| document.ledger.iter().any(|row| row.cause.ends_with(&format!("({code})")));
+    let named = |code: &str| if code == OTHER { Code::new(u32::MAX).to_string() } else { code.to_owned() };
+    let is_in_ledger = |code: &str| {
+        let cause = format!("ended by the server ({code})");
+        document.ledger.iter().any(|row| row.cause == cause)
+    };
     let no_error = Code::NO_ERROR.to_string();
-    let errors = http2.connections_ended.iter().filter(|(code, _)| **code != no_error && !is_named(code));
-    let errors: Vec<(&String, &u64)> = errors.collect();
-    let all: u64 = errors.iter().map(|(_, count)| *count).sum();
-    let codes: Vec<String> = errors.iter().map(|(code, count)| format!("{code} {}", thousands(**count))).collect();
+    let ended = http2.connections_ended.iter().map(|(code, count)| (named(code), *count));
+    let errors: Vec<(String, u64)> = ended.filter(|(code, _)| *code != no_error && !is_in_ledger(code)).collect();
+    let all: u64 = errors.iter().map(|(_, count)| count).sum();
+    let codes: Vec<String> = errors.iter().map(|(code, count)| format!("{code} {}", thousands(*count))).collect();
     let text = format!(
         "the server ended {} with an error (GOAWAY): {}; its log may say why",
         counted(all, "connection"),
@@ -83,7 +87,7 @@ fn returned(document: &Document, http2: &Http2) -> Option<Note> {
         let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
         let did = if did.is_empty() { "closed connections".to_owned() } else { did.join(" and ") };
         let text = format!(
-            "the server {did}: {} sent again, and their latency counts from the first time",
+            "the server {did}: {} sent again; latency counts from the first time",
             if http2.returned == 1 {
                 "a request was".to_owned()
             } else {

@@ -519,7 +519,7 @@ fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowde
         let who = if unevenly.is_some() { "those of a thread" } else { "all connections" };
         let most = connections.map_or(String::new(), |_| format!(" ({} in all)", thousands(in_flight)));
         let paused = if pauses { ", or paused for the script" } else { "" };
-        return format!("{who} had as many requests in flight as they may{most}{paused}{uneven}");
+        return format!("{who} had as many requests in flight as allowed{most}{paused}{uneven}");
     }
     let who = match (connections, unevenly) {
         (None, _) => "all connections were",
@@ -588,8 +588,8 @@ fn late_reason_words(reason: Option<LateReason>, burst: Option<&Burst>) -> Strin
 }
 
 fn burst_words(&Burst { requests, connections, needed, in_flight, batch, is_staged }: &Burst) -> String {
-    let room = |in_flight| format!("room for {}", thousands(in_flight));
-    let met = in_flight.map_or_else(|| counted(connections, "connection"), room);
+    let room = |in_flight| format!("room for only {}", thousands(in_flight));
+    let met = in_flight.map_or_else(|| format!("only {}", counted(connections, "connection")), room);
     let in_all = needed * batch;
     let remedy = match (needed, is_staged, in_flight) {
         (CONNECTIONS_MAX.., ..) => "use smaller bursts".to_owned(),
@@ -598,7 +598,7 @@ fn burst_words(&Burst { requests, connections, needed, in_flight, batch, is_stag
         (_, false, Some(_)) => format!("use --max-inflight {in_all}"),
         (_, false, None) => format!("use -c {needed} or --max-inflight {in_all}"),
     };
-    format!("bursts of {} requests met only {met}: {remedy}", thousands(requests))
+    format!("bursts of {} requests met {met}: {remedy}", thousands(requests))
 }
 
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {

@@ -317,8 +317,8 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         let besides = besides.map_or(String::new(), |besides| format!("; {besides}"));
         let threads = evidence.generator.threads.len().max(1) as u64;
         let full = match (load.in_flight_max, load.connections % threads) {
-            (Some(most), 0) => format!("as many requests in flight as there may be ({})", number(most as f64)),
-            (Some(_), _) => "as many requests in flight on a thread as there may be".to_owned(),
+            (Some(most), 0) => format!("as many requests in flight as allowed ({})", number(most as f64)),
+            (Some(_), _) => "as many requests in flight on a thread as allowed".to_owned(),
             (None, 0) => format!("all {} in use", count(load.connections, "connection")),
             (None, _) => "all connections of a thread in use".to_owned(),
         };

@@ -136,13 +136,16 @@ fn a_response_is_told_as_it_was_sent() {
 }
 
 #[test]
-fn a_response_without_fields_is_not_told_to_who_looks_at_fields() {
-    let mut script = load("count = 0; function response(status, headers) count = count + 1 end");
-    let mut thread = first(&mut script);
-    thread.answered(&Response { head: b"HTTP/1.0 200 OK\r\n\r\n", trailers: b"", ..RESPONSE }).unwrap();
-    thread.answered(&RESPONSE).unwrap();
-    drop(thread);
-    assert_eq!(global::<u32>(&script, 0, "count"), 1);
+fn as_wrk_a_response_without_fields_is_not_told_to_who_looks_at_fields() {
+    for (is_compat, count) in [(false, 2), (true, 1)] {
+        let folder = Folder::new("count = 0; function response(status, headers) count = count + 1 end");
+        let mut script = folder.load(|setting| setting.is_compat = is_compat).unwrap();
+        let mut thread = first(&mut script);
+        thread.answered(&Response { head: b"HTTP/1.0 200 OK\r\n\r\n", trailers: b"", ..RESPONSE }).unwrap();
+        thread.answered(&RESPONSE).unwrap();
+        drop(thread);
+        assert_eq!(global::<u32>(&script, 0, "count"), count);
+    }
 }
 
 #[test]

@@ -206,6 +206,16 @@ fn connections_that_ended_with_an_error_are_counted_where_no_failure_says_so() {
     let rest = "the server ended 2 connections with an error (GOAWAY): INTERNAL_ERROR 2; its log may say why";
     assert_eq!(said(&outcome).len(), 2);
     assert!(said(&outcome).contains(&rest.to_owned()), "{:?}", said(&outcome));
+    // A reset is another thing, and so is a code without a name.
+    let mut outcome = good();
+    let ended = &mut outcome.http2.get_or_insert_default().connections_ended;
+    (ended.named[0xb], ended.other) = (1, 12);
+    fail(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::Reset(Code::ENHANCE_YOUR_CALM)));
+    let both = "the server ended 13 connections with an error (GOAWAY): ENHANCE_YOUR_CALM 1, unknown code 12; its log may \
+                say why";
+    assert!(said(&outcome).contains(&both.to_owned()), "{:?}", said(&outcome));
+    fail(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::GoAway(Code::new(4_660))));
+    assert!(!said(&outcome).iter().any(|note| note.contains("unknown code 12")), "{:?}", said(&outcome));
 }
 
 #[test]
@@ -215,7 +225,7 @@ fn requests_that_were_returned_are_counted_with_what_the_server_did() {
     let seen = outcome.http2.get_or_insert_default();
     // Each connection's end was announced.
     (seen.goaway_received.named[0], seen.connections_ended.named[0]) = (20, 10);
-    let rest = "5,000 requests were sent again, and their latency counts from the first time";
+    let rest = "5,000 requests were sent again; latency counts from the first time";
     assert_eq!(said(&outcome), [format!("the server ended 10 connections (GOAWAY): {rest}")]);
     outcome.http2 = Some(Seen::default());
     assert_eq!(said(&outcome), [format!("the server closed connections: {rest}")]);

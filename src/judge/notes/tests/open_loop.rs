@@ -185,7 +185,7 @@ fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<Str
     outcome.totals.latency.record_many(10 * MS, 10_000);
     speak(&mut outcome, plan);
     let said = said_of(plan, &outcome);
-    let words = ["busy", "were sent", "as they may"];
+    let words = ["busy", "were sent", "as allowed"];
     said.into_iter().filter(|said| words.iter().any(|words| said.contains(words))).collect()
 }
 
@@ -211,7 +211,7 @@ fn over_http2_what_is_needed_is_counted_in_requests_in_flight() {
     let words = "responses took 4.00ms while less than half as many were in flight, and 10.00ms on average";
     assert!(crowded_of(&plan, 9, 6_000, &[3, 5])[0].contains(words));
     // Each of 20 and of those that waited at one time.
-    let words = "for 20 % of the run, all connections had as many requests in flight as they may (20 in all) while requests \
+    let words = "for 20 % of the run, all connections had as many requests in flight as allowed (20 in all) while requests \
                  were due; about 40 requests in flight would be needed; use --max-inflight 40";
     assert_eq!(crowded_of(&with_streams(with_rate(1_000)), 2, 0, &[10]), [words]);
 }
@@ -441,7 +441,7 @@ fn a_burst_on_too_few_connections_explains_late_requests() {
     assert_eq!(crowded, Vec::<String>::new(), "with another number");
     assert_eq!(of(&plan, 4), "; bursts of 50 requests met only 10 connections: use -c 13 or --max-inflight 52");
     let streams = with_streams(plan.clone());
-    assert_eq!(of(&streams, 1), "; bursts of 50 requests met only room for 20: use --max-inflight 50");
+    assert_eq!(of(&streams, 1), "; bursts of 50 requests met room for only 20: use --max-inflight 50");
     assert_eq!(of(&with_streams(with_burst(20)), 1), "");
     assert_eq!(of(&plan, 5), "", "each connection takes a batch");
     plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
