@@ -205,7 +205,7 @@ fn with_streams(mut plan: Plan) -> Plan {
 fn over_http2_what_is_needed_is_counted_in_requests_in_flight() {
     let plan = with_streams(with_rate(1_600));
     let words = "only 10,000 of 16,000 due requests were sent (1,000/s): all connections had as many requests in flight as \
-                 they may (20 in all); about 24 requests in flight would be needed; use --max-inflight 24; 6,000 were still \
+                 allowed (20 in all); about 24 requests in flight would be needed; use --max-inflight 24; 6,000 were still \
                  unsent at the end";
     assert_eq!(crowded_of(&plan, 9, 6_000, &[10, 9]), [words]);
     let words = "responses took 4.00ms while less than half as many were in flight, and 10.00ms on average";
