@@ -211,8 +211,11 @@ impl Live {
                 Event::Head { stream, status } => self.head(stream, status, input, at, tally),
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
                 Event::Trailer { stream } => {
-                    if let Some(kept) = self.open.get_mut(stream).and_then(|request| request.kept.as_mut()) {
-                        kept.trailers.add_lines(|text| self.protocol.write_text(input, text));
+                    if let Some(request) = self.open.get_mut(stream) {
+                        let sample = request.watched.as_mut().and_then(|watched| watched.sample.as_mut());
+                        for kept in request.kept.iter_mut().chain(sample) {
+                            kept.trailers.add_lines(|text| self.protocol.write_text(input, text));
+                        }
                     }
                     if let Some(transcript) = &mut tally.transcript {
                         transcript.trailers(&self.text(input));
@@ -397,7 +400,8 @@ impl Live {
                 if let Some(checks) = &mut tally.checks {
                     checks.head(&mut watched.checked, &self.protocol.fields(input));
                 }
-                if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status)) {
+                let fields = self.protocol.fields(input);
+                if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status, &fields)) {
                     let sample = watched.sample.get_or_insert_with(|| samples.shelf().take());
                     sample.head.add_lines(|text| self.protocol.write_text(input, text));
                 }

@@ -1,9 +1,13 @@
-//! Samples of responses: the first ones with each status, and the first ones that fail each check, for people to look at.
+//! Samples of responses: the first ones with each status, and the first ones that fail each check or a gRPC call in each
+//! way, for people to look at.
 //!
 //! A response is kept while it arrives if it may become one. How many there are is counted for all workers together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use onrush_proto::{Fields, GRPC_STATUS_MAX};
+use onrush_stats::Cause;
 
 use super::kept::{Budget, KeptResponse, Shelf};
 
@@ -14,6 +18,8 @@ const SAMPLES_MAX: u32 = 1000;
 /// Statuses have three digits, and a response that has failed a check of these numbers is a kind of its own.
 const STATUSES: usize = 1000;
 const CHECKS: usize = 32;
+/// As is one with each `grpc-status`, of which all without a meaning are one.
+const CALLS: usize = GRPC_STATUS_MAX as usize + 2;
 
 /// What a sample is an example of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +28,8 @@ pub enum SampleOf {
     Status(u16),
     /// A failure of the check with this number, from 0.
     Check(u8),
+    /// A gRPC call that failed with this status.
+    Call(u8),
 }
 
 /// A response.
@@ -35,6 +43,8 @@ pub struct Sample {
     pub head: Vec<u8>,
     /// The body as received, without its framing, up to 64 KiB.
     pub body: Vec<u8>,
+    /// The trailer fields as text.
+    pub trailers: Vec<u8>,
 }
 
 /// Takes a sample, from any worker, and never waits.
@@ -52,13 +62,18 @@ pub struct Quota {
 impl Quota {
     /// For this many of each kind.
     pub fn new(each: u32) -> Self {
-        Self { each, of_kind: (0..STATUSES + CHECKS).map(|_| AtomicU32::new(0)).collect(), all: AtomicU32::new(0) }
+        Self {
+            each,
+            of_kind: (0..STATUSES + CHECKS + CALLS).map(|_| AtomicU32::new(0)).collect(),
+            all: AtomicU32::new(0),
+        }
     }
 
     fn place(of: SampleOf) -> usize {
         match of {
             SampleOf::Status(status) => usize::from(status).min(STATUSES - 1),
             SampleOf::Check(number) => STATUSES + usize::from(number).min(CHECKS - 1),
+            SampleOf::Call(status) => STATUSES + CHECKS + usize::from(status).min(CALLS - 1),
         }
     }
 
@@ -92,10 +107,11 @@ impl Samples {
         Self { quota, keep, checks, shelf: Shelf::new(budget) }
     }
 
-    /// Whether a response with this status may become a sample.
-    pub(super) fn want(&self, status: u16) -> bool {
+    /// Whether a response with this status and these fields may become a sample.
+    pub(super) fn want(&self, status: u16, fields: &Fields<'_>) -> bool {
+        let is_call = || fields.value(b"content-type").is_some_and(|value| value.starts_with(b"application/grpc"));
         let mut checks = (0..self.checks).map(SampleOf::Check);
-        self.quota.is_open(SampleOf::Status(status)) || checks.any(|check| self.quota.is_open(check))
+        self.quota.is_open(SampleOf::Status(status)) || checks.any(|check| self.quota.is_open(check)) || is_call()
     }
 
     /// Memory for a response.
@@ -103,20 +119,22 @@ impl Samples {
         &mut self.shelf
     }
 
-    /// Keeps a complete response as a sample of its status and of the check that it has failed, if there are not enough.
-    /// One that the memory did not suffice for is no sample.
-    pub(super) fn complete(&mut self, status: Option<u16>, check: Option<u8>, response: &KeptResponse) {
+    /// Keeps a complete response as a sample of its status and of what it has failed, if there are not enough. One that
+    /// the memory did not suffice for is no sample.
+    pub(super) fn complete(&mut self, status: Option<u16>, failed: Option<Cause>, response: &KeptResponse) {
         if response.is_cut() {
             return;
         }
-        for of in [status.map(SampleOf::Status), check.map(SampleOf::Check)]
-            .into_iter()
-            .flatten()
-            .filter(|of| self.quota.is_open(*of))
-        {
+        let failure = failed.and_then(|cause| match cause {
+            Cause::Check(number) => Some(SampleOf::Check(number)),
+            Cause::GrpcStatus(status) => Some(SampleOf::Call(status)),
+            _ => None,
+        });
+        for of in [status.map(SampleOf::Status), failure].into_iter().flatten().filter(|of| self.quota.is_open(*of)) {
             if let Some(number) = self.quota.take(of) {
-                let (head, body) = (response.head.bytes().to_vec(), response.body.bytes().to_vec());
-                (self.keep)(Sample { of, number, head, body });
+                let [head, body, trailers] =
+                    [&response.head, &response.body, &response.trailers].map(|part| part.bytes().to_vec());
+                (self.keep)(Sample { of, number, head, body, trailers });
             }
         }
     }
@@ -138,6 +156,7 @@ mod tests {
         assert_eq!(taken(SampleOf::Status(200)), [1, 2]);
         assert!(!quota.is_open(SampleOf::Status(200)) && quota.is_open(SampleOf::Check(0)));
         assert_eq!((taken(SampleOf::Check(0)), taken(SampleOf::Check(31))), (vec![1, 2], vec![1, 2]));
+        assert_eq!((taken(SampleOf::Call(1)), taken(SampleOf::Call(17))), (vec![1, 2], vec![1, 2]));
         let many = Quota::new(1);
         assert_eq!((0..2000).filter_map(|status| many.take(SampleOf::Status(status))).count(), 1000);
         let few = Quota::new(10);

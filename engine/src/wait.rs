@@ -53,7 +53,11 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.settle_spin();
-        let (several, linger_ns) = if self.roster.config.lingers { self.several() } else { (1, 0) };
+        if !self.roster.config.lingers {
+            self.roster.backend.wait(until);
+            return;
+        }
+        let (several, linger_ns) = self.several();
         let allowed_ns = self.roster.backend.wait_for(several, linger_ns, until);
         if allowed_ns > 0 {
             self.books.tally.interval.activity.lingered(allowed_ns);

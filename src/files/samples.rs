@@ -60,6 +60,7 @@ impl Samples {
                 if let Some(known) = secrets {
                     response.head = known.hide(&secrets::message(&response.head));
                     response.body = known.hide(&response.body);
+                    response.trailers = known.hide(&secrets::message(&response.trailers));
                 }
                 let path = folder.join(name(&response));
                 failure = failure.or_else(|| write(&path, &response).err().map(|error| words(&error, &path)));
@@ -84,18 +85,21 @@ impl Samples {
     }
 }
 
-/// The name of a file: `200-1.txt`, or `check1-2.txt` for the first check.
+/// The name of a file: `200-1.txt`, `check1-2.txt` for the first check, or `grpc14-1.txt`.
 fn name(Response { of, number, .. }: &Response) -> String {
     match of {
         SampleOf::Status(status) => format!("{status}-{number}.txt"),
         SampleOf::Check(check) => format!("check{}-{number}.txt", check + 1),
+        SampleOf::Call(status) => format!("grpc{status}-{number}.txt"),
     }
 }
 
-fn write(path: &Path, Response { head, body, .. }: &Response) -> io::Result<()> {
+fn write(path: &Path, Response { head, body, trailers, .. }: &Response) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(head)?;
-    file.write_all(body)
+    file.write_all(body)?;
+    file.write_all(if trailers.is_empty() { b"" } else { b"\r\n" })?;
+    file.write_all(trailers)
 }
 
 #[cfg(test)]
@@ -113,22 +117,35 @@ mod tests {
         let states = FileStates::of(&[Output { path: folder.clone(), kind: Kind::Samples }]);
         let samples = Samples::open(0, &folder, &states).unwrap();
         let (head, body) = (b"HTTP/1.1 503 Busy\r\n\r\n".to_vec(), b"\x1b[2Jwait".to_vec());
-        for (of, number) in [(SampleOf::Status(503), 1), (SampleOf::Status(503), 2), (SampleOf::Check(0), 1)] {
-            samples.keep(None)(Response { of, number, head: head.clone(), body: body.clone() });
+        let trailers = b"Set-Cookie: id=6\r\n".to_vec();
+        let kinds =
+            [(SampleOf::Status(503), 1), (SampleOf::Status(503), 2), (SampleOf::Check(0), 1), (SampleOf::Call(14), 1)];
+        for (of, number) in kinds {
+            let (head, body, trailers) = (head.clone(), body.clone(), trailers.clone());
+            samples.keep(None)(Response { of, number, head, body, trailers });
         }
         let mut plan = crate::fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
         plan.request.headers = vec![("Authorization".to_owned(), "Bearer a-secret-1".to_owned())];
         let (of, number) = (SampleOf::Status(200), 1);
         let (told, echoed) = (b"HTTP/1.1 200 OK\r\nSet-Cookie: id=5\r\n\r\n".to_vec(), b"you sent a-secret-1".to_vec());
-        samples.keep(Some(Arc::new(Known::of(&plan))))(Response { of, number, head: told, body: echoed });
+        samples.keep(Some(Arc::new(Known::of(&plan))))(Response {
+            of,
+            number,
+            head: told,
+            body: echoed,
+            trailers: trailers.clone(),
+        });
         samples.end();
         assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty());
         let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["200-1.txt", "503-1.txt", "503-2.txt", "check1-1.txt"]);
+        assert_eq!(names, ["200-1.txt", "503-1.txt", "503-2.txt", "check1-1.txt", "grpc14-1.txt"]);
         let hidden = fs::read_to_string(folder.join("200-1.txt")).unwrap();
-        assert_eq!(hidden, "HTTP/1.1 200 OK\r\nSet-Cookie: REDACTED\r\n\r\nyou sent REDACTED");
-        assert_eq!(fs::read(folder.join("503-2.txt")).unwrap(), [head, body].concat());
+        assert_eq!(
+            hidden,
+            "HTTP/1.1 200 OK\r\nSet-Cookie: REDACTED\r\n\r\nyou sent REDACTED\r\nSet-Cookie: REDACTED\r\n"
+        );
+        assert_eq!(fs::read(folder.join("503-2.txt")).unwrap(), [head, body, b"\r\n".to_vec(), trailers].concat());
         let never = scratch.path().join("never");
         drop(Samples::open(0, &never, &states).unwrap());
         assert!(!never.exists());

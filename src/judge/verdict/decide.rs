@@ -490,6 +490,10 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     let (first, other) = probe.in_flight()?;
     let Elasticity { low, high, .. } = probe.elasticity?;
     let options = options(u64::from(first), u64::from(other), evidence.load.connections.max(1));
+    let about = |per_s: f64| match &options {
+        (options, true) => format!("{options}: about {}/s", number(per_s)),
+        (options, false) => options.clone(),
+    };
     // Over HTTP/2 a connection may have several of them.
     let them = if evidence.load.in_flight_max.is_some() { "in flight" } else { "of them" };
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
@@ -501,7 +505,7 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     }
     if low > FOLLOWS {
         return if other > first {
-            let advice = format!("{options}: about {}/s", number(other_per_s));
+            let advice = about(other_per_s);
             ruling(LimitedBy::Connections, format!("more {them} brought more: {rates}"), &advice)
         } else {
             let advice = "--probe up tells whether more would bring more";
@@ -512,11 +516,8 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
         };
     }
     if high < BACKWARDS {
-        let (what, advice) = if other < first {
-            ("more with fewer", format!("{options}: about {}/s", number(other_per_s)))
-        } else {
-            ("less with more", String::new())
-        };
+        let (what, advice) =
+            if other < first { ("more with fewer", about(other_per_s)) } else { ("less with more", String::new()) };
         return ruling(LimitedBy::Target, format!("it answers {what} in flight: {rates}"), &advice);
     }
     if high < STAYS {
@@ -528,7 +529,7 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
         return ruling(LimitedBy::Target, reason, "");
     }
     if low > STAYS && high < FOLLOWS {
-        let more = if other > first { format!("{options}: about {}/s", number(other_per_s)) } else { String::new() };
+        let more = if other > first { about(other_per_s) } else { String::new() };
         return ruling(
             LimitedBy::Knee,
             format!("the rate follows the requests in flight, but not in proportion: {rates}"),
@@ -538,22 +539,23 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     None
 }
 
-/// The options for about `other` requests in flight instead of `first` on this number of connections, on as many as the
-/// probe needed for them.
-fn options(first: u64, other: u64, connections: u64) -> String {
+/// Options that put about `other` requests in flight, instead of `first` on this number of connections, on as many as the
+/// probe used; and whether it is exactly as many.
+fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
     let streams = (first / connections).max(1);
     let needed = other.div_ceil(streams);
     let each = match other.div_ceil(needed) {
         each if (needed, each) == (connections, streams) => other / needed,
         each => each,
     };
-    if each == streams {
+    let options = if each == streams {
         format!("-c {needed}")
     } else if needed == connections {
         format!("--streams {each}")
     } else {
         format!("-c {needed} --streams {each}")
-    }
+    };
+    (options, needed * each == other)
 }
 
 /// Segments that queued on the way, as round trips show it.
