@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::callbacks::{Caller, Response};
 use super::cause::{cause_of, phase_of, phase_of_transport};
 use super::kept::Shelf;
-use super::open_request::{OpenRequest, Watched};
+use super::open_request::{FailedCall, OpenRequest, Watched};
 use super::open_requests::OpenRequests;
 use super::protocol::Protocol;
 use super::samples::SAMPLE_BYTES;
@@ -19,7 +19,8 @@ use super::tally::Tally;
 /// way, after other responses.
 const REFUSALS_MAX: u8 = 3;
 const RETURNS_MAX: u8 = u8::MAX;
-/// How many bytes from the server are kept as an example of an error.
+/// How many bytes from the server are kept as an example of an error: the beginning of what it sent, or of the message of
+/// a gRPC call that failed.
 const EXAMPLE_BYTES: usize = 120;
 
 /// An established connection.
@@ -203,10 +204,9 @@ impl Live {
             match event {
                 Event::Complete { stream, grpc_status } => {
                     if grpc_status != 0 {
-                        // The fields are still those at its end.
-                        tally.note_call(self.protocol.fields(input).value(b"grpc-message"));
+                        self.call_failed(stream, grpc_status, input);
                     }
-                    self.completed(stream, grpc_status, at, tally, script);
+                    self.completed(stream, at, tally, script);
                 }
                 Event::Head { stream, status } => self.head(stream, status, input, at, tally),
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
@@ -359,9 +359,17 @@ impl Live {
         }
     }
 
-    fn completed(&mut self, stream: StreamId, grpc_status: u8, at: Nanos, tally: &mut Tally, script: &mut Caller) {
+    /// The response that is now complete says that the gRPC call failed; the fields are still those at its end.
+    #[cold]
+    fn call_failed(&mut self, stream: StreamId, status: u8, input: &[u8]) {
+        let Some(request) = self.open.get_mut(stream) else { return };
+        let message = self.protocol.fields(input).value(b"grpc-message").unwrap_or_default();
+        let message = message[..message.len().min(EXAMPLE_BYTES)].to_vec();
+        request.watched.get_or_insert_default().failed_call = Some(FailedCall { status, message });
+    }
+
+    fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let Some(mut request) = self.end(stream, at, tally) else { return };
-        request.grpc_status = grpc_status;
         self.answered = true;
         self.troubled = false;
         self.unanswered_since = None;

@@ -33,13 +33,11 @@ pub struct OpenRequest {
     pub late: bool,
     /// The status of its response, once the head has arrived.
     pub status: Option<u16>,
-    /// The `grpc-status` of its response, once that is complete; 0 if it has none.
-    pub grpc_status: u8,
     /// Whether it is the last of its batch.
     pub is_last: bool,
     /// Whether its stream stays open and messages may come at any time, so that it is never late.
     pub lives: bool,
-    /// What is noted of it, if anything is asked for that needs it.
+    /// What is noted of it, if there is anything.
     pub watched: Option<Box<Watched>>,
     /// The parts of its response kept for a script, if there are any.
     pub kept: Option<Box<KeptResponse>>,
@@ -58,14 +56,13 @@ impl OpenRequest {
 
     /// What its complete response failed: the gRPC call, or else the first check.
     pub fn failed_check(&self) -> Option<Cause> {
-        if self.grpc_status != 0 {
-            return Some(Cause::GrpcStatus(self.grpc_status));
-        }
-        self.watched.as_ref().and_then(|watched| watched.checked.first_failed()).map(Cause::Check)
+        let watched = self.watched.as_deref()?;
+        let of_call = watched.failed_call.as_ref().map(|call| Cause::GrpcStatus(call.status));
+        of_call.or_else(|| watched.checked.first_failed().map(Cause::Check))
     }
 }
 
-/// What is noted of a request only where something is asked for that needs it.
+/// What is noted of a request only where something is asked for that needs it, or a gRPC call fails.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// How much of its response's body has arrived, in bytes.
@@ -76,6 +73,17 @@ pub struct Watched {
     pub checked: Checked,
     /// Its response, if that may become a sample.
     pub sample: Option<Box<KeptResponse>>,
+    /// How its gRPC call failed, once its response is complete.
+    pub failed_call: Option<FailedCall>,
+}
+
+/// What a complete response says of a gRPC call that failed.
+#[derive(Debug)]
+pub struct FailedCall {
+    /// Its `grpc-status`.
+    pub status: u8,
+    /// The beginning of its `grpc-message`.
+    pub message: Vec<u8>,
 }
 
 impl Watched {

@@ -227,7 +227,6 @@ mod tests {
             is_calm: false,
             late: false,
             status: None,
-            grpc_status: 0,
             is_last: true,
             lives: false,
             watched: None,

@@ -110,8 +110,10 @@ impl Samples {
     /// Whether a response with this status and these fields may become a sample.
     pub(super) fn want(&self, status: u16, fields: &Fields<'_>) -> bool {
         let is_call = || fields.value(b"content-type").is_some_and(|value| value.starts_with(b"application/grpc"));
-        let mut checks = (0..self.checks).map(SampleOf::Check);
-        self.quota.is_open(SampleOf::Status(status)) || checks.any(|check| self.quota.is_open(check)) || is_call()
+        let is_open = |of| self.quota.is_open(of);
+        is_open(SampleOf::Status(status))
+            || (0..self.checks).map(SampleOf::Check).any(is_open)
+            || (is_call() && (1..CALLS as u8).map(SampleOf::Call).any(is_open))
     }
 
     /// Memory for a response.

@@ -47,8 +47,6 @@ pub struct Tally {
     pub log: Option<RequestLog>,
     /// Whether one of these needs to know more of requests than is counted.
     watches: bool,
-    /// The message of the gRPC call that failed last.
-    call_message: Vec<u8>,
     /// Whether anything is noted of each response besides the sums.
     notes_each: bool,
     /// Whether to note when the first byte of each response arrives.
@@ -96,7 +94,6 @@ impl Tally {
             transcript,
             log: None,
             watches: false,
-            call_message: Vec::new(),
             notes_each: false,
             notes_first_bytes: false,
             unwatched: Vec::new(),
@@ -450,7 +447,7 @@ impl Tally {
     fn status(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let Some(status) = request.status else { return };
         self.interval.statuses.record(status);
-        if status >= 300 || self.watches || request.grpc_status != 0 {
+        if status >= 300 || request.watched.is_some() {
             self.unlike_success(status, request, latency_ns, at);
         }
     }
@@ -458,14 +455,6 @@ impl Tally {
     /// Whether a response with this status is unsuccessful.
     fn is_failure(&self, status: u16) -> bool {
         self.checks.as_ref().map_or(status >= 400, |checks| checks.is_failure(status))
-    }
-
-    /// The next response to be complete says at its end that a gRPC call failed, perhaps with a message.
-    #[cold]
-    pub fn note_call(&mut self, message: Option<&[u8]>) {
-        self.call_message.clear();
-        let message = message.unwrap_or_default();
-        self.call_message.extend_from_slice(&message[..message.len().min(CALL_BYTES)]);
     }
 
     /// A response has a status other than those of success, or failed a check or a gRPC call.
@@ -482,9 +471,9 @@ impl Tally {
         }
         let failed_check = request.failed_check();
         if let Some(cause) = failed_check {
-            let example = || match (cause, &self.checks, &request.watched) {
-                (Cause::GrpcStatus(_), ..) => self.call_message.clone(),
-                (_, Some(checks), Some(watched)) => checks.instead(&watched.checked),
+            let example = || match (request.watched.as_deref(), &self.checks) {
+                (Some(Watched { failed_call: Some(call), .. }), _) => call.message.clone(),
+                (Some(watched), Some(checks)) => checks.instead(&watched.checked),
                 _ => Vec::new(),
             };
             self.interval.ledger.record(Phase::Check, cause, tenth, example);
@@ -622,9 +611,6 @@ impl Tally {
         (at.since(self.start) / 100_000_000) as u32
     }
 }
-
-/// How many bytes of the message of a failed gRPC call are kept as an example.
-const CALL_BYTES: usize = 120;
 
 /// How many bytes of such a response are looked at: the pages of servers are shorter.
 const REFUSAL_BYTES: usize = 2048;

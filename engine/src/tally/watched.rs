@@ -44,7 +44,9 @@ impl Tally {
         if let Some(checks) = &mut self.checks {
             checks.put_back(&mut watched.checked);
         }
-        *watched = Watched::default();
-        self.unwatched.push(watched);
+        if self.watches {
+            *watched = Watched::default();
+            self.unwatched.push(watched);
+        }
     }
 }
