@@ -55,8 +55,9 @@ pub struct Config {
     pub patience_ns: u64,
     /// Whether it busy-polls instead of sleeping while few requests are in flight.
     pub spins: bool,
-    /// Whether it waits a moment for several completions where many requests are in flight and none is due at a time.
-    pub lingers: bool,
+    /// If it waits a moment for several completions where many requests are in flight and none is due at a time: how many bytes
+    /// of a response a server may send meanwhile.
+    pub lingers: Option<u64>,
     /// The start of the worker's random sequence.
     pub seed: u64,
     /// Whether what goes over the wire is recorded.

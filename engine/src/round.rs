@@ -1,7 +1,5 @@
 //! Rounds: the responses that complete one after another, as many as there are requests in flight.
 
-use std::mem;
-
 use onrush_proto::Nanos;
 
 /// A wait for several completions lasts at most this part of the mean latency, this part of the shortest, and so many
@@ -9,8 +7,13 @@ use onrush_proto::Nanos;
 const PART_OF_MEAN: u64 = 40;
 const PART_OF_SHORTEST: u64 = 10;
 const LINGER_MAX_NS: u64 = 100_000;
-/// Responses of more bytes than this take one receive after another, each of which would wait.
+/// One completion in a wait for two or more stands for this many requests in flight.
+const PER_COMPLETION: u64 = 8;
+/// Responses of more bytes than this arrive piece by piece: a completion is one of many for its response.
 const LARGE_MIN: u64 = 16 * 1024;
+/// However large the windows of HTTP/2 are, the server may also wait for a socket that is full: after about this many bytes,
+/// to which Linux lets buffers grow (a part of the maximum in `net.ipv4.tcp_rmem`).
+const AHEAD_MAX: u64 = 512 * 1024;
 
 /// The current round, and what the last one tells about latencies.
 #[derive(Debug, Default)]
@@ -22,9 +25,10 @@ pub struct Round {
     shortest_ns: u64,
     /// How many bytes have been received.
     bytes: u64,
-    /// How long the last round took: the mean latency, by Little's law. 0 if there was none, or its
-    /// responses were large.
+    /// How long the last round took: the mean latency, by Little's law. 0 if there was none.
     mean_ns: u64,
+    /// How many bytes each of its responses had.
+    bytes_each: u64,
     /// The shortest latency of the last round, in nanoseconds.
     shortest_before_ns: u64,
 }
@@ -32,7 +36,7 @@ pub struct Round {
 impl Round {
     /// The first one: latencies are not known yet.
     pub fn first(now: Nanos) -> Self {
-        Self { began_at: now, completed: 0, shortest_ns: u64::MAX, bytes: 0, mean_ns: 0, shortest_before_ns: 0 }
+        Self { began_at: now, completed: 0, shortest_ns: u64::MAX, ..Self::default() }
     }
 
     /// A response is complete.
@@ -53,17 +57,21 @@ impl Round {
         self.shortest_ns = 0;
     }
 
-    /// How long a wait for several completions may last, in nanoseconds, so that latencies hardly grow by it, with `open`
-    /// requests in flight. The mean alone does not tell: if most requests wait long, it is far from that of the quick ones.
-    pub fn linger_ns(&mut self, now: Nanos, open: u64) -> u64 {
+    /// How many completions are worth waiting for together, and for how long, in nanoseconds, so that latencies hardly grow by
+    /// it, with `open` requests in flight and a server that may send `ahead` bytes of each response before it waits for us.
+    /// The mean alone does not tell: if most requests wait long, it is far from that of the quick ones.
+    pub fn linger(&mut self, now: Nanos, open: u64, ahead: u64) -> (u32, u64) {
         if self.completed >= open {
-            let shortest_before_ns = mem::replace(&mut self.shortest_ns, u64::MAX);
-            let is_large = self.bytes > self.completed * LARGE_MIN;
-            let mean_ns = if is_large { 0 } else { now.since(self.began_at) };
-            *self = Self { mean_ns, shortest_before_ns, ..Self::first(now) };
+            let mean_ns = now.since(self.began_at);
+            let bytes_each = self.bytes / self.completed.max(1);
+            *self = Self { mean_ns, bytes_each, shortest_before_ns: self.shortest_ns, ..Self::first(now) };
         }
         let shortest_ns = self.shortest_ns.min(self.shortest_before_ns);
-        (self.mean_ns / PART_OF_MEAN).min(shortest_ns / PART_OF_SHORTEST).min(LINGER_MAX_NS)
+        let several = if self.bytes_each > LARGE_MIN { open } else { (open / PER_COMPLETION).max(2) };
+        // The server may wait for us so often while it sends a response.
+        let waits = 1 + self.bytes_each / ahead.clamp(1, AHEAD_MAX);
+        let linger_ns = (self.mean_ns / PART_OF_MEAN).min(shortest_ns / PART_OF_SHORTEST) / waits;
+        (several as u32, linger_ns.min(LINGER_MAX_NS))
     }
 }
 
@@ -71,27 +79,37 @@ impl Round {
 mod tests {
     use super::*;
 
-    /// How long waits last after two rounds of eight responses, in each of which `happens`.
-    fn linger_ns(latency_ns: u64, happens: impl Fn(&mut Round)) -> u64 {
+    const AHEAD: u64 = 1 << 30;
+
+    /// How many completions waits are for after two rounds of eight responses, in each of which `happens`, and for how long.
+    fn linger(latency_ns: u64, ahead: u64, happens: impl Fn(&mut Round)) -> (u32, u64) {
         let mut round = Round::first(Nanos(0));
-        (1..=2).fold(0, |_, number| {
+        (1..=2).fold((0, 0), |_, number| {
             (0..8).for_each(|_| round.completed(latency_ns));
             happens(&mut round);
-            round.linger_ns(Nanos(number * 2_000_000), 8)
+            round.linger(Nanos(number * 2_000_000), 8, ahead)
         })
     }
 
     #[test]
     fn a_wait_for_several_lasts_as_long_as_latencies_allow() {
-        assert_eq!(linger_ns(2_000_000, |_| ()), 50_000, "a part of the mean");
-        assert_eq!(linger_ns(200_000, |_| ()), 20_000, "a part of the shortest");
-        assert_eq!(linger_ns(2_000_000, |round| round.received(8 * 16_384)), 50_000);
-        assert_eq!(linger_ns(2_000_000, |round| round.received(8 * 16_384 + 1)), 0, "large responses");
-        assert_eq!(linger_ns(2_000_000, Round::uploads), 0);
+        assert_eq!(linger(2_000_000, AHEAD, |_| ()), (2, 50_000), "a part of the mean");
+        assert_eq!(linger(200_000, AHEAD, |_| ()), (2, 20_000), "a part of the shortest");
+        assert_eq!(linger(2_000_000, AHEAD, Round::uploads), (2, 0));
         let mut round = Round::first(Nanos(0));
         (0..7).for_each(|_| round.completed(2_000_000));
-        assert_eq!(round.linger_ns(Nanos(1_000_000), 8), 0, "no round yet");
+        assert_eq!(round.linger(Nanos(1_000_000), 8, AHEAD), (2, 0), "no round yet");
         round.completed(2_000_000);
-        assert_eq!(round.linger_ns(Nanos(9_000_000), 8), LINGER_MAX_NS);
+        assert_eq!(round.linger(Nanos(9_000_000), 8, AHEAD), (2, LINGER_MAX_NS));
+    }
+
+    #[test]
+    fn a_wait_is_shorter_where_responses_need_several() {
+        let of = |bytes: usize, ahead| linger(2_000_000, ahead, |round| round.received(8 * bytes));
+        assert_eq!(of(16 * 1024, AHEAD), (2, 50_000));
+        assert_eq!(of(16 * 1024 + 1, AHEAD), (8, 50_000), "many completions for a response");
+        assert_eq!(of(1 << 20, AHEAD), (8, 50_000 / 3), "the sockets' buffers");
+        assert_eq!(of(1 << 20, 32 * 1024), (8, 50_000 / 33), "the windows");
+        assert_eq!(of(1 << 20, 0), (8, 0));
     }
 }

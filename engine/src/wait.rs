@@ -16,9 +16,7 @@ const SPIN_BEFORE_DUE_NS: u64 = 50_000;
 const FEW: u64 = 4;
 
 /// From this many requests in flight on, a worker that lingers waits for several completions at a time.
-pub const LINGER_MIN: u64 = 32;
-/// One completion in a wait stands for this many requests in flight.
-const PER_COMPLETION: u64 = 8;
+pub const LINGER_MIN: u64 = 8;
 
 impl<B: Backend> Engine<B> {
     /// Waits for completions, but not past the next timer or the end, and not at all while connections are left to
@@ -53,11 +51,11 @@ impl<B: Backend> Engine<B> {
             }
         }
         self.settle_spin();
-        if !self.roster.config.lingers {
+        let Some(ahead) = self.roster.config.lingers else {
             self.roster.backend.wait(until);
             return;
-        }
-        let (several, linger_ns) = self.several();
+        };
+        let (several, linger_ns) = self.several(ahead);
         let allowed_ns = self.roster.backend.wait_for(several, linger_ns, until);
         if allowed_ns > 0 {
             self.books.tally.interval.activity.lingered(allowed_ns);
@@ -65,15 +63,16 @@ impl<B: Backend> Engine<B> {
     }
 
     /// How many completions are worth waiting for together, and for how long, in nanoseconds: those that come so soon that
-    /// latencies hardly change. With a schedule, or where few requests are in flight, each counts.
-    fn several(&mut self) -> (u32, u64) {
+    /// latencies hardly change. With a schedule, or where few requests are in flight, each counts. `ahead`: how many bytes of
+    /// a response may arrive meanwhile.
+    fn several(&mut self, ahead: u64) -> (u32, u64) {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
         let open = tally.open();
         if self.roster.config.rules.open_loop.is_some() || open < LINGER_MIN {
             tally.round = Round::first(now);
             return (1, 0);
         }
-        ((open / PER_COMPLETION) as u32, tally.round.linger_ns(now, open))
+        tally.round.linger(now, open, ahead)
     }
 
     /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them

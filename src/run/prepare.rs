@@ -15,7 +15,7 @@ use onrush_engine::{
 use onrush_plan::levels::{Level, Levels};
 use onrush_plan::load::{self, Load};
 use onrush_plan::way::Sources;
-use onrush_plan::{Addresses, Dialect, Io, Plan};
+use onrush_plan::{Addresses, Dialect, Http, Io, Plan};
 use onrush_proto::Parts;
 use onrush_text::reason;
 use rustix::io::Errno;
@@ -30,7 +30,7 @@ use super::sockets::SocketSampler;
 use super::supervisor::Prepared;
 use super::threads::{NotStarted, Threads};
 use super::waiting::PATIENCE;
-use super::worker::{OfScript, Scripted, Worker};
+use super::worker::{OfScript, Scripted, Worker, options};
 use super::{host, nanos, spin};
 use crate::requests::{Entries, Listed, Numbers, Picker, Values};
 
@@ -227,6 +227,12 @@ fn may_linger(active: &Levels) -> bool {
     active.stages.iter().all(|slot| u64::from(slot.from.min(slot.to)) >= LINGER_MIN)
 }
 
+/// How many bytes of a response a server may send while one half of its window waits to be renewed.
+fn ahead(http: &Http) -> u64 {
+    let options = options(http, 1);
+    u64::from(options.window.min(options.connection_window)) / 2
+}
+
 /// The part of the plan that worker `index` carries out.
 pub(super) fn config(
     plan: &Plan,
@@ -256,7 +262,7 @@ pub(super) fn config(
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
-        lingers: plan.http.is_http2() && active.as_ref().is_none_or(may_linger),
+        lingers: (plan.http.is_http2() && active.as_ref().is_none_or(may_linger)).then(|| ahead(&plan.http)),
         active,
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
@@ -310,10 +316,10 @@ mod tests {
             let slot = |count| Level { length: Duration::from_secs(1), from: count, to: count };
             Levels { stages: counts.map(slot).to_vec(), part: Part::WHOLE }
         };
-        // Three connections of 32 streams on two threads, and three quarters of these.
-        let (whole, load) = (slots([96, 72]), Load::new(2, 3));
+        // Three connections of 8 streams on two threads, and three quarters of these.
+        let (whole, load) = (slots([24, 18]), Load::new(2, 3));
         assert!(may_linger(&whole));
         let lingers = [0, 1].map(|index| may_linger(&active(&whole, &load, index)));
-        assert_eq!(lingers, [true, false], "64 and 48, 32 and 24");
+        assert_eq!(lingers, [true, false], "16 and 12, 8 and 6");
     }
 }

@@ -94,7 +94,7 @@ impl Worker {
 }
 
 /// What connections of HTTP/2 are told. `batch`: how many requests a script may send at once.
-fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Options {
+pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Options {
     let usual = Options::default();
     Options {
         streams: streams.unwrap_or(u32::try_from(batch).unwrap_or(u32::MAX)),

@@ -48,7 +48,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         give_up_ns: None,
         patience_ns: 30_000_000_000,
         spins: false,
-        lingers: false,
+        lingers: None,
         seed: 1,
         transcribe: false,
     };

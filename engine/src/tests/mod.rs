@@ -76,7 +76,7 @@ pub fn config() -> Config {
         give_up_ns: Some(30 * SECOND),
         patience_ns: 30 * SECOND,
         spins: false,
-        lingers: false,
+        lingers: None,
         seed: 1,
         transcribe: false,
     }
