@@ -149,7 +149,15 @@ fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
     let threads = u64::from(plan.load.threads) * (stack + THREAD_BYTES);
     let is_encrypted = plan.tls.is_some() && !matches!(plan.io, Io::Sim(_));
     let connection = if is_encrypted { TLS_CONNECTION_BYTES } else { CONNECTION_BYTES };
-    RUN_BYTES + scripts + threads + u64::from(connections) * connection
+    let connections = u64::from(connections);
+    let http2 = if plan.http.may_be_http2() {
+        let streams = connections * u64::from(plan.http.streams.unwrap_or(1));
+        connections * HTTP2_CONNECTION_BYTES
+            + streams.min(plan.in_flight_max.map_or(u64::MAX, u64::from)) * STREAM_BYTES
+    } else {
+        0
+    };
+    RUN_BYTES + scripts + threads + connections * connection + http2
 }
 
 const MIB: u64 = 1024 * 1024;
@@ -161,6 +169,10 @@ const THREAD_BYTES: u64 = 12 * MIB;
 const CONNECTION_BYTES: u64 = 2 * 1024;
 /// Of one with TLS: about 8 KiB with small responses, and room for a record of up to 16 KiB.
 const TLS_CONNECTION_BYTES: u64 = 32 * 1024;
+/// Of one that may speak HTTP/2, in addition: about 2 KiB ...
+const HTTP2_CONNECTION_BYTES: u64 = 4 * 1024;
+/// ... and about 350 bytes for each stream with a request in flight.
+const STREAM_BYTES: u64 = 512;
 
 /// What a reader of a result needs to know about the machine. What cannot be read is left out.
 #[derive(Clone, Debug, Default)]
