@@ -26,8 +26,11 @@ pub fn notes(document: &Document) -> Vec<Note> {
 }
 
 /// More streams were asked for than a server allows, and all that it allows were in use for at least a hundredth of the time,
-/// as the evidence has it.
+/// as the evidence has it. With `--max-inflight`, more connections make up for that.
 fn few_streams(document: &Document) -> Option<Note> {
+    if document.plan.max_inflight.is_some() {
+        return None;
+    }
     let asked = document.plan.http2?.streams?;
     let allowed = document.evidence.as_ref()?.load.streams_allowed?;
     let in_flight = u64::from(document.plan.connections) * u64::from(asked);

@@ -187,6 +187,9 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     (seen.streams_allowed_min, seen.streams_blocked_ns) = (Some(20), 1_000_000_000);
     let words = "--streams 50: the server allows 20 on a connection; for up to 500 requests in flight use more connections (-c 25)";
     assert_eq!(said_of(&plan, &outcome), [words]);
+    let mut growing = plan.clone();
+    growing.load.max_inflight = 500;
+    assert_eq!(said_of(&growing, &outcome), Vec::<String>::new(), "more connections are opened");
     outcome.http2.as_mut().unwrap().streams_blocked_ns -= 1;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
 }
