@@ -15,13 +15,13 @@ pub const SENT_MAX: usize = 16 * 1024;
 pub const HEAD_MAX: usize = 16 * 1024;
 
 /// How many of the first frames of HTTP/2 are kept, where several of DATA in a row are one.
-pub const FIRST_FRAMES_MAX: usize = 80;
+const FIRST_FRAMES_MAX: usize = 80;
 
 /// How many of the last ones are kept: they tell how it ended.
-pub const LAST_FRAMES_MAX: usize = 20;
+const LAST_FRAMES_MAX: usize = 20;
 
 /// The longest text of a frame that is kept, in bytes.
-pub const FRAME_MAX: usize = 8 * 1024;
+const FRAME_MAX: usize = 8 * 1024;
 
 /// One request and its response, with the moments that matter.
 #[derive(Clone, Debug, Default)]
