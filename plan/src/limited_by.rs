@@ -15,7 +15,7 @@ pub enum LimitedBy {
     GeneratorScript,
     /// The rate that was asked for was reached.
     Schedule,
-    /// There were too few connections to keep the target busy.
+    /// There were too few requests in flight, on too few connections or streams, to keep the target busy.
     Connections,
     /// The target is near its limit: more connections bring more responses, but not in proportion.
     Knee,
@@ -63,7 +63,7 @@ impl LimitedBy {
             Self::GeneratorCpu => "onrush itself",
             Self::GeneratorScript => "the script",
             Self::Schedule => "the rate asked for",
-            Self::Connections => "the number of connections",
+            Self::Connections => "the number of requests in flight",
             Self::Knee => "the target, near its limit",
             Self::Network => "the network",
             Self::Ports => "the number of local ports",

@@ -261,6 +261,7 @@ impl<'a> Runs<'a> {
             rtt_min_us: parts.iter().filter_map(|part| part.rtt_min_us).reduce(f64::min),
             retransmitted: mean(|it| Some(it.retransmitted))?,
             out_of_order: mean(|it| it.out_of_order),
+            lost: parts.iter().map(|part| part.lost).sum(),
             lost_per_request: mean(|it| Some(it.lost_per_request))?,
             busy: mean(|it| it.busy),
             window_limited: mean(|it| it.window_limited),

@@ -401,7 +401,7 @@ mod tests {
                 &narrow,
                 false,
                 limited(),
-                "Highest rate with p99<50ms: unknown, at least 2950.0/s: at 2950.0/s, the number of connections was the \
+                "Highest rate with p99<50ms: unknown, at least 2950.0/s: at 2950.0/s, the number of requests in flight was the \
                  limit",
             ),
         ] {

@@ -91,7 +91,7 @@ fn no_other_figure_includes_the_probe(context: &Context) {
 fn a_probe_with_more_in_flight_says_what_to_expect(context: &Context) {
     let run = |scenario, words: &str| simulate(context.onrush().words("-t1 -d2s").words(words), scenario).verdict;
     let more = run(DELAY, "-c8 --probe up:15s");
-    assert!(more.starts_with("limited by the number of connections: more of them brought more: "), "{more}");
+    assert!(more.starts_with("limited by the number of requests in flight: more brought more: "), "{more}");
     let expected = more.split("; -c 12: about ").nth(1).and_then(|words| words.strip_suffix("/s"));
     let per_s: f64 = expected.and_then(|words| words.replace(',', "").parse().ok()).expect("a number");
     // Twelve of them, each in 5 ms, and a connection time of none.

@@ -41,6 +41,8 @@ const LOST: f64 = 0.01;
 const WAITED: f64 = 0.25;
 /// ... and they are at least this share of the segments.
 const LOST_MIN: f64 = 0.001;
+/// The fewest lost segments from which anything is concluded.
+const LOSSES_MIN: u64 = 10;
 /// The shortest time Linux waits before it retransmits a segment, in microseconds (`TCP_RTO_MIN`).
 const RETRANSMISSION_US: f64 = 200_000.0;
 /// Segments queue on the way if a round trip takes this many times as long as the shortest ...
@@ -347,7 +349,8 @@ pub fn uses_all(Evidence { load, .. }: &Evidence) -> bool {
 
 fn losses(evidence: &Evidence) -> Option<Ruling> {
     let mean_us = evidence.latency.as_ref()?.mean_us;
-    let ends = || ends(evidence);
+    // Older results do not say how many they were.
+    let ends = || ends(evidence).filter(|end| end.lost.is_none_or(|lost| lost >= LOSSES_MIN));
     let lost = ends().map(|end| end.retransmitted.max(end.out_of_order.unwrap_or(0.0))).fold(0.0, f64::max);
     let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
     (lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * mean_us)).then_some(())?;
@@ -494,8 +497,6 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
         (options, true) => format!("{options}: about {}/s", number(per_s)),
         (options, false) => options.clone(),
     };
-    // Over HTTP/2 a connection may have several of them.
-    let them = if evidence.load.in_flight_max.is_some() { "in flight" } else { "of them" };
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
     let rates =
         format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));
@@ -506,7 +507,7 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
     if low > FOLLOWS {
         return if other > first {
             let advice = about(other_per_s);
-            ruling(LimitedBy::Connections, format!("more {them} brought more: {rates}"), &advice)
+            ruling(LimitedBy::Connections, format!("more brought more: {rates}"), &advice)
         } else {
             let advice = "--probe up tells whether more would bring more";
             let allows = evidence.load.streams_allowed.map_or(String::new(), |allowed| {
@@ -590,7 +591,6 @@ fn unclear(evidence: &Evidence) -> Ruling {
         let up = if up { "up:" } else { "" };
         Some(format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
     };
-    let shown = if load.in_flight_max.is_some() { SHOWN_IN_FLIGHT } else { SHOWN };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), .. }, ..) => (format!("the probe after the run tells nothing: {failed}"), None),
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
@@ -599,29 +599,27 @@ fn unclear(evidence: &Evidence) -> Ruling {
             let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(
                 "in the probe with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not \
-                 precise enough: {} would mean the {}, and 0 % the target",
+                 precise enough: {} would mean the number in flight, and 0 % the target",
                 change(low),
                 change(high),
                 if other > first { "more" } else { "fewer" },
                 change(1.0),
-                if load.in_flight_max.is_some() { "number in flight" } else { "connections" }
             );
             (reason, would(other > first, probe.duration_s * PRECISER))
         }
         _ => match probe.needed_s {
             Some(time_s) if probe.was_planned => {
-                (format!("{shown}, and there was too little time for a probe"), would(probe.up, time_s))
+                (format!("{SHOWN}, and there was too little time for a probe"), would(probe.up, time_s))
             }
-            Some(time_s) => (shown.to_owned(), would(probe.up, time_s)),
-            None => (shown.to_owned(), None),
+            Some(time_s) => (SHOWN.to_owned(), would(probe.up, time_s)),
+            None => (SHOWN.to_owned(), None),
         },
     };
     unclear_with(reason + &meanwhile(evidence), advice)
 }
 
 /// Why a closed loop is unclear if no probe was made.
-const SHOWN: &str = "nothing that was observed tells whether the target or the number of connections was the limit";
-const SHOWN_IN_FLIGHT: &str =
+const SHOWN: &str =
     "nothing that was observed tells whether the target or the number of requests in flight was the limit";
 
 /// How many times as long a probe should be if one was not precise enough.

@@ -93,6 +93,9 @@ pub struct Network {
     /// The share of the segments that arrived out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_order: Option<f64>,
+    /// How many segments these are in all, counted between the first and the last reading of each connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
     /// Lost segments per request: retransmitted or out of order.
     pub lost_per_request: f64,
     /// The share of the time with data in flight.
@@ -120,6 +123,7 @@ impl Network {
             rtt_min_us: sockets.rtt_min_us.map(f64::from),
             retransmitted: of(sockets.retransmits, sockets.segments_sent).unwrap_or_default(),
             out_of_order: sockets.out_of_order.and_then(|segments| of(segments, sockets.segments_received)),
+            lost: Some(sockets.retransmits + sockets.out_of_order.unwrap_or(0)),
             lost_per_request,
             busy: of_time(0),
             window_limited: of_time(1),
@@ -154,6 +158,7 @@ mod tests {
             rtt_min_us: Some(100.0),
             retransmitted: 0.1,
             out_of_order: Some(0.1),
+            lost: Some(25),
             lost_per_request: 0.5,
             busy: Some(0.5),
             window_limited: Some(0.25),
@@ -162,7 +167,10 @@ mod tests {
         };
         assert_eq!(Network::of(&sockets, 0.5), Some(network));
         let once = Sockets { readings: 1, rtt_sum_us: 7, ..Sockets::default() };
-        assert_eq!(Network::of(&once, 0.0), Some(Network { readings: 1, rtt_us: 7.0, ..Network::default() }));
+        assert_eq!(
+            Network::of(&once, 0.0),
+            Some(Network { readings: 1, rtt_us: 7.0, lost: Some(0), ..Network::default() })
+        );
         assert_eq!(Network::of(&Sockets::default(), 0.0), None);
     }
 }
