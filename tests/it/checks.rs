@@ -29,9 +29,9 @@ fn nginx_passes_the_checks_that_hold(context: &Context) {
 
 fn what_fails_is_counted_named_and_shown(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("checks"));
-    let result = scratch.path().join("result.json");
+    let [result, rows] = ["result.json", "rows.csv"].map(|name| scratch.path().join(name));
     let onrush = context.onrush().words("-t1 -c2 -n50 --body hello --expect-body hell --expect-body heaven -o");
-    let onrush = onrush.word(&result).word("--fail-if").word("errors.check>0");
+    let onrush = onrush.word(&result).word("-o").word(&rows).word("--fail-if").word("errors.check>0");
     let output = onrush.word(url(&server, "/echo")).run();
     assert_eq!(output.code, 3, "{output:?}");
     assert_eq!(output.line("Failed checks:"), Some("Failed checks: 50"), "{output:?}");
@@ -43,6 +43,11 @@ fn what_fails_is_counted_named_and_shown(context: &Context) {
     assert_eq!(document["plan"]["expected"], json!({ "body": ["hell", "heaven"] }));
     let row = &document["ledger"][0];
     assert_eq!((&row["phase"], &row["example_is"]), (&json!("check"), &json!("received")), "{document}");
+    let rows = std::fs::read_to_string(&rows).unwrap();
+    let mut rows = rows.lines().map(|row| row.split(','));
+    let column = rows.next().unwrap().position(|name| name == "check_errors").unwrap();
+    let failed = rows.map(|mut row| row.nth(column).unwrap().parse::<u64>().unwrap());
+    assert_eq!(failed.sum::<u64>(), 50);
 }
 
 fn a_list_of_statuses_defines_success(context: &Context) {

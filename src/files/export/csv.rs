@@ -7,7 +7,8 @@ use crate::record::{Document, Row};
 
 /// The columns, by the names that metrics have as columns.
 const COLUMNS: &str = "start_s,length_s,started,completed,rate_per_s,bytes_sent,bytes_received,connect_errors,\
-                       read_errors,write_errors,timeouts,status_errors,mean_us,p50_us,p90_us,p99_us,max_us";
+                       read_errors,write_errors,timeouts,status_errors,check_errors,mean_us,p50_us,p90_us,p99_us,\
+                       max_us";
 
 /// With a schedule, further columns have the latencies since requests were due, the numbers of late and dropped
 /// requests, and how long the target was unavailable.
