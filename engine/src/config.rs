@@ -55,13 +55,22 @@ pub struct Config {
     pub patience_ns: u64,
     /// Whether it busy-polls instead of sleeping while few requests are in flight.
     pub spins: bool,
-    /// If it waits a moment for several completions where many requests are in flight and none is due at a time: how many bytes
-    /// of a response a server may send meanwhile.
-    pub lingers: Option<u64>,
+    /// Whether it waits a moment for several completions where many requests are in flight and none is due at a time: with how
+    /// much a server may send meanwhile.
+    pub lingers: Option<Ahead>,
     /// The start of the worker's random sequence.
     pub seed: u64,
     /// Whether what goes over the wire is recorded.
     pub transcribe: bool,
+}
+
+/// How many bytes a server may send while it waits for windows to be renewed: a half of each.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    /// Of a response.
+    pub response: u64,
+    /// Of all responses on a connection.
+    pub connection: u64,
 }
 
 impl Config {

@@ -75,7 +75,7 @@ mod window;
 mod tests;
 
 pub use callbacks::{Callbacks, HandleResponse, Listener, MakeCallbacks, OnResponse, Response, Wants};
-pub use config::Config;
+pub use config::{Ahead, Config};
 pub use control::{Callback, Control, Refused, WorkerLink};
 pub use demand::Demand;
 pub use dispatch::too_long;

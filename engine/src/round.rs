@@ -7,13 +7,12 @@ use onrush_proto::Nanos;
 const PART_OF_MEAN: u64 = 40;
 const PART_OF_SHORTEST: u64 = 10;
 const LINGER_MAX_NS: u64 = 100_000;
+/// A shorter one would not be worth its timer.
+const LINGER_MIN_NS: u64 = 10_000;
 /// One completion in a wait for two or more stands for this many requests in flight.
 const PER_COMPLETION: u64 = 8;
 /// Responses of more bytes than this arrive piece by piece: a completion is one of many for its response.
-const LARGE_MIN: u64 = 16 * 1024;
-/// However large the windows of HTTP/2 are, the server may also wait for a socket that is full: after about this many bytes,
-/// to which Linux lets buffers grow (a part of the maximum in `net.ipv4.tcp_rmem`).
-const AHEAD_MAX: u64 = 512 * 1024;
+const PIECES_MIN: u64 = 16 * 1024;
 
 /// The current round, and what the last one tells about latencies.
 #[derive(Debug, Default)]
@@ -67,11 +66,12 @@ impl Round {
             *self = Self { mean_ns, bytes_each, shortest_before_ns: self.shortest_ns, ..Self::first(now) };
         }
         let shortest_ns = self.shortest_ns.min(self.shortest_before_ns);
-        let several = if self.bytes_each > LARGE_MIN { open } else { (open / PER_COMPLETION).max(2) };
+        let several = if self.bytes_each > PIECES_MIN { open } else { (open / PER_COMPLETION).max(2) };
         // The server may wait for us so often while it sends a response.
-        let waits = 1 + self.bytes_each / ahead.clamp(1, AHEAD_MAX);
+        let waits = 1 + self.bytes_each / ahead.max(1);
         let linger_ns = (self.mean_ns / PART_OF_MEAN).min(shortest_ns / PART_OF_SHORTEST) / waits;
-        (several as u32, linger_ns.min(LINGER_MAX_NS))
+        let linger_ns = if linger_ns < LINGER_MIN_NS { 0 } else { linger_ns.min(LINGER_MAX_NS) };
+        (several as u32, linger_ns)
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
         let of = |bytes: usize, ahead| linger(2_000_000, ahead, |round| round.received(8 * bytes));
         assert_eq!(of(16 * 1024, AHEAD), (2, 50_000));
         assert_eq!(of(16 * 1024 + 1, AHEAD), (8, 50_000), "many completions for a response");
-        assert_eq!(of(1 << 20, AHEAD), (8, 50_000 / 3), "the sockets' buffers");
-        assert_eq!(of(1 << 20, 32 * 1024), (8, 50_000 / 33), "the windows");
+        assert_eq!(of(1 << 20, 512 * 1024), (8, 50_000 / 3));
+        assert_eq!(of(1 << 20, 128 * 1024), (8, 0), "less than is worth it");
         assert_eq!(of(1 << 20, 0), (8, 0));
     }
 }

@@ -6,6 +6,7 @@ use super::Engine;
 use super::round::Round;
 use super::turn::Spin;
 use crate::backend::{Backend, thread_cpu_ns};
+use crate::config::Ahead;
 
 /// How long a worker busy-polls after something began or happened, in nanoseconds: longer than a quick response takes,
 /// and negligible against a slow one.
@@ -17,6 +18,9 @@ const FEW: u64 = 4;
 
 /// From this many requests in flight on, a worker that lingers waits for several completions at a time.
 pub const LINGER_MIN: u64 = 8;
+/// However large the windows of HTTP/2 are, a server may also wait for a socket that is full: after about this many bytes, to
+/// which Linux lets buffers grow (a part of the maximum in `net.ipv4.tcp_rmem`).
+const BUFFERED: u64 = 1024 * 1024;
 
 impl<B: Backend> Engine<B> {
     /// Waits for completions, but not past the next timer or the end, and not at all while connections are left to
@@ -63,16 +67,16 @@ impl<B: Backend> Engine<B> {
     }
 
     /// How many completions are worth waiting for together, and for how long, in nanoseconds: those that come so soon that
-    /// latencies hardly change. With a schedule, or where few requests are in flight, each counts. `ahead`: how many bytes of
-    /// a response may arrive meanwhile.
-    fn several(&mut self, ahead: u64) -> (u32, u64) {
+    /// latencies hardly change. With a schedule, or where few requests are in flight, each counts.
+    fn several(&mut self, ahead: Ahead) -> (u32, u64) {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
         let open = tally.open();
         if self.roster.config.rules.open_loop.is_some() || open < LINGER_MIN {
             tally.round = Round::first(now);
             return (1, 0);
         }
-        tally.round.linger(now, open, ahead)
+        let on_each = open.div_ceil(self.roster.config.max_inflight.max(1).into());
+        tally.round.linger(now, open, ahead.response.min(ahead.connection.min(BUFFERED) / on_each))
     }
 
     /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them

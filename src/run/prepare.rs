@@ -9,8 +9,8 @@ use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
 use onrush_engine::{
-    Config, Control, Demand, KeepSample, LINGER_MIN, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS,
-    Samples, Scale, Scheduled, Spare, tls,
+    Ahead, Config, Control, Demand, KeepSample, LINGER_MIN, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules,
+    SAMPLE_NS, Samples, Scale, Scheduled, Spare, tls,
 };
 use onrush_plan::levels::{Level, Levels};
 use onrush_plan::load::{self, Load};
@@ -221,16 +221,17 @@ fn active(slots: &Levels, load: &Load, index: u32) -> Levels {
     Levels { stages: slots.stages.iter().map(level).collect(), ..slots.clone() }
 }
 
-/// Whether a worker of a probe has enough in flight in every slot to gather responses: if it did in some of them only, these
+/// Whether a worker of a probe has enough in flight in every slot to wait for several: if it did in some of them only, these
 /// would differ from the others in that, too.
 fn may_linger(active: &Levels) -> bool {
     active.stages.iter().all(|slot| u64::from(slot.from.min(slot.to)) >= LINGER_MIN)
 }
 
-/// How many bytes of a response a server may send while one half of its window waits to be renewed.
-fn ahead(http: &Http) -> u64 {
+/// How much a server may send while its windows wait to be renewed.
+fn ahead(http: &Http) -> Ahead {
     let options = options(http, 1);
-    u64::from(options.window.min(options.connection_window)) / 2
+    let [response, connection] = [options.window, options.connection_window].map(|window| u64::from(window) / 2);
+    Ahead { response, connection }
 }
 
 /// The part of the plan that worker `index` carries out.

@@ -172,6 +172,7 @@ impl<B: Backend> Roster<B> {
         let tally = &mut cx.books.tally;
         let completed = tally.completed;
         tally.interval.counters.bytes_received += n as u64;
+        tally.round.received(n);
         live.skip(n as u64, at, tally, cx.script);
         self.look_back(conn, completed, cx, at);
         Step::Pump(conn)

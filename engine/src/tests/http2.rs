@@ -22,6 +22,9 @@ use crate::backend::sim::{Act, Action, Peer};
 /// How many servers every test run tries.
 const SEEDS: u64 = 100;
 
+/// Windows that no response of these tests fills.
+const AHEAD: Ahead = Ahead { response: 1 << 29, connection: 1 << 29 };
+
 /// The length of the preface that a client begins with.
 const PREFACE: usize = 24;
 
@@ -299,7 +302,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
 }
 
 /// Carries a run out; returns what was counted, and what the servers did.
-fn carry_out(seed: u64, piece: usize, lingers: Option<u64>) -> (Ran, Did) {
+fn carry_out(seed: u64, piece: usize, lingers: Option<Ahead>) -> (Ran, Did) {
     let mut random = Random::new(seed);
     let (nature, config, body, is_paced) = draw(&mut random);
     let shared = Shared::new(Options { streams: config.streams as u32, ..Options::default() });
@@ -319,7 +322,7 @@ fn carry_out(seed: u64, piece: usize, lingers: Option<u64>) -> (Ran, Did) {
 }
 
 fn check(seed: u64) {
-    let (whole, did) = carry_out(seed, usize::MAX, Some(1 << 29));
+    let (whole, did) = carry_out(seed, usize::MAX, Some(AHEAD));
     let (_, config, ..) = draw(&mut Random::new(seed));
     let counters = &whole.totals.counters;
     let about = || {
@@ -394,7 +397,7 @@ fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
     let nature = Nature { latency_ns: MS, ..quiet() };
     let did = Rc::<RefCell<Did>>::default();
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
-    let config = Config { streams: 4, lingers: Some(1 << 29), give_up_ns: Some(100 * MS), ..config() };
+    let config = Config { streams: 4, lingers: Some(AHEAD), give_up_ns: Some(100 * MS), ..config() };
     let ran = run_against(config, Fickle(server));
     assert_conserved(&ran.totals);
     let counters = &ran.totals.counters;
@@ -443,7 +446,7 @@ fn a_server_that_turns_some_away_is_asked_again_soon() {
     let did = Rc::<RefCell<Did>>::default();
     let nature = Nature { resets_every: 4, latency_ns: MS, ..quiet() };
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
-    let config = Config { streams: 8, lingers: Some(1 << 29), ..config() };
+    let config = Config { streams: 8, lingers: Some(AHEAD), ..config() };
     let ran = run_against(config, server);
     let counters = &ran.totals.counters;
     // A place is busy for a millisecond, and after each fourth request empty for another.
@@ -496,7 +499,7 @@ fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
     let lingers = |streams, change: fn(&mut Config)| {
         let server =
             Server { nature: Nature { latency_ns: MS, ..quiet() }, did: Rc::default(), random: Random::new(1) };
-        let mut config = Config { streams, lingers: Some(1 << 29), ..config() };
+        let mut config = Config { streams, lingers: Some(AHEAD), ..config() };
         change(&mut config);
         let Activity { lingers, linger_max_ns, .. } = run_against(config, server).totals.activity;
         (lingers, linger_max_ns)
@@ -505,6 +508,10 @@ fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
     // A fortieth of a millisecond and of what these waits add to it.
     assert!(many > 0 && (MS / 40..MS / 38).contains(&longest_ns), "{many} {longest_ns}");
     assert!(lingers(8, |_| ()).0 > 0);
+    // The responses in flight, of ten bytes each, share the window of the connection and fill it once.
+    let shared = |config: &mut Config| config.lingers = Some(Ahead { connection: 320, ..AHEAD });
+    let short_ns = lingers(32, shared).1;
+    assert!(short_ns > 0 && short_ns < longest_ns * 2 / 3, "{short_ns} {longest_ns}");
     assert_eq!(lingers(7, |_| ()), (0, 0));
     assert_eq!(lingers(32, |config| config.lingers = None), (0, 0));
     assert_eq!(lingers(32, |config| config.rules.open_loop = Some(OpenLoop::default())), (0, 0));
@@ -527,7 +534,7 @@ fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
         let nature = Nature { body, piece: 10_000, ..quiet() };
         let server = Server { nature, did: Rc::default(), random: Random::new(1) };
         let config =
-            Config { max_inflight: 64, streams: 8, lingers: Some(1 << 29), requests: Some(requests), ..config() };
+            Config { max_inflight: 64, streams: 8, lingers: Some(AHEAD), requests: Some(requests), ..config() };
         let ran = run_against(config, Mixed(server));
         let quick = ran.totals.latency.values().filter(|&(ns, _)| ns < 50 * MS);
         let (mut prolonged, mut all, slowest) = (0, 0, QUICK + 3 * STEP);
