@@ -6,9 +6,10 @@ use onrush_proto::{Client, Code, Error, Event, Nanos, StreamId};
 use onrush_stats::{Cause, Phase, Transcript};
 use rustix::io::Errno;
 
+use super::backend::memory;
 use super::callbacks::{Caller, Response};
 use super::cause::{cause_of, phase_of, phase_of_transport};
-use super::kept::Shelf;
+use super::kept::{Part, Shelf};
 use super::open_request::{FailedCall, OpenRequest, Watched};
 use super::open_requests::OpenRequests;
 use super::protocol::Protocol;
@@ -214,7 +215,7 @@ impl Live {
                     if let Some(request) = self.open.get_mut(stream) {
                         let sample = request.watched.as_mut().and_then(|watched| watched.sample.as_mut());
                         for kept in request.kept.iter_mut().chain(sample) {
-                            kept.trailers.add_lines(|text| self.protocol.write_text(input, text));
+                            keep_text(&mut kept.trailers, &self.protocol, input);
                         }
                     }
                     if let Some(transcript) = &mut tally.transcript {
@@ -359,12 +360,13 @@ impl Live {
         }
     }
 
-    /// The response that is now complete says that the gRPC call failed; the fields are still those at its end.
+    /// The response that is now complete says that the gRPC call failed; the fields are still those at its end, of which the
+    /// message is always known.
     #[cold]
     fn call_failed(&mut self, stream: StreamId, status: u8, input: &[u8]) {
         let Some(request) = self.open.get_mut(stream) else { return };
         let message = self.protocol.fields(input).value(b"grpc-message").unwrap_or_default();
-        let message = message[..message.len().min(EXAMPLE_BYTES)].to_vec();
+        let message = percent_decoded(&message[..message.len().min(EXAMPLE_BYTES)]);
         request.watched.get_or_insert_default().failed_call = Some(FailedCall { status, message });
     }
 
@@ -411,12 +413,12 @@ impl Live {
                 let fields = self.protocol.fields(input);
                 if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status, &fields)) {
                     let sample = watched.sample.get_or_insert_with(|| samples.shelf().take());
-                    sample.head.add_lines(|text| self.protocol.write_text(input, text));
+                    keep_text(&mut sample.head, &self.protocol, input);
                 }
             }
             if let Some(shelf) = &mut self.shelf {
                 let kept = request.kept.get_or_insert_with(|| shelf.take());
-                kept.head.add_lines(|text| self.protocol.write_text(input, text));
+                keep_text(&mut kept.head, &self.protocol, input);
             }
         }
         if status >= 300 {
@@ -529,6 +531,33 @@ impl Live {
         self.protocol.write_text(input, &mut text);
         text
     }
+}
+
+/// Keeps the head or trailers that the last event is about. Where memory was refused, what is left is for the results.
+fn keep_text(part: &mut Part, protocol: &Protocol, input: &[u8]) {
+    if memory::is_short() {
+        part.cut();
+    } else {
+        part.add_lines(|text| protocol.write_text(input, text));
+    }
+}
+
+/// The text of a `grpc-message`, in which `%` and two hexadecimal digits are a byte.
+fn percent_decoded(mut message: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(message.len());
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    while let [first, rest @ ..] = message {
+        let escaped = match rest {
+            [high, low, rest @ ..] if *first == b'%' => {
+                digit(high).zip(digit(low)).map(|(high, low)| ((16 * high + low) as u8, rest))
+            }
+            _ => None,
+        };
+        let (byte, rest) = escaped.unwrap_or((*first, rest));
+        text.push(byte);
+        message = rest;
+    }
+    text
 }
 
 /// What the server sent when it made a mistake; empty when it only closed the connection.

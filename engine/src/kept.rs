@@ -149,6 +149,11 @@ impl Part {
         }
     }
 
+    /// Keeps nothing more.
+    pub fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
     fn room(&self) -> usize {
         self.bytes.capacity() - self.bytes.len()
     }

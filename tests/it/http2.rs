@@ -428,6 +428,7 @@ fn node_says_by_a_trailer_that_a_call_failed(context: &Context) {
     assert_eq!((figures.map(number), number(&result["errors"]["read"])), ([20; 3], 0), "{result}");
     assert_eq!(output.requests(), 20, "{output:?}");
     output.note("grpc-status 14 (UNAVAILABLE)");
+    assert!(output.stderr.contains("received: \"no luck%3\"\n"), "{output:?}");
     let (output, _) = run(context.onrush().words("-t1 -c2 -n20 --http2 --streams 4").word(node.url("/grpc/0")));
     assert_complete(&output, 20);
 }
@@ -480,7 +481,7 @@ const NODE: &str = r#"const http2 = require("node:http2");
 const server = http2.createServer();
 server.on("stream", (stream, headers) => {
   const trailers = headers[":path"].startsWith("/grpc/")
-    ? { "grpc-status": headers[":path"].slice(6) }
+    ? { "grpc-status": headers[":path"].slice(6), "grpc-message": "no%20luck%3" }
     : { "x-tail": "b" };
   stream.additionalHeaders({ ":status": 103, link: "</style.css>; rel=preload" });
   stream.additionalHeaders({ ":status": 103 });

@@ -273,8 +273,8 @@ impl Http2 {
                 let uploads = self.remove(number).is_some_and(|stream| stream.message.is_some());
                 self.complete(number, 0, !ends || uploads);
             }
-            Ok(response::Block::Trailers) if wants_fields && memo.list.is_some() => {
-                self.event = Some(Event::Trailer { stream });
+            Ok(response::Block::Trailers) if memo.list.is_some() => {
+                self.event = wants_fields.then_some(Event::Trailer { stream });
                 self.heard = Heard::trailers(memo);
             }
             Ok(response::Block::Trailers) => {}

@@ -52,7 +52,8 @@ pub(super) struct Memos {
 pub(super) type OwnMemo = Option<(Rc<Memo>, u32)>;
 
 impl Memos {
-    /// Decodes a block, or remembers it. `wants_fields`: of all statuses, not only those from 300 on.
+    /// Decodes a block, or remembers it. `wants_fields`: all of them, not only those of statuses from 300 on and the message of
+    /// a gRPC call.
     pub(super) fn decode(
         &mut self,
         block: &[u8],
@@ -84,7 +85,8 @@ impl Memos {
         let mut list = None;
         decoder.decode(block, &mut self.effects, |name, value| {
             meaning.note(name, value);
-            if (wants_fields || meaning.status >= 300) && name.first() != Some(&b':') {
+            let is_wanted = wants_fields || meaning.status >= 300 || name == b"grpc-message";
+            if is_wanted && name.first() != Some(&b':') {
                 list.get_or_insert_with(List::default).push(name, value);
             }
         })?;

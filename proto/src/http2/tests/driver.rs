@@ -1,5 +1,7 @@
 //! What the driver does, and what it is told.
 
+use std::iter;
+
 use super::*;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
@@ -135,6 +137,25 @@ fn fields_are_there_until_the_next_input() {
     let mut text = Vec::new();
     client.write_text(b"\0", &mut text);
     assert_eq!((client.fields(b"\0").count(), text), (0, vec![]));
+}
+
+#[test]
+fn the_message_of_a_call_that_failed_is_there_whether_fields_are_wanted_or_not() {
+    let call: &[(&str, &str)] = &[("a", "b"), ("grpc-message", "no%20luck"), ("grpc-status", "14")];
+    for wants_fields in [false, true] {
+        let mut scene = Scene::of("GET GET");
+        scene.options.wants_fields = wants_fields;
+        let mut client = scene.connected();
+        heard(&mut client, &headers(1, "", OK));
+        let in_head = [&[(":status", "200")], call].concat();
+        for (stream, block) in [(1, call), (3, &in_head)] {
+            let end = headers(stream, "END_STREAM", block);
+            client.handle_bytes(&end, Nanos(0));
+            let events: Vec<Event> = iter::from_fn(|| client.poll_event()).collect();
+            assert_eq!(events.last(), Some(&Event::Complete { stream: StreamId(stream), grpc_status: 14 }));
+            assert_eq!(client.fields(&end).value(b"grpc-message"), Some(&b"no%20luck"[..]), "{events:?}");
+        }
+    }
 }
 
 #[test]
