@@ -146,6 +146,8 @@ pub enum NoteId {
     ConnectionsEnded,
     /// The server's windows kept the bodies of requests back.
     UploadWindow,
+    /// The windows asked for made the server wait with its responses.
+    SmallWindow,
     /// Servers of HTTP/2 returned requests, which were sent again.
     Returned,
     /// All requests shared one connection.

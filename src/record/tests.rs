@@ -437,14 +437,14 @@ fn documents_from_before_a_key_was_added_are_read_and_merged() {
 fn the_time_line_is_a_table_of_a_row_a_second() {
     let text = export::render(onrush_plan::Kind::Csv, &document([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 17, 17));
+    assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 18, 18));
     assert_eq!(rows[1][..9], ["0", "1", "2", "2", "2.00", "0", "0", "0", "1"]);
-    assert_eq!((rows[1][12], rows[1][16]), ("200.0", "300.0"));
+    assert_eq!((rows[1][13], rows[1][17]), ("200.0", "300.0"));
     let with_schedule = export::render(onrush_plan::Kind::Csv, &scheduled([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = with_schedule.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((rows[0].len(), rows[0][17], rows[1].len()), (25, "scheduled_mean_us", 25));
-    assert_eq!((rows[1][12], rows[1][17], rows[1][21]), ("200.0", "1200.0", "1300.0"));
-    assert_eq!((&rows[0][22..], &rows[1][22..]), (&["late", "dropped", "unavailable_s"][..], &["3", "0", ""][..]));
+    assert_eq!((rows[0].len(), rows[0][18], rows[1].len()), (26, "scheduled_mean_us", 26));
+    assert_eq!((rows[1][13], rows[1][18], rows[1][22]), ("200.0", "1200.0", "1300.0"));
+    assert_eq!((&rows[0][23..], &rows[1][23..]), (&["late", "dropped", "unavailable_s"][..], &["3", "0", ""][..]));
     let empty = export::render(onrush_plan::Kind::Csv, &document([])).unwrap();
     assert!(empty.ends_with(",,,,,\n"), "{empty}");
 }

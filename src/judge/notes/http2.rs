@@ -1,5 +1,6 @@
 //! Notes on HTTP/2: what its servers did not allow, and what was spoken where the server could choose.
 
+use onrush_plan::limits;
 use onrush_proto::Code;
 use onrush_text::units::{counted, thousands};
 
@@ -18,6 +19,7 @@ pub fn notes(document: &Document) -> Vec<Note> {
         few_streams(document),
         ended(document, http2),
         closed_windows(document, http2),
+        small_window(document),
         returned(document, http2),
         one_connection(document, http2),
         spoken(document),
@@ -34,12 +36,17 @@ fn few_streams(document: &Document) -> Option<Note> {
     let asked = document.plan.http2?.streams?;
     let allowed = document.evidence.as_ref()?.load.streams_allowed?;
     let in_flight = u64::from(document.plan.connections) * u64::from(asked);
-    let text = format!(
-        "--streams {asked}: the server allows {allowed} on a connection; for up to {} in flight use more connections \
-         (-c {})",
-        counted(in_flight, "request"),
-        in_flight.div_ceil(u64::from(allowed))
-    );
+    let connections = in_flight.div_ceil(u64::from(allowed));
+    let allows = format!("--streams {asked}: the server allows {allowed} on a connection");
+    // With a rate, whether more in flight would help is said where requests had to wait.
+    let text = if document.open_loop.is_some() || connections > limits::CONNECTIONS_MAX {
+        allows
+    } else {
+        format!(
+            "{allows}; for up to {} in flight use more connections (-c {connections} --streams {allowed})",
+            counted(in_flight, "request"),
+        )
+    };
     Some(Note::doubt(NoteId::FewStreams, text))
 }
 
@@ -74,6 +81,21 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
              latency"
         );
         Note::hint(NoteId::UploadWindow, text)
+    })
+}
+
+/// Responses have more bytes than the windows that were asked for, so that their servers wait for new ones.
+fn small_window(document: &Document) -> Option<Note> {
+    let asked = document.plan.http2?;
+    let windows = [("--h2-window", asked.window), ("--h2-connection-window", asked.connection_window)];
+    let windows = windows.into_iter().filter_map(|(flag, window)| Some((flag, u64::from(window?))));
+    let (flag, window) = windows.min_by_key(|(_, window)| *window)?;
+    (document.bytes_received > window * document.requests.completed.max(1)).then(|| {
+        let text = format!(
+            "{flag} {window}: the server sends so many bytes of a response at most until onrush gives it a new window: \
+             waiting for that is part of the latency"
+        );
+        Note::doubt(NoteId::SmallWindow, text)
     })
 }
 

@@ -185,13 +185,32 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     // A hundredth of ten seconds of ten connections.
     let seen = outcome.http2.get_or_insert_default();
     (seen.streams_allowed_min, seen.streams_blocked_ns) = (Some(20), 1_000_000_000);
-    let words = "--streams 50: the server allows 20 on a connection; for up to 500 requests in flight use more connections (-c 25)";
+    let words = "--streams 50: the server allows 20 on a connection; for up to 500 requests in flight use more connections (-c 25 --streams 20)";
     assert_eq!(said_of(&plan, &outcome), [words]);
     let mut growing = plan.clone();
     growing.load.max_inflight = 500;
     assert_eq!(said_of(&growing, &outcome), Vec::<String>::new(), "more connections are opened");
     outcome.http2.as_mut().unwrap().streams_blocked_ns -= 1;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
+}
+
+#[test]
+fn windows_that_are_smaller_than_a_response_are_said() {
+    let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
+    outcome.http2.get_or_insert_default();
+    let completed = outcome.totals.counters.completed;
+    let said = |plan: &Plan, bytes_each: u64| {
+        let mut outcome = outcome.clone();
+        outcome.totals.counters.bytes_received = completed * bytes_each;
+        said_of(plan, &outcome)
+    };
+    plan.http = Http { versions: vec![Version::Http2], ..plan.http };
+    assert_eq!(said(&plan, 1 << 40), Vec::<String>::new());
+    (plan.http.settings.window, plan.http.settings.connection_window) = (Some(16), Some(65_535));
+    assert_eq!(said(&plan, 16), Vec::<String>::new());
+    let words = "--h2-window 16: the server sends so many bytes of a response at most until onrush gives it a new window: waiting \
+                 for that is part of the latency";
+    assert_eq!(said(&plan, 17), [words]);
 }
 
 #[test]
