@@ -168,7 +168,10 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     // bombardier and ab.
     (
         &["-f"],
-        Advice::Spelled("--body @FILE; siege's list is --urls FILE, ab's version of TLS --tls-min 1.2 --tls-max 1.2"),
+        Advice::Spelled(
+            "--body @FILE; siege's list is --urls FILE, ab's version of TLS --tls-min 1.2 --tls-max 1.2, h2load's size \
+             --h2-max-frame",
+        ),
     ),
     (&["--chunked"], Advice::NotYet("chunked request bodies")),
     (&["--user-agent"], Advice::Spelled("-H, for instance -H 'User-Agent: X'")),
@@ -208,7 +211,13 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (&["--rps"], Advice::Spelled("-R, for instance -R 10k, for all connections together (h2load: each)")),
     (&["-rate"], Advice::Spelled("-R, for instance -R 10k; vegeta's 0 with at most 10 workers is -c 10")),
     // bombardier and ab.
-    (&["-r"], Advice::Spelled("-R, for instance -R 10k; ab's can be left out, because no error ends a run")),
+    (
+        &["-r"],
+        Advice::Spelled(
+            "-R, for instance -R 10k; h2load's connections a second are --stages c=10s:1..100, ab's can be left out, because \
+             no error ends a run",
+        ),
+    ),
     // hey and oha.
     (&["-q"], Advice::Spelled("-R, for instance -R 10k, for all connections together (hey: each)")),
     (
@@ -241,6 +250,7 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     ),
     (&["--encoder-header-table-size"], Advice::Needless("the header fields of requests use no table")),
     (&["--max-frame-size"], Advice::Spelled("--h2-max-frame, for instance --h2-max-frame 16KiB")),
+    (&["--groups"], Advice::Spelled("--tls-groups, for instance --tls-groups X25519")),
     (&["--header-table-size"], Advice::Spelled("--h2-table, for instance --h2-table 4KiB")),
     // shb.
     (

@@ -75,7 +75,11 @@ impl TypedHttp {
         let http = Http { versions, streams: self.streams, settings: self.settings };
         match self.of_http2.first() {
             Some(name) if !http.may_be_http2() => {
-                Err(Refusal::Misused(format!("--{name} is for HTTP/2; add --http2, or leave it out")))
+                let add = match self.versions.first() {
+                    Some(("alpn-list", _)) => "add h2 to --alpn-list",
+                    _ => "add --http2",
+                };
+                Err(Refusal::Misused(format!("--{name} is for HTTP/2; {add}, or leave it out")))
             }
             _ => Ok(http),
         }

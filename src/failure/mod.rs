@@ -113,8 +113,8 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
 
 /// The sentence on a run that ended because memory was refused.
 pub const OUT_OF_MEMORY: &str = "the run ended early because memory was refused: the report covers what was \
-                                 measured until then; fewer threads (-t) and connections (-c), or a script that \
-                                 keeps less, need less memory";
+                                 measured until then; fewer threads (-t), connections (-c) and streams (--streams), \
+                                 or a script that keeps less, need less memory";
 
 /// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
 pub fn thread_died(thread: usize) -> String {
