@@ -366,7 +366,8 @@ impl Live {
     fn call_failed(&mut self, stream: StreamId, status: u8, input: &[u8]) {
         let Some(request) = self.open.get_mut(stream) else { return };
         let message = self.protocol.fields(input).value(b"grpc-message").unwrap_or_default();
-        let message = percent_decoded(&message[..message.len().min(EXAMPLE_BYTES)]);
+        let mut message = percent_decoded(&message[..message.len().min(3 * EXAMPLE_BYTES)]);
+        message.truncate(EXAMPLE_BYTES);
         request.watched.get_or_insert_default().failed_call = Some(FailedCall { status, message });
     }
 
@@ -567,5 +568,21 @@ fn example(error: Error, input: &[u8]) -> Vec<u8> {
         // Frames tell a reader nothing.
         Error::Reset(_) | Error::GoAway(_) | Error::Breach(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percent_sign_and_two_digits_are_a_byte() {
+        let decoded = |message: &str| String::from_utf8_lossy(&percent_decoded(message.as_bytes())).into_owned();
+        assert_eq!(decoded("no%20luck"), "no luck");
+        assert_eq!(decoded("%e2%82%AC"), "€");
+        for same in ["", "%", "100 %", "%2", "%g0", "%+1", "%%", "€"] {
+            assert_eq!(decoded(same), same);
+        }
+        assert_eq!(decoded("%%41"), "%A");
     }
 }

@@ -8,7 +8,7 @@ const PART_OF_MEAN: u64 = 40;
 const PART_OF_SHORTEST: u64 = 10;
 const LINGER_MAX_NS: u64 = 100_000;
 /// A shorter one would not be worth its timer.
-const LINGER_MIN_NS: u64 = 10_000;
+const WORTH_NS: u64 = 10_000;
 /// One completion in a wait for two or more stands for this many requests in flight.
 const PER_COMPLETION: u64 = 8;
 /// Responses of more bytes than this arrive piece by piece: a completion is one of many for its response.
@@ -26,7 +26,8 @@ pub struct Round {
     bytes: u64,
     /// How long the last round took: the mean latency, by Little's law. 0 if there was none.
     mean_ns: u64,
-    /// How many bytes each of its responses had.
+    /// How many bytes each of its responses had, with all frames; windows are for bodies only, but those are most of it where it
+    /// matters.
     bytes_each: u64,
     /// The shortest latency of the last round, in nanoseconds.
     shortest_before_ns: u64,
@@ -70,7 +71,7 @@ impl Round {
         // The server may wait for us so often while it sends a response.
         let waits = 1 + self.bytes_each / ahead.max(1);
         let linger_ns = (self.mean_ns / PART_OF_MEAN).min(shortest_ns / PART_OF_SHORTEST) / waits;
-        let linger_ns = if linger_ns < LINGER_MIN_NS { 0 } else { linger_ns.min(LINGER_MAX_NS) };
+        let linger_ns = if linger_ns < WORTH_NS { 0 } else { linger_ns.min(LINGER_MAX_NS) };
         (several as u32, linger_ns)
     }
 }

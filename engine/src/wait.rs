@@ -75,7 +75,8 @@ impl<B: Backend> Engine<B> {
             tally.round = Round::first(now);
             return (1, 0);
         }
-        let on_each = open.div_ceil(self.roster.config.max_inflight.max(1).into());
+        let connecting = &self.roster.connecting;
+        let on_each = open.div_ceil(connecting.wanted.saturating_sub(connecting.missing).max(1).into());
         tally.round.linger(now, open, ahead.response.min(ahead.connection.min(BUFFERED) / on_each))
     }
 

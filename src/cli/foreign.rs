@@ -169,8 +169,8 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     (
         &["-f"],
         Advice::Spelled(
-            "--body @FILE; siege's list is --urls FILE, ab's version of TLS --tls-min 1.2 --tls-max 1.2, h2load's size \
-             --h2-max-frame",
+            "--body @FILE; siege's list is --urls FILE, ab's version of TLS --tls-min 1.2 --tls-max 1.2, h2load's frame \
+             size --h2-max-frame",
         ),
     ),
     (&["--chunked"], Advice::NotYet("chunked request bodies")),

@@ -75,9 +75,10 @@ impl TypedHttp {
         let http = Http { versions, streams: self.streams, settings: self.settings };
         match self.of_http2.first() {
             Some(name) if !http.may_be_http2() => {
-                let add = match self.versions.first() {
-                    Some(("alpn-list", _)) => "add h2 to --alpn-list",
-                    _ => "add --http2",
+                let add = match &self.versions[..] {
+                    [] => "add --http2",
+                    [("alpn-list", _)] if target.scheme == Scheme::Https => "add h2 to --alpn-list",
+                    [(version, _), ..] => &format!("write --http2 instead of --{version}"),
                 };
                 Err(Refusal::Misused(format!("--{name} is for HTTP/2; {add}, or leave it out")))
             }

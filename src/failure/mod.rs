@@ -113,7 +113,7 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
 
 /// The sentence on a run that ended because memory was refused.
 pub const OUT_OF_MEMORY: &str = "the run ended early because memory was refused: the report covers what was \
-                                 measured until then; fewer threads (-t), connections (-c) and streams (--streams), \
+                                 measured until then; fewer threads (-t), connections (-c) and, over HTTP/2, --streams, \
                                  or a script that keeps less, need less memory";
 
 /// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.

@@ -97,8 +97,8 @@ impl Display for Sentence<'_> {
             write!(f, "the limit is {} KiB of address space: raise it with 'ulimit -v'", bytes / 1024)?;
         }
         f.write_str(match (self.limit.is_some(), self.has_runs) {
-            (true, true) => ", or try fewer threads (-t), connections (-c) and streams (--streams)",
-            (false, true) => "try fewer threads (-t), connections (-c) and streams (--streams)",
+            (true, true) => ", or try fewer threads (-t), connections (-c) and, over HTTP/2, --streams",
+            (false, true) => "try fewer threads (-t), connections (-c) and, over HTTP/2, --streams",
             (true, false) => "",
             (false, false) => "free some memory and try again",
         })?;
@@ -118,7 +118,8 @@ mod tests {
             format!("onrush: {}", Sentence { what, limit, has_runs, is_changed })
         };
         let begin = "onrush: out of memory: 4096 more bytes were refused; ";
-        let (fewer, limit) = ("try fewer threads (-t), connections (-c) and streams (--streams)", Some(200_000 << 10));
+        let (fewer, limit) =
+            ("try fewer threads (-t), connections (-c) and, over HTTP/2, --streams", Some(200_000 << 10));
         let raise = "the limit is 200000 KiB of address space: raise it with 'ulimit -v'";
         assert_eq!(said(None, true, false), format!("{begin}{fewer}"));
         assert_eq!(said(limit, true, false), format!("{begin}{raise}, or {fewer}"));

@@ -152,7 +152,8 @@ fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
     let connections = u64::from(connections);
     let http2 = if plan.http.may_be_http2() {
         let streams = connections * u64::from(plan.http.streams.unwrap_or(1));
-        let most = plan.in_flight_max.map_or(u64::MAX, u64::from).min(plan.stop.requests.unwrap_or(u64::MAX));
+        let requests = plan.stop.requests.filter(|_| plan.warmup.is_zero());
+        let most = plan.in_flight_max.map_or(u64::MAX, u64::from).min(requests.unwrap_or(u64::MAX));
         connections * HTTP2_CONNECTION_BYTES + streams.min(most) * STREAM_BYTES
     } else {
         0

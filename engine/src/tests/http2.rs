@@ -508,7 +508,7 @@ fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
     // A fortieth of a millisecond and of what these waits add to it.
     assert!(many > 0 && (MS / 40..MS / 38).contains(&longest_ns), "{many} {longest_ns}");
     assert!(lingers(8, |_| ()).0 > 0);
-    // The responses in flight, of ten bytes each, share the window of the connection and fill it once.
+    // All bytes count, although only bodies use windows: the ten of each response in flight fill this one together.
     let shared = |config: &mut Config| config.lingers = Some(Ahead { connection: 320, ..AHEAD });
     let short_ns = lingers(32, shared).1;
     assert!(short_ns > 0 && short_ns < longest_ns * 2 / 3, "{short_ns} {longest_ns}");

@@ -9,6 +9,10 @@ use crate::record::{Document, Http2, Note, NoteId, OTHER};
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
 const WINDOW: f64 = 0.01;
 
+/// Windows that are asked for are worth a note if what they are for has this many times as many bytes: they are renewed when half
+/// of them is used.
+const WINDOWS: f64 = 2.0;
+
 /// Requests that were sent again are worth a note above this share of the responses.
 const RETURNED: f64 = 0.01;
 
@@ -19,7 +23,7 @@ pub fn notes(document: &Document) -> Vec<Note> {
         few_streams(document),
         ended(document, http2),
         closed_windows(document, http2),
-        small_window(document),
+        small_window(document, http2),
         returned(document, http2),
         one_connection(document, http2),
         spoken(document),
@@ -84,19 +88,25 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// Responses have more bytes than the windows that were asked for, so that their servers wait for new ones.
-fn small_window(document: &Document) -> Option<Note> {
+/// Responses are so much larger than the windows that were asked for that servers may have waited for new ones.
+fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
     let asked = document.plan.http2?;
-    let windows = [("--h2-window", asked.window), ("--h2-connection-window", asked.connection_window)];
-    let windows = windows.into_iter().filter_map(|(flag, window)| Some((flag, u64::from(window?))));
-    let (flag, window) = windows.min_by_key(|(_, window)| *window)?;
-    (document.bytes_received > window * document.requests.completed.max(1)).then(|| {
-        let text = format!(
-            "{flag} {window}: the server sends so many bytes of a response at most until onrush gives it a new window: \
-             waiting for that is part of the latency"
-        );
-        Note::doubt(NoteId::SmallWindow, text)
-    })
+    let in_flight = document.in_flight?;
+    // Each response has at least so many bytes, for some have not arrived whole.
+    let body_bytes = document.bytes_received.saturating_sub(http2.header_bytes_received) as f64;
+    let each = body_bytes / document.requests.started.max(1) as f64;
+    let on_each = (in_flight.mean / in_flight.busy_connections.max(1.0)).max(1.0);
+    let on_stream = ("--h2-window", asked.window, each, "");
+    let on_connection = ("--h2-connection-window", asked.connection_window, each * on_each, " on a connection");
+    let is_small = |(_, window, bytes, _): &(_, Option<u32>, f64, _)| {
+        http2.connections > 0 && window.is_some_and(|window| *bytes >= WINDOWS * f64::from(window))
+    };
+    let (flag, window, _, whose) = [on_stream, on_connection].into_iter().find(is_small)?;
+    let text = format!(
+        "{flag} {}: the responses{whose} are larger, so that the server may have to wait for onrush, which is part of the latency",
+        window?
+    );
+    Some(Note::doubt(NoteId::SmallWindow, text))
 }
 
 /// Many requests had to be sent again.

@@ -190,6 +190,9 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     let mut growing = plan.clone();
     growing.load.max_inflight = 500;
     assert_eq!(said_of(&growing, &outcome), Vec::<String>::new(), "more connections are opened");
+    let mut vast = plan.clone();
+    vast.http.streams = Some(u32::MAX);
+    assert_eq!(said_of(&vast, &outcome), ["--streams 4294967295: the server allows 20 on a connection"]);
     outcome.http2.as_mut().unwrap().streams_blocked_ns -= 1;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
 }
@@ -197,20 +200,28 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
 #[test]
 fn windows_that_are_smaller_than_a_response_are_said() {
     let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
-    outcome.http2.get_or_insert_default();
-    let completed = outcome.totals.counters.completed;
+    outcome.http2.get_or_insert_default().connections = 10;
+    outcome.totals.counters.occupancy.in_flight_ns = 4 * outcome.totals.counters.occupancy.busy_ns;
+    let started = outcome.totals.counters.started;
     let said = |plan: &Plan, bytes_each: u64| {
         let mut outcome = outcome.clone();
-        outcome.totals.counters.bytes_received = completed * bytes_each;
+        outcome.totals.counters.bytes_received = started * bytes_each;
         said_of(plan, &outcome)
     };
     plan.http = Http { versions: vec![Version::Http2], ..plan.http };
     assert_eq!(said(&plan, 1 << 40), Vec::<String>::new());
-    (plan.http.settings.window, plan.http.settings.connection_window) = (Some(16), Some(65_535));
-    assert_eq!(said(&plan, 16), Vec::<String>::new());
-    let words = "--h2-window 16: the server sends so many bytes of a response at most until onrush gives it a new window: waiting \
-                 for that is part of the latency";
-    assert_eq!(said(&plan, 17), [words]);
+    let words = |flag, on| {
+        [format!(
+            "{flag}: the responses{on} are larger, so that the server may have to wait for onrush, which is part of the latency"
+        )]
+    };
+    plan.http.settings.window = Some(1_000);
+    assert_eq!(said(&plan, 1_999), Vec::<String>::new());
+    assert_eq!(said(&plan, 2_000), words("--h2-window 1000", ""));
+    // Four in flight share it.
+    (plan.http.settings.window, plan.http.settings.connection_window) = (None, Some(70_000));
+    assert_eq!(said(&plan, 34_999), Vec::<String>::new());
+    assert_eq!(said(&plan, 35_000), words("--h2-connection-window 70000", " on a connection"));
 }
 
 #[test]
