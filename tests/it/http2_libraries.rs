@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Context, Scratch, cases, counts, target};
 use crate::http2::{assert_complete, body, echoing};
@@ -86,8 +86,13 @@ fn go_shuts_down_without_losing_a_response(context: &Context) {
     let go = go(false);
     let words = "-t1 -c2 -d500ms --http2 --streams 8";
     let (output, result) = run(context.onrush().words(words).word(go.url("/stop")));
-    assert!(rows(&result).all(|row| row["phase"] == "connect"), "{result}");
-    assert_eq!(result["http2"]["goaway_received"], json!({ "NO_ERROR": 2 }), "{result}");
+    // A successor may wait to be accepted when the listener closes, which resets it: nothing says that it was not served.
+    let served = number(&result["http2"]["connections"]);
+    let unserved = number(&result["connections"]["opened"]) - served;
+    assert!(number(&result["errors"]["read"]) <= 8 * unserved, "{result}");
+    let is_known = |row: &Value| row["phase"] == "connect" || row["cause"].as_str().unwrap().contains("ECONNRESET");
+    assert!(rows(&result).all(is_known), "{result}");
+    assert_eq!(result["http2"]["goaway_received"], json!({ "NO_ERROR": served }), "{result}");
     let logged = go.log().len() as u64;
     assert!(logged >= 300 && output.requests() == logged, "{logged}: {output:?}");
 }

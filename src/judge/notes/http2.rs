@@ -42,8 +42,9 @@ fn few_streams(document: &Document) -> Option<Note> {
     let in_flight = u64::from(document.plan.connections) * u64::from(asked);
     let connections = in_flight.div_ceil(u64::from(allowed));
     let allows = format!("--streams {asked}: the server allows {allowed} on a connection");
-    // With a rate, whether more in flight would help is said where requests had to wait.
-    let text = if document.open_loop.is_some() || connections > limits::CONNECTIONS_MAX {
+    // With a rate, whether more in flight would help is said where requests had to wait; stages name their connections.
+    let is_advised = document.open_loop.is_none() && document.plan.connection_stages.is_none();
+    let text = if !is_advised || connections > limits::CONNECTIONS_MAX {
         allows
     } else {
         format!(
