@@ -52,7 +52,8 @@ impl<B: Backend> Engine<B> {
         let late_ns = config.rules.open_loop.map_or(0, |_| now.since(planned));
         let duration_ns = config.duration_ns.map(|planned_ns| match late_ns {
             0 => planned_ns,
-            _ => planned_ns.saturating_sub(late_ns).max(SAMPLE_NS),
+            // Something is measured in any case, but no longer than planned.
+            _ => planned_ns.saturating_sub(late_ns).max(SAMPLE_NS.min(planned_ns)),
         });
         self.books.begin(now, duration_ns);
         if let Some(http2) = &self.http2 {
