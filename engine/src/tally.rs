@@ -133,6 +133,8 @@ impl Tally {
         self.clear_but_calm();
         self.interval.counters.slots_opened = slots_open;
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
+        // As those in flight, those that wait to be sent again are late again in what counts.
+        self.returned.iter_mut().for_each(|request| request.late = false);
     }
 
     /// There are no more requests.
