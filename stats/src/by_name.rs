@@ -40,7 +40,7 @@ pub struct OfName<C: Count> {
     /// The latencies that the report shows, in nanoseconds, one per response, with two digits: with a schedule since the
     /// requests were due.
     pub latency: Distribution<C, COARSE>,
-    /// The statuses of the responses, and how often each came.
+    /// The statuses of the responses, ascending, and how often each came.
     statuses: Vec<(u16, u64)>,
     /// Requests that got no complete response because something failed, or were abandoned, or late at the end.
     pub failed: u64,
@@ -107,15 +107,15 @@ impl<C: Count> OfName<C> {
         }
     }
 
-    /// The statuses of the responses, and how often each came.
+    /// The statuses of the responses, ascending, and how often each came.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
-        self.statuses.iter().copied().filter(|(_, count)| *count > 0)
+        self.statuses.iter().copied()
     }
 
     fn add_status(&mut self, status: u16, times: u64) {
-        match self.statuses.iter_mut().find(|(known, _)| *known == status) {
-            Some((_, count)) => *count += times,
-            None => self.statuses.push((status, times)),
+        match self.statuses.binary_search_by_key(&status, |(known, _)| *known) {
+            Ok(at) => self.statuses[at].1 += times,
+            Err(at) => self.statuses.insert(at, (status, times)),
         }
     }
 
@@ -179,6 +179,22 @@ mod tests {
         sum += &one;
         let expected = [(0, 0, vec![], 1, 0), (1, 1_000, vec![], 0, 0), (2, 21_000, vec![(200, 2), (503, 1)], 0, 2)];
         assert_eq!(figures(&sum), expected);
+    }
+
+    #[test]
+    fn a_sum_is_the_same_in_every_order() {
+        let [one, other] = [[503, 200], [200, 404]].map(|statuses| {
+            let mut by_name = ByName::<u32>::default();
+            statuses.into_iter().for_each(|status| by_name.responded(0, Some(status), 1_000, false));
+            by_name
+        });
+        let sums = [[&one, &other], [&other, &one]].map(|parts| {
+            let mut sum = ByName::<u64>::default();
+            parts.into_iter().for_each(|part| sum += part);
+            figures(&sum)
+        });
+        assert_eq!(sums[0], sums[1]);
+        assert_eq!(sums[0], [(0, 4_000, vec![(200, 2), (404, 1), (503, 1)], 0, 0)]);
     }
 
     #[test]
