@@ -1,6 +1,7 @@
 //! An established connection. It records what its protocol reports; opening, closing and waiting are left to the
 //! engine.
 
+use onrush_plan::percent_encoding;
 use onrush_proto::http2::FrameReader;
 use onrush_proto::{Client, Code, Error, Event, Nanos, StreamId};
 use onrush_stats::{Cause, Phase, Transcript};
@@ -366,7 +367,7 @@ impl Live {
     fn call_failed(&mut self, stream: StreamId, status: u8, input: &[u8]) {
         let Some(request) = self.open.get_mut(stream) else { return };
         let message = self.protocol.fields(input).value(b"grpc-message").unwrap_or_default();
-        let mut message = percent_decoded(&message[..message.len().min(3 * EXAMPLE_BYTES)]);
+        let mut message = percent_encoding::decoded(&message[..message.len().min(3 * EXAMPLE_BYTES)]);
         message.truncate(EXAMPLE_BYTES);
         request.watched.get_or_insert_default().failed_call = Some(FailedCall { status, message });
     }
@@ -543,24 +544,6 @@ fn keep_text(part: &mut Part, protocol: &Protocol, input: &[u8]) {
     }
 }
 
-/// The text of a `grpc-message`, in which `%` and two hexadecimal digits are a byte.
-fn percent_decoded(mut message: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(message.len());
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    while let [first, rest @ ..] = message {
-        let escaped = match rest {
-            [high, low, rest @ ..] if *first == b'%' => {
-                digit(high).zip(digit(low)).map(|(high, low)| ((16 * high + low) as u8, rest))
-            }
-            _ => None,
-        };
-        let (byte, rest) = escaped.unwrap_or((*first, rest));
-        text.push(byte);
-        message = rest;
-    }
-    text
-}
-
 /// What the server sent when it made a mistake; empty when it only closed the connection.
 fn example(error: Error, input: &[u8]) -> Vec<u8> {
     match error {
@@ -568,21 +551,5 @@ fn example(error: Error, input: &[u8]) -> Vec<u8> {
         // Frames tell a reader nothing.
         Error::Reset(_) | Error::GoAway(_) | Error::Breach(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_percent_sign_and_two_digits_are_a_byte() {
-        let decoded = |message: &str| String::from_utf8_lossy(&percent_decoded(message.as_bytes())).into_owned();
-        assert_eq!(decoded("no%20luck"), "no luck");
-        assert_eq!(decoded("%e2%82%AC"), "€");
-        for same in ["", "%", "100 %", "%2", "%g0", "%+1", "%%", "€"] {
-            assert_eq!(decoded(same), same);
-        }
-        assert_eq!(decoded("%%41"), "%A");
     }
 }

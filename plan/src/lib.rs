@@ -21,6 +21,7 @@ pub mod metric;
 pub mod output;
 pub mod part;
 pub mod percent;
+pub mod percent_encoding;
 pub mod position;
 mod probing;
 pub mod proxy;

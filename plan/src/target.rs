@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::Dialect;
+use super::{Dialect, percent_encoding};
 
 /// A URL, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,7 +164,8 @@ fn userinfo(text: &str, start: usize, end: usize) -> Result<Option<String>, Stri
     if raw.is_empty() {
         return Ok(None);
     }
-    let mut decoded = percent_decoded(raw).ok_or("the user name is not UTF-8 when decoded")?;
+    let mut decoded = String::from_utf8(percent_encoding::decoded(raw.as_bytes()))
+        .map_err(|_| "the user name is not UTF-8 when decoded")?;
     if !raw.contains(':') {
         decoded.push(':');
     }
@@ -256,23 +257,6 @@ fn number(port: &str, dialect: Dialect) -> Result<u16, String> {
 fn path(text: &str) -> String {
     let sent = text.split('#').next().unwrap_or_default();
     if sent.starts_with('/') { sent.to_owned() } else { format!("/{sent}") }
-}
-
-/// Replaces every `%` with two hexadecimal digits by its byte; `None` if the result is not UTF-8.
-pub(super) fn percent_decoded(text: &str) -> Option<String> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let byte = after.first_chunk().filter(|_| first == b'%').and_then(hexadecimal);
-        decoded.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8(decoded).ok()
-}
-
-fn hexadecimal(digits: &[u8; 2]) -> Option<u8> {
-    let value = |digit: u8| char::from(digit).to_digit(16);
-    u8::try_from(value(digits[0])? * 16 + value(digits[1])?).ok()
 }
 
 #[cfg(test)]

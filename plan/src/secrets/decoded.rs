@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::percent_encoding::byte;
+
 /// What `find` finds in a text as it is and in the decoded text: places in the text, in order and apart.
 pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut places = find(text);
@@ -33,24 +35,19 @@ pub(super) fn decoded(text: &[u8]) -> (Vec<u8>, Vec<usize>) {
     let mut sources = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        let (byte, length) = match text[at..] {
+        let (undone, length) = match text[at..] {
             // Cut off.
             [b'%'] | [b'%', _] => break,
-            [b'%', high, low, ..] => (hexadecimal(high, low), 3),
-            [b'\\', b'u', b'0', b'0', high, low, ..] => (hexadecimal(high, low).filter(u8::is_ascii), 6),
+            [b'%', high, low, ..] => (byte([high, low]), 3),
+            [b'\\', b'u', b'0', b'0', high, low, ..] => (byte([high, low]).filter(u8::is_ascii), 6),
             _ => (None, 1),
         };
-        bytes.push(byte.unwrap_or(text[at]));
+        bytes.push(undone.unwrap_or(text[at]));
         sources.push(at);
-        at += if byte.is_some() { length } else { 1 };
+        at += if undone.is_some() { length } else { 1 };
     }
     sources.push(text.len());
     (bytes, sources)
-}
-
-fn hexadecimal(high: u8, low: u8) -> Option<u8> {
-    let digit = |byte| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    Some(digit(high)? * 16 + digit(low)?)
 }
 
 #[cfg(test)]
