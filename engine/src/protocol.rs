@@ -78,6 +78,12 @@ impl Protocol {
         }
     }
 
+    /// How many streams its server allows, if it has said so: [`u32::MAX`] if any number.
+    pub fn streams_allowed(&self) -> Option<u32> {
+        let Self::Http2(client) = self else { return None };
+        client.streams_allowed()
+    }
+
     /// The requests in flight of which more is known, once the transport has failed, than that it did: those that never left
     /// may be sent again, and others ended with the reason that the server had given before.
     pub fn take_known(&mut self) -> Vec<(StreamId, Error, bool)> {

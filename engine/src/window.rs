@@ -59,8 +59,10 @@ impl<B: Backend> Engine<B> {
         if let Some(http2) = &self.http2 {
             // Waits that last go on, but what has passed of them does not count.
             let lives = self.roster.slots.iter_mut().filter_map(Slot::live);
-            lives.for_each(|live| live.protocol.count_waits(now));
-            http2.start_over();
+            http2.start_over(lives.filter_map(|live| {
+                live.protocol.count_waits(now);
+                live.protocol.streams_allowed()
+            }));
         }
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.spent_ns();

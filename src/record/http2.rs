@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use onrush_plan::Http;
 use onrush_plan::http::Settings;
 use onrush_proto::Code;
-use onrush_proto::http2::{Codes, Seen};
+use onrush_proto::http2::{Codes, Seen, fewest};
 use onrush_stats::Activity;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,8 @@ pub struct Http2 {
     /// Connections that servers ended with GOAWAY, each once, by the code of its last GOAWAY; left out by older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub connections_ended: BTreeMap<String, u64>,
-    /// The fewest streams that a server allowed on a connection, warm-up included; left out if all allowed any number.
+    /// The fewest streams that a server allowed on a connection, 0 only if it never allowed any; left out if all allowed any
+    /// number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_allowed: Option<u32>,
     /// The most requests that were in flight on one connection at the same time, warm-up included.
@@ -115,7 +116,7 @@ impl Http2 {
     pub(super) fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         add_counts(&mut self.connections_ended, &other.connections_ended);
-        self.streams_allowed = self.streams_allowed.into_iter().chain(other.streams_allowed).min();
+        self.streams_allowed = fewest(self.streams_allowed, other.streams_allowed);
         self.streams_peak = self.streams_peak.max(other.streams_peak);
         add_counts(&mut self.goaway_received, &other.goaway_received);
         add_counts(&mut self.goaway_sent, &other.goaway_sent);

@@ -146,7 +146,7 @@ pub enum NoteId {
     ConnectionsEnded,
     /// The server's windows kept the bodies of requests back.
     UploadWindow,
-    /// The windows asked for made the server wait with its responses.
+    /// The windows asked for are smaller than the responses, so that the server may have waited.
     SmallWindow,
     /// Servers of HTTP/2 returned requests, which were sent again.
     Returned,

@@ -8,6 +8,7 @@ use super::frame::{self, Header, PAYLOAD_USUAL, flag, kind};
 use super::heard::Heard;
 use super::reader::Place;
 use super::response::{self, Phase};
+use super::seen::{fewest, limit};
 use super::settings::{Consequence, WINDOW_MAX};
 use super::shared::Pool;
 use super::{Http2, PATIENCE};
@@ -352,10 +353,7 @@ impl Http2 {
         let seen = &mut self.shared.pool.borrow_mut().seen;
         seen.connections += u64::from(!self.settings.have_come);
         self.settings.end();
-        let allowed = self.settings.streams;
-        if allowed != u32::MAX {
-            seen.streams_allowed_min = Some(seen.streams_allowed_min.map_or(allowed, |min| min.min(allowed)));
-        }
+        seen.streams_allowed_min = fewest(seen.streams_allowed_min, limit(self.settings.streams));
         self.sender.reply(kind::SETTINGS, &[]);
     }
 

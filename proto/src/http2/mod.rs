@@ -60,7 +60,7 @@ pub(crate) use self::message::Message;
 pub use self::message::leaves_out;
 pub use self::options::Options;
 pub use self::readable::{FrameReader, ReadableData, ReadableFrame};
-pub use self::seen::{Codes, Seen};
+pub use self::seen::{Codes, Seen, fewest};
 pub use self::shared::Shared;
 
 /// How many frames in a row may bring no response forward.

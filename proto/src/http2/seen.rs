@@ -12,7 +12,7 @@ pub struct Seen {
     pub connections: u64,
     /// Those that their server ended with GOAWAY, by the code of the last one: it may have announced it with another.
     pub connections_ended: Codes,
-    /// The fewest streams that a server has allowed; `None` if all allowed any number.
+    /// The fewest streams that a server has allowed, zero only if it never allowed any; `None` if all allowed any number.
     pub streams_allowed_min: Option<u32>,
     /// The most streams that were open at the same time on one connection.
     pub streams_peak: u32,
@@ -63,6 +63,17 @@ impl Codes {
     }
 }
 
+/// The fewer of two numbers of streams that were allowed. None at all are allowed only for a moment (RFC 9113, 6.5.2), so that
+/// any other number says more about a server.
+pub fn fewest(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    one.into_iter().chain(other).min_by_key(|allowed| (*allowed == 0, *allowed))
+}
+
+/// A setting of streams as a limit, if it is one.
+pub(super) fn limit(streams: u32) -> Option<u32> {
+    (streams != u32::MAX).then_some(streams)
+}
+
 impl Seen {
     /// Counts a GOAWAY from a server, on a connection whose end it may have announced before with a code.
     pub(super) fn note_goaway(&mut self, code: Code, announced: Option<Code>) {
@@ -77,10 +88,7 @@ impl Seen {
     pub fn add(&mut self, more: &Self) {
         self.connections += more.connections;
         self.connections_ended.add(&more.connections_ended);
-        self.streams_allowed_min = match (self.streams_allowed_min, more.streams_allowed_min) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        self.streams_allowed_min = fewest(self.streams_allowed_min, more.streams_allowed_min);
         self.streams_peak = self.streams_peak.max(more.streams_peak);
         self.goaway_received.add(&more.goaway_received);
         self.goaway_sent.add(&more.goaway_sent);

@@ -7,7 +7,7 @@ use super::buffers::Buffers;
 use super::memo::Memos;
 use super::message::Message;
 use super::options::Options;
-use super::seen::Seen;
+use super::seen::{Seen, fewest, limit};
 use super::written::Written;
 use crate::Request;
 
@@ -50,10 +50,13 @@ impl Shared {
         self.pool.borrow().seen.streams_allowed_min
     }
 
-    /// Forgets what has been counted, but not what is known of the servers.
-    pub fn start_over(&self) {
+    /// Forgets what has been counted, but not what is known of the servers. What they allow now on the connections that are open
+    /// replaces what they did before; [`u32::MAX`] stands for any number.
+    pub fn start_over(&self, allowed: impl Iterator<Item = u32>) {
+        let allowed = allowed.map(limit).reduce(fewest);
         let seen = &mut self.pool.borrow_mut().seen;
-        let Seen { connections, streams_allowed_min, streams_peak, .. } = *seen;
+        let Seen { connections, streams_peak, .. } = *seen;
+        let streams_allowed_min = allowed.unwrap_or(seen.streams_allowed_min);
         *seen = Seen { connections, streams_allowed_min, streams_peak, ..Seen::default() };
     }
 

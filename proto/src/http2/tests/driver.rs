@@ -32,6 +32,23 @@ fn capacity_is_the_smaller_limit_less_what_is_in_flight() {
 }
 
 #[test]
+fn the_fewest_streams_are_those_since_counting_began_and_none_only_where_there_never_were_any() {
+    let shared = Shared::new(Options { streams: 200, ..Options::default() });
+    let mut client = Http2::new(&shared);
+    let mut then = |allowed: u32| {
+        feed(&mut client, &settings(&[(3, allowed)]));
+        shared.streams_allowed_min()
+    };
+    assert_eq!([u32::MAX, 0, 4, 0, 9].map(&mut then), [None, Some(0), Some(4), Some(4), Some(4)]);
+    shared.start_over([9, u32::MAX].into_iter());
+    assert_eq!(shared.streams_allowed_min(), Some(9));
+    shared.start_over([].into_iter());
+    assert_eq!(shared.streams_allowed_min(), Some(9), "nothing else is known");
+    shared.start_over([u32::MAX].into_iter());
+    assert_eq!(shared.streams_allowed_min(), None);
+}
+
+#[test]
 fn all_that_is_ready_is_sent_at_once() {
     let mut client = Scene::of("").connected();
     feed(&mut client, &[settings(&[]), frame(0, "", "PING", b"12345678")].concat());
