@@ -64,7 +64,7 @@ pub struct Config {
     pub transcribe: bool,
 }
 
-/// How many bytes a server may send while it waits for windows to be renewed: a half of each.
+/// How many bytes a server may send before it has to wait until a worker has read some of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
     /// Of a response.

@@ -52,8 +52,9 @@ impl Round {
         self.bytes += bytes as u64;
     }
 
-    /// Bodies of requests are on the way: windows for them come one after another, and each would wait.
-    pub fn uploads(&mut self) {
+    /// Something on the way comes one completion after another, each only after the one before, so that each would wait: windows
+    /// for bodies of requests, the rest of a long frame and the head of the next.
+    pub fn needs_each(&mut self) {
         self.shortest_ns = 0;
     }
 
@@ -96,7 +97,7 @@ mod tests {
     fn a_wait_for_several_lasts_as_long_as_latencies_allow() {
         assert_eq!(linger(2_000_000, AHEAD, |_| ()), (2, 50_000), "a part of the mean");
         assert_eq!(linger(200_000, AHEAD, |_| ()), (2, 20_000), "a part of the shortest");
-        assert_eq!(linger(2_000_000, AHEAD, Round::uploads), (2, 0));
+        assert_eq!(linger(2_000_000, AHEAD, Round::needs_each), (2, 0));
         let mut round = Round::first(Nanos(0));
         (0..7).for_each(|_| round.completed(2_000_000));
         assert_eq!(round.linger(Nanos(1_000_000), 8, AHEAD), (2, 0), "no round yet");

@@ -18,9 +18,6 @@ const FEW: u64 = 4;
 
 /// From this many requests in flight on, a worker that lingers waits for several completions at a time.
 pub const LINGER_MIN: u64 = 8;
-/// However large the windows of HTTP/2 are, a server may also wait for a socket that is full: after about this many bytes, to
-/// which Linux lets buffers grow (a part of the maximum in `net.ipv4.tcp_rmem`).
-const BUFFERED: u64 = 1024 * 1024;
 
 impl<B: Backend> Engine<B> {
     /// Waits for completions, but not past the next timer or the end, and not at all while connections are left to
@@ -77,7 +74,7 @@ impl<B: Backend> Engine<B> {
         }
         let connecting = &self.roster.connecting;
         let on_each = open.div_ceil(connecting.wanted.saturating_sub(connecting.missing).max(1).into());
-        tally.round.linger(now, open, ahead.response.min(ahead.connection.min(BUFFERED) / on_each))
+        tally.round.linger(now, open, ahead.response.min(ahead.connection / on_each))
     }
 
     /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them

@@ -14,7 +14,7 @@ use onrush_engine::{
 };
 use onrush_plan::levels::{Level, Levels};
 use onrush_plan::load::{self, Load};
-use onrush_plan::way::Sources;
+use onrush_plan::way::{Sources, Way};
 use onrush_plan::{Addresses, Dialect, Http, Io, Plan};
 use onrush_proto::Parts;
 use onrush_text::reason;
@@ -227,11 +227,17 @@ fn may_linger(active: &Levels) -> bool {
     active.stages.iter().all(|slot| u64::from(slot.from.min(slot.to)) >= LINGER_MIN)
 }
 
-/// How much a server may send while its windows wait to be renewed.
-fn ahead(http: &Http) -> Ahead {
+/// About how much the buffers of a connection hold before the server waits for a reader: Linux lets those of TCP grow to a part
+/// of the maximum in `net.ipv4.tcp_rmem`, of a Unix socket those of the sender count, and there are 208 KiB by default.
+const TCP_BUFFERED: u64 = 1024 * 1024;
+const UNIX_BUFFERED: u64 = 128 * 1024;
+
+/// How much a server may send while its windows wait to be renewed, or until the socket is full.
+fn ahead(http: &Http, way: &Way) -> Ahead {
     let options = options(http, 1);
     let [response, connection] = [options.window, options.connection_window].map(|window| u64::from(window) / 2);
-    Ahead { response, connection }
+    let buffered = if way.unix.is_some() { UNIX_BUFFERED } else { way.socket.rcvbuf.map_or(TCP_BUFFERED, u64::from) };
+    Ahead { response, connection: connection.min(buffered) }
 }
 
 /// The part of the plan that worker `index` carries out.
@@ -263,7 +269,7 @@ pub(super) fn config(
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
-        lingers: (plan.http.is_http2() && active.as_ref().is_none_or(may_linger)).then(|| ahead(&plan.http)),
+        lingers: (plan.http.is_http2() && active.as_ref().is_none_or(may_linger)).then(|| ahead(&plan.http, &plan.way)),
         active,
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
@@ -308,8 +314,27 @@ mod tests {
     use std::time::Duration;
 
     use onrush_plan::Part;
+    use onrush_plan::http::{Settings, Version};
 
     use super::*;
+
+    #[test]
+    fn a_server_may_send_half_a_window_or_as_much_as_a_socket_buffers() {
+        let of = |change: fn(&mut Http, &mut Way)| {
+            let mut http = Http { versions: vec![Version::Http2], streams: None, settings: Settings::default() };
+            let mut way = Way::default();
+            change(&mut http, &mut way);
+            let Ahead { response, connection } = ahead(&http, &way);
+            (response, connection)
+        };
+        let half = of(|_, _| ()).0;
+        assert_eq!(of(|_, _| ()), (half, TCP_BUFFERED));
+        assert!(half > TCP_BUFFERED);
+        assert_eq!(of(|http, _| http.settings.window = Some(80_000)), (40_000, TCP_BUFFERED));
+        assert_eq!(of(|http, _| http.settings.connection_window = Some(90_000)), (half, 45_000));
+        assert_eq!(of(|_, way| way.unix = Some("/s".into())), (half, UNIX_BUFFERED));
+        assert_eq!(of(|_, way| way.socket.rcvbuf = Some(8_000)), (half, 8_000));
+    }
 
     #[test]
     fn a_worker_of_a_probe_gathers_in_all_slots_or_in_none() {

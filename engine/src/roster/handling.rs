@@ -16,7 +16,8 @@ use crate::timers::Timer;
 
 /// How long the first connection tries one address while there are others, in nanoseconds.
 const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
-/// If more of a body than this is left, the kernel discards it, or it is received in large pieces.
+/// If more of a body than this is left, the kernel discards it, or it is received in large pieces. No frame of HTTP/2 has more
+/// unless `--h2-max-frame` allows it.
 const LARGE_MIN: u64 = 16 * 1024;
 
 impl<B: Backend> Roster<B> {
@@ -100,18 +101,17 @@ impl<B: Backend> Roster<B> {
                 live.receive(self.backend.received(), at, tally, script);
                 let turns_away = !live.turned_away.is_empty();
                 let rest = live.protocol.may_skip();
-                if rest < LARGE_MIN {
-                    // A short rest is read along with what follows it.
-                    if live.protocol.coming() >= LARGE_MIN {
-                        self.backend.widen(conn);
-                    }
-                    if live.protocol.is_uploading() {
-                        tally.round.uploads();
-                    }
-                } else if !live.wants_body(tally) && !script.wants.body {
+                let is_long = rest > LARGE_MIN;
+                if is_long && !live.wants_body(tally) && !script.wants.body {
                     self.backend.discard(conn, rest);
-                } else {
+                } else if is_long {
                     self.backend.expect(conn, rest);
+                } else if live.protocol.coming() >= LARGE_MIN {
+                    // A short rest is read along with what follows it.
+                    self.backend.widen(conn);
+                }
+                if is_long || live.protocol.is_uploading() {
+                    tally.round.needs_each();
                 }
                 slot.forget_failures(completed, tally);
                 if turns_away {
@@ -147,13 +147,14 @@ impl<B: Backend> Roster<B> {
         // The encrypted rest is a little longer, but the backend must not wait for more than will arrive. Without a
         // known length, the end may be a few bytes that nothing follows.
         let rest = live.protocol.may_skip();
-        if rest < u64::MAX && rest.saturating_sub(link.pending()) >= LARGE_MIN {
+        let is_long = rest < u64::MAX && rest.saturating_sub(link.pending()) > LARGE_MIN;
+        if is_long {
             self.backend.expect(conn, rest - link.pending());
         } else if live.protocol.coming() >= LARGE_MIN {
             self.backend.widen(conn);
         }
-        if live.protocol.is_uploading() {
-            cx.books.tally.round.uploads();
+        if is_long || live.protocol.is_uploading() {
+            cx.books.tally.round.needs_each();
         }
         if link.is_closed() {
             // A connection that is leaving waits for the end of the transport, because that decides who keeps the port.

@@ -50,8 +50,9 @@ struct Nature {
     crumb: u32,
     /// After so many requests on a connection it does nothing more; zero: never.
     hangs_after: u32,
-    /// The bytes of each response's body.
+    /// The bytes of each response's body, and of each frame of it.
     body: usize,
+    frame: usize,
     /// The longest piece in which bytes arrive.
     piece: usize,
 }
@@ -164,8 +165,8 @@ impl Connection {
             self.did.borrow_mut().answered += 1;
             let body = vec![b'x'; self.nature.body];
             frames.extend(frame(1, if body.is_empty() { 5 } else { 4 }, stream, &[0x88]));
-            let chunks = body.chunks(16_000).count();
-            for (number, part) in (1..).zip(body.chunks(16_000)) {
+            let chunks = body.chunks(self.nature.frame).count();
+            for (number, part) in (1..).zip(body.chunks(self.nature.frame)) {
                 frames.extend(frame(0, u8::from(number == chunks), stream, part));
             }
         }
@@ -260,6 +261,7 @@ fn quiet() -> Nature {
         crumb: 0,
         hangs_after: 0,
         body: 0,
+        frame: 16_000,
         piece: usize::MAX,
     }
 }
@@ -284,6 +286,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
         crumb: some(random, 3_000),
         hangs_after: 0,
         body: [0, some(random, 100) as usize, 40_000][random.below(3) as usize],
+        frame: 16_000,
         piece: usize::MAX,
     };
     let config = Config {
@@ -379,7 +382,7 @@ fn whatever_a_server_of_http2_does_accounts_balance() {
 
 /// Carries a closed loop of requests without bodies out against these servers.
 fn run_against(config: Config, network: impl Network + 'static) -> Ran {
-    let shared = Shared::new(Options { streams: config.streams as u32, ..Options::default() });
+    let shared = Shared::new(Options { streams: config.streams as u32, frame_max: 1 << 20, ..Options::default() });
     let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
     run_job(config, Box::new(network), job)
 }
@@ -515,6 +518,31 @@ fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
     assert_eq!(lingers(7, |_| ()), (0, 0));
     assert_eq!(lingers(32, |config| config.lingers = None), (0, 0));
     assert_eq!(lingers(32, |config| config.rules.open_loop = Some(OpenLoop::default())), (0, 0));
+}
+
+#[test]
+fn nothing_waits_for_several_where_long_frames_come_one_after_another() {
+    for (frame, lingers) in [(16 * 1024, true), (20_000, false)] {
+        let nature = Nature { body: 100_000, frame, piece: 1_000, latency_ns: 2 * MS, ..quiet() };
+        let server = Server { nature, did: Rc::default(), random: Random::new(1) };
+        let ran = run_against(Config { streams: 8, lingers: Some(AHEAD), ..config() }, server);
+        assert_eq!(ran.totals.activity.lingers > 0, lingers, "{frame}");
+        assert!(ran.totals.counters.completed > 1_000, "{frame}");
+    }
+}
+
+#[test]
+fn requests_that_wait_to_be_sent_again_are_late_again_after_a_warm_up() {
+    let nature = Nature { goaway_after: 1, closes: true, ..quiet() };
+    let server = Server { nature, did: Rc::default(), random: Random::new(1) };
+    let rules = Rules { timeout_ns: Some(100 * MS), ..config().rules };
+    let config =
+        Config { streams: 100, stand_ins: 64, warmup_ns: SECOND, duration_ns: Some(50 * MS), rules, ..config() };
+    let totals = run_against(config, server).totals;
+    assert_conserved(&totals);
+    let counters = &totals.counters;
+    assert!(counters.carried > 0 && counters.open_late_at_end > 0, "{counters:?}");
+    assert!(counters.open_late_at_end <= counters.late, "{counters:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use onrush_stats::Gap;
 use onrush_stats::silences::GAP_MIN_NS;
 use rustix::io::Errno;
 
+use super::pacing::{every, open_loop};
 use super::*;
 use crate::backend::sim::Peer;
 use crate::backend::thread_cpu_ns;
@@ -81,6 +82,17 @@ fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
 }
 
 #[test]
+fn a_short_window_lasts_no_longer_where_its_schedule_began_late() {
+    let scenario: Scenario =
+        toml::from_str(&format!("{QUICK}[[generator_stall]]\nfrom_s = 0.9\nfor_s = 3.0")).expect("it is valid");
+    let job = Job { pacer: every(MS, None), ..job(get(), http1(1)) };
+    let config = Config { warmup_ns: SECOND, duration_ns: Some(MS), ..open_loop(OpenLoop::default()) };
+    let Ran { totals, end } = run_job(config, scenario.network(1), job);
+    assert_eq!(end.elapsed_ns, MS);
+    assert_conserved(&totals);
+}
+
+#[test]
 fn a_silent_server_is_silent_also_for_one_who_was_stalled() {
     let fault = "from_s = 1.005\nfor_s = 1.0\n[[fault]]\nevery = 1\nwhat = 'hang'";
     let Ran { totals, .. } = standing(2, 3_000, fault);
@@ -127,7 +139,7 @@ fn a_stall_between_two_timers_is_noticed_by_the_requests_that_were_due_in_it() {
                 .unwrap();
         run_job(config(), scenario.network(1), Job { pacer, ..job(get(), http1(1)) }).end.stalls
     };
-    assert_eq!(stalls(pacing::every(10 * MS, None)), [Gap { from_ns: 330 * MS, until_ns: 385 * MS }]);
+    assert_eq!(stalls(every(10 * MS, None)), [Gap { from_ns: 330 * MS, until_ns: 385 * MS }]);
     // In a closed loop nothing was to be done but to wait for responses.
     assert_eq!(stalls(Pacer::Closed), []);
 }
