@@ -78,7 +78,10 @@ impl TypedHttp {
                 let add = match &self.versions[..] {
                     [] => "add --http2",
                     [("alpn-list", _)] if target.scheme == Scheme::Https => "add h2 to --alpn-list",
-                    [(version, _), ..] => &format!("write --http2 instead of --{version}"),
+                    versions => {
+                        let typed: Vec<String> = versions.iter().map(|(version, _)| format!("--{version}")).collect();
+                        &format!("write --http2 instead of {}", typed.join(" and "))
+                    }
                 };
                 Err(Refusal::Misused(format!("--{name} is for HTTP/2; {add}, or leave it out")))
             }

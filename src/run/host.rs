@@ -296,7 +296,13 @@ pub fn too_few_ports(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use onrush_plan::Dialect;
+    use onrush_plan::http::Version;
+
     use super::*;
+    use crate::fixtures::plan;
 
     #[test]
     fn a_kernel_that_is_too_old_is_named_with_the_oldest_that_is_not() {
@@ -309,6 +315,25 @@ mod tests {
         ] {
             assert_eq!(too_old(release).as_deref(), expected, "{release}");
         }
+    }
+
+    #[test]
+    fn streams_need_space_as_far_as_requests_fill_them() {
+        let of = |version: Version, change: fn(&mut Plan)| {
+            let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 10);
+            (plan.http.versions, plan.http.streams) = (vec![version], Some(100));
+            change(&mut plan);
+            address_space(&plan, 10, false)
+        };
+        let without = of(Version::Http11, |_| ());
+        let streams = |change| of(Version::Http2, change) - without - 10 * HTTP2_CONNECTION_BYTES;
+        assert_eq!(streams(|_| ()), 1_000 * STREAM_BYTES);
+        assert_eq!(streams(|plan| plan.in_flight_max = Some(300)), 300 * STREAM_BYTES);
+        assert_eq!(streams(|plan| plan.stop.requests = Some(7)), 7 * STREAM_BYTES);
+        let warmed_up = |plan: &mut Plan| {
+            (plan.stop.requests, plan.warmup) = (Some(7), Duration::from_secs(1));
+        };
+        assert_eq!(streams(warmed_up), 1_000 * STREAM_BYTES);
     }
 
     #[test]

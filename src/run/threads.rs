@@ -46,7 +46,7 @@ pub enum NotStarted {
     /// The limit on address space is too low.
     #[error(
         "{} threads and {} connections need about {} MiB of address space, and the limit leaves {} MiB: raise it with \
-         'ulimit -v', or use fewer threads (-t), connections (-c) or streams (--streams)",
+         'ulimit -v', or use fewer threads (-t), connections (-c) or, over HTTP/2, streams (--streams)",
         .0.threads,
         .0.connections,
         .0.needed_mib,

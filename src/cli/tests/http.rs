@@ -46,6 +46,10 @@ fn what_cannot_be_is_refused_with_a_way_out() {
             "--alpn-list http/1.1 --streams 2 h",
             "--streams is for HTTP/2; write --http2 instead of --alpn-list, or leave it out",
         ),
+        (
+            "--http1.1 --alpn-list http/1.1 --streams 2 h",
+            "--streams is for HTTP/2; write --http2 instead of --http1.1 and --alpn-list, or leave it out",
+        ),
         ("--http2 --streams 0 h", "--streams \"0\": must be at least 1"),
         ("--http2 --http1.1 h", "--http2 and --http1.1 ask for different versions; leave one of the two out"),
         (

@@ -9,9 +9,9 @@ use crate::record::{Document, Http2, Note, NoteId, OTHER};
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
 const WINDOW: f64 = 0.01;
 
-/// Windows that are asked for are worth a note if what they are for has this many times as many bytes: they are renewed when half
-/// of them is used.
-const WINDOWS: f64 = 2.0;
+/// Of the bytes that came, a hundredth and so many for each response may be heads of frames instead of bodies.
+const HEADS_PART: f64 = 0.01;
+const HEADS_BYTES: f64 = 100.0;
 
 /// Requests that were sent again are worth a note above this share of the responses.
 const RETURNED: f64 = 0.01;
@@ -39,16 +39,17 @@ fn few_streams(document: &Document) -> Option<Note> {
     }
     let asked = document.plan.http2?.streams?;
     let allowed = document.evidence.as_ref()?.load.streams_allowed?;
-    let in_flight = u64::from(document.plan.connections) * u64::from(asked);
-    let connections = in_flight.div_ceil(u64::from(allowed));
+    let connections = u64::from(document.plan.connections);
+    let in_flight = (connections * u64::from(asked)).min(document.plan.requests.unwrap_or(u64::MAX));
+    let enough = in_flight.div_ceil(u64::from(allowed));
     let allows = format!("--streams {asked}: the server allows {allowed} on a connection");
     // With a rate, whether more in flight would help is said where requests had to wait; stages name their connections.
     let is_advised = document.open_loop.is_none() && document.plan.connection_stages.is_none();
-    let text = if !is_advised || connections > limits::CONNECTIONS_MAX {
+    let text = if !is_advised || !(connections + 1..=limits::CONNECTIONS_MAX).contains(&enough) {
         allows
     } else {
         format!(
-            "{allows}; for up to {} in flight use more connections (-c {connections} --streams {allowed})",
+            "{allows}; for up to {} in flight use more connections (-c {enough} --streams {allowed})",
             counted(in_flight, "request"),
         )
     };
@@ -93,14 +94,16 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
 fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
     let asked = document.plan.http2?;
     let in_flight = document.in_flight?;
-    // Each response has at least so many bytes, for some have not arrived whole.
-    let body_bytes = document.bytes_received.saturating_sub(http2.header_bytes_received) as f64;
-    let each = body_bytes / document.requests.started.max(1) as f64;
+    // The body of each response has at least so many bytes, for some have not arrived whole.
+    let requests = &document.requests;
+    let received = document.bytes_received.saturating_sub(http2.header_bytes_received) as f64;
+    let responses = (requests.started + requests.carried).max(1) as f64;
+    let each = (1.0 - HEADS_PART) * received / responses - HEADS_BYTES;
     let on_each = (in_flight.mean / in_flight.busy_connections.max(1.0)).max(1.0);
     let on_stream = ("--h2-window", asked.window, each, "");
     let on_connection = ("--h2-connection-window", asked.connection_window, each * on_each, " on a connection");
     let is_small = |(_, window, bytes, _): &(_, Option<u32>, f64, _)| {
-        http2.connections > 0 && window.is_some_and(|window| *bytes >= WINDOWS * f64::from(window))
+        http2.connections > 0 && window.is_some_and(|window| *bytes > f64::from(window))
     };
     let (flag, window, _, whose) = [on_stream, on_connection].into_iter().find(is_small)?;
     let text = format!(
