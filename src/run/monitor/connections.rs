@@ -12,7 +12,8 @@ use crate::run::diag::{self, Socket};
 const WATCHED: usize = 8;
 /// The most candidates that they are chosen from.
 const CANDIDATES: usize = 256;
-/// The shortest time between two choices while some are watched.
+/// The shortest time between two choices while some are watched. The kernel goes through all connections that there may be for
+/// each, so that it becomes twice as long with each that finds none.
 const CHOICE_US: u64 = 1_000_000;
 
 /// The connections of the target that are watched: the same ones as long as they exist.
@@ -20,8 +21,9 @@ const CHOICE_US: u64 = 1_000_000;
 pub struct Connections {
     watched: Vec<Watched>,
     sums: Sockets,
-    /// When the last choice was made.
+    /// When the last choice was made, and how many have found none since some were found or one was gone.
     chosen_us: Option<u64>,
+    in_vain: u32,
     /// Whether one was ever seen at the target's end.
     was_any: bool,
     /// Whether one was ever seen at the other end, and none at the target's.
@@ -51,7 +53,7 @@ impl Connections {
     /// Reads those that are watched, and replaces those that are gone. Connections to these addresses are sockets of
     /// one of these families.
     pub fn look(&mut self, addresses: &[SocketAddr], families: &[bool], now_us: u64) -> Result<(), Errno> {
-        let is_due = self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + CHOICE_US);
+        let is_due = self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + (CHOICE_US << self.in_vain.min(16)));
         if self.watched.is_empty() || (self.watched.len() < WATCHED && is_due) {
             self.chosen_us = Some(now_us);
             self.choose(addresses, families)?;
@@ -66,6 +68,9 @@ impl Connections {
             self.sums.read(before, &info);
             there.push(Watched { socket, last: Some((info, now_us)) });
         })?;
+        if there.len() < self.watched.len() {
+            self.in_vain = 0;
+        }
         self.watched = there;
         Ok(())
     }
@@ -94,6 +99,7 @@ impl Connections {
         }
         let chosen =
             spread(found.len(), WATCHED - self.watched.len()).map(|at| Watched { socket: found[at], last: None });
+        self.in_vain = if found.is_empty() { self.in_vain + 1 } else { 0 };
         self.watched.extend(chosen);
         self.was_any |= !self.watched.is_empty();
         if !self.was_any {
@@ -171,6 +177,26 @@ mod tests {
         // What came before does not count.
         assert_eq!((connections.sums().readings, connections.sums().segments_received), (8, 0));
         assert!(!connections.are_forwarded());
+    }
+
+    #[test]
+    fn more_are_looked_for_less_and_less_often_while_there_are_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || (TcpStream::connect(address).unwrap(), listener.accept().unwrap());
+        let mut pairs = vec![connect()];
+        let mut connections = Connections::default();
+        let mut look = |second: u64| {
+            connections.look(&[address], &[false], second * CHOICE_US).unwrap();
+            connections.watched.len()
+        };
+        assert_eq!([0, 1].map(&mut look), [1, 1]);
+        pairs.push(connect());
+        assert_eq!([2, 3, 4].map(&mut look), [1, 2, 2]);
+        pairs.push(connect());
+        // One is gone: the next look is not put off.
+        drop(pairs.swap_remove(0));
+        assert_eq!([5, 6].map(&mut look), [1, 2]);
     }
 
     #[test]
