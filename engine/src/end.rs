@@ -180,7 +180,7 @@ impl<B: Backend> Roster<B> {
             match &mut slot.state {
                 State::Open(live) => {
                     live.leave_open(now, tally);
-                    live.protocol.count_waits(now);
+                    live.protocol.count_so_far(now);
                 }
                 State::Connecting(since) if now.since(*since) >= UNANSWERED_NS => {
                     let address = self.connecting.routes.address(slot.route);

@@ -71,10 +71,10 @@ impl Protocol {
         }
     }
 
-    /// Counts waits that have not ended, as far as they have lasted.
-    pub fn count_waits(&mut self, now: Nanos) {
+    /// Counts what a connection of HTTP/2 counts for itself, and waits that have not ended, as far as they have lasted.
+    pub fn count_so_far(&mut self, now: Nanos) {
         if let Self::Http2(client) = self {
-            client.count_waits(now);
+            client.count_so_far(now);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use onrush_proto::Nanos;
+use onrush_proto::http2::fewest;
 
 use super::Engine;
 use super::connection::Live;
@@ -59,10 +60,12 @@ impl<B: Backend> Engine<B> {
         if let Some(http2) = &self.http2 {
             // Waits that last go on, but what has passed of them does not count.
             let lives = self.roster.slots.iter_mut().filter_map(Slot::live);
-            http2.start_over(lives.filter_map(|live| {
-                live.protocol.count_waits(now);
-                live.protocol.streams_allowed()
-            }));
+            let mut allowed = None;
+            for live in lives {
+                live.protocol.count_so_far(now);
+                allowed = fewest(allowed, live.protocol.streams_allowed());
+            }
+            http2.start_over(allowed);
         }
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.spent_ns();

@@ -52,8 +52,8 @@ pub struct Http2 {
     /// Connections that servers ended with GOAWAY, each once, by the code of its last GOAWAY; left out by older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub connections_ended: BTreeMap<String, u64>,
-    /// The fewest streams that a server allowed on a connection, 0 only if it never allowed any; left out if all allowed any
-    /// number.
+    /// The fewest streams that a server allowed on a connection since measuring began, 0 only if none ever allowed any; left out
+    /// if all allowed any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_allowed: Option<u32>,
     /// The most requests that were in flight on one connection at the same time, warm-up included.
@@ -73,6 +73,9 @@ pub struct Http2 {
     pub reset_sent: BTreeMap<String, u64>,
     /// Requests that a server returned without processing them; they were sent again.
     pub returned: u64,
+    /// The bytes of DATA from servers, with padding: what windows are for. 0 in results of older versions.
+    #[serde(default)]
+    pub data_bytes_received: u64,
     /// The bytes of the header fields of responses, as they came over the wire.
     pub header_bytes_received: u64,
     /// The bytes of their names and values.
@@ -96,13 +99,14 @@ impl Http2 {
         Self {
             connections: seen.connections,
             connections_ended: by_code(&seen.connections_ended),
-            streams_allowed: seen.streams_allowed_min,
+            streams_allowed: seen.streams_allowed_min.filter(|allowed| *allowed != u32::MAX),
             streams_peak: seen.streams_peak,
             goaway_received: by_code(&seen.goaway_received),
             goaway_sent: by_code(&seen.goaway_sent),
             reset_received: by_code(&seen.reset_received),
             reset_sent: by_code(&seen.reset_sent),
             returned,
+            data_bytes_received: seen.data_bytes_received,
             header_bytes_received: seen.header_bytes_received,
             header_bytes_decoded: seen.header_bytes_decoded,
             streams_blocked_us: seen.streams_blocked_ns / 1_000,
@@ -123,6 +127,7 @@ impl Http2 {
         add_counts(&mut self.reset_received, &other.reset_received);
         add_counts(&mut self.reset_sent, &other.reset_sent);
         self.returned += other.returned;
+        self.data_bytes_received += other.data_bytes_received;
         self.header_bytes_received += other.header_bytes_received;
         self.header_bytes_decoded += other.header_bytes_decoded;
         self.streams_blocked_us += other.streams_blocked_us;

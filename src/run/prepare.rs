@@ -228,15 +228,21 @@ fn may_linger(active: &Levels) -> bool {
 }
 
 /// About how much the buffers of a connection hold before the server waits for a reader: Linux lets those of TCP grow to a part
-/// of the maximum in `net.ipv4.tcp_rmem`, of a Unix socket those of the sender count, and there are 208 KiB by default.
+/// of the maximum in `net.ipv4.tcp_rmem`, of a Unix socket those of the sender count, and there are 208 KiB by default. That is
+/// also the most that `--rcvbuf` gets by default (`net.core.rmem_max`).
 const TCP_BUFFERED: u64 = 1024 * 1024;
 const UNIX_BUFFERED: u64 = 128 * 1024;
+const RCVBUF_MAX: u32 = 208 * 1024;
 
 /// How much a server may send while its windows wait to be renewed, or until the socket is full.
 fn ahead(http: &Http, way: &Way) -> Ahead {
     let options = options(http, 1);
     let [response, connection] = [options.window, options.connection_window].map(|window| u64::from(window) / 2);
-    let buffered = if way.unix.is_some() { UNIX_BUFFERED } else { way.socket.rcvbuf.map_or(TCP_BUFFERED, u64::from) };
+    let buffered = match way.socket.rcvbuf {
+        _ if way.unix.is_some() => UNIX_BUFFERED,
+        Some(size) => size.min(RCVBUF_MAX).into(),
+        None => TCP_BUFFERED,
+    };
     Ahead { response, connection: connection.min(buffered) }
 }
 
@@ -334,6 +340,7 @@ mod tests {
         assert_eq!(of(|http, _| http.settings.connection_window = Some(90_000)), (half, 45_000));
         assert_eq!(of(|_, way| way.unix = Some("/s".into())), (half, UNIX_BUFFERED));
         assert_eq!(of(|_, way| way.socket.rcvbuf = Some(8_000)), (half, 8_000));
+        assert_eq!(of(|_, way| way.socket.rcvbuf = Some(16_000_000)), (half, RCVBUF_MAX.into()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ impl<B: Backend> Roster<B> {
         self.occupy(conn, books, now);
         let mut before = std::mem::replace(&mut self.slots[conn.index()].state, state);
         if let State::Open(live) = &mut before {
-            live.protocol.count_waits(now);
+            live.protocol.count_so_far(now);
         }
         let after = &self.slots[conn.index()].state;
         let is_connecting = |state: &State| matches!(state, State::Connecting(_) | State::Tunnelling(_));

@@ -8,7 +8,7 @@ use super::frame::{self, Header, PAYLOAD_USUAL, flag, kind};
 use super::heard::Heard;
 use super::reader::Place;
 use super::response::{self, Phase};
-use super::seen::{fewest, limit};
+use super::seen::fewest;
 use super::settings::{Consequence, WINDOW_MAX};
 use super::shared::Pool;
 use super::{Http2, PATIENCE};
@@ -135,6 +135,7 @@ impl Http2 {
     /// DATA begins. All of it counts for flow control, padding too, and whatever became of its stream.
     fn begin_data(&mut self, frame: Header) -> Result<(), Breach> {
         self.check_number(frame.stream)?;
+        self.data_bytes += u64::from(frame.length);
         let options = &self.shared.options;
         let control = self.sender.control();
         receive(&mut self.received, frame.length, options.connection_window, 0, control)?;
@@ -353,7 +354,7 @@ impl Http2 {
         let seen = &mut self.shared.pool.borrow_mut().seen;
         seen.connections += u64::from(!self.settings.have_come);
         self.settings.end();
-        seen.streams_allowed_min = fewest(seen.streams_allowed_min, limit(self.settings.streams));
+        seen.streams_allowed_min = fewest(seen.streams_allowed_min, Some(self.settings.streams));
         self.sender.reply(kind::SETTINGS, &[]);
     }
 

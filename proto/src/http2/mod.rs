@@ -85,6 +85,8 @@ pub struct Http2 {
     sender: Sender,
     /// How many bytes of DATA have arrived for which the connection has not been given a new window.
     received: u32,
+    /// How many bytes of DATA have arrived that do not count yet.
+    data_bytes: u64,
     /// How many more frames may come without progress.
     patience: u32,
     life: Life,
@@ -119,6 +121,7 @@ impl Http2 {
             own_memo: None,
             sender: Sender::new(),
             received: 0,
+            data_bytes: 0,
             patience: PATIENCE,
             life: Life::Open,
             goaway: None,
@@ -167,9 +170,10 @@ impl Http2 {
         }
     }
 
-    /// Counts waits that have not ended, as far as they have lasted.
-    pub fn count_waits(&mut self, now: Nanos) {
+    /// Counts waits that have not ended, as far as they have lasted, and what DATA has come.
+    pub fn count_so_far(&mut self, now: Nanos) {
         let seen = &mut self.shared.pool.borrow_mut().seen;
+        seen.data_bytes_received += std::mem::take(&mut self.data_bytes);
         self.sender.count_wait(now, seen);
         if let Some(since) = &mut self.limited_since {
             seen.streams_blocked_ns += now.since(std::mem::replace(since, now));
@@ -350,9 +354,11 @@ impl Client for Http2 {
     }
 }
 
-/// What a connection kept of an unfinished header block is no longer kept.
+/// What a connection kept of an unfinished header block is no longer kept, and what DATA has come counts.
 impl Drop for Http2 {
     fn drop(&mut self) {
-        self.block.free(&mut self.shared.pool.borrow_mut().blocks);
+        let pool = &mut self.shared.pool.borrow_mut();
+        pool.seen.data_bytes_received += self.data_bytes;
+        self.block.free(&mut pool.blocks);
     }
 }

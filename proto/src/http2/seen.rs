@@ -12,7 +12,8 @@ pub struct Seen {
     pub connections: u64,
     /// Those that their server ended with GOAWAY, by the code of the last one: it may have announced it with another.
     pub connections_ended: Codes,
-    /// The fewest streams that a server has allowed, zero only if it never allowed any; `None` if all allowed any number.
+    /// The fewest streams that a server has allowed, zero only if none ever allowed any, and [`u32::MAX`] if all allowed any
+    /// number; `None` if none has said so far.
     pub streams_allowed_min: Option<u32>,
     /// The most streams that were open at the same time on one connection.
     pub streams_peak: u32,
@@ -24,6 +25,8 @@ pub struct Seen {
     pub reset_received: Codes,
     /// RST_STREAM frames to servers.
     pub reset_sent: Codes,
+    /// The bytes of DATA from servers, with padding.
+    pub data_bytes_received: u64,
     /// The bytes of header blocks from servers.
     pub header_bytes_received: u64,
     /// The bytes of the names and values in them.
@@ -63,15 +66,10 @@ impl Codes {
     }
 }
 
-/// The fewer of two numbers of streams that were allowed. None at all are allowed only for a moment (RFC 9113, 6.5.2), so that
-/// any other number says more about a server.
+/// The fewer of two numbers of streams that were allowed, [`u32::MAX`] for any number. None at all are allowed only for a moment
+/// (RFC 9113, 6.5.2), so that any other number says more about a server.
 pub fn fewest(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     one.into_iter().chain(other).min_by_key(|allowed| (*allowed == 0, *allowed))
-}
-
-/// A setting of streams as a limit, if it is one.
-pub(super) fn limit(streams: u32) -> Option<u32> {
-    (streams != u32::MAX).then_some(streams)
 }
 
 impl Seen {
@@ -94,6 +92,7 @@ impl Seen {
         self.goaway_sent.add(&more.goaway_sent);
         self.reset_received.add(&more.reset_received);
         self.reset_sent.add(&more.reset_sent);
+        self.data_bytes_received += more.data_bytes_received;
         self.header_bytes_received += more.header_bytes_received;
         self.header_bytes_decoded += more.header_bytes_decoded;
         self.streams_blocked_ns += more.streams_blocked_ns;

@@ -7,7 +7,7 @@ use super::buffers::Buffers;
 use super::memo::Memos;
 use super::message::Message;
 use super::options::Options;
-use super::seen::{Seen, fewest, limit};
+use super::seen::Seen;
 use super::written::Written;
 use crate::Request;
 
@@ -45,18 +45,17 @@ impl Shared {
         self.pool.borrow().seen.clone()
     }
 
-    /// The fewest streams that a server has allowed so far; `None` if all allowed any number.
+    /// The fewest streams that a server has allowed so far: [`u32::MAX`] if all allowed any number, `None` if none has said.
     pub fn streams_allowed_min(&self) -> Option<u32> {
         self.pool.borrow().seen.streams_allowed_min
     }
 
-    /// Forgets what has been counted, but not what is known of the servers. What they allow now on the connections that are open
-    /// replaces what they did before; [`u32::MAX`] stands for any number.
-    pub fn start_over(&self, allowed: impl Iterator<Item = u32>) {
-        let allowed = allowed.map(limit).reduce(fewest);
+    /// Forgets what has been counted, but not what is known of the servers: `allowed` are the fewest streams that they allow now
+    /// on a connection that is open, if there is one. Unless that is none, it replaces what they allowed before.
+    pub fn start_over(&self, allowed: Option<u32>) {
         let seen = &mut self.pool.borrow_mut().seen;
         let Seen { connections, streams_peak, .. } = *seen;
-        let streams_allowed_min = allowed.unwrap_or(seen.streams_allowed_min);
+        let streams_allowed_min = allowed.filter(|allowed| *allowed > 0).or(seen.streams_allowed_min);
         *seen = Seen { connections, streams_allowed_min, streams_peak, ..Seen::default() };
     }
 

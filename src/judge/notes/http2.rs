@@ -9,10 +9,6 @@ use crate::record::{Document, Http2, Note, NoteId, OTHER};
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
 const WINDOW: f64 = 0.01;
 
-/// Of the bytes that came, a hundredth and so many for each response may be heads of frames instead of bodies.
-const HEADS_PART: f64 = 0.01;
-const HEADS_BYTES: f64 = 100.0;
-
 /// Requests that were sent again are worth a note above this share of the responses.
 const RETURNED: f64 = 0.01;
 
@@ -94,11 +90,9 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
 fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
     let asked = document.plan.http2?;
     let in_flight = document.in_flight?;
-    // The body of each response has at least so many bytes, for some have not arrived whole.
-    let requests = &document.requests;
-    let received = document.bytes_received.saturating_sub(http2.header_bytes_received) as f64;
-    let responses = (requests.started + requests.carried).max(1) as f64;
-    let each = (1.0 - HEADS_PART) * received / responses - HEADS_BYTES;
+    // Each response has at least so many bytes for its window, for some have not arrived whole.
+    let responses = document.requests.started + document.requests.carried;
+    let each = http2.data_bytes_received as f64 / responses.max(1) as f64;
     let on_each = (in_flight.mean / in_flight.busy_connections.max(1.0)).max(1.0);
     let on_stream = ("--h2-window", asked.window, each, "");
     let on_connection = ("--h2-connection-window", asked.connection_window, each * on_each, " on a connection");

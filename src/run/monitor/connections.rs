@@ -13,8 +13,9 @@ const WATCHED: usize = 8;
 /// The most candidates that they are chosen from.
 const CANDIDATES: usize = 256;
 /// The shortest time between two choices while some are watched. The kernel goes through all connections that there may be for
-/// each, so that it becomes twice as long with each that finds none.
+/// each, so that it becomes twice as long with each that finds none, but not more often than this.
 const CHOICE_US: u64 = 1_000_000;
+const DOUBLINGS: u32 = 4;
 
 /// The connections of the target that are watched: the same ones as long as they exist.
 #[derive(Debug, Default)]
@@ -42,6 +43,7 @@ impl Connections {
     /// Resets the sums; keeps the watched set.
     pub fn restart(&mut self) {
         self.sums = Sockets::default();
+        self.in_vain = 0;
         self.watched.iter_mut().for_each(|watched| watched.last = None);
     }
 
@@ -53,7 +55,8 @@ impl Connections {
     /// Reads those that are watched, and replaces those that are gone. Connections to these addresses are sockets of
     /// one of these families.
     pub fn look(&mut self, addresses: &[SocketAddr], families: &[bool], now_us: u64) -> Result<(), Errno> {
-        let is_due = self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + (CHOICE_US << self.in_vain.min(16)));
+        let is_due =
+            self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + (CHOICE_US << self.in_vain.min(DOUBLINGS)));
         if self.watched.is_empty() || (self.watched.len() < WATCHED && is_due) {
             self.chosen_us = Some(now_us);
             self.choose(addresses, families)?;
@@ -192,11 +195,11 @@ mod tests {
         };
         assert_eq!([0, 1].map(&mut look), [1, 1]);
         pairs.push(connect());
-        assert_eq!([2, 3, 4].map(&mut look), [1, 2, 2]);
+        assert_eq!([2, 3, 4, 6].map(&mut look), [1, 2, 2, 2]);
         pairs.push(connect());
-        // One is gone: the next look is not put off.
+        // One is gone: the next choice is not put off until the tenth second.
         drop(pairs.swap_remove(0));
-        assert_eq!([5, 6].map(&mut look), [1, 2]);
+        assert_eq!([7, 8].map(&mut look), [1, 2]);
     }
 
     #[test]

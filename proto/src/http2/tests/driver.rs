@@ -39,13 +39,11 @@ fn the_fewest_streams_are_those_since_counting_began_and_none_only_where_there_n
         feed(&mut client, &settings(&[(3, allowed)]));
         shared.streams_allowed_min()
     };
-    assert_eq!([u32::MAX, 0, 4, 0, 9].map(&mut then), [None, Some(0), Some(4), Some(4), Some(4)]);
-    shared.start_over([9, u32::MAX].into_iter());
-    assert_eq!(shared.streams_allowed_min(), Some(9));
-    shared.start_over([].into_iter());
-    assert_eq!(shared.streams_allowed_min(), Some(9), "nothing else is known");
-    shared.start_over([u32::MAX].into_iter());
-    assert_eq!(shared.streams_allowed_min(), None);
+    assert_eq!([0, u32::MAX, 0, 4, 0, 9].map(&mut then), [0, u32::MAX, u32::MAX, 4, 4, 4].map(Some));
+    for (now, known) in [(Some(9), 9), (None, 9), (Some(0), 9), (Some(u32::MAX), u32::MAX)] {
+        shared.start_over(now);
+        assert_eq!(shared.streams_allowed_min(), Some(known), "{now:?}");
+    }
 }
 
 #[test]
@@ -239,6 +237,25 @@ fn what_was_seen_is_counted_for_all_connections() {
     twice.add(&seen);
     assert_eq!((twice.connections, twice.streams_allowed_min, twice.streams_peak), (4, Some(2), 2));
     assert_eq!((twice.goaway_received.other, twice.connections_ended.other, twice.streams_blocked_ns), (2, 2, 200));
+}
+
+#[test]
+fn data_counts_with_its_padding_once_the_connection_says_so_or_is_gone() {
+    let shared = Shared::new(Options::default());
+    let mut client = Http2::new(&shared);
+    sent(&mut client);
+    feed(&mut client, &settings(&[]));
+    client.start(&request("GET"), false).unwrap();
+    sent(&mut client);
+    heard(&mut client, &[headers(1, "", OK), data(1, "", b"four"), frame(1, "PADDED", "DATA", b"\x02x..")].concat());
+    let counted = || shared.seen().data_bytes_received;
+    assert_eq!(counted(), 0);
+    client.count_so_far(Nanos(1));
+    assert_eq!(counted(), 8);
+    shared.start_over(client.streams_allowed());
+    heard(&mut client, &data(1, "END_STREAM", b"end"));
+    drop(client);
+    assert_eq!(counted(), 3);
 }
 
 #[test]

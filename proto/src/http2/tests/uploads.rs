@@ -148,9 +148,9 @@ fn waiting_for_windows_is_counted() {
     sent_at(&mut client, Nanos(300));
     assert_eq!(shared.seen().window_blocked_ns, 200);
     sent_at(&mut client, Nanos(400));
-    client.count_waits(Nanos(450));
+    client.count_so_far(Nanos(450));
     assert_eq!(shared.seen().window_blocked_ns, 350);
-    client.count_waits(Nanos(500));
+    client.count_so_far(Nanos(500));
     assert_eq!(shared.seen().window_blocked_ns, 400, "it goes on");
 }
 

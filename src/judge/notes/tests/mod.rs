@@ -194,6 +194,9 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     few.stop.requests = Some(260);
     let words = "--streams 50: the server allows 20 on a connection; for up to 260 requests in flight use more connections (-c 13 --streams 20)";
     assert_eq!(said_of(&few, &outcome).last().map(String::as_str), Some(words));
+    few.stop.requests = Some(200);
+    let words = "--streams 50: the server allows 20 on a connection";
+    assert_eq!(said_of(&few, &outcome).last().map(String::as_str), Some(words), "there are enough");
     let mut vast = plan.clone();
     (vast.load.connections, vast.http.streams) = (1_000_000, Some(100_000));
     outcome.http2.as_mut().unwrap().streams_blocked_ns *= 100_000;
@@ -213,7 +216,7 @@ fn windows_that_are_smaller_than_a_response_are_said() {
     let responses = outcome.totals.counters.started + 40;
     let said = |plan: &Plan, bytes_each: u64| {
         let mut outcome = outcome.clone();
-        outcome.totals.counters.bytes_received = responses * bytes_each;
+        outcome.http2.as_mut().unwrap().data_bytes_received = responses * bytes_each;
         said_of(plan, &outcome)
     };
     plan.http = Http { versions: vec![Version::Http2], ..plan.http };
@@ -224,12 +227,12 @@ fn windows_that_are_smaller_than_a_response_are_said() {
         )]
     };
     plan.http.settings.window = Some(1_000);
-    assert_eq!(said(&plan, 1_111), Vec::<String>::new(), "a hundredth and a hundred bytes are no body");
-    assert_eq!(said(&plan, 1_112), words("--h2-window 1000", ""));
+    assert_eq!(said(&plan, 1_000), Vec::<String>::new());
+    assert_eq!(said(&plan, 1_001), words("--h2-window 1000", ""));
     // Four in flight share it.
     (plan.http.settings.window, plan.http.settings.connection_window) = (None, Some(70_000));
-    assert_eq!(said(&plan, 17_777), Vec::<String>::new());
-    assert_eq!(said(&plan, 17_778), words("--h2-connection-window 70000", " on a connection"));
+    assert_eq!(said(&plan, 17_500), Vec::<String>::new());
+    assert_eq!(said(&plan, 17_501), words("--h2-connection-window 70000", " on a connection"));
 }
 
 #[test]

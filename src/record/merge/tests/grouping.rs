@@ -60,6 +60,7 @@ fn drawn(random: &mut Random, has_rate: bool, (began_us, lasted_ms): Time) -> Do
         goaway_received: (0..random.below(3)).map(|code| (code.to_string(), 1 + random.below(9))).collect(),
         returned: random.below(1 << 40),
         streams_blocked_us: random.below(1 << 40),
+        data_bytes_received: random.below(1 << 40),
         lingers: random.below(1 << 40),
         linger_max_us: random.below(100),
         ..Http2::default()

@@ -67,7 +67,8 @@ fn added(ran: &Ran) -> Result<(), String> {
     sum.settle();
     let [one, other] = [&sum, &ran.totals].map(|totals| format!("{totals:?}"));
     let at = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
-    let [one_from_there, other_from_there] = [&one, &other].map(|text| text.get(at.saturating_sub(200)..at + 200));
+    let [one_from_there, other_from_there] =
+        [&one, &other].map(|text| text.get(at.saturating_sub(200)..text.len().min(at + 200)));
     ensure!(one == other, one_from_there, other_from_there);
     Ok(())
 }
