@@ -71,7 +71,7 @@ impl<B: Backend> Engine<B> {
             Step::Connecting => self.turn.awaited_since = at,
             Step::Pump(conn) => self.pump(conn, at),
             Step::Begin(conn) => {
-                let allowed = self.http2.as_ref().and_then(Shared::streams_allowed_min);
+                let allowed = self.http2.as_ref().and_then(Shared::streams_known);
                 if let Some(live) = self.roster.slots[conn.index()].live() {
                     self.dispatch.depth = live.depth.min(allowed.map_or(usize::MAX, |allowed| allowed.max(1) as usize));
                 }

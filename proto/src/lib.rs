@@ -105,7 +105,8 @@ pub trait Client {
     fn may_skip(&self) -> u64;
 
     /// The fields of the last [`Event::Head`], [`Event::Interim`] or [`Event::Trailer`], as far as they are wanted.
-    /// `input` is what [`Client::handle_bytes`] was last passed. Valid until the next input.
+    /// `input` is what [`Client::handle_bytes`] was last passed. Valid until all events of that have been
+    /// taken.
     fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a>;
 
     /// Appends the same as text for people and scripts: a head with its status line and the empty line at its end,

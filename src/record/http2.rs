@@ -73,7 +73,7 @@ pub struct Http2 {
     pub reset_sent: BTreeMap<String, u64>,
     /// Requests that a server returned without processing them; they were sent again.
     pub returned: u64,
-    /// The bytes of DATA from servers, with padding: what windows are for. 0 in results of older versions.
+    /// The bytes of DATA from servers, with padding: what windows are for. A frame counts when it begins. 0 in results of older versions.
     #[serde(default)]
     pub data_bytes_received: u64,
     /// The bytes of the header fields of responses, as they came over the wire.

@@ -147,7 +147,12 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
 
 /// The server's limit of streams, if it has one.
 fn streams(document: &Document) -> Option<Streams> {
-    Some(Streams { asked: document.plan.http2?.streams?, allowed: document.http2.as_ref()?.streams_allowed? })
+    let http2 = document.http2.as_ref()?;
+    Some(Streams {
+        asked: document.plan.http2?.streams?,
+        allowed: http2.streams_allowed?,
+        is_constant: http2.streams_peak <= http2.streams_allowed?,
+    })
 }
 
 /// The percentiles that are wanted of the latency shown, and of the service latency.

@@ -59,6 +59,8 @@ pub struct Streams {
     pub asked: u32,
     /// The fewest that a server allowed.
     pub allowed: u32,
+    /// Whether no more than these were ever in flight.
+    pub is_constant: bool,
 }
 
 impl Text {
@@ -132,7 +134,8 @@ impl Streams {
     /// The line on them; empty if the server allows as many as were asked for.
     fn line(self) -> String {
         let [asked, allowed] = [self.asked, self.allowed].map(|streams| units::thousands(streams.into()));
-        let line = format!("  Streams: the server allows {allowed} of {asked} on a connection\n");
+        let allows = if self.is_constant { "allows" } else { "allowed as few as" };
+        let line = format!("  Streams: the server {allows} {allowed} of {asked} on a connection\n");
         if self.allowed < self.asked { line } else { String::new() }
     }
 }
@@ -154,9 +157,10 @@ mod tests {
 
     #[test]
     fn streams_have_a_line_where_the_server_allows_fewer_than_asked_for() {
-        let line = |allowed| Streams { asked: 1_000, allowed }.line();
+        let line = |allowed| Streams { asked: 1_000, allowed, is_constant: allowed != 7 }.line();
         assert_eq!([1_000, 1_024].map(line), [""; 2]);
         assert_eq!(line(100), "  Streams: the server allows 100 of 1,000 on a connection\n");
+        assert_eq!(line(7), "  Streams: the server allowed as few as 7 of 1,000 on a connection\n");
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::requests::{Entries, Listed, Numbers, Picker, Values};
 
 /// How many bytes of unfinished heads the connections of HTTP/2 may keep together. A server that never ends them can
 /// make each keep 80 KiB.
-const BLOCKS_MAX: usize = 128 << 20;
+const BLOCKS_MAX: usize = 64 << 20;
 
 /// This machine does not have one of the source addresses. Worded as in wrk-cmm.
 #[derive(Debug, Error)]

@@ -351,10 +351,12 @@ impl Http2 {
 
     /// All settings of a frame have been taken.
     fn end_settings(&mut self) {
-        let seen = &mut self.shared.pool.borrow_mut().seen;
+        let Pool { seen, streams_known, .. } = &mut *self.shared.pool.borrow_mut();
         seen.connections += u64::from(!self.settings.have_come);
         self.settings.end();
-        seen.streams_allowed_min = fewest(seen.streams_allowed_min, Some(self.settings.streams));
+        for fewest_so_far in [&mut seen.streams_allowed_min, streams_known] {
+            *fewest_so_far = fewest(*fewest_so_far, Some(self.settings.streams));
+        }
         self.sender.reply(kind::SETTINGS, &[]);
     }
 

@@ -26,7 +26,6 @@ impl List {
     }
 
     /// The bytes it has on the heap.
-    #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<(u32, u32)>()
     }

@@ -94,7 +94,7 @@ pub struct Http2 {
     goaway: Option<(u32, Code)>,
     /// Since when the server's limit of streams is reached and more are asked for.
     limited_since: Option<Nanos>,
-    /// The last header block, until the next input.
+    /// The last header block, until all events have been taken.
     heard: Heard,
     /// The next event.
     event: Option<Event>,
@@ -109,7 +109,7 @@ pub struct Http2 {
 impl Http2 {
     /// A new connection, which greets the server with its first [`Transmit`].
     pub fn new(shared: &Shared) -> Self {
-        let streams_seen = shared.pool.borrow().seen.streams_allowed_min;
+        let streams_seen = shared.streams_known();
         Self {
             streams: Streams::new(),
             resets: Resets::default(),
@@ -325,7 +325,11 @@ impl Client for Http2 {
         if event.is_some() {
             return event;
         }
-        let Drain::Due(error) = self.drain else { return None };
+        let Drain::Due(error) = self.drain else {
+            // However long the block was, nobody reads it any more.
+            self.heard = Heard::default();
+            return None;
+        };
         self.drain = Drain::Told;
         Some(Event::Draining { error })
     }

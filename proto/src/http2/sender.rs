@@ -17,7 +17,7 @@ use crate::transmit::{Body, Payload};
 use crate::{Breach, Nanos};
 
 /// How many replies to SETTINGS and PING wait for the transport at most. A server that asks for more does not read them.
-const REPLIES_MAX: u32 = 1000;
+const REPLIES_MAX: u32 = 250;
 
 /// How many bytes of control frames wait at most, if no request is in flight: as many replies as that.
 const CONTROL_MAX: usize = 17 * REPLIES_MAX as usize;

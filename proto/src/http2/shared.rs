@@ -26,6 +26,8 @@ pub(super) struct Pool {
     pub(super) buffers: Buffers,
     pub(super) memos: Memos,
     pub(super) seen: Seen,
+    /// The fewest streams that a server has ever allowed, as in [`Seen::streams_allowed_min`].
+    pub(super) streams_known: Option<u32>,
     /// How many bytes of unfinished header blocks are kept.
     pub(super) blocks: usize,
     written: Written,
@@ -45,18 +47,17 @@ impl Shared {
         self.pool.borrow().seen.clone()
     }
 
-    /// The fewest streams that a server has allowed so far: [`u32::MAX`] if all allowed any number, `None` if none has said.
-    pub fn streams_allowed_min(&self) -> Option<u32> {
-        self.pool.borrow().seen.streams_allowed_min
+    /// The fewest streams that a server has ever allowed: [`u32::MAX`] if all allowed any number, `None` if none has said.
+    pub fn streams_known(&self) -> Option<u32> {
+        self.pool.borrow().streams_known
     }
 
-    /// Forgets what has been counted, but not what is known of the servers: `allowed` are the fewest streams that they allow now
-    /// on a connection that is open, if there is one. Unless that is none, it replaces what they allowed before.
+    /// Forgets what has been counted, but not what is known of the servers. `allowed`: the fewest streams that they allow now on a
+    /// connection that is open, if there is one.
     pub fn start_over(&self, allowed: Option<u32>) {
         let seen = &mut self.pool.borrow_mut().seen;
         let Seen { connections, streams_peak, .. } = *seen;
-        let streams_allowed_min = allowed.filter(|allowed| *allowed > 0).or(seen.streams_allowed_min);
-        *seen = Seen { connections, streams_allowed_min, streams_peak, ..Seen::default() };
+        *seen = Seen { connections, streams_allowed_min: allowed, streams_peak, ..Seen::default() };
     }
 
     /// A request as HTTP/2 sends it.

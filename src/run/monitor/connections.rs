@@ -15,7 +15,7 @@ const CANDIDATES: usize = 256;
 /// The shortest time between two choices while some are watched. The kernel goes through all connections that there may be for
 /// each, so that it becomes twice as long with each that finds none, but not more often than this.
 const CHOICE_US: u64 = 1_000_000;
-const DOUBLINGS: u32 = 4;
+const DOUBLINGS: u32 = 2;
 
 /// The connections of the target that are watched: the same ones as long as they exist.
 #[derive(Debug, Default)]

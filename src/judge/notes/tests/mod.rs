@@ -175,6 +175,10 @@ fn requests_that_share_one_connection_at_a_time_may_do_with_more() {
         );
         assert_eq!(said_of(&plan, &outcome), [line]);
     }
+    let plan = crate::fixtures::plan(Dialect::Native, "http://h/", 10, 1, 2);
+    let line = "all requests shared one connection at a time, which most servers handle in one thread; fewer --streams use more \
+                of them";
+    assert!(said_of(&plan, &outcome).contains(&line.to_owned()), "{:?}", said_of(&plan, &outcome));
 }
 
 #[test]
@@ -202,6 +206,9 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     outcome.http2.as_mut().unwrap().streams_blocked_ns *= 100_000;
     assert_eq!(said_of(&vast, &outcome).last().unwrap(), "--streams 100000: the server allows 20 on a connection");
     outcome.http2.as_mut().unwrap().streams_blocked_ns /= 100_000;
+    let mut raised = outcome.clone();
+    raised.http2.as_mut().unwrap().streams_peak = 21;
+    assert_eq!(said_of(&plan, &raised), Vec::<String>::new(), "it has allowed more");
     outcome.http2.as_mut().unwrap().streams_blocked_ns -= 1;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
 }
