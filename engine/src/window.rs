@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use onrush_proto::Nanos;
-use onrush_proto::http2::fewest;
 
 use super::Engine;
 use super::connection::Live;
@@ -59,13 +58,12 @@ impl<B: Backend> Engine<B> {
         self.books.begin(now, duration_ns);
         if let Some(http2) = &self.http2 {
             // Waits that last go on, but what has passed of them does not count.
-            let lives = self.roster.slots.iter_mut().filter_map(Slot::live);
-            let mut allowed = None;
-            for live in lives {
+            let mut allowed = Vec::new();
+            for live in self.roster.slots.iter_mut().filter_map(Slot::live) {
                 live.protocol.count_so_far(now);
-                allowed = fewest(allowed, live.protocol.streams_allowed());
+                allowed.extend(live.protocol.streams_allowed());
             }
-            http2.start_over(allowed);
+            http2.start_over(&allowed);
         }
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.spent_ns();

@@ -52,10 +52,13 @@ pub struct Http2 {
     /// Connections that servers ended with GOAWAY, each once, by the code of its last GOAWAY; left out by older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub connections_ended: BTreeMap<String, u64>,
-    /// The fewest streams that a server allowed on a connection since measuring began, 0 only if none ever allowed any; left out
-    /// if all allowed any number.
+    /// The fewest streams that a server allowed on a connection since measuring began, 0 only if none allowed any; left out if all
+    /// allowed any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_allowed: Option<u32>,
+    /// Whether servers also allowed more than these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub streams_allowed_varied: bool,
     /// The most requests that were in flight on one connection at the same time, warm-up included.
     pub streams_peak: u32,
     /// GOAWAY frames from servers, of which a connection may get several: they end it in the regular way if the code is
@@ -100,6 +103,7 @@ impl Http2 {
             connections: seen.connections,
             connections_ended: by_code(&seen.connections_ended),
             streams_allowed: seen.streams_allowed_min.filter(|allowed| *allowed != u32::MAX),
+            streams_allowed_varied: seen.streams_allowed_min != seen.streams_allowed_max,
             streams_peak: seen.streams_peak,
             goaway_received: by_code(&seen.goaway_received),
             goaway_sent: by_code(&seen.goaway_sent),
@@ -120,6 +124,7 @@ impl Http2 {
     pub(super) fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         add_counts(&mut self.connections_ended, &other.connections_ended);
+        self.streams_allowed_varied |= other.streams_allowed_varied || self.streams_allowed != other.streams_allowed;
         self.streams_allowed = fewest(self.streams_allowed, other.streams_allowed);
         self.streams_peak = self.streams_peak.max(other.streams_peak);
         add_counts(&mut self.goaway_received, &other.goaway_received);

@@ -151,7 +151,7 @@ fn streams(document: &Document) -> Option<Streams> {
     Some(Streams {
         asked: document.plan.http2?.streams?,
         allowed: http2.streams_allowed?,
-        is_constant: http2.streams_peak <= http2.streams_allowed?,
+        is_constant: !http2.streams_allowed_varied,
     })
 }
 

@@ -59,7 +59,7 @@ pub struct Streams {
     pub asked: u32,
     /// The fewest that a server allowed.
     pub allowed: u32,
-    /// Whether no more than these were ever in flight.
+    /// Whether no server ever allowed more.
     pub is_constant: bool,
 }
 

@@ -381,14 +381,11 @@ impl Outcome {
         if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
     }
 
-    /// How many requests could be in flight on a connection: as many as were asked for and every server allows, or more where
-    /// that changed.
+    /// How many requests could be in flight on a connection: as many as were asked for and a server allowed.
     pub fn streams(&self, plan: &Plan) -> u32 {
         let asked = plan.http.streams.unwrap_or(1);
         let seen = self.http2.as_ref().filter(|seen| seen.connections > 0);
-        seen.map_or(1, |seen| {
-            seen.streams_allowed_min.map_or(asked, |most| asked.min(most.max(seen.streams_peak).max(1)))
-        })
+        seen.map_or(1, |seen| seen.streams_allowed_max.map_or(asked, |most| asked.min(most.max(1))))
     }
 
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.

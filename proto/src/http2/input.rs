@@ -354,9 +354,8 @@ impl Http2 {
         let Pool { seen, streams_known, .. } = &mut *self.shared.pool.borrow_mut();
         seen.connections += u64::from(!self.settings.have_come);
         self.settings.end();
-        for fewest_so_far in [&mut seen.streams_allowed_min, streams_known] {
-            *fewest_so_far = fewest(*fewest_so_far, Some(self.settings.streams));
-        }
+        seen.note_allowed(self.settings.streams);
+        *streams_known = fewest(*streams_known, Some(self.settings.streams));
         self.sender.reply(kind::SETTINGS, &[]);
     }
 

@@ -15,7 +15,8 @@ use crate::Breach;
 /// How many blocks are remembered for all connections of a thread. It is a power of two.
 const PLACES: usize = 16;
 
-/// A block that is longer, or whose fields are, is decoded every time: each connection may keep one.
+/// A longer block is decoded every time, and one that depends on the table also if its fields are longer: each connection may
+/// keep one of these.
 const LENGTH_MAX: usize = 1024;
 
 /// A block and all that it does.
@@ -95,9 +96,9 @@ impl Memos {
         if let Some(list) = &mut list {
             list.shrink();
         }
-        let length = block.len().max(list.as_ref().map_or(0, List::heap));
         let changes_its_meaning = depends && decoder.version() != before;
-        if length > LENGTH_MAX || changes_its_meaning {
+        let length = if depends { list.as_ref().map_or(0, List::heap) } else { 0 };
+        if block.len().max(length) > LENGTH_MAX || changes_its_meaning {
             return Ok(Rc::new(Memo { block: Box::default(), meaning, list, decoded, inserted: Box::default() }));
         }
         let (block, inserted) = (block.into(), inserted[..].into());

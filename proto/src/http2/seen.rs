@@ -12,9 +12,11 @@ pub struct Seen {
     pub connections: u64,
     /// Those that their server ended with GOAWAY, by the code of the last one: it may have announced it with another.
     pub connections_ended: Codes,
-    /// The fewest streams that a server has allowed, zero only if none ever allowed any, and [`u32::MAX`] if all allowed any
-    /// number; `None` if none has said so far.
+    /// The fewest streams that a server has allowed, zero only if none allowed any, and [`u32::MAX`] if all allowed any number;
+    /// `None` if none has said so far.
     pub streams_allowed_min: Option<u32>,
+    /// The most that a server has allowed.
+    pub streams_allowed_max: Option<u32>,
     /// The most streams that were open at the same time on one connection.
     pub streams_peak: u32,
     /// GOAWAY frames from servers.
@@ -73,6 +75,12 @@ pub fn fewest(one: Option<u32>, other: Option<u32>) -> Option<u32> {
 }
 
 impl Seen {
+    /// A server allows so many streams, [`u32::MAX`] for any number.
+    pub(super) fn note_allowed(&mut self, streams: u32) {
+        self.streams_allowed_min = fewest(self.streams_allowed_min, Some(streams));
+        self.streams_allowed_max = self.streams_allowed_max.max(Some(streams));
+    }
+
     /// Counts a GOAWAY from a server, on a connection whose end it may have announced before with a code.
     pub(super) fn note_goaway(&mut self, code: Code, announced: Option<Code>) {
         self.goaway_received.note(code);
@@ -87,6 +95,7 @@ impl Seen {
         self.connections += more.connections;
         self.connections_ended.add(&more.connections_ended);
         self.streams_allowed_min = fewest(self.streams_allowed_min, more.streams_allowed_min);
+        self.streams_allowed_max = self.streams_allowed_max.max(more.streams_allowed_max);
         self.streams_peak = self.streams_peak.max(more.streams_peak);
         self.goaway_received.add(&more.goaway_received);
         self.goaway_sent.add(&more.goaway_sent);

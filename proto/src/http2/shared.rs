@@ -26,7 +26,7 @@ pub(super) struct Pool {
     pub(super) buffers: Buffers,
     pub(super) memos: Memos,
     pub(super) seen: Seen,
-    /// The fewest streams that a server has ever allowed, as in [`Seen::streams_allowed_min`].
+    /// The fewest streams that a server may allow on the next connection, as in [`Seen::streams_allowed_min`].
     pub(super) streams_known: Option<u32>,
     /// How many bytes of unfinished header blocks are kept.
     pub(super) blocks: usize,
@@ -47,17 +47,20 @@ impl Shared {
         self.pool.borrow().seen.clone()
     }
 
-    /// The fewest streams that a server has ever allowed: [`u32::MAX`] if all allowed any number, `None` if none has said.
+    /// The fewest streams that a server may allow on the next connection: [`u32::MAX`] if all allow any number, `None` if none has
+    /// said.
     pub fn streams_known(&self) -> Option<u32> {
         self.pool.borrow().streams_known
     }
 
-    /// Forgets what has been counted, but not what is known of the servers. `allowed`: the fewest streams that they allow now on a
-    /// connection that is open, if there is one.
-    pub fn start_over(&self, allowed: Option<u32>) {
-        let seen = &mut self.pool.borrow_mut().seen;
+    /// Forgets what has been counted, but not what is known of the servers. `allowed`: how many streams they allow now, for each
+    /// connection that is open.
+    pub fn start_over(&self, allowed: &[u32]) {
+        let Pool { seen, streams_known, .. } = &mut *self.pool.borrow_mut();
         let Seen { connections, streams_peak, .. } = *seen;
-        *seen = Seen { connections, streams_allowed_min: allowed, streams_peak, ..Seen::default() };
+        *seen = Seen { connections, streams_peak, ..Seen::default() };
+        allowed.iter().for_each(|streams| seen.note_allowed(*streams));
+        *streams_known = seen.streams_allowed_min.filter(|streams| *streams > 0).or(*streams_known);
     }
 
     /// A request as HTTP/2 sends it.

@@ -136,9 +136,13 @@ fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     let is_shared = document.connections.established == 1 && http2.streams_peak > 1;
     is_shared.then(|| {
         let at_a_time = if http2.connections > 1 { " at a time" } else { "" };
-        let more = if document.plan.connections > 1 { "fewer --streams use more of them" } else { "-c opens more" };
+        let more = match document.plan.connections {
+            1 => "; -c opens more",
+            _ if document.errors.connect == 0 => "; fewer --streams use more of them",
+            _ => "",
+        };
         let text =
-            format!("all requests shared one connection{at_a_time}, which most servers handle in one thread; {more}");
+            format!("all requests shared one connection{at_a_time}, which most servers handle in one thread{more}");
         Note::hint(NoteId::OneConnection, text)
     })
 }

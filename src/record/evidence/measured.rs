@@ -123,14 +123,13 @@ fn in_flight_max(plan: &Plan, outcome: &Outcome) -> Option<u64> {
     Some(plan.in_flight_max.map_or(most, |in_flight| most.min(in_flight.into())))
 }
 
-/// How many streams the server allows, where these are fewer than were asked for and all of them were often in use. Where more
-/// were in use, it has not always allowed so few.
+/// How many streams the server always allowed, where these are fewer than were asked for and all of them were often in use.
 fn streams_allowed(plan: &Plan, outcome: &Outcome) -> Option<u32> {
     let (seen, asked) = (outcome.http2.as_ref()?, plan.http.streams?);
     let open_ns = outcome.totals.counters.occupancy.open_ns as f64;
     let is_noticeable = seen.streams_blocked_ns > 0 && seen.streams_blocked_ns as f64 >= BLOCKED * open_ns;
-    seen.streams_allowed_min
-        .filter(|allowed| is_noticeable && (1..asked).contains(allowed) && seen.streams_peak <= *allowed)
+    let is_constant = seen.streams_allowed_min == seen.streams_allowed_max;
+    seen.streams_allowed_min.filter(|allowed| is_noticeable && is_constant && (1..asked).contains(allowed))
 }
 
 fn load(plan: &Plan, outcome: &Outcome) -> Load {

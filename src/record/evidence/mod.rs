@@ -139,8 +139,8 @@ pub struct Load {
     /// due.
     #[serde(default, skip_serializing_if = "Places::is_empty")]
     pub places: Places,
-    /// How many requests the server allows on a connection at the same time, where that is fewer than were asked for and
-    /// as many, and never more, were in flight for at least a hundredth of the time that connections were open (HTTP/2).
+    /// How many requests the server allows on a connection at the same time, where that did not change, is fewer than were asked
+    /// for, and as many were in flight for at least a hundredth of the time that connections were open (HTTP/2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_allowed: Option<u32>,
     /// Responses.

@@ -13,7 +13,7 @@ const WATCHED: usize = 8;
 /// The most candidates that they are chosen from.
 const CANDIDATES: usize = 256;
 /// The shortest time between two choices while some are watched. The kernel goes through all connections that there may be for
-/// each, so that it becomes twice as long with each that finds none, but not more often than this.
+/// each, so that it becomes twice as long with each that finds none, at most so many times.
 const CHOICE_US: u64 = 1_000_000;
 const DOUBLINGS: u32 = 2;
 
@@ -200,6 +200,9 @@ mod tests {
         // One is gone: the next choice is not put off until the tenth second.
         drop(pairs.swap_remove(0));
         assert_eq!([7, 8].map(&mut look), [1, 2]);
+        assert_eq!([9, 11, 15].map(&mut look), [2; 3]);
+        pairs.push(connect());
+        assert_eq!([18, 19].map(&mut look), [2, 3]);
     }
 
     #[test]

@@ -40,10 +40,15 @@ fn the_fewest_streams_are_those_since_counting_began_and_none_only_where_there_n
         shared.seen().streams_allowed_min
     };
     assert_eq!([0, u32::MAX, 0, 4, 0, 9].map(&mut then), [0, u32::MAX, u32::MAX, 4, 4, 4].map(Some));
-    shared.start_over(Some(0));
+    let known = |allowed: &[u32]| {
+        shared.start_over(allowed);
+        let seen = shared.seen();
+        (seen.streams_allowed_min, seen.streams_allowed_max, shared.streams_known())
+    };
+    assert_eq!(known(&[0]), (Some(0), Some(0), Some(4)));
     assert_eq!([0, 9].map(&mut then), [0, 9].map(Some));
-    shared.start_over(None);
-    assert_eq!((shared.seen().streams_allowed_min, shared.streams_known()), (None, Some(4)));
+    assert_eq!(known(&[]), (None, None, Some(4)));
+    assert_eq!(known(&[7, u32::MAX]), (Some(7), Some(u32::MAX), Some(7)));
 }
 
 #[test]
@@ -253,7 +258,7 @@ fn data_counts_with_its_padding_once_the_connection_says_so_or_is_gone() {
     assert_eq!(counted(), 0);
     client.count_so_far(Nanos(1));
     assert_eq!(counted(), 8);
-    shared.start_over(client.streams_allowed());
+    shared.start_over(&[]);
     heard(&mut client, &data(1, "END_STREAM", b"end"));
     drop(client);
     assert_eq!(counted(), 3);
