@@ -153,7 +153,7 @@ impl Dispatch {
             self.ask(at.away_since, books, at.now);
         }
         // A request is too late if it would leave too late.
-        let now = if is_closed { at.now } else { clock.now() };
+        let now = if is_closed { at.now } else { clock.now().max(at.now) };
         let is_warm = books.tally.is_warming_up() && now > books.start;
         if (is_warm || now > books.end_at) && !is_closed {
             // The worker was stalled past the end of the run or of the warm-up; the loop deals with that.
@@ -161,7 +161,7 @@ impl Dispatch {
             return None;
         }
         // Dropping very many takes time, which must not make other requests too late.
-        let sent_at = if !is_closed && self.drop_late(books, now) { clock.now() } else { now };
+        let sent_at = if !is_closed && self.drop_late(books, now) { clock.now().max(now) } else { now };
         let mut started = None;
         while self.next_start_at(&books.tally) <= now
             && !self.is_too_late(books, now)
@@ -178,7 +178,7 @@ impl Dispatch {
             } else {
                 sent_at
             };
-            if !self.start_batch(slot, At { now: sent_at, ..at }, B::GATHERS, books) {
+            if !self.start_batch(slot, sent_at, &at, B::GATHERS, books) {
                 return started;
             }
             started = Some(sent_at);
@@ -368,16 +368,15 @@ impl Dispatch {
 
     /// Starts the batch, or the rest of it, as far as the connection has room; `gathers`: it leaves with the next wait.
     /// Returns whether anything was started.
-    fn start_batch(&mut self, slot: &mut Slot, at: At, gathers: bool, books: &mut Books) -> bool {
-        let At { now, waited, wanted, .. } = at;
+    fn start_batch(&mut self, slot: &mut Slot, now: Nanos, at: &At, gathers: bool, books: &mut Books) -> bool {
         if books.tally.has_returned() {
             return self.start_returned(slot, now, gathers, books);
         }
-        let is_calm = self.is_calm(wanted, &books.tally);
+        let is_calm = self.is_calm(at.wanted, &books.tally);
         // Each connection of wrk2 counts what it may send, at twice the rate, from the first request that left late since
         // it was on pace. If the target made it late, that is the request which met the stall: after S seconds at a rate
         // R, 2·S·R requests may leave at once, and the backlog is only S·R. A limit is left where we were stalled.
-        let is_excused = waited && self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
+        let is_excused = at.waited && self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
         let Self { batch, name, started, pacer, .. } = self;
         let rest = &batch[*started..];
         slot.pauses.over = slot.pauses.over.saturating_sub(u32::from(*started == 0));

@@ -19,7 +19,7 @@
 //!
 //! # Reading order
 //!
-//! This file has the loop and its timers; it `wait`s, and catches up after a `stall`. An engine has three parts, none of
+//! This file has the loop and its timers; it `wait`s, with a `lead` on what is due, and catches up after a `stall`. An engine has three parts, none of
 //! which calls another; `steps` is what the loop does across them.
 //!
 //! * The `roster` has the connections: `handling` is what happens to one, `setup` what comes before its first request
@@ -45,6 +45,7 @@ mod gone;
 #[cfg(any(test, feature = "testing"))]
 mod inspect;
 mod kept;
+mod lead;
 mod mailbox;
 mod open_request;
 mod open_requests;
@@ -111,6 +112,7 @@ use callbacks::Caller;
 use checks::Checks;
 use dispatch::Dispatch;
 use end::End;
+use lead::Lead;
 use roster::Roster;
 use tally::Tally;
 use timers::{Timer, Timers};
@@ -145,6 +147,7 @@ pub struct Engine<B: Backend> {
     books: Books,
     timers: Timers,
     turn: Turn,
+    lead: Lead,
     control: Arc<Control>,
     worker_link: Arc<WorkerLink>,
     /// What the connections of HTTP/2 share, if there may be any.
@@ -194,6 +197,7 @@ impl<B: Backend> Engine<B> {
             roster: Roster::new(config, backend, make_protocol, Arc::clone(&worker_link)),
             timers: Timers::default(),
             turn: Turn::default(),
+            lead: Lead::default(),
             control,
             worker_link,
             http2,

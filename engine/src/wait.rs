@@ -38,18 +38,8 @@ impl<B: Backend> Engine<B> {
         if self.gather(due, until) {
             return;
         }
-        if self.roster.config.spins {
-            if (1..=FEW).contains(&(self.books.tally.open() + self.roster.connecting.under_way)) {
-                // The first poll hands over what is queued, which is work.
-                let is_ready = self.roster.backend.wait(Nanos::default());
-                // A timer that is due in between begins nothing, and so does not extend the busy-polling.
-                if is_ready || self.spin(until.min(self.turn.awaited_since + SPIN_NS)) {
-                    return;
-                }
-            }
-            if due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices() {
-                return self.wait_for_due(due);
-            }
+        if self.roster.config.spins && self.poll(due, until) {
+            return;
         }
         self.settle_spin();
         let Some(ahead) = self.roster.config.lingers else {
@@ -61,6 +51,27 @@ impl<B: Backend> Engine<B> {
         if allowed_ns > 0 {
             self.books.tally.interval.activity.lingered(allowed_ns);
         }
+    }
+
+    /// Busy-polls where that pays. Returns whether there was a wait.
+    #[inline(never)]
+    fn poll(&mut self, due: Nanos, until: Nanos) -> bool {
+        let others = self.timers.next_at().min(self.books.end_at);
+        let prepares = due < others && self.dispatch.can_start(&self.books.tally);
+        let begin_at = if prepares { self.lead.before::<B>(due) } else { until };
+        if (1..=FEW).contains(&(self.books.tally.open() + self.roster.connecting.under_way)) {
+            // The first poll hands over what is queued, which is work.
+            let is_ready = self.roster.backend.wait(Nanos::default());
+            // A timer that is due in between begins nothing, and so does not extend the busy-polling.
+            if is_ready || self.spin(begin_at.min(self.turn.awaited_since + SPIN_NS)) {
+                return true;
+            }
+        }
+        let waits = due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices();
+        if waits {
+            self.wait_for_due(due, begin_at);
+        }
+        waits
     }
 
     /// How many completions are worth waiting for together, and for how long, in nanoseconds: those that come so soon that
@@ -103,15 +114,38 @@ impl<B: Backend> Engine<B> {
         self.roster.config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
     }
 
-    /// Waits until a request is due, busy-polling at the end: a sleeping thread wakes up too late.
-    fn wait_for_due(&mut self, due: Nanos) {
+    /// Waits until the preparation of a request begins that is due, busy-polling at the end: a sleeping thread wakes up too
+    /// late.
+    fn wait_for_due(&mut self, due: Nanos, begin_at: Nanos) {
         let wake_at = Nanos(due.0.saturating_sub(SPIN_BEFORE_DUE_NS));
         if self.roster.backend.now() < wake_at {
             self.settle_spin();
             self.roster.backend.wait(wake_at);
-        } else if !self.roster.backend.wait(Nanos::default()) {
-            self.spin(due);
+        } else if !self.roster.backend.wait(Nanos::default()) && !self.spin(begin_at) && begin_at < due {
+            self.prepare(due);
         }
+    }
+
+    /// Starts and writes what is due in a moment, and hands it over then.
+    #[cold]
+    fn prepare(&mut self, due: Nanos) {
+        let began_at = self.roster.backend.now();
+        if began_at >= due {
+            return;
+        }
+        self.dispatch(due);
+        let (roster, mut cx) = self.parts();
+        roster.write(&mut cx, due);
+        let mut now = roster.backend.now();
+        self.lead.learn(now.since(began_at));
+        while now < due {
+            std::hint::spin_loop();
+            now = self.roster.backend.now();
+        }
+        let (roster, mut cx) = self.parts();
+        roster.stamp_written(&mut cx);
+        cx.books.tally.hand_over();
+        self.roster.backend.wait(Nanos::default());
     }
 
     /// Busy-polls until then. Returns whether there may be completions.

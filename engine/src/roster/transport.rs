@@ -50,21 +50,31 @@ impl<B: Backend> Roster<B> {
     /// Sends what the gathered connections have to send, and stamps what leaves with the next wait.
     pub fn stamp(&mut self, cx: &mut Context<'_>, at: Nanos) {
         if !self.gathered.is_empty() {
-            let mut gathered = std::mem::take(&mut self.gathered);
-            gathered.iter().for_each(|&conn| self.send(conn, cx, at));
-            let now = self.backend.now();
-            for conn in gathered.drain(..) {
-                let slot = &mut self.slots[conn.index()];
-                slot.is_gathered = false;
-                match &mut slot.state {
-                    State::Open(live) => live.stamp(now, &mut cx.books.tally),
-                    State::Connecting(since) => *since = now,
-                    State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
-                }
-            }
-            self.gathered = gathered;
+            self.write(cx, at);
+            self.stamp_written(cx);
         }
         cx.books.tally.hand_over();
+    }
+
+    /// Sends what the gathered connections have to send: it leaves with the next wait, and is to be stamped before.
+    pub fn write(&mut self, cx: &mut Context<'_>, at: Nanos) {
+        let gathered = std::mem::take(&mut self.gathered);
+        gathered.iter().for_each(|&conn| self.send(conn, cx, at));
+        self.gathered = gathered;
+    }
+
+    /// Stamps what leaves with the next wait.
+    pub fn stamp_written(&mut self, cx: &mut Context<'_>) {
+        let now = self.backend.now();
+        for conn in self.gathered.drain(..) {
+            let slot = &mut self.slots[conn.index()];
+            slot.is_gathered = false;
+            match &mut slot.state {
+                State::Open(live) => live.stamp(now, &mut cx.books.tally),
+                State::Connecting(since) => *since = now,
+                State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
+            }
+        }
     }
 
     /// Sends what a connection has to send, and sets its protocol's timer.

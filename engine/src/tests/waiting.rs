@@ -1,9 +1,12 @@
 //! What leaves with a wait, and how long a wait busy-polls.
 
+use std::cell::RefCell;
 use std::net::TcpListener;
+use std::rc::Rc;
 
 use onrush_proto::Transmit;
 
+use super::pacing::{Noting, assert_accounted, every, open_loop};
 use super::*;
 use crate::backend::{Clock, Completion, Dialer, Epoll};
 
@@ -11,6 +14,16 @@ use crate::backend::{Clock, Completion, Dialer, Epoll};
 struct Gathering {
     sim: Sim,
     queued: Vec<(ConnId, Transmit)>,
+    /// The time, where looking at it and writing a request take some.
+    now: Nanos,
+    look_ns: u64,
+    write_ns: u64,
+}
+
+impl Gathering {
+    fn new(network: Box<dyn Network>) -> Self {
+        Self { sim: Sim::new(3, network), queued: Vec::new(), now: Nanos::default(), look_ns: 0, write_ns: 0 }
+    }
 }
 
 impl Backend for Gathering {
@@ -18,7 +31,8 @@ impl Backend for Gathering {
     const GATHERS: bool = true;
 
     fn now(&mut self) -> Nanos {
-        self.sim.now()
+        self.now = (self.now + self.look_ns).max(self.sim.now());
+        self.now
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
@@ -26,6 +40,7 @@ impl Backend for Gathering {
     }
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
+        self.now = self.now + self.write_ns;
         let length = bytes.bytes().len();
         self.queued.push((conn, bytes));
         length
@@ -47,10 +62,11 @@ impl Backend for Gathering {
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
+        self.sim.wait(self.now);
         for (conn, bytes) in self.queued.drain(..) {
             self.sim.send(conn, bytes);
         }
-        self.sim.wait(until)
+        self.sim.wait(until.max(self.now))
     }
 
     fn gather(&mut self, _: Nanos, _: Nanos) -> bool {
@@ -73,7 +89,7 @@ fn only_what_was_handed_to_the_kernel_was_started() {
     // In the window after a warm-up, the first responses are to requests from before.
     for (warmup_ns, carried) in [(0, 0), (50 * MS, 3)] {
         let three = Config { max_inflight: 3, warmup_ns, duration_ns: Some(100 * MS), ..config() };
-        let backend = Gathering { sim: Sim::new(3, scenario.clone().network(1)), queued: Vec::new() };
+        let backend = Gathering::new(scenario.clone().network(1));
         let ran = run_backend(Control::default(), three, backend, job(get(), http1(1)));
         let counters = ran.totals.counters;
         assert_eq!(
@@ -102,4 +118,20 @@ fn timers_allow_no_further_busy_polling() {
     let activity = ran.totals.activity;
     assert!(activity.spun_ns < 20 * MS, "{activity:?}");
     assert!(activity.spun_ns <= activity.cpu_ns(), "{activity:?}");
+}
+
+#[test]
+fn what_is_due_is_written_before_and_leaves_on_time() {
+    let asked = Rc::<RefCell<Vec<u64>>>::default();
+    let network = Noting { latency_ns: 300_000, not_before: Nanos::default(), asked: Rc::clone(&asked) };
+    let backend = Gathering { look_ns: 100, write_ns: 3_000, ..Gathering::new(Box::new(network)) };
+    let config = Config { spins: true, duration_ns: Some(SECOND / 10), ..open_loop(OpenLoop::default()) };
+    let job = Job { pacer: every(MS, None), ..job(get(), http1(1)) };
+    let ran = run_backend(Control::default(), config, backend, job);
+    assert_accounted(&ran.totals);
+    let asked = asked.borrow();
+    assert_eq!(asked.len(), 100);
+    assert!((0..).zip(&*asked).all(|(number, at)| *at >= number * MS), "none is early: {asked:?}");
+    let lateness = &ran.totals.open_loop.as_deref().unwrap().lateness;
+    assert!(lateness.percentile(75.0) < 200, "{} ns", lateness.percentile(75.0));
 }
