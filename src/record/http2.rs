@@ -122,9 +122,12 @@ impl Http2 {
 
     /// Adds that of another run.
     pub(super) fn add(&mut self, other: &Self) {
+        // Where all connections spoke HTTP/1.1, nothing was allowed.
+        let both_speak = self.connections > 0 && other.connections > 0;
+        let differ = both_speak && self.streams_allowed != other.streams_allowed;
+        self.streams_allowed_varied |= other.streams_allowed_varied || differ;
         self.connections += other.connections;
         add_counts(&mut self.connections_ended, &other.connections_ended);
-        self.streams_allowed_varied |= other.streams_allowed_varied || self.streams_allowed != other.streams_allowed;
         self.streams_allowed = fewest(self.streams_allowed, other.streams_allowed);
         self.streams_peak = self.streams_peak.max(other.streams_peak);
         add_counts(&mut self.goaway_received, &other.goaway_received);
@@ -146,4 +149,27 @@ impl Http2 {
 fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
     let named = (0..).zip(codes.named).map(|(code, count)| (Code::new(code).to_string(), count));
     named.chain([(OTHER.to_owned(), codes.other)]).filter(|(_, count)| *count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_streams_vary_only_among_runs_that_spoke_http2() {
+        let of = |connections, streams_allowed_min| {
+            let seen =
+                Seen { connections, streams_allowed_min, streams_allowed_max: streams_allowed_min, ..Seen::default() };
+            Http2::of(&seen, 0, &Activity::default())
+        };
+        let varied = |one: &Http2, other: &Http2| {
+            let mut sum = one.clone();
+            sum.add(other);
+            (sum.streams_allowed, sum.streams_allowed_varied)
+        };
+        let [some, fewer, unlimited, none] = [of(1, Some(9)), of(1, Some(5)), of(1, Some(u32::MAX)), of(0, None)];
+        assert_eq!((varied(&some, &some), varied(&some, &none)), ((Some(9), false), (Some(9), false)));
+        assert_eq!((varied(&none, &some), varied(&unlimited, &none)), ((Some(9), false), (None, false)));
+        assert_eq!((varied(&some, &fewer), varied(&some, &unlimited)), ((Some(5), true), (Some(9), true)));
+    }
 }
