@@ -152,7 +152,7 @@ impl Dispatch {
         if !is_closed && slot.live().is_some_and(|live| !live.answered) {
             self.ask(at.away_since, books, at.now);
         }
-        // A request is too late if it would leave too late.
+        // A request is too late if it would leave too late. One that is prepared leaves when it is due, which is still to come.
         let now = if is_closed { at.now } else { clock.now().max(at.now) };
         let is_warm = books.tally.is_warming_up() && now > books.start;
         if (is_warm || now > books.end_at) && !is_closed {
@@ -368,9 +368,9 @@ impl Dispatch {
 
     /// Starts the batch, or the rest of it, as far as the connection has room; `gathers`: it leaves with the next wait.
     /// Returns whether anything was started.
-    fn start_batch(&mut self, slot: &mut Slot, now: Nanos, at: &At, gathers: bool, books: &mut Books) -> bool {
+    fn start_batch(&mut self, slot: &mut Slot, sent_at: Nanos, at: &At, gathers: bool, books: &mut Books) -> bool {
         if books.tally.has_returned() {
-            return self.start_returned(slot, now, gathers, books);
+            return self.start_returned(slot, sent_at, gathers, books);
         }
         let is_calm = self.is_calm(at.wanted, &books.tally);
         // Each connection of wrk2 counts what it may send, at twice the rate, from the first request that left late since
@@ -391,7 +391,7 @@ impl Dispatch {
         let further = usize::try_from(books.tally.left_of(pacer.due_at())).unwrap_or(usize::MAX);
         let allowed = rest.len().min(further);
         let count = allowed.min(live.protocol.capacity());
-        let due = pacer.take(count as u64, now, is_excused);
+        let due = pacer.take(count as u64, sent_at, is_excused);
         let is_new = self.script.wants.request;
         live.left -= count as u64;
         let next = if count < rest.len() { rest.len() - count } else { batch.len() };
@@ -402,7 +402,7 @@ impl Dispatch {
                     let request = OpenRequest {
                         stream,
                         due,
-                        sent_at: now,
+                        sent_at,
                         first_at: None,
                         returns: 0,
                         content: is_new.then(|| request.clone()),
@@ -417,8 +417,8 @@ impl Dispatch {
                         watched: books.tally.watch(),
                         kept: None,
                     };
-                    books.tally.started(&request, now);
-                    live.begin(request, now);
+                    books.tally.started(&request, sent_at);
+                    live.begin(request, sent_at);
                 }
                 Err(error) => {
                     debug_assert_eq!(error, StartError::OnlyHttp1, "there is capacity");

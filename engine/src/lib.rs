@@ -11,7 +11,8 @@
 //! 3. Pump the connection: start requests while there is room, send what is ready, replace it when it ends.
 //! 4. Fire the timers that are due; end when the time or the requests are used up, or the target has been unreachable
 //!    for too long.
-//! 5. Dispatch the requests that have become due to ready connections.
+//! 5. Dispatch the requests that have become due to ready connections. A wait that busy-polls until one is due does that
+//!    itself, a moment before.
 //! 6. Open connections.
 //!
 //! One turn does a bounded amount of work and leaves the rest to the next: responses are handled while ten thousand
@@ -19,8 +20,8 @@
 //!
 //! # Reading order
 //!
-//! This file has the loop and its timers; it `wait`s, with a `lead` on what is due, and catches up after a `stall`. An engine has three parts, none of
-//! which calls another; `steps` is what the loop does across them.
+//! This file has the loop and its timers; it `wait`s, with a `lead` on what is due, and catches up after a `stall`. An engine
+//! has three parts, none of which calls another; `steps` is what the loop does across them.
 //!
 //! * The `roster` has the connections: `handling` is what happens to one, `setup` what comes before its first request
 //!   (`tunnel`, `tls`), `transport` sends, `ending` closes, `opening` opens others. `slot`, `connection` and

@@ -1,4 +1,5 @@
-//! How a worker waits: blocked in the kernel, after a moment of busy-polling where that pays.
+//! How a worker waits: blocked in the kernel, after a moment of busy-polling where that pays, and before a request is due
+//! while it writes that request.
 
 use onrush_proto::Nanos;
 
@@ -56,8 +57,9 @@ impl<B: Backend> Engine<B> {
     /// Busy-polls where that pays. Returns whether there was a wait.
     #[inline(never)]
     fn poll(&mut self, due: Nanos, until: Nanos) -> bool {
-        let others = self.timers.next_at().min(self.books.end_at);
-        let prepares = due < others && self.dispatch.can_start(&self.books.tally);
+        let waits_for_due = due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices();
+        let is_first = due < self.timers.next_at().min(self.books.end_at);
+        let prepares = waits_for_due && is_first && self.dispatch.can_start(&self.books.tally);
         let begin_at = if prepares { self.lead.before::<B>(due) } else { until };
         if (1..=FEW).contains(&(self.books.tally.open() + self.roster.connecting.under_way)) {
             // The first poll hands over what is queued, which is work.
@@ -67,11 +69,10 @@ impl<B: Backend> Engine<B> {
                 return true;
             }
         }
-        let waits = due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices();
-        if waits {
+        if waits_for_due {
             self.wait_for_due(due, begin_at);
         }
-        waits
+        waits_for_due
     }
 
     /// How many completions are worth waiting for together, and for how long, in nanoseconds: those that come so soon that
@@ -114,7 +115,7 @@ impl<B: Backend> Engine<B> {
         self.roster.config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
     }
 
-    /// Waits until the preparation of a request begins that is due, busy-polling at the end: a sleeping thread wakes up too
+    /// Waits until a request is due, or until `begin_at` and prepares it. Busy-polls at the end: a sleeping thread wakes up too
     /// late.
     fn wait_for_due(&mut self, due: Nanos, begin_at: Nanos) {
         let wake_at = Nanos(due.0.saturating_sub(SPIN_BEFORE_DUE_NS));
@@ -126,8 +127,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Starts and writes what is due in a moment, and hands it over then.
-    #[cold]
+    /// Starts and writes what is about to be due, and hands it over when it is.
+    #[inline(never)]
     fn prepare(&mut self, due: Nanos) {
         let began_at = self.roster.backend.now();
         if began_at >= due {
@@ -136,11 +137,11 @@ impl<B: Backend> Engine<B> {
         self.dispatch(due);
         let (roster, mut cx) = self.parts();
         roster.write(&mut cx, due);
-        let mut now = roster.backend.now();
-        self.lead.learn(now.since(began_at));
-        while now < due {
+        let written_at = roster.backend.now();
+        self.lead.learn(written_at.since(began_at));
+        self.books.tally.interval.activity.spun_ns += due.since(written_at);
+        while self.roster.backend.now() < due {
             std::hint::spin_loop();
-            now = self.roster.backend.now();
         }
         let (roster, mut cx) = self.parts();
         roster.stamp_written(&mut cx);

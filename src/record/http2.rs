@@ -122,9 +122,9 @@ impl Http2 {
 
     /// Adds that of another run.
     pub(super) fn add(&mut self, other: &Self) {
-        // Where all connections spoke HTTP/1.1, nothing was allowed.
-        let both_speak = self.connections > 0 && other.connections > 0;
-        let differ = both_speak && self.streams_allowed != other.streams_allowed;
+        // None at all are allowed only for a moment. Where all connections spoke HTTP/1.1, there is no limit.
+        let tells = |http2: &Self| http2.connections > 0 && http2.streams_allowed != Some(0);
+        let differ = tells(self) && tells(other) && self.streams_allowed != other.streams_allowed;
         self.streams_allowed_varied |= other.streams_allowed_varied || differ;
         self.connections += other.connections;
         add_counts(&mut self.connections_ended, &other.connections_ended);
@@ -158,8 +158,9 @@ mod tests {
     #[test]
     fn limits_of_streams_vary_only_among_runs_that_spoke_http2() {
         let of = |connections, streams_allowed_min| {
-            let seen =
-                Seen { connections, streams_allowed_min, streams_allowed_max: streams_allowed_min, ..Seen::default() };
+            let mut seen = Seen::default();
+            (seen.connections, seen.streams_allowed_min) = (connections, streams_allowed_min);
+            seen.streams_allowed_max = streams_allowed_min;
             Http2::of(&seen, 0, &Activity::default())
         };
         let varied = |one: &Http2, other: &Http2| {
@@ -170,6 +171,10 @@ mod tests {
         let [some, fewer, unlimited, none] = [of(1, Some(9)), of(1, Some(5)), of(1, Some(u32::MAX)), of(0, None)];
         assert_eq!((varied(&some, &some), varied(&some, &none)), ((Some(9), false), (Some(9), false)));
         assert_eq!((varied(&none, &some), varied(&unlimited, &none)), ((Some(9), false), (None, false)));
+        assert_eq!(
+            (varied(&some, &of(1, Some(0))), varied(&of(1, Some(0)), &some)),
+            ((Some(9), false), (Some(9), false))
+        );
         assert_eq!((varied(&some, &fewer), varied(&some, &unlimited)), ((Some(5), true), (Some(9), true)));
     }
 }
