@@ -348,11 +348,13 @@ const FOREIGN: &[(&[&str], Advice)] = &[
 /// of oha.
 const STREAMS: &str = "mp";
 
-/// Letters whose value tells that ab's option is meant: a part of such a value, and how onrush spells the option.
-const BY_VALUE: [(char, &str, &str); 4] = [
+/// Letters whose value tells which option of another tool is meant, ab's or h2load's: a part of such a value, and how onrush spells the option.
+const BY_VALUE: [(char, &str, &str); 6] = [
     ('A', ":", "--basic-auth user:password"),
     ('C', "=", "-H, for instance -H 'Cookie: sid=abc'"),
     ('P', ":", "--http-proxy http://USER:PW@HOST:PORT"),
+    ('p', "h2c", "--http2"),
+    ('p', "http/1.1", "--http1.1"),
     ('e', ".csv", "-o, for instance -o out.hgrm for the percentiles, or -o out.csv for a row per second"),
 ];
 
@@ -401,6 +403,7 @@ mod tests {
             ['m', 'p'].map(|letter| said(letter, "32")),
             ["-m", "-p"].map(|typed| format!("{typed}: {streams}"))
         );
+        assert_eq!(said('p', "h2c"), "-p: onrush spells this --http2");
         for (letter, value) in [
             ('A', "text/html"),
             ('m', "PUT"),

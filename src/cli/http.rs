@@ -83,7 +83,7 @@ impl TypedHttp {
                         &format!("write --http2 instead of {}", typed.join(" and "))
                     }
                 };
-                Err(Refusal::Misused(format!("--{name} is for HTTP/2; {add}, or leave it out")))
+                Err(Refusal::Misused(format!("--{name} is for HTTP/2; {add}, or leave out --{name}")))
             }
             _ => Ok(http),
         }

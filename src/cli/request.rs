@@ -15,6 +15,7 @@ use onrush_plan::limits::BODY_MAX_MIB;
 use onrush_plan::{Dialect, Target, material};
 use onrush_proto::http2::leaves_out;
 use onrush_text::reason;
+use onrush_text::units::listed;
 
 use crate::requests::{field, raw_field};
 
@@ -31,15 +32,18 @@ pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static st
 /// The methods of RFC 9110 and RFC 5789.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
-/// A warning about a header that HTTP/2 does not have.
+/// A warning about headers that HTTP/2 does not have.
 pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
-    let (name, value) = headers.iter().find(|(name, _)| leaves_out(name))?;
-    let instead = if name.eq_ignore_ascii_case("Connection") {
+    let left_out: Vec<_> = headers.iter().filter(|(name, _)| leaves_out(name)).collect();
+    let named: Vec<String> = left_out.iter().map(|(name, value)| format!("'{name}: {value}'")).collect();
+    let (is, headers) = if named.len() == 1 { ("is", "header") } else { ("are", "headers") };
+    let instead = if left_out.iter().any(|(name, _)| name.eq_ignore_ascii_case("Connection")) {
         "; --disable-keepalive and --requests-per-connection end connections"
     } else {
         ""
     };
-    Some(format!("'{name}: {value}' is left out with HTTP/2, which has no such header{instead}"))
+    (!named.is_empty())
+        .then(|| format!("{} {is} left out with HTTP/2, which has no such {headers}{instead}", listed(&named)))
 }
 
 /// The warning about a method that is one of these in another case.

@@ -55,7 +55,9 @@ pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) ->
         TlsFailure::Alert(43..=46 | 48 | 49 | 51) => "it does not accept the client certificate: see --cert and --key",
         TlsFailure::Alert(112) => "it does not know that name: --sni sends another",
         TlsFailure::Alert(120) | TlsFailure::NoProtocol => match offered {
-            [http::Version::Http2] => "it does not speak HTTP/2: use --http1.1, or --alpn-list h2,http/1.1",
+            [http::Version::Http2] => {
+                "it does not speak HTTP/2: leave out --http2 and its options, or write --alpn-list h2,http/1.1 instead"
+            }
             [http::Version::Http11] => "it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1",
             _ => return None,
         },
@@ -161,7 +163,12 @@ mod tests {
     #[test]
     fn a_server_without_the_version_that_it_was_offered_may_choose_another() {
         for (offered, expected) in [
-            (&[http::Version::Http2][..], Some("it does not speak HTTP/2: use --http1.1, or --alpn-list h2,http/1.1")),
+            (
+                &[http::Version::Http2][..],
+                Some(
+                    "it does not speak HTTP/2: leave out --http2 and its options, or write --alpn-list h2,http/1.1 instead",
+                ),
+            ),
             (&[http::Version::Http11], Some("it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1")),
             (&http::Version::ALL, None),
             (&[], None),

@@ -30,9 +30,10 @@ rates, how far these are apart, percentiles of all their requests, and errors.
 Usage: onrush table [options] FILE|FOLDER...",
         "\
 Fields: folder, file, line, name, tool, section (the underlined heading above a
-run), label (the line above it), url, host, threads, connections, rate (the one
-asked for), and factors: the labels of a result (--label) and those in its file
-name, such as rmem_max and c of run 2 in x-rmem_max-4096-c-10-2.json.
+run), label (the line above it), url, host, threads, connections, protocol,
+streams (of a connection), rate (the one asked for), verdict, and factors: the
+labels of a result (--label) and those in its file name, such as rmem_max and c
+of run 2 in x-rmem_max-4096-c-10-2.json.
 Figures: onrush table --columns help lists them.
 A file may be compressed (.json.gz); - is standard input. In a folder, files
 that end in .json, .log or .txt are read; x.json and x.log are one run.",

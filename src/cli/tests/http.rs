@@ -36,19 +36,22 @@ fn connections_of_http2_are_told_what_was_asked_for() {
 #[test]
 fn what_cannot_be_is_refused_with_a_way_out() {
     for (line, expected) in [
-        ("--streams 8 h", "--streams is for HTTP/2; add --http2, or leave it out"),
-        ("--http1.1 --h2-table 0 h", "--h2-table is for HTTP/2; write --http2 instead of --http1.1, or leave it out"),
+        ("--streams 8 h", "--streams is for HTTP/2; add --http2, or leave out --streams"),
+        (
+            "--http1.1 --h2-table 0 h",
+            "--h2-table is for HTTP/2; write --http2 instead of --http1.1, or leave out --h2-table",
+        ),
         (
             "--alpn-list http/1.1 --streams 2 https://h",
-            "--streams is for HTTP/2; add h2 to --alpn-list, or leave it out",
+            "--streams is for HTTP/2; add h2 to --alpn-list, or leave out --streams",
         ),
         (
             "--alpn-list http/1.1 --streams 2 h",
-            "--streams is for HTTP/2; write --http2 instead of --alpn-list, or leave it out",
+            "--streams is for HTTP/2; write --http2 instead of --alpn-list, or leave out --streams",
         ),
         (
             "--http1.1 --alpn-list http/1.1 --streams 2 h",
-            "--streams is for HTTP/2; write --http2 instead of --http1.1 and --alpn-list, or leave it out",
+            "--streams is for HTTP/2; write --http2 instead of --http1.1 and --alpn-list, or leave out --streams",
         ),
         ("--http2 --streams 0 h", "--streams \"0\": must be at least 1"),
         ("--http2 --http1.1 h", "--http2 and --http1.1 ask for different versions; leave one of the two out"),
