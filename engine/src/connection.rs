@@ -204,7 +204,8 @@ impl Live {
         let mut counted = None;
         while let Some(event) = self.protocol.poll_event() {
             match event {
-                Event::Complete { stream, grpc_status } => {
+                Event::Complete { stream, grpc_status, is_early } => {
+                    tally.interval.counters.early += u64::from(is_early);
                     if grpc_status != 0 {
                         self.call_failed(stream, grpc_status, input);
                     }

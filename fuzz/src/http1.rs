@@ -36,7 +36,7 @@ pub fn chunked(data: &[u8]) {
     let stream = StreamId(0);
     let trailers = heard.iter().find(|heard| heard.event == Event::Trailer { stream });
     assert_eq!(trailers.map(|trailers| &trailers.bytes[..]), Some(TRAILERS));
-    assert!(heard.iter().any(|heard| heard.event == Event::Complete { stream, grpc_status: 0 }));
+    assert!(heard.iter().any(|heard| heard.event == Event::Complete { stream, grpc_status: 0, is_early: false }));
 }
 
 /// Checks that the same bytes give the same events in one piece, one by one, and in pieces of many sizes, and that

@@ -237,7 +237,11 @@ impl Call<'_> {
         }
     }
 
-    fn note(&mut self, event: Event, input: &[u8]) {
+    fn note(&mut self, mut event: Event, input: &[u8]) {
+        if let Event::Complete { is_early, .. } = &mut event {
+            // In pieces, more of the request is sent before the response is complete.
+            *is_early = false;
+        }
         let Event::Data { stream, range } = event else {
             let mut text = Vec::new();
             if let Event::Head { .. } | Event::Interim { .. } | Event::Trailer { .. } = event {

@@ -178,6 +178,8 @@ pub enum Event {
         /// The `grpc-status` at its end; 0, which means success, if there is none, and one more than
         /// [`GRPC_STATUS_MAX`] for any that has no meaning.
         grpc_status: u8,
+        /// Whether it came before the whole request had been sent, of which the rest is left out.
+        is_early: bool,
     },
     /// The request will get no (complete) response; the stream is over.
     Failed {

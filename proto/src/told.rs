@@ -5,8 +5,10 @@ use crate::Event;
 /// An event that has no part of the input: `0 complete`.
 pub fn told(event: &Event) -> String {
     match event {
-        Event::Complete { stream, grpc_status: 0 } => format!("{} complete", stream.0),
-        Event::Complete { stream, grpc_status } => format!("{} complete, grpc-status {grpc_status}", stream.0),
+        Event::Complete { stream, grpc_status, is_early } => {
+            let grpc_status = if *grpc_status == 0 { String::new() } else { format!(", grpc-status {grpc_status}") };
+            format!("{} complete{grpc_status}{}", stream.0, if *is_early { ", early" } else { "" })
+        }
         Event::Failed { stream, error, retryable: true } => format!("{} failed, retryable: {error}", stream.0),
         Event::Failed { stream, error, retryable: false } => format!("{} failed: {error}", stream.0),
         Event::Draining { error: None } => "draining".to_owned(),

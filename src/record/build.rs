@@ -295,6 +295,7 @@ impl Requests {
             started: counters.started,
             completed: counters.completed,
             unsuccessful: Some(counters.unsuccessful),
+            early: counters.early,
             timeout: counters.late,
             abandoned: counters.abandoned,
             open: counters.open_at_end,

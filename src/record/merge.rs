@@ -367,6 +367,7 @@ impl Requests {
             started,
             completed,
             unsuccessful,
+            early,
             timeout,
             abandoned,
             open,
@@ -384,6 +385,7 @@ impl Requests {
         self.started += started;
         self.completed += completed;
         self.unsuccessful = known(self.unsuccessful, unsuccessful);
+        self.early += early;
         self.timeout += timeout;
         self.abandoned += abandoned;
         self.open += open;

@@ -301,6 +301,9 @@ pub struct Requests {
     /// once; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsuccessful: Option<u64>,
+    /// Of those `completed`, requests whose response came before they had been sent whole, so that the rest was left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub early: u64,
     /// Requests that lasted longer than `--timeout`, completed or not.
     pub timeout: u64,
     /// Requests abandoned.

@@ -144,10 +144,14 @@ pub enum NoteId {
     FewStreams,
     /// Servers ended connections of HTTP/2 with an error that no failure shows.
     ConnectionsEnded,
+    /// No server of HTTP/2 allows any streams.
+    NoStreams,
     /// The server's windows kept the bodies of requests back.
     UploadWindow,
     /// The windows asked for are smaller than the responses, so that the server may have waited.
     SmallWindow,
+    /// Responses came before their requests had been sent whole, so that the rest was left out.
+    Early,
     /// Servers of HTTP/2 returned requests, which were sent again.
     Returned,
     /// All requests shared one connection.

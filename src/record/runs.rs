@@ -173,6 +173,11 @@ impl<'a> Runs<'a> {
             without_port: self.count(|load| load.without_port),
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
+            unreadable: self
+                .each
+                .iter()
+                .find_map(|run| run.evidence.load.unreadable.clone())
+                .filter(|_| requests.completed == 0),
             timeouts: sum.errors.timeout,
             expected: sum.plan.expected_status().cloned(),
             refused: sum.errors.status,

@@ -17,6 +17,8 @@ pub struct Counters {
     pub returned: u64,
     /// Responses read to their last byte, of any status.
     pub completed: u64,
+    /// Those that came before the whole request had been sent, of which the rest was left out.
+    pub early: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
     /// Bytes received, heads included.

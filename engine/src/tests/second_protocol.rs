@@ -117,7 +117,10 @@ impl Second {
             kind::PART => self.events.push_back(Event::Interim { stream: id, status: 100 }),
             kind::ANSWER => {
                 let stream = self.end(stream);
-                self.events.extend([Event::Head { stream, status: 200 }, Event::Complete { stream, grpc_status: 0 }]);
+                self.events.extend([
+                    Event::Head { stream, status: 200 },
+                    Event::Complete { stream, grpc_status: 0, is_early: false },
+                ]);
             }
             kind::HEAD => {
                 self.head = payload.to_vec();
@@ -125,7 +128,7 @@ impl Second {
             }
             kind::END => {
                 let stream = self.end(stream);
-                self.events.push_back(Event::Complete { stream, grpc_status: 0 });
+                self.events.push_back(Event::Complete { stream, grpc_status: 0, is_early: false });
             }
             kind::MESSAGE => {
                 self.events.extend([Event::Lives { stream: id }, Event::Message { stream: id, range: 0..0 }])

@@ -96,8 +96,8 @@ pub struct Http1 {
     /// The next event. No input causes more than this, the one in `complete`, and those of [`Life::Ending`], so that no
     /// queue is needed.
     event: Option<Event>,
-    /// The request whose [`Event::Complete`] comes next.
-    complete: Option<StreamId>,
+    /// The request whose [`Event::Complete`] comes next, and whether that is early.
+    complete: Option<(StreamId, bool)>,
 }
 
 /// A request without a complete response.
@@ -210,10 +210,10 @@ impl Http1 {
         self.body = None;
         let Some(request) = self.in_flight.pop_front() else { return };
         self.given = self.given.saturating_sub(1);
-        self.complete = Some(request.stream);
         // A response that does not wait for the whole request means that the rest is not wanted; HTTP/1 has no way to
         // leave it out and continue.
         let is_early = self.bytes_sent < request.sent_at;
+        self.complete = Some((request.stream, is_early));
         if is_early || !self.keep_alive {
             // Only if the end was announced, the later requests have certainly not been processed.
             self.end(Error::ConnectionEnded, !self.keep_alive, None);
@@ -264,7 +264,7 @@ impl Client for Http1 {
 
     fn cancel(&mut self, stream: StreamId) {
         self.event.take_if(|event| event.stream() == Some(stream));
-        if self.complete.take_if(|complete| *complete == stream).is_some() {
+        if self.complete.take_if(|(complete, _)| *complete == stream).is_some() {
             return;
         }
         if let Some(index) = self.in_flight.iter().position(|request| request.stream == stream) {
@@ -346,8 +346,8 @@ impl Client for Http1 {
         if let Some(event) = self.event.take() {
             return Some(event);
         }
-        if let Some(stream) = self.complete.take() {
-            return Some(Event::Complete { stream, grpc_status: 0 });
+        if let Some((stream, is_early)) = self.complete.take() {
+            return Some(Event::Complete { stream, grpc_status: 0, is_early });
         }
         let Life::Ending { unanswered, retryable, error } = self.life else { return None };
         if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {

@@ -53,19 +53,22 @@ impl Http2 {
         let Some(stream) = self.remove(number) else { return };
         match stream.response.end() {
             // The rest of the upload is not wanted.
-            Ok(grpc_status) => self.complete(number, grpc_status, stream.message.is_some()),
+            Ok(grpc_status) => {
+                let is_early = stream.message.is_some();
+                self.complete(number, grpc_status, is_early, is_early);
+            }
             Err(breach) => self.fail_stream(number, breach),
         }
     }
 
     /// The response on a stream that was removed is complete; `cancels`: the stream is still open, on one side.
     #[inline]
-    pub(super) fn complete(&mut self, number: u32, grpc_status: u8, cancels: bool) {
+    pub(super) fn complete(&mut self, number: u32, grpc_status: u8, is_early: bool, cancels: bool) {
         if cancels {
             self.send_reset(number, Code::CANCEL);
         }
         self.patience = PATIENCE;
-        self.end = Some(Event::Complete { stream: StreamId(number), grpc_status });
+        self.end = Some(Event::Complete { stream: StreamId(number), grpc_status, is_early });
         self.note_end();
     }
 

@@ -273,7 +273,7 @@ impl Http2 {
                 self.event = Some(Event::Head { stream, status });
                 self.heard = Heard::head(memo);
                 let uploads = self.remove(number).is_some_and(|stream| stream.message.is_some());
-                self.complete(number, 0, !ends || uploads);
+                self.complete(number, 0, uploads, !ends || uploads);
             }
             Ok(response::Block::Trailers) if memo.list.is_some() => {
                 self.event = wants_fields.then_some(Event::Trailer { stream });

@@ -4,6 +4,7 @@ use onrush_plan::limits;
 use onrush_proto::Code;
 use onrush_text::units::{counted, thousands};
 
+use super::open_loop::MoreConnections;
 use crate::record::{Document, Http2, Note, NoteId, OTHER};
 
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
@@ -13,10 +14,11 @@ const WINDOW: f64 = 0.01;
 const RETURNED: f64 = 0.01;
 
 /// All of them.
-pub fn notes(document: &Document) -> Vec<Note> {
+pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
     let notes = [
-        few_streams(document),
+        no_streams(document, http2),
+        few_streams(document, more),
         ended(document, http2),
         closed_windows(document, http2),
         small_window(document, http2),
@@ -27,9 +29,16 @@ pub fn notes(document: &Document) -> Vec<Note> {
     notes.into_iter().flatten().collect()
 }
 
+/// No server allowed any.
+fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
+    let is_none = http2.streams_allowed == Some(0) && document.requests.completed == 0;
+    let text = "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0), so that no request can be sent";
+    is_none.then(|| Note::failure(NoteId::NoStreams, text))
+}
+
 /// More streams were asked for than a server allows, and all that it allows were in use for at least a hundredth of the time,
 /// as the evidence has it. With `--max-inflight`, more connections make up for that.
-fn few_streams(document: &Document) -> Option<Note> {
+fn few_streams(document: &Document, more: MoreConnections) -> Option<Note> {
     if document.plan.max_inflight.is_some() {
         return None;
     }
@@ -40,7 +49,8 @@ fn few_streams(document: &Document) -> Option<Note> {
     let enough = in_flight.div_ceil(u64::from(allowed));
     let allows = format!("--streams {asked}: the server allows {allowed} on a connection");
     // With a rate, whether more in flight would help is said where requests had to wait; stages name their connections.
-    let is_advised = document.open_loop.is_none() && document.plan.connection_stages.is_none();
+    let is_advised =
+        document.open_loop.is_none() && document.plan.connection_stages.is_none() && more != MoreConnections::Useless;
     let text = if !is_advised || !(connections + 1..=limits::CONNECTIONS_MAX).contains(&enough) {
         allows
     } else {
@@ -109,12 +119,15 @@ fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
 
 /// Many requests had to be sent again.
 fn returned(document: &Document, http2: &Http2) -> Option<Note> {
-    let is_notable = http2.returned as f64 > RETURNED * document.requests.completed as f64;
+    let is_notable =
+        http2.returned as f64 > RETURNED * document.requests.completed as f64 && http2.streams_allowed != Some(0);
     let ended: u64 = http2.connections_ended.values().sum();
     let refused = http2.reset_received.get(&Code::REFUSED_STREAM.to_string()).copied().unwrap_or_default();
     is_notable.then(|| {
+        let each = document.requests.completed.checked_div(ended).filter(|each| *each > 0);
+        let each = each.map_or(String::new(), |each| format!(" after about {} each", counted(each, "request")));
         let did = [
-            (ended, format!("ended {} (GOAWAY)", counted(ended, "connection"))),
+            (ended, format!("ended {}{each} (GOAWAY)", counted(ended, "connection"))),
             (refused, format!("refused {}", counted(refused, "request"))),
         ];
         let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
@@ -157,6 +170,8 @@ fn spoken(document: &Document) -> Option<Note> {
     let words = [("HTTP/2", of(true)), ("HTTP/1.1", of(false))].into_iter().filter(|(_, count)| *count > 0);
     let words: Vec<String> =
         words.map(|(name, count)| format!("{name} was spoken on {}", counted(count, "connection"))).collect();
-    let text = format!("of {}, {}", tls.alpn.join(" and "), words.join(", "));
+    let is_idle = of(false) > 0 && document.plan.http2.and_then(|http2| http2.streams).is_some();
+    let rest = if is_idle { ", which has no streams" } else { "" };
+    let text = format!("of {}, {}{rest}", tls.alpn.join(" and "), words.join(", "));
     (!words.is_empty()).then(|| Note::hint(NoteId::Spoken, text))
 }

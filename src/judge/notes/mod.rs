@@ -50,7 +50,8 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     notes.extend(connections::fewer(facts).filter(|_| is_whole));
     notes.extend(flight);
     notes.extend(connections::capped(document));
-    notes.extend(open_loop::notes(facts, more_connections(verdict, has_hanging), says.contains(&NoteId::Behind)));
+    let more = more_connections(verdict, has_hanging);
+    notes.extend(open_loop::notes(facts, more, says.contains(&NoteId::Behind)));
     notes.extend(ending::early(document));
     notes.extend(ending::until(document));
     notes.extend(unanswered::note(facts, has_hanging).filter(|_| is_known));
@@ -59,7 +60,7 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     notes.extend(failures::notes(document, is_said));
     notes.extend(statuses::note(document));
     notes.extend(found(verdict));
-    notes.extend(http2::notes(document));
+    notes.extend(http2::notes(document, more));
     notes.extend(machines::notes(document));
     notes.extend(hints::notes(facts));
     // Those on a backlog have what the verdict does not say, and so has that on statuses where some are redirects.

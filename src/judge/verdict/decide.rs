@@ -88,13 +88,14 @@ impl Ruling {
 }
 
 /// The rules on what was observed, in order.
-const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 16] = [
+const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 17] = [
     ports,
     stopped,
     script,
     generator_cpu,
     died,
     unused,
+    unreadable,
     silent,
     hanging,
     listen_queue,
@@ -462,6 +463,13 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
         return None;
     };
     ruling(LimitedBy::Target, reason + &meanwhile(evidence), "")
+}
+
+/// A target that speaks something else.
+fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let why = load.unreadable.as_ref()?;
+    let reason = format!("none of its responses could be read: {} failed ({why})", count(load.read_errors, "request"));
+    ruling(LimitedBy::Target, reason, "")
 }
 
 /// A target that falls silent as a whole for a good part of the run.

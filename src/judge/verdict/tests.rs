@@ -169,6 +169,13 @@ fn verdicts_name_figures_and_what_to_change() {
              target's log",
         ),
         (
+            |evidence| {
+                (evidence.load.quiet_s, evidence.load.read_errors) = (10.0, 59);
+                evidence.load.unreadable = Some("answered in HTTP/1.1".to_owned());
+            },
+            "limited by the target: none of its responses could be read: 59 requests failed (answered in HTTP/1.1)",
+        ),
+        (
             |evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1),
             "unclear: 70 connects failed, 1 request took longer than --timeout; find out why first",
         ),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
+use onrush_proto::Error;
 use onrush_stats::silences::GAP_MIN_NS;
 use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
 use onrush_text::escape;
@@ -176,6 +177,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         without_port,
         connect_errors: errors.connect.saturating_sub(ours),
         read_errors: errors.read,
+        unreadable: unreadable(counters.completed, outcome.totals.ledger.rows(), errors.read),
         timeouts: errors.timeout,
         expected: plan.checks.status.clone(),
         refused: errors.status,
@@ -195,6 +197,18 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
         thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
     }
+}
+
+/// Why no response could be read: the target speaks something else.
+fn unreadable(completed: u64, rows: &[Row], failed: u64) -> Option<String> {
+    let others = rows.iter().filter_map(|row| match row.cause {
+        Cause::Protocol(error @ (Error::NotHttp | Error::SpeaksTls | Error::AnsweredInHttp1)) => {
+            Some((row.count, error))
+        }
+        _ => None,
+    });
+    let (count, error) = others.max().filter(|_| completed == 0)?;
+    (2 * count > failed).then(|| error.to_string())
 }
 
 /// What connections were doing without a request in flight.

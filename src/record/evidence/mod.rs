@@ -162,6 +162,9 @@ pub struct Load {
     pub connect_errors: u64,
     /// Requests whose connection failed before the response was complete.
     pub read_errors: u64,
+    /// Why no response could be read, if none was complete and most requests failed for this reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
     /// The statuses of success; left out: those below 400.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]

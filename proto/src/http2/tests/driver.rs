@@ -171,7 +171,7 @@ fn the_message_of_a_call_that_failed_is_there_whether_fields_are_wanted_or_not()
         for (stream, block) in [(1, call), (3, &in_head)] {
             let end = headers(stream, "END_STREAM", block);
             client.handle_bytes(&end, Nanos(0));
-            let complete = Some(Event::Complete { stream: StreamId(stream), grpc_status: 14 });
+            let complete = Some(Event::Complete { stream: StreamId(stream), grpc_status: 14, is_early: false });
             assert!(iter::from_fn(|| Some(client.poll_event())).take(3).any(|event| event == complete));
             assert_eq!(client.fields(&end).value(b"grpc-message"), Some(&b"no%20luck"[..]), "{stream}");
             assert_eq!((client.poll_event(), client.fields(&end).count()), (None, 0));

@@ -48,7 +48,7 @@ fn a_reset_after_the_whole_response_changes_nothing() {
 #[test]
 fn a_response_before_the_end_of_the_upload_is_complete() {
     let input = [headers(1, "END_STREAM", &[(":status", "413")]), rst(1, Code::NO_ERROR), window(1, 9)].concat();
-    let events = ["1 head HTTP/2 413||", "1 complete", "> RST_STREAM 1 CANCEL"];
+    let events = ["1 head HTTP/2 413||", "1 complete, early", "> RST_STREAM 1 CANCEL"];
     check("POST", input, &events);
 }
 

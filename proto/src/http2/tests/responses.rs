@@ -226,6 +226,6 @@ fn the_rest_of_the_body_of_a_connect_is_cancelled() {
     client.start(&Request::new(parts), false).unwrap();
     sent(&mut client);
     let events = heard(&mut client, &headers(1, "END_STREAM", &[(":status", "200")]));
-    assert_eq!(events, ["1 head HTTP/2 200||", "1 complete"]);
+    assert_eq!(events, ["1 head HTTP/2 200||", "1 complete, early"]);
     assert_eq!(sent(&mut client), ["RST_STREAM 1 CANCEL"]);
 }

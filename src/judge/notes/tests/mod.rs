@@ -193,6 +193,9 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     (seen.streams_allowed_max, seen.streams_peak) = (Some(20), 50);
     let words = "--streams 50: the server allows 20 on a connection; for up to 500 requests in flight use more connections (-c 25 --streams 20)";
     assert_eq!(said_of(&plan, &outcome), [words]);
+    let document = Document::of(&plan, &outcome);
+    let useless = http2::notes(&document, MoreConnections::Useless);
+    assert_eq!(useless[0].text, "--streams 50: the server allows 20 on a connection", "the target is the limit");
     let mut growing = plan.clone();
     growing.load.max_inflight = 500;
     assert_eq!(said_of(&growing, &outcome), Vec::<String>::new(), "more connections are opened");
@@ -272,6 +275,31 @@ fn connections_that_ended_with_an_error_are_counted_where_no_failure_says_so() {
 }
 
 #[test]
+fn a_server_that_allows_no_streams_is_said() {
+    let mut outcome = good();
+    outcome.totals.counters.returned = 8;
+    let seen = outcome.http2.get_or_insert_default();
+    (seen.connections, seen.streams_allowed_min, seen.streams_allowed_max) = (1, Some(0), Some(0));
+    let words = "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0), so that no request can be sent";
+    assert!(!said(&outcome).contains(&words.to_owned()), "it answered some before it allowed none");
+    outcome.totals.counters.completed = 0;
+    let said = said(&outcome);
+    assert!(said.contains(&words.to_owned()) && !said.iter().any(|note| note.contains("sent again")), "{said:?}");
+}
+
+#[test]
+fn responses_before_the_end_of_their_requests_are_said() {
+    let mut outcome = good();
+    outcome.totals.counters.early = 1_000;
+    assert_eq!(said(&outcome), Vec::<String>::new(), "a hundredth");
+    let words = "came before the request's body was sent whole; the rest of it was left out";
+    for (early, which) in [(1_001, "1,001 of 100,000"), (100_000, "all 100,000")] {
+        outcome.totals.counters.early = early;
+        assert_eq!(said(&outcome), [format!("{which} responses {words}")]);
+    }
+}
+
+#[test]
 fn requests_that_were_returned_are_counted_with_what_the_server_did() {
     let mut outcome = good();
     outcome.totals.counters.returned = 5_000;
@@ -279,7 +307,10 @@ fn requests_that_were_returned_are_counted_with_what_the_server_did() {
     // Each connection's end was announced.
     (seen.goaway_received.named[0], seen.connections_ended.named[0]) = (20, 10);
     let rest = "5,000 requests were sent again; latency counts from the first time";
-    assert_eq!(said(&outcome), [format!("the server ended 10 connections (GOAWAY): {rest}")]);
+    assert_eq!(
+        said(&outcome),
+        [format!("the server ended 10 connections after about 10,000 requests each (GOAWAY): {rest}")]
+    );
     outcome.http2 = Some(Seen::default());
     assert_eq!(said(&outcome), [format!("the server closed connections: {rest}")]);
 }
