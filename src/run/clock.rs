@@ -9,6 +9,9 @@ use onrush_proto::Nanos;
 
 use super::nanos;
 
+/// How often the two clocks are read to find out how far they are apart.
+const READINGS: usize = 3;
+
 /// The clock of one run, or of several that follow one another. The virtual one begins with the year 1970, and advances
 /// only in [`Clock::sleep`]: between runs, and while the supervisor of a simulated run waits for its workers.
 #[derive(Debug)]
@@ -43,14 +46,20 @@ impl Clock {
         }
     }
 
-    /// When this moment, now or later, is since the beginning of 1970.
+    /// When this moment is since the beginning of 1970.
     pub fn date(&self, moment: Instant) -> Duration {
         if self.simulated.is_some() {
             return moment - self.origin;
         }
+        // Others may have the processor between two readings.
+        let read = |_| {
+            let (before, date, after) = (Instant::now(), SystemTime::now(), Instant::now());
+            (after - before, before, date)
+        };
+        let (_, now, date) = (0..READINGS).map(read).min().expect("there are some");
         // A clock set before 1970 must not prevent the run.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        now + moment.saturating_duration_since(Instant::now())
+        let date = date.duration_since(UNIX_EPOCH).unwrap_or_default();
+        (date + moment.saturating_duration_since(now)).saturating_sub(now.saturating_duration_since(moment))
     }
 
     /// For how long the machine was suspended before now, see [`backend::suspended_ns`]; virtual time never stands still.
@@ -61,5 +70,21 @@ impl Clock {
     /// How much time has passed since the clock was made.
     pub(super) fn passed(&self) -> Nanos {
         Nanos(nanos(self.now() - self.origin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::Io;
+
+    use super::*;
+
+    #[test]
+    fn a_moment_has_the_same_date_before_and_after() {
+        let (clock, moment) = (Clock::of(&Io::Epoll), Instant::now() + Duration::from_millis(20));
+        let before = clock.date(moment);
+        thread::sleep(Duration::from_millis(40));
+        // The wall clock runs a little faster or slower while it is being set.
+        assert!(clock.date(moment).abs_diff(before) < Duration::from_millis(2), "{before:?}");
     }
 }
