@@ -51,6 +51,10 @@ pub use self::wire::Wire;
 /// chunk, and the longest trailer section. It is the limit of wrk's parser.
 pub const HEAD_MAX: usize = 80 * 1024;
 
+/// How many bytes of several requests leave together at most. Of more, a transport may say only at the end how much was sent, and
+/// a response to the first of them would seem to be early.
+const JOINED_MAX: usize = 16 * 1024;
+
 /// What a request's method says about the response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseKind {
@@ -96,8 +100,10 @@ pub struct Http1 {
     /// The next event. No input causes more than this, the one in `complete`, and those of [`Life::Ending`], so that no
     /// queue is needed.
     event: Option<Event>,
-    /// The request whose [`Event::Complete`] comes next, and whether that is early.
-    complete: Option<(StreamId, bool)>,
+    /// The request whose [`Event::Complete`] comes next.
+    complete: Option<StreamId>,
+    /// Whether that response is early: the last one, then.
+    is_early: bool,
 }
 
 /// A request without a complete response.
@@ -145,6 +151,7 @@ impl Http1 {
             life: Life::Open,
             event: None,
             complete: None,
+            is_early: false,
         }
     }
 
@@ -210,11 +217,11 @@ impl Http1 {
         self.body = None;
         let Some(request) = self.in_flight.pop_front() else { return };
         self.given = self.given.saturating_sub(1);
+        self.complete = Some(request.stream);
         // A response that does not wait for the whole request means that the rest is not wanted; HTTP/1 has no way to
         // leave it out and continue.
-        let is_early = self.bytes_sent < request.sent_at;
-        self.complete = Some((request.stream, is_early));
-        if is_early || !self.keep_alive {
+        self.is_early = self.bytes_sent < request.sent_at;
+        if self.is_early || !self.keep_alive {
             // Only if the end was announced, the later requests have certainly not been processed.
             self.end(Error::ConnectionEnded, !self.keep_alive, None);
         }
@@ -264,7 +271,7 @@ impl Client for Http1 {
 
     fn cancel(&mut self, stream: StreamId) {
         self.event.take_if(|event| event.stream() == Some(stream));
-        if self.complete.take_if(|(complete, _)| *complete == stream).is_some() {
+        if self.complete.take_if(|complete| *complete == stream).is_some() {
             return;
         }
         if let Some(index) = self.in_flight.iter().position(|request| request.stream == stream) {
@@ -335,6 +342,7 @@ impl Client for Http1 {
         while let Some(next) = self.in_flight.get(self.given)
             && Rc::ptr_eq(&next.wire, &wire)
             && next.range.start == range.end
+            && next.range.end - range.start <= JOINED_MAX
         {
             range.end = next.range.end;
             self.given += 1;
@@ -346,8 +354,8 @@ impl Client for Http1 {
         if let Some(event) = self.event.take() {
             return Some(event);
         }
-        if let Some((stream, is_early)) = self.complete.take() {
-            return Some(Event::Complete { stream, grpc_status: 0, is_early });
+        if let Some(stream) = self.complete.take() {
+            return Some(Event::Complete { stream, grpc_status: 0, is_early: self.is_early });
         }
         let Life::Ending { unanswered, retryable, error } = self.life else { return None };
         if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {

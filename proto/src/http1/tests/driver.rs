@@ -242,3 +242,22 @@ fn http1_has_no_timer() {
 fn an_idle_connection_is_small() {
     assert!(size_of::<Http1>() + size_of::<InFlight>() <= 320, "{} bytes", size_of::<Http1>());
 }
+
+#[test]
+fn requests_leave_together_only_as_far_as_their_progress_is_told() {
+    let body = "x".repeat(9_000);
+    let upload = format!("POST / HTTP/1.1\r\nContent-Length: 9000\r\n\r\n{body}");
+    for (text, expected) in [("GET / HTTP/1.1\r\n\r\n".repeat(3), vec![54]), (upload.repeat(2), vec![upload.len(); 2])]
+    {
+        let bytes = text.as_bytes().into();
+        let mut found = Vec::new();
+        outline(text.as_bytes(), &mut found).unwrap();
+        let mut client = Http1::new(3);
+        for outline in found {
+            client.start(&Request::from(Wire::among(&bytes, outline)), false).unwrap();
+        }
+        let lengths: Vec<usize> =
+            std::iter::from_fn(|| client.poll_transmit(NOW)).map(|transmit| transmit.bytes().len()).collect();
+        assert_eq!(lengths, expected);
+    }
+}
