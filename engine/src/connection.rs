@@ -205,9 +205,11 @@ impl Live {
         while let Some(event) = self.protocol.poll_event() {
             match event {
                 Event::Complete { stream, grpc_status, is_early } => {
-                    tally.interval.counters.early += u64::from(is_early);
                     if grpc_status != 0 {
                         self.call_failed(stream, grpc_status, input);
+                    }
+                    if is_early && self.open.get_mut(stream).is_some() {
+                        tally.interval.counters.early += 1;
                     }
                     self.completed(stream, at, tally, script);
                 }

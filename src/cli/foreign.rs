@@ -404,6 +404,7 @@ mod tests {
             ["-m", "-p"].map(|typed| format!("{typed}: {streams}"))
         );
         assert_eq!(said('p', "h2c"), "-p: onrush spells this --http2");
+        assert_eq!(said('p', "http/1.1"), "-p: onrush spells this --http1.1");
         for (letter, value) in [
             ('A', "text/html"),
             ('m', "PUT"),

@@ -56,7 +56,7 @@ pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) ->
         TlsFailure::Alert(112) => "it does not know that name: --sni sends another",
         TlsFailure::Alert(120) | TlsFailure::NoProtocol => match offered {
             [http::Version::Http2] => {
-                "it does not speak HTTP/2: leave out --http2 and its options, or write --alpn-list h2,http/1.1 instead"
+                "it does not speak HTTP/2: leave out --http2 and options such as --streams, or write --alpn-list h2,http/1.1"
             }
             [http::Version::Http11] => "it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1",
             _ => return None,
@@ -166,7 +166,7 @@ mod tests {
             (
                 &[http::Version::Http2][..],
                 Some(
-                    "it does not speak HTTP/2: leave out --http2 and its options, or write --alpn-list h2,http/1.1 instead",
+                    "it does not speak HTTP/2: leave out --http2 and options such as --streams, or write --alpn-list h2,http/1.1",
                 ),
             ),
             (&[http::Version::Http11], Some("it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1")),

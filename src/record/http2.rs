@@ -122,13 +122,16 @@ impl Http2 {
 
     /// Adds that of another run.
     pub(super) fn add(&mut self, other: &Self) {
-        // None at all are allowed only for a moment. Where all connections spoke HTTP/1.1, there is no limit.
-        let tells = |http2: &Self| http2.connections > 0 && http2.streams_allowed != Some(0);
-        let differ = tells(self) && tells(other) && self.streams_allowed != other.streams_allowed;
+        // Nothing was allowed where all connections spoke HTTP/1.1.
+        let allowed = |http2: &Self| (http2.connections > 0).then(|| http2.streams_allowed.unwrap_or(u32::MAX));
+        let (ours, theirs) = (allowed(self), allowed(other));
+        // None at all are allowed only for a moment.
+        let tells = |allowed: Option<u32>| allowed.is_some_and(|allowed| allowed > 0);
+        let differ = tells(ours) && tells(theirs) && ours != theirs;
         self.streams_allowed_varied |= other.streams_allowed_varied || differ;
+        self.streams_allowed = fewest(ours, theirs).filter(|allowed| *allowed != u32::MAX);
         self.connections += other.connections;
         add_counts(&mut self.connections_ended, &other.connections_ended);
-        self.streams_allowed = fewest(self.streams_allowed, other.streams_allowed);
         self.streams_peak = self.streams_peak.max(other.streams_peak);
         add_counts(&mut self.goaway_received, &other.goaway_received);
         add_counts(&mut self.goaway_sent, &other.goaway_sent);
@@ -175,6 +178,9 @@ mod tests {
             (varied(&some, &of(1, Some(0))), varied(&of(1, Some(0)), &some)),
             ((Some(9), false), (Some(9), false))
         );
+        let zero = of(1, Some(0));
+        assert_eq!((varied(&unlimited, &zero), varied(&zero, &unlimited)), ((None, false), (None, false)));
+        assert_eq!((varied(&zero, &zero), varied(&zero, &none)), ((Some(0), false), (Some(0), false)));
         assert_eq!((varied(&some, &fewer), varied(&some, &unlimited)), ((Some(5), true), (Some(9), true)));
     }
 }

@@ -8,7 +8,7 @@ use onrush_text::units::counted;
 use super::evidence::measured::{figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, sent, silence};
 use super::evidence::{
     Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target,
-    Thirds,
+    Thirds, Unreadable,
 };
 use super::{Document, Source, Sources};
 use crate::figures::silences::least_ns;
@@ -173,11 +173,11 @@ impl<'a> Runs<'a> {
             without_port: self.count(|load| load.without_port),
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
-            unreadable: self
-                .each
-                .iter()
-                .find_map(|run| run.evidence.load.unreadable.clone())
-                .filter(|_| requests.completed == 0),
+            unreadable: Unreadable::of(
+                self.each.iter().filter_map(|run| run.evidence.load.unreadable.clone()),
+                sum.errors.read,
+                requests.completed,
+            ),
             timeouts: sum.errors.timeout,
             expected: sum.plan.expected_status().cloned(),
             refused: sum.errors.status,

@@ -55,7 +55,11 @@ pub fn field(run: &Measured, name: &str) -> Option<String> {
         "threads" => run.threads.map(|threads| threads.to_string()),
         "connections" => run.connections.map(|connections| connections.to_string()),
         "protocol" => Some(protocol(run).to_owned()),
-        "streams" => Some(run.document.as_ref()?.plan.http2?.streams.unwrap_or(1).to_string()),
+        "streams" => {
+            let document = run.document.as_ref()?;
+            let usual = document.batch.unwrap_or(1);
+            Some(document.plan.http2?.streams.map_or(usual, |streams| streams as usize).to_string())
+        }
         "rate" => run.rate.clone(),
         "verdict" => run.document.as_ref()?.verdict.as_ref().map(|verdict| verdict.limited_by.name().to_owned()),
         _ => None,

@@ -157,13 +157,13 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
     for (url, expected) in [
         (
             nginx_url(&nginx, true, "/hello"),
-            "TLS alert no application protocol (120) from the server; it does not speak HTTP/2: leave out --http2 and its \
-             options, or write --alpn-list h2,http/1.1 instead",
+            "TLS alert no application protocol (120) from the server; it does not speak HTTP/2: leave out --http2 and \
+             options such as --streams, or write --alpn-list h2,http/1.1",
         ),
         (
             openssl.url(),
             "the server chose none of the protocols that it was offered (ALPN); it does not speak HTTP/2: leave out --http2 \
-             and its options, or write --alpn-list h2,http/1.1 instead",
+             and options such as --streams, or write --alpn-list h2,http/1.1",
         ),
     ] {
         let output = context.onrush().words("-k -c2 -n10 --http2").word(&url).run();

@@ -14,8 +14,6 @@ const CARRIED_PERCENT: u64 = 1;
 const CARRIED_WEIGHT: f64 = 1.1;
 /// Idle connections that the server closed are worth a note above this percentage of the responses.
 const IDLE_CLOSED_PERCENT: u64 = 1;
-/// Responses that came before their requests had been sent are worth a note above this percentage of all.
-const EARLY_PERCENT: u64 = 1;
 /// The note on a script whose `delay` returned something other than a pause.
 const PAUSES_UNREAD: &str =
     "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
@@ -38,8 +36,6 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
     let others = [
         batch.map(|batch| Note::hint(NoteId::FirstOfBatch, first_of_batch_line(batch))),
         hint(matters, NoteId::Carried, &|| carried_line(carried, completed)),
-        (requests.early * 100 > completed * EARLY_PERCENT)
-            .then(|| Note::doubt(NoteId::Early, early_line(requests.early, completed))),
         hint(interim > 0 && !plan.once, NoteId::Interim, &|| interim_line(interim)),
         hint(latency.clamped > 0, NoteId::Clamped, &|| {
             format!("{} took longer than an hour: recorded as one hour", counted(latency.clamped, "response"))
@@ -82,15 +78,6 @@ fn carried_line(carried: u64, answers: u64) -> String {
         "{carried} sent during the warm-up {were} still in flight when measuring began; {theirs} among the {answers} \
          measured, with {with}"
     )
-}
-
-fn early_line(early: u64, responses: u64) -> String {
-    let (which, of) = match early {
-        _ if early < responses => (thousands(early), format!(" of {}", counted(responses, "response"))),
-        1 => ("the".to_owned(), " response".to_owned()),
-        _ => ("all".to_owned(), format!(" {}", counted(responses, "response"))),
-    };
-    format!("{which}{of} came before the request's body was sent whole; the rest of it was left out")
 }
 
 fn interim_line(count: u64) -> String {

@@ -119,15 +119,14 @@ fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
 
 /// Many requests had to be sent again.
 fn returned(document: &Document, http2: &Http2) -> Option<Note> {
-    let is_notable =
-        http2.returned as f64 > RETURNED * document.requests.completed as f64 && http2.streams_allowed != Some(0);
+    let is_notable = http2.returned as f64 > RETURNED * document.requests.completed as f64;
+    // Nothing was sent again where that is so.
+    let is_notable = is_notable && no_streams(document, http2).is_none();
     let ended: u64 = http2.connections_ended.values().sum();
     let refused = http2.reset_received.get(&Code::REFUSED_STREAM.to_string()).copied().unwrap_or_default();
     is_notable.then(|| {
-        let each = document.requests.completed.checked_div(ended).filter(|each| *each > 0);
-        let each = each.map_or(String::new(), |each| format!(" after about {} each", counted(each, "request")));
         let did = [
-            (ended, format!("ended {}{each} (GOAWAY)", counted(ended, "connection"))),
+            (ended, format!("ended {} (GOAWAY)", counted(ended, "connection"))),
             (refused, format!("refused {}", counted(refused, "request"))),
         ];
         let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
@@ -170,8 +169,8 @@ fn spoken(document: &Document) -> Option<Note> {
     let words = [("HTTP/2", of(true)), ("HTTP/1.1", of(false))].into_iter().filter(|(_, count)| *count > 0);
     let words: Vec<String> =
         words.map(|(name, count)| format!("{name} was spoken on {}", counted(count, "connection"))).collect();
-    let is_idle = of(false) > 0 && document.plan.http2.and_then(|http2| http2.streams).is_some();
-    let rest = if is_idle { ", which has no streams" } else { "" };
+    let has_no_streams = of(false) > 0 && document.plan.http2.and_then(|http2| http2.streams).is_some();
+    let rest = if has_no_streams { "; HTTP/1.1 has no streams, so --streams does not apply there" } else { "" };
     let text = format!("of {}, {}{rest}", tls.alpn.join(" and "), words.join(", "));
     (!words.is_empty()).then(|| Note::hint(NoteId::Spoken, text))
 }

@@ -59,6 +59,7 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     let is_said = has(&notes, NoteId::FewerConnections) && !says.contains(&NoteId::FewerConnections);
     notes.extend(failures::notes(document, is_said));
     notes.extend(statuses::note(document));
+    notes.extend(statuses::early(document));
     notes.extend(found(verdict));
     notes.extend(http2::notes(document, more));
     notes.extend(machines::notes(document));

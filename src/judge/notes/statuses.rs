@@ -1,4 +1,4 @@
-//! Notes on responses that are not 2xx, or whose status was not expected.
+//! Notes on responses that are not 2xx, whose status was not expected, or that came early.
 
 use std::cmp::Reverse;
 
@@ -12,7 +12,22 @@ use crate::record::{Document, Note, NoteId, STATUSES_NAMED};
 /// A class of statuses other than 2xx is worth a note above this percentage of the responses.
 const STATUS_PERCENT: u64 = 1;
 
-/// The note on them, if there are enough of one class.
+/// Responses that came before their requests had been sent are worth a note above this percentage of all.
+const EARLY_PERCENT: u64 = 1;
+
+/// The note on responses that came before their requests had been sent, if there are enough.
+pub fn early(document: &Document) -> Option<Note> {
+    let (early, answers) = (document.requests.early, document.requests.completed);
+    let which = match early {
+        _ if early < answers => format!("{} of {}", thousands(early), counted(answers, "response")),
+        1 => "the response".to_owned(),
+        _ => format!("all {}", counted(answers, "response")),
+    };
+    let text = format!("{which} came before the whole request had been sent; the rest was left out");
+    (early * 100 > answers * EARLY_PERCENT).then(|| Note::doubt(NoteId::Early, text))
+}
+
+/// The note on statuses, if there are enough of one class.
 pub fn note(document: &Document) -> Option<Note> {
     let Document { status, location, plan, requests, .. } = document;
     let answers = requests.completed;

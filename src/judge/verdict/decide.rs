@@ -7,7 +7,7 @@
 use super::words::{count, number, percent, seconds, time};
 use crate::record::NoteId;
 use crate::record::evidence::{
-    Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Thread,
+    Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Thread, Unreadable,
 };
 use onrush_plan::LimitedBy;
 
@@ -467,8 +467,8 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
 
 /// A target that speaks something else.
 fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    let why = load.unreadable.as_ref()?;
-    let reason = format!("none of its responses could be read: {} failed ({why})", count(load.read_errors, "request"));
+    let Unreadable { requests, why } = load.unreadable.as_ref()?;
+    let reason = format!("none of its responses could be read: {} failed ({why})", count(*requests, "request"));
     ruling(LimitedBy::Target, reason, "")
 }
 

@@ -5,7 +5,7 @@ use onrush_plan::LimitedBy;
 use super::*;
 use crate::record::Finding;
 use crate::record::evidence::{
-    Elasticity, Generator, Latency, Listening, Load, Network, Places, Probe, Slot, Target, Thirds, Thread,
+    Elasticity, Generator, Latency, Listening, Load, Network, Places, Probe, Slot, Target, Thirds, Thread, Unreadable,
 };
 
 const MS: f64 = 1e3;
@@ -171,9 +171,9 @@ fn verdicts_name_figures_and_what_to_change() {
         (
             |evidence| {
                 (evidence.load.quiet_s, evidence.load.read_errors) = (10.0, 59);
-                evidence.load.unreadable = Some("answered in HTTP/1.1".to_owned());
+                evidence.load.unreadable = Some(Unreadable { requests: 57, why: "answered in HTTP/1.1".to_owned() });
             },
-            "limited by the target: none of its responses could be read: 59 requests failed (answered in HTTP/1.1)",
+            "limited by the target: none of its responses could be read: 57 requests failed (answered in HTTP/1.1)",
         ),
         (
             |evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1),

@@ -11,7 +11,8 @@ use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
-    Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds, Thread,
+    Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds,
+    Thread, Unreadable,
 };
 use crate::failure::is_ours;
 use crate::figures::rate::{counted, rate};
@@ -177,7 +178,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         without_port,
         connect_errors: errors.connect.saturating_sub(ours),
         read_errors: errors.read,
-        unreadable: unreadable(counters.completed, outcome.totals.ledger.rows(), errors.read),
+        unreadable: Unreadable::of(rows().filter_map(unreadable), errors.read, counters.completed),
         timeouts: errors.timeout,
         expected: plan.checks.status.clone(),
         refused: errors.status,
@@ -199,16 +200,12 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     }
 }
 
-/// Why no response could be read: the target speaks something else.
-fn unreadable(completed: u64, rows: &[Row], failed: u64) -> Option<String> {
-    let others = rows.iter().filter_map(|row| match row.cause {
-        Cause::Protocol(error @ (Error::NotHttp | Error::SpeaksTls | Error::AnsweredInHttp1)) => {
-            Some((row.count, error))
-        }
-        _ => None,
-    });
-    let (count, error) = others.max().filter(|_| completed == 0)?;
-    (2 * count > failed).then(|| error.to_string())
+/// The requests whose responses are something else.
+fn unreadable(row: &Row) -> Option<Unreadable> {
+    let Cause::Protocol(why @ (Error::NotHttp | Error::SpeaksTls | Error::AnsweredInHttp1)) = row.cause else {
+        return None;
+    };
+    Some(Unreadable { requests: row.count, why: why.to_string() })
 }
 
 /// What connections were doing without a request in flight.

@@ -162,9 +162,9 @@ pub struct Load {
     pub connect_errors: u64,
     /// Requests whose connection failed before the response was complete.
     pub read_errors: u64,
-    /// Why no response could be read, if none was complete and most requests failed for this reason.
+    /// The requests whose responses could not be read, if none was complete and most requests failed for the same reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unreadable: Option<String>,
+    pub unreadable: Option<Unreadable>,
     /// The statuses of success; left out: those below 400.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
@@ -226,6 +226,23 @@ impl Load {
     /// The requests in flight on average, in a sum those of all runs: what is left of them at the ends of runs adds up.
     pub fn all_in_flight(&self) -> f64 {
         self.in_flight_of_all.unwrap_or(self.in_flight)
+    }
+}
+
+/// Requests whose responses could not be read, because the target speaks something else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Unreadable {
+    /// How many there were.
+    pub requests: u64,
+    /// Why, as the ledger has it.
+    pub why: String,
+}
+
+impl Unreadable {
+    /// The most frequent of them, if they are more than half of the requests that failed and none was answered.
+    pub fn of(all: impl Iterator<Item = Self>, failed: u64, completed: u64) -> Option<Self> {
+        all.max_by_key(|it| it.requests).filter(|it| completed == 0 && 2 * it.requests > failed)
     }
 }
 

@@ -9,7 +9,7 @@ use onrush_stats::{Activity, OpenLoop, Sockets, Spread};
 use super::*;
 use crate::fixtures::{flawless, plan, schedule, whole};
 use crate::judge;
-use crate::record::evidence::{Elasticity, Slot};
+use crate::record::evidence::{Elasticity, Slot, Unreadable};
 use crate::record::gate::{Gate, Judged};
 use crate::record::{Named, Verdict, in_order};
 use crate::run::{Outcome, Seen, WorkerShare};
@@ -352,4 +352,15 @@ fn the_gates_that_all_runs_have_are_judged_anew() {
     assert_eq!(judged[2], (all[3].to_owned(), false, format!("it was {}", limited_by.name())));
     assert_eq!(judged.len(), 3);
     assert_eq!(sum(&[with(&all), with(&[])]).gates, []);
+}
+
+#[test]
+fn responses_of_runs_together_are_unreadable_if_most_are_for_one_reason() {
+    let of = |counts: &[(u64, &str)], failed, completed| {
+        let all = counts.iter().map(|(requests, why)| Unreadable { requests: *requests, why: (*why).to_owned() });
+        Unreadable::of(all, failed, completed).map(|it| (it.requests, it.why))
+    };
+    let counts = [(59, "answered in HTTP/1.1"), (61, "not an HTTP response")];
+    assert_eq!(of(&counts, 121, 0), Some((61, "not an HTTP response".to_owned())));
+    assert_eq!((of(&counts, 122, 0), of(&counts, 121, 1), of(&[], 0, 0)), (None, None, None));
 }
