@@ -164,7 +164,8 @@ impl Http2 {
         let is_reading = self.block.stream == Some(number);
         let stream = self.remove(number)?;
         let is_answered = stream.response.phase() == Phase::Body;
-        let has_left = is_answered || (self.sender.has_begun(number) && self.sender.has_accepted(stream.headers_end));
+        let may_be_accepted = !self.shared.options.is_told_at_once || self.sender.has_accepted(stream.headers_end);
+        let has_left = is_answered || (self.sender.has_begun(number) && may_be_accepted);
         let error = match (why, stream.response.phase()) {
             (Why::Unprocessed(code), _) => Error::GoAway(code),
             (Why::Error(error), _) => error,

@@ -29,6 +29,8 @@ pub struct Options {
     pub frame_max: u32,
     /// The size of the server's table of fields, in bytes (SETTINGS_HEADER_TABLE_SIZE).
     pub table: u32,
+    /// Whether the transport says at once how many bytes it took; if not, it may have taken all that it was given.
+    pub is_told_at_once: bool,
     /// How many bytes of unfinished header blocks the connections of a thread may keep together. Beyond that the large
     /// ones fail.
     pub blocks_max: usize,
@@ -45,6 +47,7 @@ impl Default for Options {
             connection_window: (1 << 30) - 1,
             frame_max: PAYLOAD_USUAL as u32,
             table: SIZE_USUAL,
+            is_told_at_once: true,
             blocks_max: 64 * 1024 * 1024,
         }
     }

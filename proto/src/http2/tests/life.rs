@@ -138,20 +138,26 @@ fn the_end_of_the_stream_fails_what_is_in_flight() {
 
 #[test]
 fn what_the_transport_has_not_accepted_may_be_sent_again() {
-    let mut client = Http2::new(&Shared::new(Options { streams: 3, ..Options::default() }));
-    client.start(&request("GET"), false).unwrap();
-    client.start(&request("GET"), false).unwrap();
-    let transmit = client.poll_transmit(Nanos(0)).unwrap();
-    // All but the last byte of the second HEADERS.
-    client.handle_sent(transmit.bytes().len() - 1);
-    client.start(&request("GET"), false).unwrap();
-    let mut events = Vec::new();
-    client.handle_eof();
-    take_events(&mut client, b"", &mut events);
-    let unsent =
-        |stream| format!("{stream} failed, retryable: the connection was closed before the request was answered");
-    assert_eq!(events, ["1 failed: closed by the server before a response began", &unsent(3), &unsent(5), "draining"]);
-    assert!(client.poll_transmit(Nanos(0)).is_none());
+    for is_told_at_once in [true, false] {
+        let options = Options { streams: 3, is_told_at_once, ..Options::default() };
+        let mut client = Http2::new(&Shared::new(options));
+        client.start(&request("GET"), false).unwrap();
+        client.start(&request("GET"), false).unwrap();
+        let transmit = client.poll_transmit(Nanos(0)).unwrap();
+        // All but the last byte of the second HEADERS.
+        client.handle_sent(transmit.bytes().len() - 1);
+        client.start(&request("GET"), false).unwrap();
+        let mut events = Vec::new();
+        client.handle_eof();
+        take_events(&mut client, b"", &mut events);
+        let sent = |stream| format!("{stream} failed: closed by the server before a response began");
+        let unsent =
+            |stream| format!("{stream} failed, retryable: the connection was closed before the request was answered");
+        // A transport that tells later may have accepted that byte, too.
+        let second = if is_told_at_once { unsent(3) } else { sent(3) };
+        assert_eq!(events, [sent(1), second, unsent(5), "draining".to_owned()]);
+        assert!(client.poll_transmit(Nanos(0)).is_none());
+    }
 }
 
 #[test]
