@@ -205,11 +205,8 @@ impl Live {
         while let Some(event) = self.protocol.poll_event() {
             match event {
                 Event::Complete { stream, grpc_status, is_early } => {
-                    if grpc_status != 0 {
-                        self.call_failed(stream, grpc_status, input);
-                    }
-                    if is_early && self.open.get_mut(stream).is_some() {
-                        tally.interval.counters.early += 1;
+                    if grpc_status != 0 || is_early {
+                        self.note(stream, grpc_status, is_early, input, tally);
                     }
                     self.completed(stream, at, tally, script);
                 }
@@ -364,15 +361,18 @@ impl Live {
         }
     }
 
-    /// The response that is now complete says that the gRPC call failed; the fields are still those at its end, of which the
-    /// message is always known.
+    /// Notes of the response that is now complete that it is early, or that the gRPC call failed: the fields are still those at
+    /// its end, of which the message is always known.
     #[cold]
-    fn call_failed(&mut self, stream: StreamId, status: u8, input: &[u8]) {
+    fn note(&mut self, stream: StreamId, grpc_status: u8, is_early: bool, input: &[u8], tally: &mut Tally) {
         let Some(request) = self.open.get_mut(stream) else { return };
-        let message = self.protocol.fields(input).value(b"grpc-message").unwrap_or_default();
-        let mut message = percent_encoding::decoded(&message[..message.len().min(3 * EXAMPLE_BYTES)]);
-        message.truncate(EXAMPLE_BYTES);
-        request.watched.get_or_insert_default().failed_call = Some(FailedCall { status, message });
+        tally.interval.counters.early += u64::from(is_early);
+        if grpc_status != 0 {
+            let message = self.protocol.fields(input).value(b"grpc-message").unwrap_or_default();
+            let mut message = percent_encoding::decoded(&message[..message.len().min(3 * EXAMPLE_BYTES)]);
+            message.truncate(EXAMPLE_BYTES);
+            request.watched.get_or_insert_default().failed_call = Some(FailedCall { status: grpc_status, message });
+        }
     }
 
     fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {

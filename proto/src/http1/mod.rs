@@ -51,8 +51,7 @@ pub use self::wire::Wire;
 /// chunk, and the longest trailer section. It is the limit of wrk's parser.
 pub const HEAD_MAX: usize = 80 * 1024;
 
-/// How many bytes of several requests leave together at most. Of more, a transport may say only at the end how much was sent, and
-/// a response to the first of them would seem to be early.
+/// How many bytes of several requests leave together at most.
 const JOINED_MAX: usize = 16 * 1024;
 
 /// What a request's method says about the response's body.
@@ -100,10 +99,8 @@ pub struct Http1 {
     /// The next event. No input causes more than this, the one in `complete`, and those of [`Life::Ending`], so that no
     /// queue is needed.
     event: Option<Event>,
-    /// The request whose [`Event::Complete`] comes next.
-    complete: Option<StreamId>,
-    /// Whether that response is early: the last one, then.
-    is_early: bool,
+    /// The request whose [`Event::Complete`] comes next, and whether its response is early.
+    complete: Option<(StreamId, bool)>,
 }
 
 /// A request without a complete response.
@@ -151,7 +148,6 @@ impl Http1 {
             life: Life::Open,
             event: None,
             complete: None,
-            is_early: false,
         }
     }
 
@@ -217,11 +213,11 @@ impl Http1 {
         self.body = None;
         let Some(request) = self.in_flight.pop_front() else { return };
         self.given = self.given.saturating_sub(1);
-        self.complete = Some(request.stream);
         // A response that does not wait for the whole request means that the rest is not wanted; HTTP/1 has no way to
-        // leave it out and continue.
-        self.is_early = self.bytes_sent < request.sent_at;
-        if self.is_early || !self.keep_alive {
+        // leave it out and continue. Where others leave with a request, the transport may say only at their end that it was sent.
+        let is_early = self.given == 0 && self.bytes_sent < request.sent_at;
+        self.complete = Some((request.stream, is_early));
+        if is_early || !self.keep_alive {
             // Only if the end was announced, the later requests have certainly not been processed.
             self.end(Error::ConnectionEnded, !self.keep_alive, None);
         }
@@ -266,12 +262,12 @@ impl Client for Http1 {
     }
 
     fn reading(&self) -> Option<StreamId> {
-        self.in_flight.front().map(|request| request.stream)
+        self.in_flight.front().filter(|_| self.given > 0).map(|request| request.stream)
     }
 
     fn cancel(&mut self, stream: StreamId) {
         self.event.take_if(|event| event.stream() == Some(stream));
-        if self.complete.take_if(|complete| *complete == stream).is_some() {
+        if self.complete.take_if(|complete| complete.0 == stream).is_some() {
             return;
         }
         if let Some(index) = self.in_flight.iter().position(|request| request.stream == stream) {
@@ -288,9 +284,10 @@ impl Client for Http1 {
         if bytes.is_empty() || !self.is_open() {
             return bytes.len();
         }
-        let Some(&InFlight { stream, response, .. }) = self.in_flight.front() else {
-            let error = if self.bytes_started == 0 { Error::EarlyBytes } else { Error::ExtraBytes };
-            self.end(Error::ConnectionEnded, false, Some(error));
+        // Of what has not left, this is no response.
+        let Some(&InFlight { stream, response, .. }) = self.in_flight.front().filter(|_| self.given > 0) else {
+            let error = if self.bytes_sent == 0 { Error::EarlyBytes } else { Error::ExtraBytes };
+            self.end(Error::ConnectionEnded, true, Some(error));
             return bytes.len();
         };
         self.take(stream, response, bytes).unwrap_or_else(|error| {
@@ -354,8 +351,8 @@ impl Client for Http1 {
         if let Some(event) = self.event.take() {
             return Some(event);
         }
-        if let Some(stream) = self.complete.take() {
-            return Some(Event::Complete { stream, grpc_status: 0, is_early: self.is_early });
+        if let Some((stream, is_early)) = self.complete.take() {
+            return Some(Event::Complete { stream, grpc_status: 0, is_early });
         }
         let Life::Ending { unanswered, retryable, error } = self.life else { return None };
         if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {

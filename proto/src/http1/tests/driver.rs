@@ -90,6 +90,49 @@ fn an_early_answer_completes_and_ends_the_connection() {
 }
 
 #[test]
+fn what_has_not_left_is_not_answered_and_may_be_sent_again() {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    for (answered, error) in [(0, Error::EarlyBytes), (1, Error::ExtraBytes)] {
+        let (mut client, mut events) = (Http1::new(1), Vec::new());
+        for _ in 0..answered {
+            client.start(&request("GET"), false).unwrap();
+            let length = client.poll_transmit(NOW).unwrap().bytes().len();
+            client.handle_sent(length);
+            client.handle_bytes(answer, NOW);
+            take_events(&mut client, answer, &mut events);
+        }
+        let StreamId(number) = client.start(&request("GET"), false).unwrap();
+        assert_eq!(client.reading(), None);
+        events.clear();
+        client.handle_bytes(answer, NOW);
+        take_events(&mut client, answer, &mut events);
+        let failed = format!("{number} failed, retryable: {}", Error::ConnectionEnded);
+        assert_eq!(events, [failed, format!("draining: {error}")]);
+    }
+}
+
+#[test]
+fn a_response_to_one_of_several_requests_that_left_together_is_not_early() {
+    let text = "GET / HTTP/1.1\r\n\r\n".repeat(2);
+    let (bytes, mut found) = (text.as_bytes().into(), Vec::new());
+    outline(text.as_bytes(), &mut found).unwrap();
+    let (mut client, mut events) = (Http1::new(2), Vec::new());
+    for outline in found {
+        client.start(&Request::from(Wire::among(&bytes, outline)), false).unwrap();
+    }
+    // The kernel may say only at the end that it took all of it.
+    let length = client.poll_transmit(NOW).unwrap().bytes().len();
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    client.handle_bytes(answer, NOW);
+    take_events(&mut client, answer, &mut events);
+    client.handle_sent(length);
+    client.handle_bytes(answer, NOW);
+    take_events(&mut client, answer, &mut events);
+    assert_eq!(events, ["0 head 200", "0 complete", "1 head 200", "1 complete"]);
+    assert_eq!(client.capacity(), 2);
+}
+
+#[test]
 fn a_head_is_not_early_if_the_request_is_sent_before_its_body_ends() {
     let mut client = Http1::new(1);
     client.start(&request("GET"), false).unwrap();
