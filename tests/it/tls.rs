@@ -27,6 +27,7 @@ cases! {
     what_was_agreed_on_is_shown (Once);
     the_name_is_sent_unless_it_is_an_address (Once);
     bodies_arrive_whole_in_both_directions;
+    a_close_that_comes_with_a_response_is_no_error;
     records_may_come_byte_by_byte;
     a_certificate_has_to_be_good (Once);
     the_server_is_told_why_it_is_left;
@@ -269,6 +270,15 @@ fn bodies_arrive_whole_in_both_directions(context: &Context) {
     let many = many.word(server.url("/")).run();
     assert_eq!((many.code, many.requests()), (0, 6), "{many:?}");
     assert_no_errors(&many);
+}
+
+fn a_close_that_comes_with_a_response_is_no_error(context: &Context) {
+    let server = TlsServer::new(&self_signed(&["localhost"]));
+    for options in ["-n20", "-n20 -R200"] {
+        let output = context.onrush().words("-k -t1 -c2").words(options).word(server.url("/joined")).run();
+        assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
+        assert_no_errors(&output);
+    }
 }
 
 fn records_may_come_byte_by_byte(context: &Context) {

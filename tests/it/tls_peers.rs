@@ -175,6 +175,17 @@ fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) ->
             Err(_) if length > 0 => format!("{read} bytes").into_bytes(),
             Err(_) => b"Hello, World!".to_vec(),
         };
+        if path == "/joined" {
+            // Both arrive with one read, and so does the end of the transport, or just after them.
+            let connection = &mut stream.get_mut().conn;
+            connection.writer().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+            connection.send_close_notify();
+            let mut all = Vec::new();
+            while connection.wants_write() {
+                connection.write_tls(&mut all)?;
+            }
+            return stream.get_mut().sock.write_all(&all);
+        }
         let close = if is_last { "Connection: close\r\n" } else { "" };
         let head = format!("HTTP/1.1 200 OK\r\n{close}Content-Length: {}\r\n\r\n", body.len());
         stream.get_mut().write_all(&[head.as_bytes(), &body].concat())?;

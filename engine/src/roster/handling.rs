@@ -250,12 +250,13 @@ impl<B: Backend> Roster<B> {
         Step::None
     }
 
-    /// Whether the server closed a connection with nothing in flight while it waited for a due request: it may, and
-    /// that is counted.
+    /// Whether the server closed a connection with nothing in flight while it waited for a due request, or together with
+    /// its last response, as TLS may say: it may, and that is counted.
     fn closed_idle(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> bool {
         let slot = &mut self.slots[conn.index()];
-        let is_idle = |live: &mut Live| live.open.is_empty() && !live.draining;
-        if !slot.is_queued || !slot.live().is_some_and(is_idle) {
+        let is_queued = slot.is_queued;
+        let is_idle = |live: &mut Live| live.open.is_empty() && !live.draining && (is_queued || live.answered);
+        if !slot.live().is_some_and(is_idle) {
             return false;
         }
         let tally = &mut books.tally;
