@@ -57,7 +57,8 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Tells the successor of a connection, if it has one, how many requests are still in flight.
+    /// Tells the successor of a connection, if it has one, how many requests are still in flight, and whether there were
+    /// responses meanwhile.
     pub(super) fn relieve(&mut self, conn: ConnId) {
         let slot = &mut self.slots[conn.index()];
         let Some(next) = slot.successor else { return };
@@ -66,7 +67,9 @@ impl<B: Backend> Roster<B> {
         if left == 0 {
             slot.successor = None;
         }
+        let sent_away = if slot.live().is_some_and(|live| live.answered) { 0 } else { slot.sent_away + 1 };
         let heir = &mut self.slots[next.index()];
+        heir.sent_away = heir.sent_away.min(sent_away);
         if std::mem::replace(&mut heir.inherited, left) != left {
             self.relieved.push(next);
             // It may have one itself by now.

@@ -422,6 +422,18 @@ fn connections_that_end_in_the_regular_way_cost_no_request() {
 }
 
 #[test]
+fn connections_that_are_sent_away_before_their_responses_do_not_back_off() {
+    let nature = Nature { goaway_after: 10, latency_ns: 20 * MS, ..quiet() };
+    let server = Server { nature, did: Rc::default(), random: Random::new(1) };
+    let ran = run_against(Config { streams: 10, stand_ins: 4, ..config() }, server);
+    assert_conserved(&ran.totals);
+    let counters = &ran.totals.counters;
+    // Ten in each 20 ms, and the time of a connect between them.
+    assert!((450..=500).contains(&counters.completed), "{counters:?}");
+    assert_eq!((counters.occupancy.waiting_ns, counters.late), (0, 0), "{counters:?}");
+}
+
+#[test]
 fn a_server_that_turns_everything_away_is_asked_less_and_less() {
     // No more of its places are used because more were asked for.
     for (refuses_every, resets_every, asked) in [(1, 0, 8), (0, 1, 8), (0, 1, 200)] {
