@@ -2,13 +2,11 @@
 
 use onrush_proto::Nanos;
 
-use crate::backend::Backend;
-
 /// The most it may be, in nanoseconds: nothing is received meanwhile.
 const MAX_NS: u64 = 10_000;
 
-/// By which part of it the lead grows when it was too short, and shrinks when it was not. It is enough where the second is to the
-/// first as too short is to long enough: for 16 of 17 requests.
+/// By which part of it the lead grows when it was too short, and shrinks when it was not: it settles where 16 of 17 requests find
+/// it long enough.
 const UP: u64 = 16;
 const DOWN: u64 = 256;
 
@@ -26,9 +24,9 @@ impl Default for Lead {
 }
 
 impl Lead {
-    /// When to begin what is to leave at this moment: no sooner where it would leave at once.
-    pub fn before<B: Backend>(&self, due: Nanos) -> Nanos {
-        if B::GATHERS { Nanos(due.0.saturating_sub(self.ns)) } else { due }
+    /// When to begin what is to leave at this moment.
+    pub fn before(&self, due: Nanos) -> Nanos {
+        Nanos(due.0.saturating_sub(self.ns))
     }
 
     /// Preparing took this long, in nanoseconds. What takes very long says nothing: others had the processor, or no lead helps.

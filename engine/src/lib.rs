@@ -11,8 +11,8 @@
 //! 3. Pump the connection: start requests while there is room, send what is ready, replace it when it ends.
 //! 4. Fire the timers that are due; end when the time or the requests are used up, or the target has been unreachable
 //!    for too long.
-//! 5. Dispatch the requests that have become due to ready connections. A wait that busy-polls until one is due does that
-//!    itself, a moment before.
+//! 5. Dispatch the requests that have become due to ready connections. Where sends leave with the next wait, one
+//!    that busy-polls until a request is due does that itself, a moment before.
 //! 6. Open connections.
 //!
 //! One turn does a bounded amount of work and leaves the rest to the next: responses are handled while ten thousand

@@ -1,5 +1,5 @@
-//! How a worker waits: blocked in the kernel, after a moment of busy-polling where that pays, and before a request is due
-//! while it writes that request.
+//! How a worker waits: blocked in the kernel, after a moment of busy-polling where that pays. Just before a request is due it
+//! writes that request instead, where sends leave with the next wait.
 
 use onrush_proto::Nanos;
 
@@ -59,8 +59,8 @@ impl<B: Backend> Engine<B> {
     fn poll(&mut self, due: Nanos, until: Nanos) -> bool {
         let waits_for_due = due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices();
         let is_first = due < self.timers.next_at().min(self.books.end_at);
-        let prepares = waits_for_due && is_first && self.dispatch.can_start(&self.books.tally);
-        let begin_at = if prepares { self.lead.before::<B>(due) } else { until };
+        let prepares = B::GATHERS && waits_for_due && is_first && self.dispatch.can_start(&self.books.tally);
+        let begin_at = if prepares { self.lead.before(due) } else { until };
         if (1..=FEW).contains(&(self.books.tally.open() + self.roster.connecting.under_way)) {
             // The first poll hands over what is queued, which is work.
             let is_ready = self.roster.backend.wait(Nanos::default());
@@ -145,7 +145,6 @@ impl<B: Backend> Engine<B> {
         }
         let (roster, mut cx) = self.parts();
         roster.stamp_written(&mut cx);
-        cx.books.tally.hand_over();
         self.roster.backend.wait(Nanos::default());
     }
 

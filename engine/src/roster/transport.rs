@@ -30,6 +30,7 @@ impl<B: Backend> Roster<B> {
     /// place. Returns whether it was left.
     #[cold]
     fn wind_up(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> bool {
+        self.relieve(conn);
         let Some(live) = self.slots[conn.index()].live() else { return false };
         if live.open.is_empty() {
             if self.may_server_close(conn) {
@@ -49,11 +50,11 @@ impl<B: Backend> Roster<B> {
 
     /// Sends what the gathered connections have to send, and stamps what leaves with the next wait.
     pub fn stamp(&mut self, cx: &mut Context<'_>, at: Nanos) {
-        if !self.gathered.is_empty() {
-            self.write(cx, at);
-            self.stamp_written(cx);
+        if self.gathered.is_empty() {
+            return cx.books.tally.hand_over();
         }
-        cx.books.tally.hand_over();
+        self.write(cx, at);
+        self.stamp_written(cx);
     }
 
     /// Sends what the gathered connections have to send: it leaves with the next wait, and is to be stamped before.
@@ -75,6 +76,7 @@ impl<B: Backend> Roster<B> {
                 State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
             }
         }
+        cx.books.tally.hand_over();
     }
 
     /// Sends what a connection has to send, and sets its protocol's timer.
