@@ -104,6 +104,38 @@ impl From<Breach> for Error {
 }
 
 impl Error {
+    /// Whether what the server sent is no valid response.
+    pub fn is_unreadable(self) -> bool {
+        match self {
+            Self::NotHttp
+            | Self::SpeaksTls
+            | Self::AnsweredInHttp1
+            | Self::StatusLine
+            | Self::HeadTooLong
+            | Self::HeaderField
+            | Self::Length
+            | Self::LengthTwice
+            | Self::LengthAndEncoding
+            | Self::ChunkSize
+            | Self::ChunkEnd
+            | Self::TrailerTooLong
+            | Self::Trailer
+            | Self::Breach(_) => true,
+            Self::ClosedBeforeResponse
+            | Self::ClosedInHead
+            | Self::ClosedInBody
+            | Self::ExtraBytes
+            | Self::EarlyBytes
+            | Self::Switched
+            | Self::ConnectionEnded
+            | Self::Reset(_)
+            | Self::GoAway(_)
+            | Self::NoSettings
+            | Self::NoStreams
+            | Self::NoWindow => false,
+        }
+    }
+
     /// The part of the response in which it happened, as far as the error alone says. What ends a request after
     /// [`crate::Event::Head`] was in the body, whatever it is: a reset, for instance, can come in both.
     pub fn part(self) -> Part {

@@ -119,6 +119,7 @@ impl Document {
         let of_completed = ("requests.completed", self.requests.completed.into());
         for (name, part, whole) in [
             ("requests.unsuccessful", self.requests.unsuccessful, of_completed),
+            ("requests.early", Some(self.requests.early), of_completed),
             ("requests.open_late", self.requests.open_late, ("requests.open", self.requests.open.into())),
         ] {
             part.map_or(Ok(()), |part| at_most((name, part.into()), whole))?;
@@ -159,6 +160,8 @@ impl Document {
         }
         let completed = ("requests.completed", requests.completed.into());
         at_most(("evidence.load.refused", load.refused.into()), completed)?;
+        let unreadable = load.unreadable.as_ref().map_or(0, |unreadable| unreadable.requests);
+        at_most(("evidence.load.unreadable.requests", unreadable.into()), ("errors.read", errors.read.into()))?;
         at_most(("evidence.load.hanging", load.hanging.into()), ("requests.open", requests.open.into()))
     }
 

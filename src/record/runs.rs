@@ -5,7 +5,9 @@ use onrush_stats::silences::{GAP_MIN_NS, common, joined};
 use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
-use super::evidence::measured::{figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, sent, silence};
+use super::evidence::measured::{
+    expected_per_s, figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, sent, silence,
+};
 use super::evidence::{
     Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target,
     Thirds, Unreadable,
@@ -148,6 +150,7 @@ impl<'a> Runs<'a> {
         let requests = &sum.requests;
         let (due, missed) = (of(requests.due) + of(requests.due_before), of(requests.dropped) + of(requests.unsent));
         let silences = self.silences(least_ns(values, open_loop.is_some()), open_loop.map(|_| sum.rate_per_s));
+        let asked_per_s = self.together(|load| load.asked_per_s);
         let is_heard = open_loop.is_none() && requests.completed > 0;
         let statuses = sum.status.iter().map(|(status, count)| (*status, *count));
         Ok(Load {
@@ -167,15 +170,16 @@ impl<'a> Runs<'a> {
             streams_allowed: self.each.iter().filter_map(|run| run.evidence.load.streams_allowed).min(),
             completed: requests.completed,
             rate_per_s: figure(sum.rate_per_s),
-            asked_per_s: self.together(|load| load.asked_per_s),
+            asked_per_s,
             sent: open_loop.map(|_| sent(due, missed)),
             lateness_p99_us: lateness.as_ref().map(lateness_p99_us),
             without_port: self.count(|load| load.without_port),
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
+            failed: self.each.iter().map(|run| run.evidence.load.failed).sum(),
             unreadable: Unreadable::of(
                 self.each.iter().filter_map(|run| run.evidence.load.unreadable.clone()),
-                sum.errors.read,
+                requests.started + requests.carried,
                 requests.completed,
             ),
             timeouts: sum.errors.timeout,
@@ -189,7 +193,7 @@ impl<'a> Runs<'a> {
             crowded: self.each.iter().filter_map(|run| run.evidence.load.crowded).reduce(f64::max),
             growth: self.each.iter().filter_map(|run| run.evidence.load.growth).reduce(f64::max),
             silent_s: if is_heard { heard_s(&silences) } else { 0.0 },
-            quiet_s: quiet_s(&silences, open_loop.map(|_| sum.rate_per_s)),
+            quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(sum.rate_per_s, asked))),
             silent_at_end_s: self.silent_at_end_s(),
             failed_at_end: self.each.iter().any(|run| run.evidence.load.failed_at_end),
             silences,

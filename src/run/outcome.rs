@@ -381,11 +381,16 @@ impl Outcome {
         if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
     }
 
-    /// How many requests could be in flight on a connection: as many as were asked for and a server allowed.
+    /// How many requests could be in flight on a connection: as many as were asked for and a server allowed. Where it changed what
+    /// it allows, as many as there were.
     pub fn streams(&self, plan: &Plan) -> u32 {
         let asked = plan.http.streams.unwrap_or(1);
         let seen = self.http2.as_ref().filter(|seen| seen.connections > 0);
-        seen.map_or(1, |seen| seen.streams_allowed_max.map_or(asked, |most| asked.min(most.max(1))))
+        seen.map_or(1, |seen| match seen.streams_allowed_max {
+            Some(most) if seen.streams_allowed_min == Some(most) => asked.min(most.max(1)),
+            Some(_) => seen.streams_peak.clamp(1, asked),
+            None => asked,
+        })
     }
 
     /// The share (0 to 1) of their time that the threads spent inside the script, estimated.

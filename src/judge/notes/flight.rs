@@ -149,6 +149,8 @@ impl Flight {
 /// `None`: no reason is worth its number.
 fn idle_line(&Flight { connections, busy, is_scheduled, .. }: &Flight, places: &Places) -> Option<String> {
     let Places { never_established, waiting, connecting, pausing, leaving, done } = *places;
+    // While a connection ends that another has replaced, both may have requests in flight.
+    let busy = busy.min(connections as f64);
     let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing - leaving;
     let reasons = [
         (never_established, "were never established"),

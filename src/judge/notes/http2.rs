@@ -10,6 +10,9 @@ use crate::record::{Document, Http2, Note, NoteId, OTHER};
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
 const WINDOW: f64 = 0.01;
 
+/// So are streams that the server did not allow.
+const BLOCKED: f64 = 0.01;
+
 /// Requests that were sent again are worth a note above this share of the responses.
 const RETURNED: f64 = 0.01;
 
@@ -18,7 +21,7 @@ pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
     let notes = [
         no_streams(document, http2),
-        few_streams(document, more),
+        few_streams(document, http2, more),
         ended(document, http2),
         closed_windows(document, http2),
         small_window(document, http2),
@@ -38,12 +41,23 @@ fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
 
 /// More streams were asked for than a server allows, and all that it allows were in use for at least a hundredth of the time,
 /// as the evidence has it. With `--max-inflight`, more connections make up for that.
-fn few_streams(document: &Document, more: MoreConnections) -> Option<Note> {
+fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Option<Note> {
     if document.plan.max_inflight.is_some() {
         return None;
     }
     let asked = document.plan.http2?.streams?;
-    let allowed = document.evidence.as_ref()?.load.streams_allowed?;
+    let load = &document.evidence.as_ref()?.load;
+    let blocked_s = http2.streams_blocked_us as f64 / 1e6;
+    let is_noticed = blocked_s >= BLOCKED * load.open.unwrap_or_default() * document.duration_s && blocked_s > 0.0;
+    if http2.streams_allowed_varied && is_noticed {
+        let least = http2.streams_allowed.filter(|least| *least < asked)?;
+        let text = format!(
+            "--streams {asked}: the server changed how many it allows on a connection, to {least} at the least; requests waited \
+             for that"
+        );
+        return Some(Note::doubt(NoteId::FewStreams, text));
+    }
+    let allowed = load.streams_allowed?;
     let connections = u64::from(document.plan.connections);
     let in_flight = (connections * u64::from(asked)).min(document.plan.requests.unwrap_or(u64::MAX));
     let enough = in_flight.div_ceil(u64::from(allowed));
@@ -124,10 +138,13 @@ fn returned(document: &Document, http2: &Http2) -> Option<Note> {
     let is_notable = is_notable && no_streams(document, http2).is_none();
     let ended: u64 = http2.connections_ended.values().sum();
     let refused = http2.reset_received.get(&Code::REFUSED_STREAM.to_string()).copied().unwrap_or_default();
+    let no_error = Code::NO_ERROR.to_string();
+    let broken: u64 = http2.goaway_sent.iter().filter(|(code, _)| **code != no_error).map(|(_, count)| count).sum();
     is_notable.then(|| {
         let did = [
             (ended, format!("ended {} (GOAWAY)", counted(ended, "connection"))),
             (refused, format!("refused {}", counted(refused, "request"))),
+            (broken, format!("broke the rules of HTTP/2 on {}, which onrush ended", counted(broken, "connection"))),
         ];
         let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
         let did = if did.is_empty() { "closed connections".to_owned() } else { did.join(" and ") };

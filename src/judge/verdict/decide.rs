@@ -143,9 +143,9 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 }
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
-    // A stall delays responses. It does not make a target refuse or reset every connection.
-    let has_no_start = load.completed == 0 && load.connect_errors + load.read_errors >= load.connections;
-    (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !has_no_start).then_some(())?;
+    // A stall delays responses. It does not make a target refuse or reset connections.
+    let is_long = generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0;
+    (is_long && !load.mostly_fails()).then_some(())?;
     let reason = format!(
         "onrush was stalled for {} of {}: the process was suspended or got no processor, and the latencies include it",
         seconds(generator.stalled_s),
@@ -163,6 +163,8 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
+    // More processors would only let more fail.
+    (!evidence.load.mostly_fails()).then_some(())?;
     // A thread that its control group stops waits for a processor, too: another one would not help.
     if evidence.generator.throttled(evidence.load.elapsed_s) >= STARVED {
         return taken(evidence);
@@ -421,7 +423,7 @@ fn died(evidence: &Evidence) -> Option<Ruling> {
 /// What failed and how often; `None` if nothing did.
 fn failures(load: &Load) -> Option<String> {
     let counted = |number: u64, noun| (number > 0).then(|| count(number, noun));
-    let failed = [counted(load.connect_errors, "connect"), counted(load.read_errors, "request")];
+    let failed = [counted(load.connect_errors, "connect"), counted(load.failed_requests(), "request")];
     let failed: Vec<String> = failed.into_iter().flatten().collect();
     let failed = (!failed.is_empty()).then(|| format!("{} failed", failed.join(" and ")));
     // Some of them may be among those that failed.
@@ -468,7 +470,9 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
 /// A target that speaks something else.
 fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let Unreadable { requests, why } = load.unreadable.as_ref()?;
-    let reason = format!("none of its responses could be read: {} failed ({why})", count(*requests, "request"));
+    // What comes before a request fails only the connection.
+    let noun = if *requests <= load.failed_requests() { "request" } else { "connection" };
+    let reason = format!("none of its responses could be read: {} failed ({why})", count(*requests, noun));
     ruling(LimitedBy::Target, reason, "")
 }
 
@@ -488,8 +492,9 @@ fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let is_rare = load.asked_per_s.is_some() && (load.hanging as f64) < FAILED * load.completed as f64;
     (load.hanging as f64 >= HANGING * load.all_in_flight() && load.hanging > 0 && !is_rare).then_some(())?;
     let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
+    let slowest = if load.completed == 0 { "" } else { " and three times the slowest response" };
     let reason = format!(
-        "{} had no response by the end, after at least a second and three times the slowest response{latencies}",
+        "{} had no response by the end, after at least a second{slowest}{latencies}",
         count(load.hanging, "request")
     );
     Some(ruling(LimitedBy::Target, reason, "find out why it does not respond to them")?.saying(&[NoteId::Hanging]))
@@ -597,7 +602,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
     let probe = probe.clone().unwrap_or_default();
     let would = |up: bool, time_s: f64| {
         let up = if up { "up:" } else { "" };
-        Some(format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
+        (time_s <= PROBE_MAX_S).then(|| format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
     };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), .. }, ..) => (format!("the probe after the run tells nothing: {failed}"), None),
@@ -630,6 +635,9 @@ fn unclear(evidence: &Evidence) -> Ruling {
 const SHOWN: &str =
     "nothing that was observed tells whether the target or the number of requests in flight was the limit";
 
+/// A probe that would have to be longer, in seconds, is not worth the advice.
+const PROBE_MAX_S: f64 = 120.0;
+
 /// How many times as long a probe should be if one was not precise enough.
 const PRECISER: f64 = 4.0;
 
@@ -639,8 +647,8 @@ fn unclear_with(reason: String, advice: Option<String>) -> Ruling {
 
 /// Whether failures are frequent enough to disturb every figure.
 fn fails(load: &Load) -> bool {
-    (load.connect_errors + load.read_errors + load.timeouts) as f64 >= FAILED * load.completed as f64
-        && load.connect_errors + load.read_errors + load.timeouts > 0
+    let failed = load.connect_errors + load.failed_requests() + load.timeouts;
+    failed as f64 >= FAILED * load.completed as f64 && failed > 0
 }
 
 /// How busy the generator was meanwhile.

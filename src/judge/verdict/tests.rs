@@ -176,6 +176,21 @@ fn verdicts_name_figures_and_what_to_change() {
             "limited by the target: none of its responses could be read: 57 requests failed (answered in HTTP/1.1)",
         ),
         (
+            |evidence| {
+                (evidence.load.quiet_s, evidence.load.read_errors, evidence.load.failed) = (10.0, 59, Some(0));
+                evidence.load.unreadable = Some(Unreadable { requests: 57, why: "not an HTTP response".to_owned() });
+            },
+            "limited by the target: none of its responses could be read: 57 connections failed (not an HTTP response)",
+        ),
+        (
+            |evidence| {
+                (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
+                evidence.generator.threads[1] = Thread { busy: 0.4, queued: Some(0.3), script: 0.0 };
+            },
+            "limited by the target: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
+             stops it",
+        ),
+        (
             |evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1),
             "unclear: 70 connects failed, 1 request took longer than --timeout; find out why first",
         ),

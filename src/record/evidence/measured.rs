@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
-use onrush_proto::Error;
 use onrush_stats::silences::GAP_MIN_NS;
 use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
 use onrush_text::escape;
@@ -149,6 +148,8 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let at_end = outcome.silences.last().filter(|gap| gap.until_ns >= run_ns);
     let at_end = at_end.map(|gap| Gap { until_ns: run_ns, ..*gap });
     let silences = silences(plan, outcome);
+    let asked_per_s =
+        plan.schedule.as_ref().map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed)));
     // A connection that was opened later had less time.
     let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
     let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
@@ -169,16 +170,18 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         streams_allowed: streams_allowed(plan, outcome),
         completed: counters.completed,
         rate_per_s: figure(rate(counted(outcome), elapsed_s)),
-        asked_per_s: plan
-            .schedule
-            .as_ref()
-            .map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed))),
+        asked_per_s,
         sent: open_loop.map(|it| sent(it.due + it.carried, it.dropped + it.unsent)),
         lateness_p99_us: open_loop.map(|it| lateness_p99_us(&it.lateness)),
         without_port,
         connect_errors: errors.connect.saturating_sub(ours),
         read_errors: errors.read,
-        unreadable: Unreadable::of(rows().filter_map(unreadable), errors.read, counters.completed),
+        failed: Some(counters.failed),
+        unreadable: Unreadable::of(
+            rows().filter_map(unreadable),
+            counters.started + counters.carried,
+            counters.completed,
+        ),
         timeouts: errors.timeout,
         expected: plan.checks.status.clone(),
         refused: errors.status,
@@ -191,7 +194,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / outcome.workers.len() as f64).min(1.0))),
         growth: open_loop.filter(|_| is_constant(plan)).and_then(|_| growth(&outcome.timeline)),
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
-        quiet_s: quiet_s(&silences, open_loop.map(|_| rate(counted(outcome), elapsed_s))),
+        quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate(counted(outcome), elapsed_s), asked))),
         silent_at_end_s: figure(at_end.map_or(0, |gap| heard_ns(plan, outcome, gap)) as f64 / 1e9),
         failed_at_end: at_end.is_some_and(|gap| fails_from(outcome, gap.from_ns)),
         silences,
@@ -202,10 +205,10 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
 
 /// The requests whose responses are something else.
 fn unreadable(row: &Row) -> Option<Unreadable> {
-    let Cause::Protocol(why @ (Error::NotHttp | Error::SpeaksTls | Error::AnsweredInHttp1)) = row.cause else {
-        return None;
-    };
-    Some(Unreadable { requests: row.count, why: why.to_string() })
+    match row.cause {
+        Cause::Protocol(why) if why.is_unreadable() => Some(Unreadable { requests: row.count, why: why.to_string() }),
+        _ => None,
+    }
 }
 
 /// What connections were doing without a request in flight.
@@ -381,6 +384,11 @@ fn growth(timeline: &Timeline) -> Option<f64> {
 
 /// With a rate, a time without a response means something if this many were to be expected in it.
 const EXPECTED: f64 = 20.0;
+
+/// How many responses a second are expected: as many as there were, or were asked for if there were none.
+pub fn expected_per_s(rate_per_s: f64, asked_per_s: f64) -> f64 {
+    if rate_per_s > 0.0 { rate_per_s } else { asked_per_s }
+}
 
 /// For how long in all no response came that onrush would have noticed. With a rate, of this many responses per second,
 /// short times are those of a slow response.

@@ -5,6 +5,7 @@
 pub(crate) mod measured;
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use onrush_plan::checks::{StatusList, is_failure};
 use serde::{Deserialize, Serialize};
@@ -160,9 +161,13 @@ pub struct Load {
     pub without_port: u64,
     /// Connects that failed for another reason than what this machine lacks: a port, a descriptor, memory.
     pub connect_errors: u64,
-    /// Requests whose connection failed before the response was complete.
+    /// Connections that failed while a response was awaited or read, or with none in flight.
     pub read_errors: u64,
-    /// The requests whose responses could not be read, if none was complete and most requests failed for the same reason.
+    /// Requests whose connection failed before the response was complete, without errors of connections that had none in flight;
+    /// left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u64>,
+    /// The requests whose responses could not be read, if none was complete and that is so of most of them for the same reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<Unreadable>,
     /// The statuses of success; left out: those below 400.
@@ -223,6 +228,16 @@ pub struct Load {
 }
 
 impl Load {
+    /// How many requests failed; in older results, errors of connections without one are among them.
+    pub fn failed_requests(&self) -> u64 {
+        self.failed.unwrap_or(self.read_errors)
+    }
+
+    /// Whether more failed than was answered: what failed it is the finding, whatever else there was.
+    pub fn mostly_fails(&self) -> bool {
+        self.connect_errors.saturating_add(self.failed_requests()) > self.completed
+    }
+
     /// The requests in flight on average, in a sum those of all runs: what is left of them at the ends of runs adds up.
     pub fn all_in_flight(&self) -> f64 {
         self.in_flight_of_all.unwrap_or(self.in_flight)
@@ -240,9 +255,13 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// The most frequent of them, if they are more than half of the requests that failed and none was answered.
-    pub fn of(all: impl Iterator<Item = Self>, failed: u64, completed: u64) -> Option<Self> {
-        all.max_by_key(|it| it.requests).filter(|it| completed == 0 && 2 * it.requests > failed)
+    /// Those of the most frequent reason, if they are more than half of all requests and none was answered.
+    pub fn of(each: impl Iterator<Item = Self>, requests: u64, completed: u64) -> Option<Self> {
+        let mut all = BTreeMap::<String, u64>::new();
+        each.for_each(|it| *all.entry(it.why).or_default() += it.requests);
+        let most = all.into_iter().max_by_key(|(_, requests)| *requests);
+        let most = most.map(|(why, requests)| Self { requests, why });
+        most.filter(|it| completed == 0 && 2 * u128::from(it.requests) > u128::from(requests))
     }
 }
 
