@@ -1,4 +1,5 @@
-//! The least a server can do: one thread, edge-triggered epoll, one fixed response for every empty line that arrives.
+//! The least a server can do: one thread, edge-triggered epoll, one fixed response for every empty line that arrives, or with
+//! HTTP/2 for every HEADERS. A response leaves in one piece, with both versions.
 //!
 //! It prints its URL, serves until it is killed, and never reads the content of requests.
 
@@ -19,6 +20,18 @@ use rustix::net::{
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
 /// The most responses to one read; more are not sent.
 const ANSWERS_MAX: usize = 512;
+
+/// How a connection of HTTP/2 begins, and what it is told first: empty SETTINGS, and that its own are accepted.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const GREETING: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0";
+/// The same response over HTTP/2: HEADERS with `:status: 200`, `content-type` and `content-length` as literals that enter no
+/// table (RFC 7541, 6.2.2), and DATA that ends the stream.
+const HEADERS: &[u8] = b"\0\0\x13\x01\x04\0\0\0\0\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
+const DATA: &[u8] = b"\0\0\x0d\0\x01\0\0\0\0Hello, World!";
+/// The length of a frame's header, where its kind is, and where its stream is.
+const FRAME: usize = 9;
+const KIND: usize = 3;
+const STREAM: std::ops::Range<usize> = 5..9;
 
 fn main() -> io::Result<()> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -69,11 +82,13 @@ fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut Vec<Option<C
 struct Connection {
     fd: OwnedFd,
     last: [u8; 3],
+    /// What follows the last whole frame, if it speaks HTTP/2.
+    frames: Option<Vec<u8>>,
 }
 
 impl Connection {
     fn new(fd: OwnedFd) -> Self {
-        Self { fd, last: [0; 3] }
+        Self { fd, last: [0; 3], frames: None }
     }
 
     /// Responds to every request that ends in what one read returns; returns whether the connection stays open.
@@ -85,9 +100,40 @@ impl Connection {
             Ok((0, _)) | Err(_) => return false,
             Ok((received, _)) => received,
         };
+        let arrived = &buffer[before..][..received];
+        if let Some(frames) = &mut self.frames {
+            frames.extend_from_slice(arrived);
+            return self.answer_frames();
+        }
+        if self.last == [0; 3] && arrived.starts_with(PREFACE) {
+            self.frames = Some(arrived[PREFACE.len()..].to_vec());
+            return send(&self.fd, GREETING, SendFlags::NOSIGNAL).is_ok() && self.answer_frames();
+        }
         self.last.copy_from_slice(&buffer[received..received + before]);
         let asked = memmem::find_iter(&buffer[..received + before], b"\r\n\r\n").count().min(ANSWERS_MAX);
         send(&self.fd, &answers[..asked * ANSWER.len()], SendFlags::NOSIGNAL).is_ok()
+    }
+
+    /// The same for every whole frame with HEADERS.
+    fn answer_frames(&mut self) -> bool {
+        let Some(frames) = &mut self.frames else { return true };
+        let (mut taken, mut answers) = (0, Vec::new());
+        while let Some(header) = frames[taken..].first_chunk::<FRAME>() {
+            let length = FRAME + u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
+            if frames.len() - taken < length {
+                break;
+            }
+            if header[KIND] == HEADERS[KIND] {
+                for frame in [HEADERS, DATA] {
+                    answers.extend_from_slice(&frame[..STREAM.start]);
+                    answers.extend_from_slice(&header[STREAM]);
+                    answers.extend_from_slice(&frame[FRAME..]);
+                }
+            }
+            taken += length;
+        }
+        frames.drain(..taken);
+        answers.is_empty() || send(&self.fd, &answers, SendFlags::NOSIGNAL).is_ok()
     }
 }
 
@@ -118,5 +164,27 @@ mod tests {
         }
         drop(client);
         assert!(!server.answer(&mut buffer, &answers));
+    }
+
+    #[test]
+    fn every_request_of_http2_is_answered_in_one_piece() {
+        let (client, server) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
+        let mut server = Connection::new(server);
+        let mut buffer = vec![0; 4096];
+        let request = |stream: u8| [b"\0\0\x01\x01\x05\0\0\0", &[stream][..], b"\x82"].concat();
+        let mut said = Vec::new();
+        for piece in
+            [[PREFACE, &request(1)].concat(), request(3)[..5].to_vec(), [&request(3)[5..], &request(5)].concat()]
+        {
+            send(&client, &piece, SendFlags::empty()).unwrap();
+            assert!(server.answer(&mut buffer, &[]));
+            let mut answered = vec![0; 4096];
+            let length = recv(&client, &mut answered, RecvFlags::empty()).map_or(0, |(length, _)| length);
+            said.push(answered[..length].to_vec());
+        }
+        let answer =
+            |stream: u8| [&HEADERS[..8], &[stream], &HEADERS[FRAME..], &DATA[..8], &[stream], &DATA[FRAME..]].concat();
+        assert_eq!(said, [[GREETING, &answer(1)].concat(), Vec::new(), [answer(3), answer(5)].concat()]);
     }
 }

@@ -220,6 +220,15 @@ const BARE_RECEIVE: Contender = contender("bare receive", Program::Bare("bare-po
 const BARE_DISCARD: Contender = contender("bare discard", Program::Bare("bare-discard"));
 const BARE_CONNECTS: Contender = contender("bare connects", Program::Bare("bare-storm"));
 const BARE_HTTP2: Contender = contender("bare HTTP/2", Program::Bare("bare-http2"));
+/// What HTTP/2 costs where the server sends each response in one piece, as with HTTP/1.1.
+const ONE_PIECE: Contender =
+    Contender::onrush("onrush, in one piece", |work| Work { target: Target::Bare, options: &[], ..work });
+const ONE_PIECE_HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1, in one piece", |work| Work {
+    target: Target::Bare,
+    streams: 0,
+    options: &[],
+    ..work
+});
 /// What HTTP/2 costs where nothing is decoded.
 const BARE_HTTP1: Contender = Contender {
     change: |work| Work { target: Target::Http1, streams: 0, options: &[], ..work },
@@ -476,7 +485,8 @@ pub const ROWS: &[Row] = &[
         Work { connections: 100, streams: 1, options: TABLELESS, ..HTTP2 },
         &[
             at_most(1.05, CPU, ONRUSH, SHB_10),
-            at_most(1.15, CPU, ONRUSH, HTTP1),
+            at_most(1.15, CPU, ONE_PIECE, ONE_PIECE_HTTP1),
+            beside(CPU, ONRUSH, HTTP1),
             beside(CPU, BARE_HTTP2, BARE_HTTP1),
             beside(CPU, ONRUSH, SHB_500),
         ],
