@@ -13,6 +13,9 @@ const WINDOW: f64 = 0.01;
 /// So are streams that the server did not allow.
 const BLOCKED: f64 = 0.01;
 
+/// How many streams a connection opens at most before the server has said how many it allows.
+const STREAMS_BEFORE: u64 = 100;
+
 /// Requests that were sent again are worth a note above this share of the responses.
 const RETURNED: f64 = 0.01;
 
@@ -32,9 +35,10 @@ pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
     notes.into_iter().flatten().collect()
 }
 
-/// No server allowed any.
+/// No server allowed any, once it had said so.
 fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
-    let is_none = http2.streams_allowed == Some(0) && document.requests.completed == 0;
+    let before = STREAMS_BEFORE * document.connections.established;
+    let is_none = http2.streams_allowed == Some(0) && document.requests.completed <= before;
     let text = "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0), so that no request can be sent";
     is_none.then(|| Note::failure(NoteId::NoStreams, text))
 }

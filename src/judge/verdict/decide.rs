@@ -440,7 +440,9 @@ pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
 }
 
 fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    (load.completed < RESPONSES_MIN).then_some(())?;
+    // What was due and got no response says as much.
+    let ended = load.completed.saturating_add(load.left.unwrap_or(0));
+    (load.completed == 0 || ended < RESPONSES_MIN).then_some(())?;
     if load.completed == 0 {
         return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
     }
