@@ -485,9 +485,9 @@ pub const ROWS: &[Row] = &[
         Work { connections: 100, streams: 1, options: TABLELESS, ..HTTP2 },
         &[
             at_most(1.05, CPU, ONRUSH, SHB_10),
-            at_most(1.15, CPU, ONE_PIECE, ONE_PIECE_HTTP1),
-            beside(CPU, ONRUSH, HTTP1),
+            at_most(1.15, CPU, ONRUSH, HTTP1),
             beside(CPU, BARE_HTTP2, BARE_HTTP1),
+            beside(CPU, ONE_PIECE, ONE_PIECE_HTTP1),
             beside(CPU, ONRUSH, SHB_500),
         ],
     ),
