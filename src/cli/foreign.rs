@@ -235,7 +235,8 @@ const FOREIGN: &[(&[&str], Advice)] = &[
         ),
     ),
     (&["--ramp-up"], Advice::Spelled("--stages, for instance --stages 10s:1k..20k")),
-    (&["--h2", "--h2c", "--http-version"], Advice::Spelled("--http2")),
+    (&["--h2", "--h2c"], Advice::Spelled("--http2")),
+    (&["--http-version"], Advice::Spelled("--http2 or --http1.1, which is the default")),
     (&["--http3"], Advice::NotYet("HTTP/3")),
     // h2load.
     (&["--max-concurrent-streams"], Advice::Spelled("--streams, for instance --streams 100")),

@@ -160,6 +160,8 @@ impl Document {
         }
         let completed = ("requests.completed", requests.completed.into());
         at_most(("evidence.load.refused", load.refused.into()), completed)?;
+        let begun = u128::from(requests.started) + u128::from(requests.carried);
+        at_most(("evidence.load.failed", load.failed.unwrap_or(0).into()), ("requests.started + carried", begun))?;
         let unreadable = load.unreadable.as_ref().map_or(0, |unreadable| unreadable.requests);
         at_most(("evidence.load.unreadable.requests", unreadable.into()), ("errors.read", errors.read.into()))?;
         at_most(("evidence.load.hanging", load.hanging.into()), ("requests.open", requests.open.into()))

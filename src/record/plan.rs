@@ -397,7 +397,7 @@ fn hexadecimal(digest: digest::Context) -> String {
 
 /// A difference between two plans.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{name} is {} instead of {}", shown(.is), shown(.was))]
+#[error("{} is {} instead of {}", escape(.name.as_bytes()), shown(.is), shown(.was))]
 pub struct Different {
     /// Its place in the plan.
     name: String,

@@ -44,8 +44,7 @@ pub fn too_old(release: &str) -> Option<String> {
 }
 
 /// What to do when there are too few descriptors; it follows the reason in a message.
-pub fn remedy(connections: u32, threads: u32) -> String {
-    let needed = needed(connections, threads);
+pub fn remedy(needed: u64) -> String {
     format!("; the run needs {needed} open files: {}", raise_files(needed))
 }
 
@@ -87,7 +86,7 @@ pub fn raise_descriptors(needed: u64) -> Option<u64> {
 pub(super) const STAND_INS_MAX: u32 = 64;
 
 /// How many descriptors a plan needs; in simulation, none.
-fn needed_by(plan: &Plan) -> u64 {
+pub fn needed_by(plan: &Plan) -> u64 {
     if matches!(plan.io, Io::Sim(_)) { 0 } else { needed(useful(plan), plan.load.threads) }
 }
 

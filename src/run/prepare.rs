@@ -63,7 +63,7 @@ pub fn prepare(
     spares: Option<Vec<Spare>>,
     (pass_on, keep): (Option<PassOn>, Option<KeepSample>),
 ) -> anyhow::Result<Prepared> {
-    let (descriptors, asked) = (host::raise_descriptor_limit(plan), &plan.load);
+    let (descriptors, files) = (host::raise_descriptor_limit(plan), host::needed_by(plan));
     let mut plan = Cow::Borrowed(plan);
     if let Some(room) = host::room(&plan, descriptors) {
         plan.to_mut().load = Load::new(plan.load.threads, room);
@@ -107,10 +107,10 @@ pub fn prepare(
             let scenario = Scenario::read(path)?.share(load.threads, plan.seed)?;
             Crew::Simulated(Simulated::spawn(workers, scenario)?)
         }
-        _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, asked, move |config| {
+        _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, files, move |config| {
             Uring::new(config.slots(), clock, dialer(config)?)
         })?),
-        _ => Crew::Threads(Threads::spawn(workers, asked, move |config| {
+        _ => Crew::Threads(Threads::spawn(workers, files, move |config| {
             Epoll::new(config.slots(), clock, dialer(config)?)
         })?),
     };

@@ -31,6 +31,8 @@ const SHOW: Duration = Duration::from_millis(200);
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);
 /// How long a callback may last at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
+/// How many steps of a single request may each last until it is given up: connecting, a handshake and the response.
+const ONCE_WAITS: u32 = 3;
 
 /// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
 /// anything.
@@ -163,7 +165,11 @@ impl<'a> Supervisor<'a> {
 
     /// When the workers should end, after the start; `None`: when all requests have ended.
     fn due(&self) -> Option<Duration> {
-        let planned = self.plan.stop.duration.map(|duration| self.begins() + duration);
+        let planned = if self.plan.once {
+            self.plan.give_up.map(|give_up| give_up.saturating_mul(ONCE_WAITS))
+        } else {
+            self.plan.stop.duration.map(|duration| self.begins() + duration)
+        };
         planned.into_iter().chain(self.stopped_at).min()
     }
 

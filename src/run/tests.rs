@@ -56,12 +56,12 @@ fn set_up(
 }
 
 /// Threads in which only the network is simulated.
-fn threads(plan: &Plan, workers: Vec<Worker>) -> Crew {
+fn threads(_: &Plan, workers: Vec<Worker>) -> Crew {
     let make = |config: &Config| {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(config.max_inflight, scenario.network(config.seed)))
     };
-    Crew::Threads(Threads::spawn(workers, &plan.load, make).unwrap())
+    Crew::Threads(Threads::spawn(workers, 0, make).unwrap())
 }
 
 /// Runs it from this moment on by the machine's clock: each thread has a virtual time of its own.

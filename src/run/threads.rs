@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use onrush_engine::backend;
 use onrush_engine::{Config, Control, OfThread, Pacer, WorkerEnd};
 use onrush_plan::limits::SCRIPT_STACK_BYTES;
-use onrush_plan::load::Load;
 use onrush_text::reason as words;
+use onrush_text::units::counted;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -45,10 +45,10 @@ pub enum NotStarted {
     },
     /// The limit on address space is too low.
     #[error(
-        "{} threads and {} connections need about {} MiB of address space, and the limit leaves {} MiB: raise it with \
-         'ulimit -v', or use fewer threads (-t), connections (-c) or, over HTTP/2, streams (--streams)",
-        .0.threads,
-        .0.connections,
+        "{} and {} need about {} MiB of address space, and the limit leaves {} MiB: raise it with 'ulimit -v', or use \
+         fewer threads (-t), connections (-c, --max-inflight) or, over HTTP/2, streams (--streams)",
+        counted(.0.threads.into(), "thread"),
+        counted(.0.connections.into(), "connection"),
         .0.needed_mib,
         .0.left_mib
     )]
@@ -84,14 +84,14 @@ pub(super) struct Threads {
 
 impl Threads {
     /// Creates every worker in its own thread; each creates its backend itself, because only that thread can use it.
-    /// `asked` is the load that was asked for, of which there may be less.
+    /// `files`: how many open files the load that was asked for needs; there may be less of it.
     ///
     /// # Errors
     ///
     /// The reason one of them could not be set up.
     pub fn spawn<B: OfThread>(
         workers: Vec<Worker>,
-        asked: &Load,
+        files: u64,
         make: impl Fn(&Config) -> io::Result<B> + Clone + Send + 'static,
     ) -> Result<Self, NotStarted> {
         let mut threads =
@@ -115,7 +115,7 @@ impl Threads {
             let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
             let no_memory = reason.kind() == io::ErrorKind::OutOfMemory;
             let remedy = match () {
-                () if too_many_files => host::remedy(asked.max_inflight, asked.threads),
+                () if too_many_files => host::remedy(files),
                 () if no_memory => "; fewer threads (-t) and connections (-c) need less memory".to_owned(),
                 () => host::too_old(&rustix::system::uname().release().to_string_lossy()).unwrap_or_default(),
             };

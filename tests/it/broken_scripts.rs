@@ -307,6 +307,14 @@ fn a_callback_that_never_returns_is_named_and_the_rest_is_reported(context: &Con
         let said = output.stderr.lines().find(|line| line.contains("thread 1")).unwrap_or_default();
         assert!(said.contains(&format!("{callback}()")), "{output:?}");
     }
+    let output = context
+        .onrush()
+        .words("--once --give-up 50ms")
+        .lua("function response() while true do end end")
+        .word(url(&server, "/"))
+        .run();
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("response()"), "{output:?}");
 }
 
 fn what_cannot_be_handed_to_a_thread_is_refused(context: &Context) {

@@ -446,7 +446,8 @@ fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     if load.completed == 0 {
         return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
     }
-    ruling(LimitedBy::Unclear, format!("there were only {}", count(load.completed, "response")), "run longer (-d)")
+    let were = if load.completed == 1 { "was" } else { "were" };
+    ruling(LimitedBy::Unclear, format!("there {were} only {}", count(load.completed, "response")), "run longer (-d)")
 }
 
 /// A closed loop whose target was busy, unless the probe tells otherwise: a target may busy-poll.
