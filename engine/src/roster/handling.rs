@@ -227,7 +227,8 @@ impl<B: Backend> Roster<B> {
         }
         let is_idle = self.is_idle(conn, cx.books) || self.closed_idle(conn, cx.books, at);
         let Some(live) = self.slots[conn.index()].live() else { return Step::None };
-        if let Some(errno) = live.send_error {
+        // What could not be sent to an idle connection was no request.
+        if let Some(errno) = live.send_error.filter(|_| !is_idle) {
             self.transport_failed(conn, errno, cx, at);
             return Step::None;
         }

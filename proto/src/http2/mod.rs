@@ -61,6 +61,7 @@ pub use self::message::leaves_out;
 pub use self::options::Options;
 pub use self::readable::{FrameReader, ReadableData, ReadableFrame};
 pub use self::seen::{Codes, Seen, fewest};
+pub use self::settings::STREAMS_ASSUMED;
 pub use self::shared::Shared;
 
 /// How many frames in a row may bring no response forward.

@@ -24,7 +24,7 @@ pub(super) const WINDOW_MAX: u32 = i32::MAX as u32;
 
 /// How many streams a client may assume before the server has said anything (RFC 9113, 6.5.2: no fewer than 100 are
 /// recommended).
-const STREAMS_ASSUMED: u32 = 100;
+pub const STREAMS_ASSUMED: u32 = 100;
 
 /// What the server has set.
 #[derive(Clone, Copy, Debug)]

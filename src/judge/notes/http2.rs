@@ -2,19 +2,15 @@
 
 use onrush_plan::limits;
 use onrush_proto::Code;
-use onrush_text::units::{counted, thousands};
+use onrush_proto::http2::STREAMS_ASSUMED;
+use onrush_text::units::{counted, listed, thousands};
 
 use super::open_loop::MoreConnections;
-use crate::record::{Document, Http2, Note, NoteId, OTHER};
+use crate::record::evidence::BLOCKED;
+use crate::record::{Document, Ended, Http2, Note, NoteId, OTHER};
 
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
 const WINDOW: f64 = 0.01;
-
-/// So are streams that the server did not allow.
-const BLOCKED: f64 = 0.01;
-
-/// How many streams a connection opens at most before the server has said how many it allows.
-const STREAMS_BEFORE: u64 = 100;
 
 /// Requests that were sent again are worth a note above this share of the responses.
 const RETURNED: f64 = 0.01;
@@ -37,8 +33,9 @@ pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
 
 /// No server allowed any, once it had said so.
 fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
-    let before = STREAMS_BEFORE * document.connections.established;
-    let is_none = http2.streams_allowed == Some(0) && document.requests.completed <= before;
+    let before = u64::from(STREAMS_ASSUMED) * document.connections.established;
+    let is_over = document.ended == Some(Ended::Requests);
+    let is_none = http2.streams_allowed == Some(0) && document.requests.completed <= before && !is_over;
     let text = "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0), so that no request can be sent";
     is_none.then(|| Note::failure(NoteId::NoStreams, text))
 }
@@ -52,12 +49,11 @@ fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Opt
     let asked = document.plan.http2?.streams?;
     let load = &document.evidence.as_ref()?.load;
     let blocked_s = http2.streams_blocked_us as f64 / 1e6;
-    let is_noticed = blocked_s >= BLOCKED * load.open.unwrap_or_default() * document.duration_s && blocked_s > 0.0;
-    if http2.streams_allowed_varied && is_noticed {
+    let is_noticed = |open: f64| blocked_s >= BLOCKED * open * document.duration_s && blocked_s > 0.0;
+    if http2.streams_allowed_varied && load.open.is_some_and(is_noticed) {
         let least = http2.streams_allowed.filter(|least| *least < asked)?;
         let text = format!(
-            "--streams {asked}: the server changed how many it allows on a connection, to {least} at the least; requests waited \
-             for that"
+            "--streams {asked}: how many the server allowed on a connection varied, down to {least}; requests waited for that"
         );
         return Some(Note::doubt(NoteId::FewStreams, text));
     }
@@ -148,10 +144,10 @@ fn returned(document: &Document, http2: &Http2) -> Option<Note> {
         let did = [
             (ended, format!("ended {} (GOAWAY)", counted(ended, "connection"))),
             (refused, format!("refused {}", counted(refused, "request"))),
-            (broken, format!("broke the rules of HTTP/2 on {}, which onrush ended", counted(broken, "connection"))),
+            (broken, format!("made onrush end {} (GOAWAY)", counted(broken, "connection"))),
         ];
         let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
-        let did = if did.is_empty() { "closed connections".to_owned() } else { did.join(" and ") };
+        let did = if did.is_empty() { "closed connections".to_owned() } else { listed(&did) };
         let text = format!(
             "the server {did}: {} sent again; latency counts from the first time",
             if http2.returned == 1 {

@@ -4,6 +4,8 @@
 //! and the way to it did. A rate is judged by counts. Where a closed loop shows nothing of the kind, only the probe
 //! decides: from the latencies alone it cannot be told whether requests queued.
 
+use onrush_text::units::listed;
+
 use super::words::{count, number, percent, seconds, time};
 use crate::record::NoteId;
 use crate::record::evidence::{
@@ -143,9 +145,9 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 }
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
-    // A stall delays responses. It does not make a target refuse or reset connections.
-    let is_long = generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0;
-    (is_long && !load.mostly_fails()).then_some(())?;
+    // A stall delays responses. It does not make a target refuse or reset every connection.
+    let has_no_start = load.completed == 0 && load.connect_errors + load.read_errors >= load.connections;
+    (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !has_no_start).then_some(())?;
     let reason = format!(
         "onrush was stalled for {} of {}: the process was suspended or got no processor, and the latencies include it",
         seconds(generator.stalled_s),
@@ -163,13 +165,14 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
-    // More processors would only let more fail.
-    (!evidence.load.mostly_fails()).then_some(())?;
     // A thread that its control group stops waits for a processor, too: another one would not help.
     if evidence.generator.throttled(evidence.load.elapsed_s) >= STARVED {
         return taken(evidence);
     }
-    let is_starved = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= STARVED);
+    // A thread that waits and still sends more than is answered would only let more fail.
+    let load = &evidence.load;
+    let mostly_fails = load.connect_errors.saturating_add(load.failed_requests()) > load.completed;
+    let is_starved = |thread: &Thread| !mostly_fails && thread.queued.is_some_and(|queued| queued >= STARVED);
     let reason = busy_threads(evidence, |thread| thread.busy >= BUSY || is_starved(thread), how_busy);
     let Generator { threads, cpus, .. } = &evidence.generator;
     let Some(reason) = reason else { return taken(evidence) };
@@ -423,9 +426,13 @@ fn died(evidence: &Evidence) -> Option<Ruling> {
 /// What failed and how often; `None` if nothing did.
 fn failures(load: &Load) -> Option<String> {
     let counted = |number: u64, noun| (number > 0).then(|| count(number, noun));
-    let failed = [counted(load.connect_errors, "connect"), counted(load.failed_requests(), "request")];
+    let failed = [
+        counted(load.connect_errors, "connect"),
+        counted(load.failed_requests(), "request"),
+        counted(load.failed_connections(), "connection"),
+    ];
     let failed: Vec<String> = failed.into_iter().flatten().collect();
-    let failed = (!failed.is_empty()).then(|| format!("{} failed", failed.join(" and ")));
+    let failed = (!failed.is_empty()).then(|| format!("{} failed", listed(&failed)));
     // Some of them may be among those that failed.
     let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
     let all: Vec<String> = failed.into_iter().chain(late).collect();
@@ -440,9 +447,10 @@ pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
 }
 
 fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    // What was due and got no response says as much.
-    let ended = load.completed.saturating_add(load.left.unwrap_or(0));
-    (load.completed == 0 || ended < RESPONSES_MIN).then_some(())?;
+    // What was due and got no response, or failed, says as much.
+    let failed = load.connect_errors + load.failed_requests() + load.failed_connections();
+    let all = load.completed + load.left.unwrap_or(0) + failed;
+    (all < RESPONSES_MIN || load.completed == 0 && failed == 0).then_some(())?;
     if load.completed == 0 {
         return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
     }
@@ -650,7 +658,9 @@ fn unclear_with(reason: String, advice: Option<String>) -> Ruling {
 
 /// Whether failures are frequent enough to disturb every figure.
 fn fails(load: &Load) -> bool {
-    let failed = load.connect_errors + load.failed_requests() + load.timeouts;
+    // In a closed loop, the time until a connection is replaced is missing from the rate.
+    let connections = if load.asked_per_s.is_none() { load.failed_connections() } else { 0 };
+    let failed = load.connect_errors + load.failed_requests() + connections + load.timeouts;
     failed as f64 >= FAILED * load.completed as f64 && failed > 0
 }
 

@@ -191,6 +191,28 @@ fn verdicts_name_figures_and_what_to_change() {
              stops it",
         ),
         (
+            |evidence| (evidence.load.read_errors, evidence.load.failed) = (4_900, Some(0)),
+            "unclear: 4,900 connections failed; find out why first",
+        ),
+        (
+            |evidence| {
+                (evidence.load.silent_at_end_s, evidence.load.failed_at_end) = (3.0, true);
+                (evidence.load.read_errors, evidence.load.failed) = (2, Some(0));
+            },
+            "limited by the target: no responses in the last 3.0 s: 2 connections failed; check the target's log",
+        ),
+        (
+            |evidence| {
+                (evidence.load.completed, evidence.load.failed, evidence.load.connect_errors) = (5, Some(10_000), 3);
+                (evidence.load.read_errors, evidence.load.quiet_s) = (10_001, 1.0);
+            },
+            "unclear: 3 connects, 10,000 requests and 1 connection failed; find out why first",
+        ),
+        (
+            |evidence| (evidence.load.completed, evidence.load.failed, evidence.load.read_errors) = (1, Some(2), 2),
+            "unclear: there was only 1 response; run longer (-d)",
+        ),
+        (
             |evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1),
             "unclear: 70 connects failed, 1 request took longer than --timeout; find out why first",
         ),

@@ -10,8 +10,8 @@ use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
-    Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds,
-    Thread, Unreadable,
+    BLOCKED, Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target,
+    Thirds, Thread, Unreadable,
 };
 use crate::failure::is_ours;
 use crate::figures::rate::{counted, rate};
@@ -26,9 +26,6 @@ const DELAYED_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
 const ROWS_PER_THIRD: usize = 3;
 /// The spread of requests over connections is meaningful from this many per connection on.
 const REQUESTS_PER_CONNECTION: u64 = 20;
-
-/// A server allows too few streams if connections had all of them in use for this share of the time that they were open.
-const BLOCKED: f64 = 0.01;
 
 impl Evidence {
     /// That of a run; `None` if nothing was measured, or for a single request.
@@ -150,6 +147,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let silences = silences(plan, outcome);
     let asked_per_s =
         plan.schedule.as_ref().map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed)));
+    let rate_per_s = rate(counted(outcome), elapsed_s);
     // A connection that was opened later had less time.
     let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
     let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
@@ -169,7 +167,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         places: places(plan, outcome, mean),
         streams_allowed: streams_allowed(plan, outcome),
         completed: counters.completed,
-        rate_per_s: figure(rate(counted(outcome), elapsed_s)),
+        rate_per_s: figure(rate_per_s),
         asked_per_s,
         sent: open_loop.map(|it| sent(it.due + it.carried, it.dropped + it.unsent)),
         lateness_p99_us: open_loop.map(|it| lateness_p99_us(&it.lateness)),
@@ -194,7 +192,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / outcome.workers.len() as f64).min(1.0))),
         growth: open_loop.filter(|_| is_constant(plan)).and_then(|_| growth(&outcome.timeline)),
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
-        quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate(counted(outcome), elapsed_s), asked))),
+        quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate_per_s, asked, counters.started))),
         silent_at_end_s: figure(at_end.map_or(0, |gap| heard_ns(plan, outcome, gap)) as f64 / 1e9),
         failed_at_end: at_end.is_some_and(|gap| fails_from(outcome, gap.from_ns)),
         silences,
@@ -385,9 +383,10 @@ fn growth(timeline: &Timeline) -> Option<f64> {
 /// With a rate, a time without a response means something if this many were to be expected in it.
 const EXPECTED: f64 = 20.0;
 
-/// How many responses a second are expected: as many as there were, or were asked for if there were none.
-pub fn expected_per_s(rate_per_s: f64, asked_per_s: f64) -> f64 {
-    if rate_per_s > 0.0 { rate_per_s } else { asked_per_s }
+/// How many responses a second are expected: as many as there were. If there were none, as many as were asked for, unless
+/// nothing was sent.
+pub fn expected_per_s(rate_per_s: f64, asked_per_s: f64, started: u64) -> f64 {
+    if rate_per_s > 0.0 || started == 0 { rate_per_s } else { asked_per_s }
 }
 
 /// For how long in all no response came that onrush would have noticed. With a rate, of this many responses per second,

@@ -227,15 +227,19 @@ pub struct Load {
     pub thirds: Option<Thirds>,
 }
 
+/// Streams that a server did not allow are worth a word if connections had all of them in use for this share of the time that
+/// they were open.
+pub const BLOCKED: f64 = 0.01;
+
 impl Load {
     /// How many requests failed; in older results, errors of connections without one are among them.
     pub fn failed_requests(&self) -> u64 {
         self.failed.unwrap_or(self.read_errors)
     }
 
-    /// Whether more failed than was answered: what failed it is the finding, whatever else there was.
-    pub fn mostly_fails(&self) -> bool {
-        self.connect_errors.saturating_add(self.failed_requests()) > self.completed
+    /// How many connections failed without a request in flight; unknown in older results.
+    pub fn failed_connections(&self) -> u64 {
+        self.read_errors.saturating_sub(self.failed_requests())
     }
 
     /// The requests in flight on average, in a sum those of all runs: what is left of them at the ends of runs adds up.

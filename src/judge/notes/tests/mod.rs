@@ -213,7 +213,8 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     outcome.http2.as_mut().unwrap().streams_blocked_ns /= 100_000;
     let mut raised = outcome.clone();
     raised.http2.as_mut().unwrap().streams_allowed_max = Some(21);
-    let words = "--streams 50: the server changed how many it allows on a connection, to 20 at the least; requests waited for that";
+    let words =
+        "--streams 50: how many the server allowed on a connection varied, down to 20; requests waited for that";
     assert_eq!(said_of(&plan, &raised), [words], "nobody knows how many connections would be enough");
     outcome.http2.as_mut().unwrap().streams_blocked_ns -= 1;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
