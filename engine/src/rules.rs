@@ -28,8 +28,7 @@ pub struct OpenLoop {
     pub late_ns: u64,
     /// Requests leave at the ends of slices of this length, in nanoseconds, and so up to that much later.
     pub slice_ns: u64,
-    /// Whether to record as wrk2 does: latencies in its way as well, and it is an error if a server closes an idle
-    /// connection.
+    /// Whether to record latencies as wrk2 does as well.
     pub as_wrk2: bool,
     /// As in wrk2, only the last response of a batch has a latency (`-B`).
     pub per_batch: bool,
@@ -48,6 +47,8 @@ pub struct Scale {
     pub omits_idle: bool,
     /// The bytes of a read in which the server made a mistake are left out.
     pub omits_mistakes: bool,
+    /// It is an error if a server closes a connection with nothing in flight and has not said that it would.
+    pub counts_idle_closes: bool,
     /// A batch is late once, however many of its requests are.
     pub late_once_a_batch: bool,
     /// The longest wait before a slot whose connection had been accepted reconnects, in nanoseconds, plus or minus a
@@ -63,6 +64,7 @@ impl Scale {
         omits_late: false,
         omits_idle: false,
         omits_mistakes: false,
+        counts_idle_closes: false,
         late_once_a_batch: false,
         retry_max_ns: LONGEST_NS,
     };
@@ -73,6 +75,7 @@ impl Scale {
         omits_late: true,
         omits_idle: true,
         omits_mistakes: true,
+        counts_idle_closes: true,
         late_once_a_batch: true,
         retry_max_ns: 8_000_000,
     };

@@ -288,7 +288,7 @@ impl Tally {
     fn left_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.open -= 1;
         if request.is_gathered {
-            // Whatever became of it, it left before that.
+            // Whatever became of it, it left before that, or would have left at once.
             self.submitted(request, at);
         }
     }

@@ -56,7 +56,7 @@ pub enum Error {
     /// Bytes arrived after the last response, without a request.
     #[error("bytes after a complete response")]
     ExtraBytes,
-    /// Bytes arrived on a connection that has had no request.
+    /// Bytes arrived on a connection on which no request has left.
     #[error("bytes before any request")]
     EarlyBytes,
     /// The server switched to a protocol that was not requested (101).

@@ -91,7 +91,7 @@ pub fn stuck(outcome: &Outcome) -> Vec<String> {
             _ => (format!("threads {}", threads.join(", ")), "are", "they"),
         };
         format!(
-            "{threads} {are} still in the script's {callback}() more than a second after the end of the run: what \
+            "{threads} {are} still in the script's {callback}() more than a second after {they} should have ended: what \
              {they} measured last is missing from the report; look for an endless loop in {callback}()"
         )
     };

@@ -157,7 +157,7 @@ fn unlike(plan: &Plan, outcome: &Outcome, refused: f64) -> Option<String> {
         return Some(format!("the target sent no response for {silent_s:.1} s in it"));
     }
     if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
-        return Some(format!("the server closed connections that did not send, {} in all", counters.idle_closed));
+        return Some(format!("the server closed connections between requests, {} in all", counters.idle_closed));
     }
     let refused_now = refused_share(outcome);
     (refused_now > refused + FAILED).then(|| {

@@ -355,8 +355,8 @@ pub struct Connections {
     /// close them within a second or could not know that it should.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_first: Option<u64>,
-    /// How many the server closed while no request was due on them; each was reconnected. Left out without a schedule if
-    /// there was none.
+    /// How many the server closed with nothing in flight, and without having said that it would; each was reconnected. Left out
+    /// without a schedule if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_closed: Option<u64>,
     /// The limit on open files, if it was too low.

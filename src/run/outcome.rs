@@ -381,8 +381,8 @@ impl Outcome {
         if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
     }
 
-    /// How many requests could be in flight on a connection: as many as were asked for and a server allowed. Where it changed what
-    /// it allows, as many as there were.
+    /// How many requests could be in flight on a connection: as many as were asked for and a server allowed. Where that varied, as
+    /// many as there were.
     pub fn streams(&self, plan: &Plan) -> u32 {
         let asked = plan.http.streams.unwrap_or(1);
         let seen = self.http2.as_ref().filter(|seen| seen.connections > 0);

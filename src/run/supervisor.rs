@@ -31,8 +31,8 @@ const SHOW: Duration = Duration::from_millis(200);
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);
 /// How long a callback may last at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
-/// How many steps of a single request may each last until it is given up: connecting, a handshake and the response.
-const ONCE_WAITS: u32 = 3;
+/// How many steps of a single request may each last until it is given up: connecting and the response.
+const ONCE_WAITS: u32 = 2;
 
 /// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
 /// anything.
@@ -154,13 +154,18 @@ impl<'a> Supervisor<'a> {
     /// Returns a value once every worker has ended or is stuck in its script and overdue: for each, the callback that
     /// it is stuck in, if it is.
     fn stuck_at_end(&mut self) -> Option<Vec<Option<Stuck>>> {
-        let due = self.due();
-        let overdue_since = self.overdue.since(due, self.elapsed());
         let look = |(index, link): (usize, &Arc<WorkerLink>)| match self.prepared.crew.is_at_work(index) {
-            true => Some(Some(Stuck { callback: link.callback().name()?, since: overdue_since? })),
+            true => link.callback().name().map(Some),
             false => Some(None),
         };
-        self.prepared.links.iter().enumerate().map(look).collect()
+        let callbacks: Option<Vec<_>> = self.prepared.links.iter().enumerate().map(look).collect();
+        let due = self.due().filter(|_| callbacks.is_some());
+        let since = self.overdue.since(due, self.elapsed());
+        let stuck = |callback: Option<_>| match callback {
+            Some(callback) => Some(Some(Stuck { callback, since: since? })),
+            None => Some(None),
+        };
+        callbacks?.into_iter().map(stuck).collect()
     }
 
     /// When the workers should end, after the start; `None`: when all requests have ended.
@@ -343,7 +348,7 @@ fn suspended(before_ns: i64, after_ns: i64) -> Duration {
     if passed >= SUSPENDED_MIN { passed } else { Duration::ZERO }
 }
 
-/// How long the supervisor has waited for workers that should have ended.
+/// How long the supervisor has found all workers that should have ended in a callback.
 #[derive(Debug, Default)]
 struct Overdue {
     looked_at: Duration,
@@ -351,12 +356,16 @@ struct Overdue {
 }
 
 impl Overdue {
-    /// Adds the time since the last call; returns when the workers were due to end if that is too long ago. Between two
-    /// calls that are far apart the process was stopped: that time does not count.
+    /// Adds the time since the last call; returns when the workers were due to end if that is too long ago; `due`: `None` if
+    /// one is in no callback, which begins anew. Between two calls that are far apart the process was stopped: that time does
+    /// not count.
     fn since(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
         let passed = now.saturating_sub(self.looked_at).min(2 * WATCH_LATER);
         self.looked_at = now;
-        let due = due.filter(|&due| now >= due)?;
+        let Some(due) = due.filter(|&due| now >= due) else {
+            self.waited = Duration::ZERO;
+            return None;
+        };
         self.waited += passed;
         (self.waited >= PATIENCE_WITH_SCRIPTS).then_some(due)
     }
@@ -399,6 +408,8 @@ mod tests {
         assert_eq!(looks(&mut overdue, 0, 1_700), None);
         assert_eq!(looks(&mut overdue, 60_000, 60_040), None, "stopped for a minute");
         assert_eq!(looks(&mut overdue, 60_040, 62_000), Some(ms(1_000)));
+        assert_eq!(overdue.since(None, ms(62_000)), None, "it has returned");
+        assert_eq!(looks(&mut overdue, 62_000, 62_900), None, "and is in the next callback");
         assert_eq!(Overdue::default().since(None, ms(90_000)), None);
     }
 }

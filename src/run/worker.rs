@@ -80,7 +80,7 @@ impl Worker {
                 || self.samples.is_some()
                 || !self.config.checks.headers.is_empty()
                 || callbacks.response.as_ref().is_some_and(|wanted| wanted.headers),
-            is_told_at_once: !B::GATHERS,
+            is_told_at_once: !B::GATHERS && !is_tls,
             blocks_max: self.blocks_max,
             ..options(&self.http, depth)
         });

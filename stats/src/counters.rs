@@ -47,7 +47,7 @@ pub struct Counters {
     pub cut_responses: u64,
     /// Connections that reached their limit of requests and that the server did not close, so that onrush did.
     pub closed_first: u64,
-    /// Connections that the server closed while they were idle until a request was due.
+    /// Connections that the server closed with nothing in flight, and without having said that it would.
     pub idle_closed: u64,
     /// Requests that were passed on to the log of requests.
     pub logged: u64,

@@ -91,7 +91,14 @@ fn bound(is_shared: bool) -> (OwnedFd, SocketAddr) {
 
 /// A server that calls `serve` with every connection, each in its own thread; it runs as long as the process.
 pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be bound");
+    server_at(TcpListener::bind("127.0.0.1:0").expect("a port can be bound"), serve)
+}
+
+/// The same with a socket of its own.
+pub fn server_at(
+    listener: TcpListener,
+    serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static,
+) -> SocketAddr {
     let address = listener.local_addr().expect("the port is known");
     let serve = Arc::new(serve);
     thread::spawn(move || {

@@ -1,17 +1,20 @@
 use std::io::{self, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use rcgen::{CertificateParams, date_time_ymd};
-use rustls::ServerConfig;
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::harness::{Context, Output, Scratch, cases, target, url, wait_until};
-use crate::peers::{read_head, server};
+use crate::http2_peers::settings;
+use crate::peers::{read_head, server, server_at};
 use crate::servers::{Server, assert_counted, assert_no_errors};
-use crate::tls_peers::{Authority, Pair, TlsServer, self_signed, write};
+use crate::tls_peers::{Authority, Pair, TlsServer, config, self_signed, write};
 use crate::tls_processes::Process;
 
 cases! {
@@ -28,6 +31,7 @@ cases! {
     the_name_is_sent_unless_it_is_an_address (Once);
     bodies_arrive_whole_in_both_directions;
     a_close_that_comes_with_a_response_is_no_error;
+    a_request_of_which_the_server_may_have_a_part_is_not_sent_again;
     records_may_come_byte_by_byte;
     a_certificate_has_to_be_good (Once);
     the_server_is_told_why_it_is_left;
@@ -279,6 +283,35 @@ fn a_close_that_comes_with_a_response_is_no_error(context: &Context) {
         assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         assert_no_errors(&output);
     }
+    // It is one in wrk, as without TLS. The run may end before the last two.
+    let output = context.called("wrk").words("-t1 -c2 -n20").word(server.url("/joined")).run();
+    let errors = output.line("Socket errors").expect("there are errors");
+    let is_read = |count| errors.contains(&format!("connect 0, read {count}, write 0, timeout 0"));
+    assert!((18..=20).any(is_read), "{output:?}");
+}
+
+fn a_request_of_which_the_server_may_have_a_part_is_not_sent_again(context: &Context) {
+    let mut config = config(&self_signed(&["localhost"]));
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let (config, connections) = (Arc::new(config), Arc::new(AtomicU32::new(0)));
+    let scratch = Scratch::new("tls-part");
+    let body = scratch.file("body", vec![b'x'; 60_000]);
+    let counted = Arc::clone(&connections);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be bound");
+    // So little fits that most of the request has not left when the server closes.
+    set_socket_recv_buffer_size(&listener, 4_096).expect("a buffer can be small");
+    let address = server_at(listener, move |stream| {
+        let connection = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
+        let mut stream = StreamOwned::new(connection, stream);
+        stream.write_all(&settings(&[]))?;
+        stream.read_exact(&mut [0; 16_384])?;
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    });
+    let onrush = context.onrush().words("-k --http2 -t1 -c1 -n1 --sndbuf 4096 -X POST --body");
+    let output = onrush.word(format!("@{}", body.display())).word(format!("https://{address}/")).run();
+    assert_eq!(output.requests(), 0, "{output:?}");
+    assert_eq!(connections.load(Ordering::Relaxed), 1, "{output:?}");
 }
 
 fn records_may_come_byte_by_byte(context: &Context) {

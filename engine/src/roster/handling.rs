@@ -251,8 +251,8 @@ impl<B: Backend> Roster<B> {
         Step::None
     }
 
-    /// Whether the server closed a connection with nothing in flight while it waited for a due request, or together with
-    /// its last response, as TLS may say: it may, and that is counted.
+    /// Whether the server closed a connection with nothing in flight that waited for a due request or had its response, be it
+    /// in a pause or, as TLS may say, with that response: it may, and that is counted.
     fn closed_idle(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> bool {
         let slot = &mut self.slots[conn.index()];
         let is_queued = slot.is_queued;
@@ -262,7 +262,7 @@ impl<B: Backend> Roster<B> {
         }
         let tally = &mut books.tally;
         tally.interval.counters.idle_closed += 1;
-        if self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2) {
+        if self.config.rules.scale.counts_idle_closes {
             tally.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
         }
         true

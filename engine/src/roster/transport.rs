@@ -30,6 +30,7 @@ impl<B: Backend> Roster<B> {
     /// place. Returns whether it was left.
     #[cold]
     fn wind_up(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> bool {
+        // Before it is left, because that forgets whether it has answered.
         self.relieve(conn);
         let Some(live) = self.slots[conn.index()].live() else { return false };
         if live.open.is_empty() {
@@ -43,8 +44,8 @@ impl<B: Backend> Roster<B> {
         }
         if std::mem::take(&mut live.goes_away) {
             self.open_successor(conn, cx, at);
+            self.relieve(conn);
         }
-        self.relieve(conn);
         false
     }
 

@@ -277,8 +277,9 @@ fn the_warm_up_shows_the_latency_of_a_calm_target() {
 fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
     let closes = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true";
     for is_error in [false, true] {
-        let rules = OpenLoop { as_wrk2: is_error, ..OpenLoop::default() };
-        let totals = run_scenario(Config { duration_ns: Some(995 * MS), ..open_loop(rules) }, 10 * MS, closes);
+        let mut config = Config { duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
+        config.rules.scale.counts_idle_closes = is_error;
+        let totals = run_scenario(config, 10 * MS, closes);
         let counters = &totals.counters;
         assert_eq!((counters.completed, counters.failed), (100, 0));
         assert_eq!((counters.idle_closed, counters.connects), (100, 101));

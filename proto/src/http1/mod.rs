@@ -218,8 +218,8 @@ impl Http1 {
         let is_early = self.given == 0 && self.bytes_sent < request.sent_at;
         self.complete = Some((request.stream, is_early));
         if is_early || !self.keep_alive {
-            // Only if the end was announced, the later requests have certainly not been processed.
-            self.end(Error::ConnectionEnded, !self.keep_alive, None);
+            // Only if the end was announced, or they have not left, the later requests have certainly not been processed.
+            self.end(Error::ConnectionEnded, is_early || !self.keep_alive, None);
         }
     }
 

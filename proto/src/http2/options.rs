@@ -29,7 +29,8 @@ pub struct Options {
     pub frame_max: u32,
     /// The size of the server's table of fields, in bytes (SETTINGS_HEADER_TABLE_SIZE).
     pub table: u32,
-    /// Whether the transport says at once how many bytes it took; if not, it may have taken all that it was given.
+    /// Whether the transport says at once how many bytes it took; if not, it may have taken all that it was given. TLS says it
+    /// once the last of several records has left.
     pub is_told_at_once: bool,
     /// How many bytes of unfinished header blocks the connections of a thread may keep together. Beyond that the large
     /// ones fail.

@@ -83,7 +83,7 @@ fn an_early_answer_completes_and_ends_the_connection() {
     let mut events = Vec::new();
     client.handle_bytes(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", NOW);
     take_events(&mut client, b"", &mut events);
-    let failed = |stream| format!("{stream} failed: {}", Error::ConnectionEnded);
+    let failed = |stream| format!("{stream} failed, retryable: {}", Error::ConnectionEnded);
     assert_eq!(events, ["0 head 413", "0 complete, early", &failed(1), &failed(2), "draining"]);
     assert!(client.poll_transmit(NOW).is_none());
     assert_eq!(client.capacity(), 0);
