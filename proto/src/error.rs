@@ -104,7 +104,7 @@ impl From<Breach> for Error {
 }
 
 impl Error {
-    /// Whether what the server sent is no valid response.
+    /// Whether what the server sent cannot be read as a response.
     pub fn is_unreadable(self) -> bool {
         match self {
             Self::NotHttp
@@ -120,13 +120,13 @@ impl Error {
             | Self::ChunkEnd
             | Self::TrailerTooLong
             | Self::Trailer
+            | Self::Switched
             | Self::Breach(_) => true,
             Self::ClosedBeforeResponse
             | Self::ClosedInHead
             | Self::ClosedInBody
             | Self::ExtraBytes
             | Self::EarlyBytes
-            | Self::Switched
             | Self::ConnectionEnded
             | Self::Reset(_)
             | Self::GoAway(_)

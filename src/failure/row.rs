@@ -50,7 +50,7 @@ pub fn is_ours(cause: Cause) -> bool {
 impl Failure {
     /// The failure of a row.
     pub fn of(plan: &Plan, outcome: &Outcome, row: &Row) -> Self {
-        let files_needed = host::needed(plan.load.max_inflight, plan.load.threads);
+        let files_needed = host::needed_by(plan);
         let mut row = row.clone();
         if let Some(path) = plan.way.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
             row.example = path.display().to_string().into_bytes();

@@ -162,6 +162,9 @@ impl Document {
         at_most(("evidence.load.refused", load.refused.into()), completed)?;
         let begun = u128::from(requests.started) + u128::from(requests.carried);
         at_most(("evidence.load.failed", load.failed.unwrap_or(0).into()), ("requests.started + carried", begun))?;
+        let failures = ("errors.read + write", total([errors.read, errors.write]));
+        let connections = load.failed_connections.unwrap_or(0).into();
+        at_most(("evidence.load.failed_connections", connections), failures)?;
         let unreadable = load.unreadable.as_ref().map_or(0, |unreadable| unreadable.requests);
         at_most(("evidence.load.unreadable.requests", unreadable.into()), ("errors.read", errors.read.into()))?;
         at_most(("evidence.load.hanging", load.hanging.into()), ("requests.open", requests.open.into()))
@@ -324,6 +327,7 @@ fn words((one, is): Named<'_>, (other, was): Named<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::evidence::Unreadable;
     use super::super::tests::{document, scheduled};
     use super::*;
 
@@ -339,11 +343,30 @@ mod tests {
     fn what_is_promised_to_be_equal_is() {
         type Change = fn(&mut Document);
         let (closed, open) = (document(1..=1_000), scheduled(1..=1_000));
-        let table: [(&Document, Change, &str); 24] = [
+        let table: [(&Document, Change, &str); 28] = [
             (
                 &closed,
                 |it| it.requests.unsuccessful = Some(1_001),
                 "requests.unsuccessful is 1001 and requests.completed",
+            ),
+            (&closed, |it| it.requests.early = 1_001, "requests.early is 1001 and requests.completed"),
+            (
+                &closed,
+                |it| it.evidence.as_mut().unwrap().load.failed = Some(1_002),
+                "evidence.load.failed is 1002 and requests.started + carried is 1000",
+            ),
+            (
+                &closed,
+                |it| it.evidence.as_mut().unwrap().load.failed_connections = Some(2),
+                "evidence.load.failed_connections is 2 and errors.read + write is 1",
+            ),
+            (
+                &closed,
+                |it| {
+                    let unreadable = Unreadable { requests: 2, why: String::new() };
+                    it.evidence.as_mut().unwrap().load.unreadable = Some(unreadable);
+                },
+                "evidence.load.unreadable.requests is 2 and errors.read is 1",
             ),
             (&closed, |it| it.requests.open_late = Some(1), "requests.open_late is 1 and requests.open is 0"),
             (

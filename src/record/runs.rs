@@ -98,7 +98,12 @@ impl<'a> Runs<'a> {
 
     /// The total of a count of each run.
     fn count(&self, of: impl Fn(&Load) -> u64) -> u64 {
-        self.each.iter().map(|run| of(&run.evidence.load)).sum()
+        self.each.iter().map(|run| of(&run.evidence.load)).fold(0, u64::saturating_add)
+    }
+
+    /// The same of what older versions leave out; `None` if one of them did.
+    fn known(&self, of: impl Fn(&Load) -> Option<u64>) -> Option<u64> {
+        self.each.iter().try_fold(0_u64, |sum, run| Some(sum.saturating_add(of(&run.evidence.load)?)))
     }
 
     fn generator(&self) -> Generator {
@@ -176,10 +181,12 @@ impl<'a> Runs<'a> {
             without_port: self.count(|load| load.without_port),
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
-            failed: self.each.iter().map(|run| run.evidence.load.failed).sum(),
+            failed: self.known(|load| load.failed),
+            failed_connections: self.known(|load| load.failed_connections),
             unreadable: Unreadable::of(
                 self.each.iter().filter_map(|run| run.evidence.load.unreadable.clone()),
-                requests.started + requests.carried,
+                sum.errors.read.saturating_add(sum.errors.write).saturating_add(requests.abandoned),
+                self.count(|load| load.hanging),
                 requests.completed,
             ),
             timeouts: sum.errors.timeout,

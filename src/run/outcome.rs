@@ -387,7 +387,9 @@ impl Outcome {
         let asked = plan.http.streams.unwrap_or(1);
         let seen = self.http2.as_ref().filter(|seen| seen.connections > 0);
         seen.map_or(1, |seen| match seen.streams_allowed_max {
-            Some(most) if seen.streams_allowed_min == Some(most) => asked.min(most.max(1)),
+            Some(most) if seen.streams_allowed_min.is_some_and(|least| least >= most.min(asked)) => {
+                asked.min(most.max(1))
+            }
             Some(_) => seen.streams_peak.clamp(1, asked),
             None => asked,
         })

@@ -159,7 +159,8 @@ impl<'a> Supervisor<'a> {
             false => Some(None),
         };
         let callbacks: Option<Vec<_>> = self.prepared.links.iter().enumerate().map(look).collect();
-        let due = self.due().filter(|_| callbacks.is_some());
+        // A single request may be late for other reasons, such as a pause: only the time in callbacks counts.
+        let due = self.due().filter(|_| !self.plan.once || callbacks.is_some());
         let since = self.overdue.since(due, self.elapsed());
         let stuck = |callback: Option<_>| match callback {
             Some(callback) => Some(Some(Stuck { callback, since: since? })),
@@ -348,7 +349,7 @@ fn suspended(before_ns: i64, after_ns: i64) -> Duration {
     if passed >= SUSPENDED_MIN { passed } else { Duration::ZERO }
 }
 
-/// How long the supervisor has found all workers that should have ended in a callback.
+/// How long the supervisor has waited for workers that should have ended.
 #[derive(Debug, Default)]
 struct Overdue {
     looked_at: Duration,
@@ -356,9 +357,8 @@ struct Overdue {
 }
 
 impl Overdue {
-    /// Adds the time since the last call; returns when the workers were due to end if that is too long ago; `due`: `None` if
-    /// one is in no callback, which begins anew. Between two calls that are far apart the process was stopped: that time does
-    /// not count.
+    /// Adds the time since the last call; returns when the workers were due to end if that is too long ago. It begins anew when
+    /// they are not due. Between two calls that are far apart the process was stopped: that time does not count.
     fn since(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
         let passed = now.saturating_sub(self.looked_at).min(2 * WATCH_LATER);
         self.looked_at = now;

@@ -134,7 +134,9 @@ impl Flight {
             let connecting = if self.reconnects { 0.0 } else { places.connecting };
             // Gaps between two requests are the generator's, and a busy thread has many of them.
             let away = places.never_established + places.waiting + places.pausing + places.leaving + connecting;
-            away > (1.0 - BUSY_SHARE) * needed
+            // A connection that another has replaced may be busy while that one is not yet.
+            let is_idle = self.is_scheduled || self.busy < BUSY_SHARE * needed;
+            is_idle && away > (1.0 - BUSY_SHARE) * needed
         });
         let idle = idle.and_then(|places| idle_line(self, &places)).map(|line| Note::doubt(NoteId::Idle, line));
         let hanging = self.hanging.filter(|hanging| {
@@ -149,8 +151,6 @@ impl Flight {
 /// `None`: no reason is worth its number.
 fn idle_line(&Flight { connections, busy, is_scheduled, .. }: &Flight, places: &Places) -> Option<String> {
     let Places { never_established, waiting, connecting, pausing, leaving, done } = *places;
-    // While a connection ends that another has replaced, both may have requests in flight.
-    let busy = busy.min(connections as f64);
     let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing - leaving;
     let reasons = [
         (never_established, "were never established"),

@@ -36,7 +36,9 @@ fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
     let before = u64::from(STREAMS_ASSUMED) * document.connections.established;
     let is_over = document.ended == Some(Ended::Requests);
     let is_none = http2.streams_allowed == Some(0) && document.requests.completed <= before && !is_over;
-    let text = "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0), so that no request can be sent";
+    let more = if document.requests.completed == 0 { "request" } else { "more requests" };
+    let text =
+        format!("the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0), so that no {more} can be sent");
     is_none.then(|| Note::failure(NoteId::NoStreams, text))
 }
 
@@ -53,7 +55,8 @@ fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Opt
     if http2.streams_allowed_varied && load.open.is_some_and(is_noticed) {
         let least = http2.streams_allowed.filter(|least| *least < asked)?;
         let text = format!(
-            "--streams {asked}: how many the server allowed on a connection varied, down to {least}; requests waited for that"
+            "--streams {asked}: how many the server allowed on a connection varied, down to {least}; at times all of them were in \
+             use"
         );
         return Some(Note::doubt(NoteId::FewStreams, text));
     }

@@ -146,7 +146,7 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 
 fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
     // A stall delays responses. It does not make a target refuse or reset every connection.
-    let has_no_start = load.completed == 0 && load.connect_errors + load.read_errors >= load.connections;
+    let has_no_start = load.completed == 0 && load.failures() >= load.connections;
     (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !has_no_start).then_some(())?;
     let reason = format!(
         "onrush was stalled for {} of {}: the process was suspended or got no processor, and the latencies include it",
@@ -165,13 +165,14 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
-    // A thread that its control group stops waits for a processor, too: another one would not help.
-    if evidence.generator.throttled(evidence.load.elapsed_s) >= STARVED {
-        return taken(evidence);
-    }
-    // A thread that waits and still sends more than is answered would only let more fail.
+    // What waits and still sends more than is answered would only let more fail.
     let load = &evidence.load;
     let mostly_fails = load.connect_errors.saturating_add(load.failed_requests()) > load.completed;
+    let taken = |evidence| taken(evidence).filter(|_| !mostly_fails);
+    // A thread that its control group stops waits for a processor, too: another one would not help.
+    if evidence.generator.throttled(load.elapsed_s) >= STARVED {
+        return taken(evidence);
+    }
     let is_starved = |thread: &Thread| !mostly_fails && thread.queued.is_some_and(|queued| queued >= STARVED);
     let reason = busy_threads(evidence, |thread| thread.busy >= BUSY || is_starved(thread), how_busy);
     let Generator { threads, cpus, .. } = &evidence.generator;
@@ -448,14 +449,18 @@ pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
 
 fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     // What was due and got no response, or failed, says as much.
-    let failed = load.connect_errors + load.failed_requests() + load.failed_connections();
-    let all = load.completed + load.left.unwrap_or(0) + failed;
+    let failed = load.failures();
+    let all = load.completed.saturating_add(load.left.unwrap_or(0)).saturating_add(failed);
     (all < RESPONSES_MIN || load.completed == 0 && failed == 0).then_some(())?;
     if load.completed == 0 {
         return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
     }
     let were = if load.completed == 1 { "was" } else { "were" };
-    ruling(LimitedBy::Unclear, format!("there {were} only {}", count(load.completed, "response")), "run longer (-d)")
+    let only = format!("there {were} only {}", count(load.completed, "response"));
+    match failures(load).filter(|_| fails(load)) {
+        Some(failures) => ruling(LimitedBy::Unclear, format!("{only}: {failures}"), "find out why first"),
+        None => ruling(LimitedBy::Unclear, only, "run longer (-d)"),
+    }
 }
 
 /// A closed loop whose target was busy, unless the probe tells otherwise: a target may busy-poll.
@@ -478,12 +483,16 @@ fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, reason + &meanwhile(evidence), "")
 }
 
-/// A target that speaks something else.
+/// A target whose responses cannot be read.
 fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let Unreadable { requests, why } = load.unreadable.as_ref()?;
     // What comes before a request fails only the connection.
-    let noun = if *requests <= load.failed_requests() { "request" } else { "connection" };
-    let reason = format!("none of its responses could be read: {} failed ({why})", count(*requests, noun));
+    let failed = match load.failed_requests() {
+        failed if *requests <= failed => count(*requests, "request"),
+        0 => count(*requests, "connection"),
+        _ => format!("{} requests and connections", number(*requests as f64)),
+    };
+    let reason = format!("none of its responses could be read: {failed} failed ({why})");
     ruling(LimitedBy::Target, reason, "")
 }
 
@@ -605,15 +614,16 @@ fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
 fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, probe, .. } = evidence;
     if load.asked_per_s.is_some() {
-        return unclear_with(
-            "what was due and what has ended do not tell whether the rate was kept up with".to_owned(),
-            None,
-        );
+        // Of few responses it is not known how many requests are usually in flight.
+        let advice = load.usually_left.is_none().then(|| "run longer (-d)".to_owned());
+        let reason = "what was due and what has ended do not tell whether the rate was kept up with";
+        return unclear_with(reason.to_owned(), advice);
     }
     let probe = probe.clone().unwrap_or_default();
     let would = |up: bool, time_s: f64| {
         let up = if up { "up:" } else { "" };
-        (time_s <= PROBE_MAX_S).then(|| format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
+        (time_s <= PROBE_MAX_S || probe.was_planned)
+            .then(|| format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
     };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), .. }, ..) => (format!("the probe after the run tells nothing: {failed}"), None),
@@ -646,7 +656,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
 const SHOWN: &str =
     "nothing that was observed tells whether the target or the number of requests in flight was the limit";
 
-/// A probe that would have to be longer, in seconds, is not worth the advice.
+/// A probe that would have to be longer, in seconds, is not worth the advice where none was asked for.
 const PROBE_MAX_S: f64 = 120.0;
 
 /// How many times as long a probe should be if one was not precise enough.
@@ -660,7 +670,8 @@ fn unclear_with(reason: String, advice: Option<String>) -> Ruling {
 fn fails(load: &Load) -> bool {
     // In a closed loop, the time until a connection is replaced is missing from the rate.
     let connections = if load.asked_per_s.is_none() { load.failed_connections() } else { 0 };
-    let failed = load.connect_errors + load.failed_requests() + connections + load.timeouts;
+    let requests = load.failed_requests().saturating_add(load.timeouts);
+    let failed = load.connect_errors.saturating_add(requests).saturating_add(connections);
     failed as f64 >= FAILED * load.completed as f64 && failed > 0
 }
 

@@ -178,6 +178,7 @@ fn verdicts_name_figures_and_what_to_change() {
         (
             |evidence| {
                 (evidence.load.quiet_s, evidence.load.read_errors, evidence.load.failed) = (10.0, 59, Some(0));
+                evidence.load.failed_connections = Some(59);
                 evidence.load.unreadable = Some(Unreadable { requests: 57, why: "not an HTTP response".to_owned() });
             },
             "limited by the target: none of its responses could be read: 57 connections failed (not an HTTP response)",
@@ -191,26 +192,49 @@ fn verdicts_name_figures_and_what_to_change() {
              stops it",
         ),
         (
-            |evidence| (evidence.load.read_errors, evidence.load.failed) = (4_900, Some(0)),
+            |evidence| {
+                (evidence.load.quiet_s, evidence.load.read_errors, evidence.load.failed) = (10.0, 57, Some(30));
+                evidence.load.unreadable = Some(Unreadable { requests: 57, why: "not an HTTP response".to_owned() });
+            },
+            "limited by the target: none of its responses could be read: 57 requests and connections failed (not an HTTP \
+             response)",
+        ),
+        (
+            |evidence| {
+                (evidence.load.failed, evidence.load.failed_connections) = (Some(1_000), Some(3_900));
+                evidence.load.read_errors = 3_900;
+            },
+            "unclear: 1,000 requests and 3,900 connections failed; find out why first",
+        ),
+        (
+            |evidence| {
+                (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
+                evidence.machine.stolen = Some(0.3);
+            },
+            "limited by the target: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
+             stops it",
+        ),
+        (
+            |evidence| (evidence.load.failed, evidence.load.failed_connections) = (Some(0), Some(4_900)),
             "unclear: 4,900 connections failed; find out why first",
         ),
         (
             |evidence| {
                 (evidence.load.silent_at_end_s, evidence.load.failed_at_end) = (3.0, true);
-                (evidence.load.read_errors, evidence.load.failed) = (2, Some(0));
+                (evidence.load.failed_connections, evidence.load.failed) = (Some(2), Some(0));
             },
             "limited by the target: no responses in the last 3.0 s: 2 connections failed; check the target's log",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed, evidence.load.connect_errors) = (5, Some(10_000), 3);
-                (evidence.load.read_errors, evidence.load.quiet_s) = (10_001, 1.0);
+                (evidence.load.failed_connections, evidence.load.quiet_s) = (Some(1), 1.0);
             },
             "unclear: 3 connects, 10,000 requests and 1 connection failed; find out why first",
         ),
         (
             |evidence| (evidence.load.completed, evidence.load.failed, evidence.load.read_errors) = (1, Some(2), 2),
-            "unclear: there was only 1 response; run longer (-d)",
+            "unclear: there was only 1 response: 2 requests failed; find out why first",
         ),
         (
             |evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1),
@@ -296,7 +320,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
                 (evidence.load.left, evidence.load.usually_left) = (Some(1), None);
                 evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
             },
-            "unclear: what was due and what has ended do not tell whether the rate was kept up with",
+            "unclear: what was due and what has ended do not tell whether the rate was kept up with; run longer (-d)",
         ),
         (
             |evidence| evidence.load.quiet_s = 1.0,

@@ -175,9 +175,11 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         connect_errors: errors.connect.saturating_sub(ours),
         read_errors: errors.read,
         failed: Some(counters.failed),
+        failed_connections: Some((errors.read + errors.write).saturating_sub(counters.failed)),
         unreadable: Unreadable::of(
             rows().filter_map(unreadable),
-            counters.started + counters.carried,
+            errors.read + errors.write + counters.abandoned,
+            hanging(outcome),
             counters.completed,
         ),
         timeouts: errors.timeout,
@@ -201,7 +203,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     }
 }
 
-/// The requests whose responses are something else.
+/// The requests whose responses could not be read.
 fn unreadable(row: &Row) -> Option<Unreadable> {
     match row.cause {
         Cause::Protocol(why) if why.is_unreadable() => Some(Unreadable { requests: row.count, why: why.to_string() }),

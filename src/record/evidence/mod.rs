@@ -161,12 +161,14 @@ pub struct Load {
     pub without_port: u64,
     /// Connects that failed for another reason than what this machine lacks: a port, a descriptor, memory.
     pub connect_errors: u64,
-    /// Connections that failed while a response was awaited or read, or with none in flight.
+    /// Requests that failed while their response was awaited or read, and connections that failed without a request in flight.
     pub read_errors: u64,
-    /// Requests whose connection failed before the response was complete, without errors of connections that had none in flight;
-    /// left out by older versions.
+    /// Requests that failed before their response was complete, while they were sent or later; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<u64>,
+    /// Connections that failed without a request in flight; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_connections: Option<u64>,
     /// The requests whose responses could not be read, if none was complete and that is so of most of them for the same reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<Unreadable>,
@@ -239,7 +241,12 @@ impl Load {
 
     /// How many connections failed without a request in flight; unknown in older results.
     pub fn failed_connections(&self) -> u64 {
-        self.read_errors.saturating_sub(self.failed_requests())
+        self.failed_connections.unwrap_or(0)
+    }
+
+    /// How many connects, requests and connections failed.
+    pub fn failures(&self) -> u64 {
+        self.connect_errors.saturating_add(self.failed_requests()).saturating_add(self.failed_connections())
     }
 
     /// The requests in flight on average, in a sum those of all runs: what is left of them at the ends of runs adds up.
@@ -248,7 +255,7 @@ impl Load {
     }
 }
 
-/// Requests whose responses could not be read, because the target speaks something else.
+/// Requests whose responses could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unreadable {
@@ -259,13 +266,17 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    /// Those of the most frequent reason, if they are more than half of all requests and none was answered.
-    pub fn of(each: impl Iterator<Item = Self>, requests: u64, completed: u64) -> Option<Self> {
+    /// Those of the most frequent reason, if none was answered and they are more than half of what failed or was abandoned, and of
+    /// what hangs.
+    pub fn of(each: impl Iterator<Item = Self>, ended: u64, hanging: u64, completed: u64) -> Option<Self> {
         let mut all = BTreeMap::<String, u64>::new();
-        each.for_each(|it| *all.entry(it.why).or_default() += it.requests);
+        for Self { requests, why } in each {
+            let sum = all.entry(why).or_default();
+            *sum = sum.saturating_add(requests);
+        }
         let most = all.into_iter().max_by_key(|(_, requests)| *requests);
         let most = most.map(|(why, requests)| Self { requests, why });
-        most.filter(|it| completed == 0 && 2 * u128::from(it.requests) > u128::from(requests))
+        most.filter(|it| completed == 0 && 2 * u128::from(it.requests) > u128::from(ended.max(hanging)))
     }
 }
 

@@ -356,13 +356,14 @@ fn the_gates_that_all_runs_have_are_judged_anew() {
 
 #[test]
 fn responses_of_runs_together_are_unreadable_if_most_are_for_one_reason() {
-    let of = |counts: &[(u64, &str)], requests, completed| {
+    let of = |counts: &[(u64, &str)], (ended, hanging), completed| {
         let all = counts.iter().map(|(requests, why)| Unreadable { requests: *requests, why: (*why).to_owned() });
-        Unreadable::of(all, requests, completed).map(|it| (it.requests, it.why))
+        Unreadable::of(all, ended, hanging, completed).map(|it| (it.requests, it.why))
     };
     let counts = [(59, "answered in HTTP/1.1"), (61, "not an HTTP response")];
-    assert_eq!(of(&counts, 121, 0), Some((61, "not an HTTP response".to_owned())));
-    assert_eq!((of(&counts, 122, 0), of(&counts, 121, 1), of(&[], 0, 0)), (None, None, None));
+    assert_eq!(of(&counts, (121, 0), 0), Some((61, "not an HTTP response".to_owned())));
+    assert_eq!((of(&counts, (122, 0), 0), of(&counts, (121, 0), 1), of(&[], (0, 0), 0)), (None, None, None));
+    assert_eq!((of(&counts, (120, 121), 0).is_some(), of(&counts, (120, 122), 0)), (true, None), "more hang");
     let counts = [(22, "not an HTTP response"), (59, "answered in HTTP/1.1"), (40, "not an HTTP response")];
-    assert_eq!(of(&counts, 121, 0), Some((62, "not an HTTP response".to_owned())), "runs of one reason add up");
+    assert_eq!(of(&counts, (121, 0), 0), Some((62, "not an HTTP response".to_owned())), "runs of one reason add up");
 }

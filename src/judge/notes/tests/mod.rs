@@ -54,6 +54,9 @@ fn silent(gaps_ms: &[(u64, u64)]) -> Outcome {
 #[test]
 fn a_good_run_needs_no_words() {
     assert_eq!(said(&good()), Vec::<String>::new());
+    let mut replaced = good();
+    replaced.totals.counters.occupancy.connecting_ns = 7_000_000_000;
+    assert_eq!(said(&replaced), Vec::<String>::new(), "those that they replace were busy meanwhile");
 }
 
 #[test]
@@ -62,7 +65,8 @@ fn what_the_verdict_says_is_not_said_again() {
     let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     let mut refused = good();
     fail(&mut refused, 40, Phase::Connect, Cause::Errno(99));
-    refused.totals.counters.occupancy.absent_ns = 50_000_000_000;
+    let occupancy = &mut refused.totals.counters.occupancy;
+    (occupancy.absent_ns, occupancy.busy_ns) = (50_000_000_000, 50_000_000_000);
     let stalled = Outcome { stalls: vec![Gap { from_ns: 1_000_000_000, until_ns: 3_000_000_000 }], ..good() };
     for (id, limited_by, outcome) in
         [(NoteId::Stalled, LimitedBy::GeneratorCpu, stalled.clone()), (NoteId::Idle, LimitedBy::Ports, refused)]
@@ -213,8 +217,7 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     outcome.http2.as_mut().unwrap().streams_blocked_ns /= 100_000;
     let mut raised = outcome.clone();
     raised.http2.as_mut().unwrap().streams_allowed_max = Some(21);
-    let words =
-        "--streams 50: how many the server allowed on a connection varied, down to 20; requests waited for that";
+    let words = "--streams 50: how many the server allowed on a connection varied, down to 20; at times all of them were in use";
     assert_eq!(said_of(&plan, &raised), [words], "nobody knows how many connections would be enough");
     outcome.http2.as_mut().unwrap().streams_blocked_ns -= 1;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
@@ -286,7 +289,12 @@ fn a_server_that_allows_no_streams_is_said() {
     let before = said(&outcome);
     assert!(!before.contains(&words.to_owned()), "it answered some before it allowed none");
     assert!(before.iter().any(|note| note.contains("5,000 requests were sent again")), "{before:?}");
-    outcome.totals.counters.completed = 0;
+    outcome.totals.counters.completed = 100;
+    let more = words.replace("no request", "no more requests");
+    assert!(said(&outcome).contains(&more), "as many as it was sent before it said so");
+    outcome.ended = Ended::Requests;
+    assert!(!said(&outcome).contains(&more), "all were answered");
+    (outcome.ended, outcome.totals.counters.completed) = (Ended::Duration, 0);
     let said = said(&outcome);
     assert!(said.contains(&words.to_owned()) && !said.iter().any(|note| note.contains("sent again")), "{said:?}");
 }
