@@ -6,7 +6,7 @@ use onrush_proto::http2::STREAMS_ASSUMED;
 use onrush_text::units::{counted, listed, thousands};
 
 use super::open_loop::MoreConnections;
-use crate::record::evidence::BLOCKED;
+use crate::record::evidence::were_often_in_use;
 use crate::record::{Document, Ended, Http2, Note, NoteId, OTHER};
 
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
@@ -51,7 +51,7 @@ fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Opt
     let asked = document.plan.http2?.streams?;
     let load = &document.evidence.as_ref()?.load;
     let blocked_s = http2.streams_blocked_us as f64 / 1e6;
-    let is_noticed = |open: f64| blocked_s >= BLOCKED * open * document.duration_s && blocked_s > 0.0;
+    let is_noticed = |open: f64| were_often_in_use(blocked_s, open * document.duration_s);
     if http2.streams_allowed_varied && load.open.is_some_and(is_noticed) {
         let least = http2.streams_allowed.filter(|least| *least < asked)?;
         let text = format!(

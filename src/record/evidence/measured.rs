@@ -10,8 +10,8 @@ use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
-    BLOCKED, Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target,
-    Thirds, Thread, Unreadable,
+    Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds,
+    Thread, Unreadable, were_often_in_use,
 };
 use crate::failure::is_ours;
 use crate::figures::rate::{counted, rate};
@@ -124,10 +124,10 @@ fn in_flight_max(plan: &Plan, outcome: &Outcome) -> Option<u64> {
 /// How many streams the server always allowed, where these are fewer than were asked for and all of them were often in use.
 fn streams_allowed(plan: &Plan, outcome: &Outcome) -> Option<u32> {
     let (seen, asked) = (outcome.http2.as_ref()?, plan.http.streams?);
-    let open_ns = outcome.totals.counters.occupancy.open_ns as f64;
-    let is_noticeable = seen.streams_blocked_ns > 0 && seen.streams_blocked_ns as f64 >= BLOCKED * open_ns;
+    let is_noticed =
+        were_often_in_use(seen.streams_blocked_ns as f64, outcome.totals.counters.occupancy.open_ns as f64);
     let is_constant = seen.streams_allowed_min == seen.streams_allowed_max;
-    seen.streams_allowed_min.filter(|allowed| is_noticeable && is_constant && (1..asked).contains(allowed))
+    seen.streams_allowed_min.filter(|allowed| is_noticed && is_constant && (1..asked).contains(allowed))
 }
 
 fn load(plan: &Plan, outcome: &Outcome) -> Load {
@@ -148,6 +148,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let asked_per_s =
         plan.schedule.as_ref().map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed)));
     let rate_per_s = rate(counted(outcome), elapsed_s);
+    let hanging = hanging(outcome);
     // A connection that was opened later had less time.
     let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
     let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
@@ -179,7 +180,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         unreadable: Unreadable::of(
             rows().filter_map(unreadable),
             errors.read + errors.write + counters.abandoned,
-            hanging(outcome),
+            hanging,
             counters.completed,
         ),
         timeouts: errors.timeout,
@@ -187,7 +188,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         refused: errors.status,
         refusal: Refusal::of(outcome.totals.statuses.iter(), plan.checks.status.as_ref()),
         failed_checks: errors.check,
-        hanging: hanging(outcome),
+        hanging,
         left: open_loop.map(|it| left(plan, outcome, it)),
         usually_left: open_loop.and_then(|_| usually_left(outcome)),
         crowded: open_loop
@@ -516,5 +517,43 @@ mod tests {
         let occupancy = &mut outcome.totals.counters.occupancy;
         (occupancy.open_ns, occupancy.busy_ns, occupancy.done_ns) = (50_000_000_000, 5_000_000_000, 50_000_000_000);
         assert_eq!(load(&plan, &outcome).idle, Some(0.9));
+    }
+
+    #[test]
+    fn a_target_that_answers_nothing_is_quiet_beside_the_rate_that_was_asked_for() {
+        assert_eq!(expected_per_s(900.0, 1_000.0, 5_000), 900.0);
+        assert_eq!(expected_per_s(0.0, 1_000.0, 5_000), 1_000.0);
+        assert_eq!(expected_per_s(0.0, 1_000.0, 0), 0.0, "it was asked for nothing");
+        let silent = [Silence { start_s: 0.0, length_s: 10.0, heard_s: 10.0 }];
+        let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        plan.schedule = Some(schedule(1_000));
+        let quiet_s_of = |started| {
+            let mut outcome = outcome(10_000_000, Counters { started, ..Counters::default() });
+            outcome.totals.open_loop = Some(Box::default());
+            outcome.silences = vec![Gap { from_ns: 0, until_ns: 10_000_000_000 }];
+            load(&plan, &outcome).quiet_s
+        };
+        assert_eq!((quiet_s_of(5_000), quiet_s_of(0)), (10.0, 0.0));
+        assert_eq!((quiet_s(&silent, Some(1.9)), quiet_s(&silent, Some(2.0))), (0.0, 10.0));
+    }
+
+    #[test]
+    fn the_most_requests_in_flight_are_those_that_servers_allow() {
+        let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        plan.http.streams = Some(50);
+        let mut outcome = flawless(100_000, 10);
+        let most = |plan: &Plan, outcome: &Outcome| load(plan, outcome).in_flight_max;
+        assert_eq!(most(&plan, &outcome), None, "HTTP/1.1 was spoken");
+        let mut allowed = |least, largest| {
+            let seen = outcome.http2.get_or_insert_default();
+            (seen.connections, seen.streams_peak) = (10, 40);
+            (seen.streams_allowed_min, seen.streams_allowed_max) = (least, largest);
+            most(&plan, &outcome)
+        };
+        assert_eq!(allowed(None, None), Some(500), "no server named a limit");
+        assert_eq!(allowed(Some(20), Some(20)), Some(200));
+        assert_eq!(allowed(Some(100), Some(200)), Some(500), "each is enough");
+        assert_eq!(allowed(Some(20), Some(100)), Some(400), "as many as there were");
+        assert_eq!(allowed(None, Some(100)), Some(400), "some named none");
     }
 }

@@ -231,7 +231,12 @@ pub struct Load {
 
 /// Streams that a server did not allow are worth a word if connections had all of them in use for this share of the time that
 /// they were open.
-pub const BLOCKED: f64 = 0.01;
+const BLOCKED: f64 = 0.01;
+
+/// Whether that is so, of times in the same unit.
+pub fn were_often_in_use(blocked: f64, open: f64) -> bool {
+    blocked > 0.0 && blocked >= BLOCKED * open
+}
 
 impl Load {
     /// How many requests failed; in older results, errors of connections without one are among them.
