@@ -157,6 +157,8 @@ impl<'a> Runs<'a> {
         let silences = self.silences(least_ns(values, open_loop.is_some()), open_loop.map(|_| sum.rate_per_s));
         let asked_per_s = self.together(|load| load.asked_per_s);
         let is_heard = open_loop.is_none() && requests.completed > 0;
+        let failed = self.known(|load| load.failed);
+        let in_flight = requests.started.saturating_add(requests.carried);
         let statuses = sum.status.iter().map(|(status, count)| (*status, *count));
         Ok(Load {
             elapsed_s: sum.duration_s,
@@ -181,11 +183,13 @@ impl<'a> Runs<'a> {
             without_port: self.count(|load| load.without_port),
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
-            failed: self.known(|load| load.failed),
+            failed,
             failed_connections: self.known(|load| load.failed_connections),
             unreadable: Unreadable::of(
                 self.each.iter().filter_map(|run| run.evidence.load.unreadable.clone()),
-                sum.errors.read.saturating_add(sum.errors.write).saturating_add(requests.abandoned),
+                failed
+                    .unwrap_or_else(|| sum.errors.read.saturating_add(sum.errors.write))
+                    .saturating_add(requests.abandoned),
                 self.count(|load| load.hanging),
                 requests.completed,
             ),
@@ -200,10 +204,7 @@ impl<'a> Runs<'a> {
             crowded: self.each.iter().filter_map(|run| run.evidence.load.crowded).reduce(f64::max),
             growth: self.each.iter().filter_map(|run| run.evidence.load.growth).reduce(f64::max),
             silent_s: if is_heard { heard_s(&silences) } else { 0.0 },
-            quiet_s: quiet_s(
-                &silences,
-                asked_per_s.map(|asked| expected_per_s(sum.rate_per_s, asked, requests.started)),
-            ),
+            quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(sum.rate_per_s, asked, in_flight))),
             silent_at_end_s: self.silent_at_end_s(),
             failed_at_end: self.each.iter().any(|run| run.evidence.load.failed_at_end),
             silences,

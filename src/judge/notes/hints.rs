@@ -42,7 +42,10 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
         }),
         hint(facts.document.pauses_unread, NoteId::PausesUnread, &|| PAUSES_UNREAD.to_owned()),
         hint(is_closed, NoteId::IdleClosed, &|| {
-            format!("the server closed idle connections {}; onrush reconnected", counted(idle_closed, "time"))
+            format!(
+                "the server closed connections between requests {}; onrush reconnected",
+                counted(idle_closed, "time")
+            )
         }),
         hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut, facts.most_in_flight().is_some())),
         facts.document.request_log.and_then(lost_lines),

@@ -7,7 +7,7 @@ use onrush_text::units::{counted, listed, thousands};
 
 use super::open_loop::MoreConnections;
 use crate::record::evidence::were_often_in_use;
-use crate::record::{Document, Ended, Http2, Note, NoteId, OTHER};
+use crate::record::{Document, Http2, Note, NoteId, OTHER};
 
 /// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
 const WINDOW: f64 = 0.01;
@@ -34,7 +34,8 @@ pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
 /// No server allowed any, once it had said so.
 fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
     let before = u64::from(STREAMS_ASSUMED) * document.connections.established;
-    let is_over = document.ended == Some(Ended::Requests);
+    // All that there were to send were answered.
+    let is_over = document.plan.requests.is_some_and(|asked| document.requests.completed >= asked);
     let is_none = http2.streams_allowed == Some(0) && document.requests.completed <= before && !is_over;
     let more = if document.requests.completed == 0 { "request" } else { "more requests" };
     let text =

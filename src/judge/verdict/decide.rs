@@ -173,13 +173,18 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     if evidence.generator.throttled(load.elapsed_s) >= STARVED {
         return taken(evidence);
     }
-    let is_starved = |thread: &Thread| !mostly_fails && thread.queued.is_some_and(|queued| queued >= STARVED);
-    let reason = busy_threads(evidence, |thread| thread.busy >= BUSY || is_starved(thread), how_busy);
+    let is_busy = |thread: &Thread| {
+        if mostly_fails {
+            thread.worked() >= BUSY
+        } else {
+            thread.busy >= BUSY || thread.queued.is_some_and(|queued| queued >= STARVED)
+        }
+    };
+    let reason = busy_threads(evidence, is_busy, how_busy);
     let Generator { threads, cpus, .. } = &evidence.generator;
     let Some(reason) = reason else { return taken(evidence) };
     let is_waiting = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= WAITED_FOR);
-    let is_busy = |thread: &&Thread| thread.busy >= BUSY || is_starved(thread);
-    let advice = if threads.iter().filter(is_busy).any(is_waiting) {
+    let advice = if threads.iter().filter(|thread| is_busy(thread)).any(is_waiting) {
         "give it a processor of its own, or use another machine"
     } else {
         match cpus {

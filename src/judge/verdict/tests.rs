@@ -193,6 +193,20 @@ fn verdicts_name_figures_and_what_to_change() {
         ),
         (
             |evidence| {
+                (evidence.load.completed, evidence.load.failed) = (151, Some(426));
+                evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.85), script: 0.0 };
+            },
+            "unclear: 426 requests failed; find out why first",
+        ),
+        (
+            |evidence| {
+                (evidence.load.completed, evidence.load.failed) = (151, Some(426));
+                evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.04), script: 0.0 };
+            },
+            "limited by onrush itself: 1 of 2 threads was 91 % busy; use more threads (-t), or another machine",
+        ),
+        (
+            |evidence| {
                 (evidence.load.quiet_s, evidence.load.read_errors, evidence.load.failed) = (10.0, 57, Some(30));
                 evidence.load.unreadable = Some(Unreadable { requests: 57, why: "not an HTTP response".to_owned() });
             },

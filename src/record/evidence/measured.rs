@@ -149,6 +149,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         plan.schedule.as_ref().map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed)));
     let rate_per_s = rate(counted(outcome), elapsed_s);
     let hanging = hanging(outcome);
+    let in_flight = counters.started + counters.carried;
     // A connection that was opened later had less time.
     let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
     let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
@@ -179,7 +180,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         failed_connections: Some((errors.read + errors.write).saturating_sub(counters.failed)),
         unreadable: Unreadable::of(
             rows().filter_map(unreadable),
-            errors.read + errors.write + counters.abandoned,
+            counters.failed + counters.abandoned,
             hanging,
             counters.completed,
         ),
@@ -195,7 +196,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / outcome.workers.len() as f64).min(1.0))),
         growth: open_loop.filter(|_| is_constant(plan)).and_then(|_| growth(&outcome.timeline)),
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
-        quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate_per_s, asked, counters.started))),
+        quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate_per_s, asked, in_flight))),
         silent_at_end_s: figure(at_end.map_or(0, |gap| heard_ns(plan, outcome, gap)) as f64 / 1e9),
         failed_at_end: at_end.is_some_and(|gap| fails_from(outcome, gap.from_ns)),
         silences,
@@ -387,9 +388,9 @@ fn growth(timeline: &Timeline) -> Option<f64> {
 const EXPECTED: f64 = 20.0;
 
 /// How many responses a second are expected: as many as there were. If there were none, as many as were asked for, unless
-/// nothing was sent.
-pub fn expected_per_s(rate_per_s: f64, asked_per_s: f64, started: u64) -> f64 {
-    if rate_per_s > 0.0 || started == 0 { rate_per_s } else { asked_per_s }
+/// none of this many requests was ever in flight.
+pub fn expected_per_s(rate_per_s: f64, asked_per_s: f64, in_flight: u64) -> f64 {
+    if rate_per_s > 0.0 || in_flight == 0 { rate_per_s } else { asked_per_s }
 }
 
 /// For how long in all no response came that onrush would have noticed. With a rate, of this many responses per second,
@@ -511,6 +512,16 @@ mod tests {
     }
 
     #[test]
+    fn connections_that_fail_without_a_request_do_not_hide_what_cannot_be_read() {
+        let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        let mut outcome = outcome(10_000_000, Counters { started: 51, failed: 51, ..Counters::default() });
+        fail(&mut outcome, 51, Phase::Head, Cause::Protocol(onrush_proto::Error::NotHttp));
+        fail(&mut outcome, 73, Phase::Head, Cause::Protocol(onrush_proto::Error::EarlyBytes));
+        let load = load(&plan, &outcome);
+        assert_eq!(load.unreadable, Some(Unreadable { requests: 51, why: "not an HTTP response".to_owned() }));
+    }
+
+    #[test]
     fn slots_that_the_plan_does_not_want_are_not_open_connections_in_use() {
         let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
         let mut outcome = flawless(100_000, 10);
@@ -527,13 +538,14 @@ mod tests {
         let silent = [Silence { start_s: 0.0, length_s: 10.0, heard_s: 10.0 }];
         let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
         plan.schedule = Some(schedule(1_000));
-        let quiet_s_of = |started| {
-            let mut outcome = outcome(10_000_000, Counters { started, ..Counters::default() });
+        let quiet_s_of = |started, carried| {
+            let mut outcome = outcome(10_000_000, Counters { started, carried, ..Counters::default() });
             outcome.totals.open_loop = Some(Box::default());
             outcome.silences = vec![Gap { from_ns: 0, until_ns: 10_000_000_000 }];
             load(&plan, &outcome).quiet_s
         };
-        assert_eq!((quiet_s_of(5_000), quiet_s_of(0)), (10.0, 0.0));
+        assert_eq!((quiet_s_of(5_000, 0), quiet_s_of(0, 0)), (10.0, 0.0));
+        assert_eq!(quiet_s_of(0, 4), 10.0, "it stopped in the warm-up");
         assert_eq!((quiet_s(&silent, Some(1.9)), quiet_s(&silent, Some(2.0))), (0.0, 10.0));
     }
 

@@ -292,10 +292,13 @@ fn a_server_that_allows_no_streams_is_said() {
     outcome.totals.counters.completed = 100;
     let more = words.replace("no request", "no more requests");
     assert!(said(&outcome).contains(&more), "as many as it was sent before it said so");
-    outcome.ended = Ended::Requests;
-    assert!(!said(&outcome).contains(&more), "all were answered");
-    (outcome.ended, outcome.totals.counters.completed) = (Ended::Duration, 0);
-    let said = said(&outcome);
+    let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+    (plan.stop.requests, outcome.ended) = (Some(100), Ended::Requests);
+    assert!(!said_of(&plan, &outcome).contains(&more), "all were answered");
+    plan.stop.requests = Some(101);
+    assert!(said_of(&plan, &outcome).contains(&more), "the last one was abandoned");
+    outcome.totals.counters.completed = 0;
+    let said = said_of(&plan, &outcome);
     assert!(said.contains(&words.to_owned()) && !said.iter().any(|note| note.contains("sent again")), "{said:?}");
 }
 

@@ -50,7 +50,7 @@ fn closing_idle_connections_raises_no_doubt() {
     (occupancy.busy_ns, occupancy.open_ns, occupancy.waiting_ns) = (1_000 * MS, 60_000 * MS, 40_000 * MS);
     assert_eq!(said(&outcome), Vec::<String>::new(), "1 % is not more than that");
     outcome.totals.counters.idle_closed = 117;
-    let words = "the server closed idle connections 117 times; onrush reconnected";
+    let words = "the server closed connections between requests 117 times; onrush reconnected";
     assert_eq!(said(&outcome), [words]);
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     assert_eq!(said_of(&wrk2, &outcome), Vec::<String>::new(), "where those are errors");
