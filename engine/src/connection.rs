@@ -148,8 +148,7 @@ impl Live {
     }
 
     /// Takes received bytes.
-    pub fn receive(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
-        let length = bytes.len();
+    pub fn receive(&mut self, bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         self.heard_at = at;
         if let Some(transcript) = &mut tally.transcript {
             match &mut self.frame_readers {
@@ -158,19 +157,8 @@ impl Live {
                 None => _ = transcript.first_received.get_or_insert(at),
             }
         }
-        while !bytes.is_empty() {
-            if tally.wants_first_bytes()
-                && let Some(stream) = self.protocol.reading()
-                && let Some(request) = self.request(stream)
-            {
-                request.first_at.get_or_insert(at);
-            }
-            let taken = self.protocol.handle_bytes(bytes, at);
-            debug_assert!(taken > 0, "a protocol takes at least one byte");
-            self.take_events(bytes, at, tally, script);
-            bytes = &bytes[taken.clamp(1, bytes.len())..];
-        }
-        tally.received(length, self.troubled);
+        self.take(bytes, at, tally, script);
+        tally.received(bytes.len(), self.troubled);
     }
 
     /// What is noted of the request with this stream.
@@ -196,11 +184,34 @@ impl Live {
             watched.body_bytes += n;
         }
         self.protocol.handle_skipped(n);
-        self.take_events(&[], at, tally, script);
+        self.take(&[], at, tally, script);
+    }
+
+    /// Has the protocol take bytes, if there are any, and records what it reports.
+    pub fn take(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+        loop {
+            let mut taken = 0;
+            if !bytes.is_empty() {
+                if tally.wants_first_bytes()
+                    && let Some(stream) = self.protocol.reading()
+                    && let Some(request) = self.request(stream)
+                {
+                    request.first_at.get_or_insert(at);
+                }
+                taken = self.protocol.handle_bytes(bytes, at);
+                debug_assert!(taken > 0, "a protocol takes at least one byte");
+            }
+            self.take_events(bytes, at, tally, script);
+            if taken >= bytes.len() {
+                return;
+            }
+            bytes = &bytes[taken.max(1)..];
+        }
     }
 
     /// Records the protocol's events; `input` is what it was last given.
-    pub fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+    #[inline(always)]
+    fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let mut counted = None;
         while let Some(event) = self.protocol.poll_event() {
             match event {
@@ -375,6 +386,7 @@ impl Live {
         }
     }
 
+    #[inline(always)]
     fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let Some(mut request) = self.end(stream, at, tally) else { return };
         self.answered = true;
@@ -402,6 +414,7 @@ impl Live {
         }
     }
 
+    #[inline(always)]
     fn head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
         if let Some(transcript) = &mut tally.transcript {
             transcript.first_received.get_or_insert(at);
@@ -438,6 +451,7 @@ impl Live {
         }
     }
 
+    #[inline(always)]
     fn data(&mut self, stream: StreamId, data: &[u8], tally: &mut Tally, script: &Caller) {
         if let Some(transcript) = &mut tally.transcript {
             transcript.data(data);

@@ -128,7 +128,7 @@ impl Protocol {
 }
 
 impl Client for Protocol {
-    #[inline]
+    #[inline(always)]
     fn capacity(&self) -> usize {
         each!(self, client => client.capacity())
     }
@@ -166,18 +166,22 @@ impl Client for Protocol {
         each!(self, client => client.poll_transmit(now))
     }
 
+    #[inline(always)]
     fn poll_event(&mut self) -> Option<Event> {
         each!(self, client => client.poll_event())
     }
 
+    #[inline(always)]
     fn poll_timeout(&self) -> Option<Nanos> {
         each!(self, client => client.poll_timeout())
     }
 
+    #[inline(always)]
     fn reading(&self) -> Option<StreamId> {
         each!(self, client => client.reading())
     }
 
+    #[inline(always)]
     fn may_skip(&self) -> u64 {
         each!(self, client => client.may_skip())
     }

@@ -110,7 +110,7 @@ impl Transmit {
     }
 
     /// The bytes, copied if they are in several places.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Woven(woven) => Cow::Owned(woven.slices(0).concat()),

@@ -234,7 +234,7 @@ impl<B: Backend> Roster<B> {
         }
         if !is_idle {
             live.protocol.handle_eof();
-            live.take_events(&[], at, &mut cx.books.tally, cx.script);
+            live.take(&[], at, &mut cx.books.tally, cx.script);
             debug_assert!(live.open.is_empty(), "no request outlives the stream");
         }
         self.replace(conn, cx, at);
@@ -276,7 +276,7 @@ impl<B: Backend> Roster<B> {
         live.wake_at = None;
         if live.protocol.poll_timeout().is_some_and(|wake_at| wake_at <= now) {
             live.protocol.handle_timeout(now);
-            live.take_events(&[], now, &mut cx.books.tally, cx.script);
+            live.take(&[], now, &mut cx.books.tally, cx.script);
         }
         Step::Pump(conn)
     }

@@ -12,6 +12,7 @@ use crate::tls::LinkFailure;
 
 impl<B: Backend> Roster<B> {
     /// Has a connection send what it has to send, and leaves it if it has ended.
+    #[inline(always)]
     pub fn settle(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         if slot.live().is_some_and(|live| live.draining) && self.wind_up(conn, cx, at) {
@@ -104,30 +105,25 @@ impl<B: Backend> Roster<B> {
     fn transmit(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<(), LinkFailure> {
         let Self { slots, backend, .. } = self;
         let slot = &mut slots[conn.index()];
-        if slot.link.is_some() && slot.live().is_some_and(|live| live.unsent > 0) {
-            // The rest of what the protocol sent before. Once that is accepted, more may follow.
+        loop {
+            // What the protocol sent, as far as it has not left, and what TLS has to say of its own.
             seal(backend, conn, slot, books)?;
-        }
-        while let State::Open(live) = &mut slot.state
-            && live.unsent == 0
-            && live.send_error.is_none()
-            && live.protocol.may_have_output()
-            && let Some(transmit) = live.protocol.poll_transmit(at)
-        {
+            let State::Open(live) = &mut slot.state else { return Ok(()) };
+            if live.unsent > 0 || live.send_error.is_some() || !live.protocol.may_have_output() {
+                return Ok(());
+            }
+            let Some(transmit) = live.protocol.poll_transmit(at) else { return Ok(()) };
             live.unsent = transmit.len();
             if let Some(transcript) = &mut books.tally.transcript {
                 live.transcribe_sent(&transmit.bytes(), at, transcript);
             }
             if let Some(link) = &mut slot.link {
                 link.send(transmit);
-                seal(backend, conn, slot, books)?;
             } else {
                 let n = backend.send(conn, transmit);
                 live.accepted(n);
             }
         }
-        // TLS has something to say of its own.
-        if slot.link.is_some() { seal(backend, conn, slot, books) } else { Ok(()) }
     }
 
     /// Hands over encrypted bytes, as far as the transport accepts them.
@@ -146,6 +142,7 @@ impl<B: Backend> Roster<B> {
 /// # Errors
 ///
 /// If no more can be encrypted: the connection is useless then.
+#[inline(always)]
 fn seal<B: Backend>(backend: &mut B, conn: ConnId, slot: &mut Slot, books: &mut Books) -> Result<(), LinkFailure> {
     while let Some(link) = &mut slot.link
         && let Some(encrypted) = link.seal()?

@@ -209,6 +209,7 @@ impl Http1 {
     }
 
     /// The oldest response is complete, and so is its request.
+    #[inline]
     fn end_response(&mut self) {
         self.body = None;
         let Some(request) = self.in_flight.pop_front() else { return };
@@ -327,7 +328,7 @@ impl Client for Http1 {
 
     fn handle_timeout(&mut self, _now: Nanos) {}
 
-    #[inline]
+    #[inline(always)]
     fn poll_transmit(&mut self, _: Nanos) -> Option<Transmit> {
         if !self.is_open() {
             return None;
@@ -347,6 +348,7 @@ impl Client for Http1 {
         Some(Transmit::Shared(wire, range))
     }
 
+    #[inline(always)]
     fn poll_event(&mut self) -> Option<Event> {
         if let Some(event) = self.event.take() {
             return Some(event);
@@ -366,6 +368,7 @@ impl Client for Http1 {
         None
     }
 
+    #[inline(always)]
     fn may_skip(&self) -> u64 {
         match &self.body {
             Some(body) if self.is_open() => body.data_left(),
