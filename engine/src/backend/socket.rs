@@ -193,10 +193,16 @@ pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
 }
 
 /// The same with the rest of what is sent from byte `from` on.
+#[inline(always)]
 pub fn send_rest(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, Errno> {
-    if let Some(bytes) = transmit.in_one() {
-        return send_some(fd, &bytes[from..]);
+    match transmit.in_one() {
+        Some(bytes) => send_some(fd, &bytes[from..]),
+        None => send_slices(fd, transmit, from),
     }
+}
+
+#[inline(never)]
+fn send_slices(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, Errno> {
     let slices: Vec<IoSlice<'_>> = transmit.slices(from).into_iter().map(IoSlice::new).collect();
     loop {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
