@@ -187,7 +187,7 @@ impl Live {
         self.take(&[], at, tally, script);
     }
 
-    /// Has the protocol take bytes, if there are any, and records what it reports.
+    /// Has the protocol take bytes, if there are any, and records what it reports: in one place, because that is inlined.
     pub fn take(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         loop {
             let mut taken = 0;

@@ -32,6 +32,7 @@ cases! {
     bodies_arrive_whole_in_both_directions;
     a_close_that_comes_with_a_response_is_no_error;
     a_request_of_which_the_server_may_have_a_part_is_not_sent_again;
+    the_first_request_leaves_with_the_end_of_the_handshake;
     records_may_come_byte_by_byte;
     a_certificate_has_to_be_good (Once);
     the_server_is_told_why_it_is_left;
@@ -312,6 +313,47 @@ fn a_request_of_which_the_server_may_have_a_part_is_not_sent_again(context: &Con
     let output = onrush.word(format!("@{}", body.display())).word(format!("https://{address}/")).run();
     assert_eq!(output.requests(), 0, "{output:?}");
     assert_eq!(connections.load(Ordering::Relaxed), 1, "{output:?}");
+}
+
+/// A stream that counts how often what was received began with a long record of a request.
+struct Counted(TcpStream, Arc<AtomicU32>);
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.0.read(buffer)?;
+        let is_alone = matches!(buffer[..n], [0x17, 3, 3, 4..=64, _, ..]);
+        self.1.fetch_add(u32::from(is_alone), Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+fn the_first_request_leaves_with_the_end_of_the_handshake(context: &Context) {
+    let config = Arc::new(config(&self_signed(&["localhost"])));
+    let alone = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&alone);
+    let address = server(move |stream| {
+        let connection = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
+        let mut stream = StreamOwned::new(connection, Counted(stream, Arc::clone(&counter)));
+        stream.read_exact(&mut [0; 1024])?;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    });
+    for _ in 0..4 {
+        let long = format!("long: {}", "x".repeat(1024));
+        let onrush = context.onrush().words("-k -t1 -c1 -n1 -H").word(long);
+        let output = onrush.word(format!("https://{address}/")).run();
+        assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
+    }
+    assert_eq!(alone.load(Ordering::Relaxed), 0);
 }
 
 fn records_may_come_byte_by_byte(context: &Context) {

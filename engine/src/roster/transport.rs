@@ -105,25 +105,31 @@ impl<B: Backend> Roster<B> {
     fn transmit(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<(), LinkFailure> {
         let Self { slots, backend, .. } = self;
         let slot = &mut slots[conn.index()];
-        loop {
-            // What the protocol sent, as far as it has not left, and what TLS has to say of its own.
+        if slot.link.is_some() && slot.live().is_some_and(|live| live.unsent > 0) {
+            // The rest of what the protocol sent before. Once that is accepted, more may follow.
             seal(backend, conn, slot, books)?;
-            let State::Open(live) = &mut slot.state else { return Ok(()) };
-            if live.unsent > 0 || live.send_error.is_some() || !live.protocol.may_have_output() {
-                return Ok(());
-            }
-            let Some(transmit) = live.protocol.poll_transmit(at) else { return Ok(()) };
+        }
+        // What TLS has to say of its own, such as the end of its handshake, leaves with it.
+        while let State::Open(live) = &mut slot.state
+            && live.unsent == 0
+            && live.send_error.is_none()
+            && live.protocol.may_have_output()
+            && let Some(transmit) = live.protocol.poll_transmit(at)
+        {
             live.unsent = transmit.len();
             if let Some(transcript) = &mut books.tally.transcript {
                 live.transcribe_sent(&transmit.bytes(), at, transcript);
             }
             if let Some(link) = &mut slot.link {
                 link.send(transmit);
+                seal(backend, conn, slot, books)?;
             } else {
                 let n = backend.send(conn, transmit);
                 live.accepted(n);
             }
         }
+        // TLS may have more to say.
+        if slot.link.is_some() { seal(backend, conn, slot, books) } else { Ok(()) }
     }
 
     /// Hands over encrypted bytes, as far as the transport accepts them.
