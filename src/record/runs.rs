@@ -157,7 +157,11 @@ impl<'a> Runs<'a> {
         let silences = self.silences(least_ns(values, open_loop.is_some()), open_loop.map(|_| sum.rate_per_s));
         let asked_per_s = self.together(|load| load.asked_per_s);
         let is_heard = open_loop.is_none() && requests.completed > 0;
-        let failed = self.known(|load| load.failed);
+        // What else failed where nothing could be read has the same reason.
+        let beside_unreadable = self.count(|load| {
+            load.unreadable.as_ref().map_or(0, |unreadable| load.read_errors.saturating_sub(unreadable.requests))
+        });
+        let ended = sum.errors.read.saturating_add(sum.errors.write).saturating_add(requests.abandoned);
         let in_flight = requests.started.saturating_add(requests.carried);
         let statuses = sum.status.iter().map(|(status, count)| (*status, *count));
         Ok(Load {
@@ -183,13 +187,11 @@ impl<'a> Runs<'a> {
             without_port: self.count(|load| load.without_port),
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
-            failed,
+            failed: self.known(|load| load.failed),
             failed_connections: self.known(|load| load.failed_connections),
             unreadable: Unreadable::of(
                 self.each.iter().filter_map(|run| run.evidence.load.unreadable.clone()),
-                failed
-                    .unwrap_or_else(|| sum.errors.read.saturating_add(sum.errors.write))
-                    .saturating_add(requests.abandoned),
+                ended.saturating_sub(beside_unreadable),
                 self.count(|load| load.hanging),
                 requests.completed,
             ),

@@ -35,7 +35,10 @@ pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
 fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
     let before = u64::from(STREAMS_ASSUMED) * document.connections.established;
     // All that there were to send were answered.
-    let is_over = document.plan.requests.is_some_and(|asked| document.requests.completed >= asked);
+    let is_over = document
+        .plan
+        .requests
+        .is_some_and(|asked| document.requests.completed >= asked.saturating_add(document.requests.carried));
     let is_none = http2.streams_allowed == Some(0) && document.requests.completed <= before && !is_over;
     let more = if document.requests.completed == 0 { "request" } else { "more requests" };
     let text =

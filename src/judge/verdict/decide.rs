@@ -157,7 +157,7 @@ fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
 }
 
 fn script(evidence: &Evidence) -> Option<Ruling> {
-    let in_script = |thread: &Thread| thread.busy >= BUSY && thread.script >= thread.busy / 2.0;
+    let in_script = |thread: &Thread| is_busy(&evidence.load, thread) && thread.script >= thread.busy / 2.0;
     let reason = busy_threads(evidence, in_script, |thread| {
         format!("{}, {} of the run in the script", how_busy(thread), percent(thread.script))
     })?;
@@ -165,26 +165,20 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
-    // What waits and still sends more than is answered would only let more fail.
     let load = &evidence.load;
-    let mostly_fails = load.connect_errors.saturating_add(load.failed_requests()) > load.completed;
-    let taken = |evidence| taken(evidence).filter(|_| !mostly_fails);
+    let waits_matter = !mostly_fails(load);
+    let taken = |evidence| taken(evidence).filter(|_| waits_matter);
     // A thread that its control group stops waits for a processor, too: another one would not help.
     if evidence.generator.throttled(load.elapsed_s) >= STARVED {
         return taken(evidence);
     }
-    let is_busy = |thread: &Thread| {
-        if mostly_fails {
-            thread.worked() >= BUSY
-        } else {
-            thread.busy >= BUSY || thread.queued.is_some_and(|queued| queued >= STARVED)
-        }
-    };
-    let reason = busy_threads(evidence, is_busy, how_busy);
+    let is_starved = |thread: &Thread| waits_matter && thread.queued.is_some_and(|queued| queued >= STARVED);
+    let is_limit = |thread: &Thread| is_busy(load, thread) || is_starved(thread);
+    let reason = busy_threads(evidence, is_limit, how_busy);
     let Generator { threads, cpus, .. } = &evidence.generator;
     let Some(reason) = reason else { return taken(evidence) };
     let is_waiting = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= WAITED_FOR);
-    let advice = if threads.iter().filter(|thread| is_busy(thread)).any(is_waiting) {
+    let advice = if threads.iter().filter(|thread| is_limit(thread)).any(is_waiting) {
         "give it a processor of its own, or use another machine"
     } else {
         match cpus {
@@ -194,6 +188,17 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
         }
     };
     ruling(LimitedBy::GeneratorCpu, reason, advice)
+}
+
+/// Whether most requests and connects failed. What waits for a processor and still sends more than is answered would only let
+/// more fail without that wait.
+fn mostly_fails(load: &Load) -> bool {
+    load.connect_errors.saturating_add(load.failed_requests()) > load.completed
+}
+
+/// Whether a thread worked, or waited for a processor where that matters, nearly all of the time.
+fn is_busy(load: &Load, thread: &Thread) -> bool {
+    (if mostly_fails(load) { thread.worked() } else { thread.busy }) >= BUSY
 }
 
 /// How much a thread worked, and how long it waited for a processor if that is worth a word, or is what made it busy.

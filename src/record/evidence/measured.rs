@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
+use onrush_proto::Error;
 use onrush_stats::silences::GAP_MIN_NS;
 use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
 use onrush_text::escape;
@@ -148,6 +149,9 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let asked_per_s =
         plan.schedule.as_ref().map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed)));
     let rate_per_s = rate(counted(outcome), elapsed_s);
+    // A server that speaks first does so on connections without a request, too.
+    let is_early = |row: &&Row| row.cause == Cause::Protocol(Error::EarlyBytes);
+    let before_any_request: u64 = rows().filter(is_early).map(|row| row.count).sum();
     let hanging = hanging(outcome);
     let in_flight = counters.started + counters.carried;
     // A connection that was opened later had less time.
@@ -180,7 +184,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         failed_connections: Some((errors.read + errors.write).saturating_sub(counters.failed)),
         unreadable: Unreadable::of(
             rows().filter_map(unreadable),
-            counters.failed + counters.abandoned,
+            (errors.read + errors.write + counters.abandoned).saturating_sub(before_any_request),
             hanging,
             counters.completed,
         ),
@@ -515,8 +519,8 @@ mod tests {
     fn connections_that_fail_without_a_request_do_not_hide_what_cannot_be_read() {
         let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
         let mut outcome = outcome(10_000_000, Counters { started: 51, failed: 51, ..Counters::default() });
-        fail(&mut outcome, 51, Phase::Head, Cause::Protocol(onrush_proto::Error::NotHttp));
-        fail(&mut outcome, 73, Phase::Head, Cause::Protocol(onrush_proto::Error::EarlyBytes));
+        fail(&mut outcome, 51, Phase::Head, Cause::Protocol(Error::NotHttp));
+        fail(&mut outcome, 73, Phase::Head, Cause::Protocol(Error::EarlyBytes));
         let load = load(&plan, &outcome);
         assert_eq!(load.unreadable, Some(Unreadable { requests: 51, why: "not an HTTP response".to_owned() }));
     }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use onrush_plan::condition::{Comparison, Condition, Term, Value};
 use onrush_plan::{Dialect, LimitedBy, Metric, Random};
-use onrush_stats::{Activity, OpenLoop, Sockets, Spread};
+use onrush_proto::Error;
+use onrush_stats::{Activity, Cause, OpenLoop, Phase, Sockets, Spread, Totals};
 
 use super::*;
-use crate::fixtures::{flawless, plan, schedule, whole};
+use crate::fixtures::{fail, flawless, plan, schedule, whole};
 use crate::judge;
 use crate::record::evidence::{Elasticity, Slot, Unreadable};
 use crate::record::gate::{Gate, Judged};
@@ -366,4 +367,20 @@ fn responses_of_runs_together_are_unreadable_if_most_are_for_one_reason() {
     assert_eq!((of(&counts, (120, 121), 0).is_some(), of(&counts, (120, 122), 0)), (true, None), "more hang");
     let counts = [(22, "not an HTTP response"), (59, "answered in HTTP/1.1"), (40, "not an HTTP response")];
     assert_eq!(of(&counts, (121, 0), 0), Some((62, "not an HTTP response".to_owned())), "runs of one reason add up");
+}
+
+#[test]
+fn connections_that_a_server_greeted_do_not_hide_what_cannot_be_read_in_a_sum() {
+    let greeted = |began_ms| {
+        after(outcome(began_ms, 10), |outcome| {
+            outcome.totals = Totals::default();
+            outcome.totals.counters.failed = 51;
+            fail(outcome, 51, Phase::Head, Cause::Protocol(Error::NotHttp));
+            fail(outcome, 73, Phase::Head, Cause::Protocol(Error::EarlyBytes));
+        })
+    };
+    let why = "not an HTTP response".to_owned();
+    let each = [greeted(0), greeted(20_000)];
+    assert_eq!(evidence(&each[0]).load.unreadable, Some(Unreadable { requests: 51, why: why.clone() }));
+    assert_eq!(evidence(&sum(&each)).load.unreadable, Some(Unreadable { requests: 102, why }));
 }
