@@ -6,6 +6,7 @@ use onrush_stats::Gap;
 use super::account::Account;
 use super::mailbox::Mailbox;
 use super::rules::Scale;
+use super::run_on::Measured;
 use super::tally::Tally;
 
 /// What one worker has measured.
@@ -26,6 +27,10 @@ pub(super) struct Books {
     pub account: Option<Account>,
     /// When the worker was stalled.
     pub stalls: Vec<Gap>,
+    /// Everything up to the end of the run, if that is over and goes on uncounted.
+    pub measured: Option<Box<Measured>>,
+    /// Whether it is known then how all requests have ended.
+    pub is_settled: bool,
 }
 
 impl Books {
@@ -42,6 +47,8 @@ impl Books {
             script_noted_ns: 0,
             account: Some(Account::default()),
             stalls: Vec::new(),
+            measured: None,
+            is_settled: false,
         }
     }
 

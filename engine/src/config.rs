@@ -47,6 +47,9 @@ pub struct Config {
     pub sample_ns: u64,
     /// The longest the worker runs, in nanoseconds.
     pub duration_ns: Option<u64>,
+    /// How long it goes on after that, uncounted, to learn how the requests that were due have ended, in nanoseconds;
+    /// zero: it ends at once.
+    pub run_on_ns: u64,
     /// How many requests it starts.
     pub requests: Option<u64>,
     /// How long a request may last before it is abandoned, in nanoseconds.

@@ -144,7 +144,7 @@ impl Live {
         if !self.open.are_gathered() {
             tally.was_busy(self.busy_since, now);
         }
-        self.open.drain().for_each(|request| tally.left_open(request, now));
+        self.open.iter_mut().for_each(|request| tally.left_open(request, now));
     }
 
     /// Takes received bytes.

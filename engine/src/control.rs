@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crossbeam_utils::atomic::AtomicCell;
@@ -16,14 +16,43 @@ use super::mailbox::Mailbox;
 pub struct Control {
     /// All workers must end now.
     stop: AtomicBool,
+    /// The run ends now, although it is earlier than planned.
+    enough: AtomicBool,
+    /// How many workers do not know yet how their requests have ended.
+    unsettled: AtomicU32,
     /// The memory for responses that scripts read or samples keep.
     pub kept: Arc<Budget>,
 }
 
 impl Control {
+    /// That of so many workers.
+    pub fn new(workers: u32) -> Self {
+        Self { unsettled: AtomicU32::new(workers), ..Self::default() }
+    }
+
+    /// A worker knows how all its requests have ended, or ends itself.
+    pub fn settle(&self) {
+        let _ = self.unsettled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| workers.checked_sub(1));
+    }
+
+    /// Whether all workers know that.
+    pub fn is_settled(&self) -> bool {
+        self.unsettled.load(Ordering::Relaxed) == 0
+    }
+
     /// Tells every worker to end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the run as at its planned end.
+    pub fn end_run(&self) {
+        self.enough.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run ends now, earlier than planned.
+    pub fn has_enough(&self) -> bool {
+        self.enough.load(Ordering::Relaxed)
     }
 
     /// Whether the workers must end.

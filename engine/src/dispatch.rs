@@ -155,7 +155,9 @@ impl Dispatch {
         // A request is too late if it would leave too late. One that is prepared leaves when it is due, which is still to come.
         let now = if is_closed { at.now } else { clock.now().max(at.now) };
         let is_warm = books.tally.is_warming_up() && now > books.start;
-        if (is_warm || now > books.end_at) && !is_closed {
+        // Where the run goes on, what is due at its end does not count, and starts only when it is over.
+        let is_over = now > books.end_at || now == books.end_at && self.config.run_on_ns > 0;
+        if (is_warm || is_over) && !is_closed {
             // The worker was stalled past the end of the run or of the warm-up; the loop deals with that.
             self.queue(conn, slot);
             return None;
@@ -249,22 +251,13 @@ impl Dispatch {
         // The requests after the next one are held back as far as it is; otherwise the last ones would not be too late.
         let held_ns = self.pacer.next_at().since(self.pacer.due_at());
         let held_from = Nanos(moment.0.saturating_sub(held_ns));
-        self.pass(moment, books, |tally, due, requests| {
-            tally.dropped(due, requests);
+        pass(&mut self.pacer, moment, books, |tally, due, requests| {
+            tally.dropped(due, requests, max_late_ns);
             if due >= held_from {
                 tally.held_back(requests);
             }
         });
         true
-    }
-
-    /// Skips the requests due before a moment, which are not sent: first those due before measuring began.
-    fn pass(&mut self, moment: Nanos, books: &mut Books, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
-        let tally = &mut books.tally;
-        for until in [moment.min(tally.due_from()), moment] {
-            let most = tally.left_of(self.pacer.due_at());
-            self.pacer.pass(until, most, |due, requests| say(tally, due, requests));
-        }
     }
 
     /// Whether the next request would start too late.
@@ -274,25 +267,31 @@ impl Dispatch {
         max_late_ns.is_some_and(is_too_late) && books.tally.left_of(self.pacer.due_at()) > 0
     }
 
-    /// Counts, at the end of the run, the requests that were due and have not been sent.
-    pub fn count_unsent(&mut self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
+    /// Counts, at the end of the run, the requests that were due and have not been sent. They may be sent afterwards.
+    pub fn count_unsent(&self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
         let end = now.min(books.end_at);
         if self.config.rules.open_loop.is_some() {
             self.ask(away_since, books, end);
         }
         // The requests after the next one are as far behind the schedule as it is.
         let held_until = end.min(self.pacer.next_at());
-        self.pass(end, books, |tally, due, requests| {
+        let mut pacer = self.pacer.clone();
+        pass(&mut pacer, end, books, |tally, due, requests| {
             tally.unsent(due, now, requests);
             if due < held_until {
                 tally.held_back(requests);
             }
         });
         // Those that are left are beyond `-n`.
-        let beyond = self.pacer.count_about_before(end);
+        let beyond = pacer.count_about_before(end);
         if beyond > 0 {
             books.tally.beyond(beyond);
         }
+    }
+
+    /// Has the ages of the requests that were due before a moment and were not sent after it either.
+    pub fn leave_unsent(&mut self, moment: Nanos, books: &mut Books, now: Nanos) {
+        pass(&mut self.pacer, moment, books, |tally, due, requests| tally.left_unsent(due, now, requests));
     }
 
     /// Whether no batch can begin, or go on, because as many requests are in flight as there may be.
@@ -413,6 +412,7 @@ impl Dispatch {
                         late: false,
                         status: None,
                         is_last: number == allowed,
+                        is_after: books.tally.is_after(due),
                         lives: false,
                         watched: books.tally.watch(),
                         kept: None,
@@ -501,6 +501,15 @@ impl Dispatch {
         if let Some(limit) = self.config.requests_per_connection.filter(|limit| limit.most < length) {
             self.script.fail(ScriptFailure::Raised(too_long("request()", length, limit)));
         }
+    }
+}
+
+/// Skips the requests due before a moment, which are not sent: first those due before measuring began.
+fn pass(pacer: &mut Pacer, moment: Nanos, books: &mut Books, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
+    let tally = &mut books.tally;
+    for until in [moment.min(tally.due_from()), moment] {
+        let most = tally.left_of(pacer.due_at());
+        pacer.pass(until, most, |due, requests| say(tally, due, requests));
     }
 }
 

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use onrush_proto::Nanos;
-use onrush_proto::http2::{Seen, Shared};
+use onrush_proto::http2::Seen;
 use onrush_stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
 use serde::{Deserialize, Serialize};
 
 use super::roster::Roster;
+use super::run_on::Measured;
 use super::slot::{Slot, State};
 use super::tally::Tally;
 use super::{Engine, HANDLED_PER_TURN, ScriptFailure, Spare, UNANSWERED_NS};
@@ -23,6 +24,8 @@ pub struct WorkerEnd {
     pub connections: u32,
     /// How long it ran without the warm-up, in nanoseconds.
     pub elapsed_ns: u64,
+    /// How long it went on after that, uncounted, in nanoseconds.
+    pub ran_on_ns: u64,
     /// Whether it ended because the target could not be reached any more.
     pub stayed_away: bool,
     /// The last refusal before any address accepted, if none ever did.
@@ -106,48 +109,37 @@ impl<B: Backend> Engine<B> {
         let spares = self.roster.leave_spares();
         self.roster.say_rest(&mut self.books.tally, now);
         self.roster.backend.stop();
-        self.take_counts();
-        self.settle_spin();
-        self.roster.occupy_to_the_end(&mut self.books, now);
+        let measured = match self.books.measured.take() {
+            Some(mut measured) => {
+                self.learn_rest(&mut measured, now);
+                *measured
+            }
+            None => {
+                self.control.settle();
+                self.measured(now)
+            }
+        };
         let spread = self.roster.spread();
-        self.roster.end_slots(&mut self.books.tally, now);
-        self.books.tally.end_returned(now);
-        self.books.tally.end_gone(now);
-        self.dispatch.count_unsent(self.roster.connecting.away_since(), &mut self.books, now);
-        self.books.tally.count_ended();
-        if self.books.tally.is_warming_up() {
-            // It ended before measuring began.
-            self.count_from(now);
-        }
-        // A worker that had nothing to send has no rate.
-        if self.roster.config.requests != Some(0) {
-            self.books.sample_rest(now);
-        }
-        self.books.tally.hand_over_log();
-        self.books.note_script_time(self.dispatch.script.spent_ns());
-        self.books.settle_account();
-        let Self { mut books, roster, dispatch, http2, .. } = self;
-        let wants = dispatch.script.wants;
-        let asks_at_once = !wants.delay && roster.config.rules.open_loop.is_none();
-        let (silences, awaited) = books.tally.silences.end(now.since(books.start));
-        books.tally.interval.until_ns = now.since(books.start);
+        let Self { books, roster, dispatch, .. } = self;
+        let Measured { interval, elapsed_ns, silences, awaited, stalls, http2 } = measured;
         WorkerEnd {
             connections: roster.config.max_inflight,
-            interval: books.tally.interval,
-            elapsed_ns: now.since(books.start),
+            interval,
+            elapsed_ns,
+            ran_on_ns: now.since(books.start + elapsed_ns),
             stayed_away,
             refusal: roster.connecting.refusal(),
             dropped: roster.connecting.routes.dropped(),
             working: roster.connecting.routes.working(),
             transcript: books.tally.transcript,
             silences,
-            awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
-            stalls: books.stalls,
+            awaited,
+            stalls,
             spread,
             buffers: roster.backend.buffers(),
-            pauses: wants.delay,
+            pauses: dispatch.script.wants.delay,
             pauses_unread: dispatch.script.pauses_unread,
-            http2: http2.as_ref().map(Shared::seen),
+            http2,
             spares,
             failure: dispatch.script.failure,
         }
@@ -174,7 +166,7 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Counts what the slots have under way.
-    fn end_slots(&mut self, tally: &mut Tally, now: Nanos) {
+    pub(super) fn end_slots(&mut self, tally: &mut Tally, now: Nanos) {
         for slot in &mut self.slots {
             let is_shaking_hands = slot.is_shaking_hands();
             match &mut slot.state {

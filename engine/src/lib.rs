@@ -42,7 +42,6 @@ mod crowding;
 mod demand;
 mod dispatch;
 mod end;
-mod gone;
 #[cfg(any(test, feature = "testing"))]
 mod inspect;
 mod kept;
@@ -58,6 +57,7 @@ mod roster;
 mod round;
 mod routes;
 mod rules;
+mod run_on;
 mod samples;
 mod scheduled;
 mod script_failure;
@@ -282,7 +282,11 @@ impl<B: Backend> Engine<B> {
             self.control.stop();
         }
         let is_stopped = self.control.is_stopped() || self.dispatch.script.has_ended;
-        if now == self.books.end_at || stayed_away || self.books.tally.is_done() || is_stopped {
+        if self.control.has_enough() && self.books.measured.is_none() {
+            self.books.end_at = now;
+        }
+        let is_over = now == self.books.end_at && (is_stopped || !self.goes_on());
+        if is_over || stayed_away || self.books.tally.is_done() || is_stopped || self.has_learned_all() {
             return Some(End { at: now, stayed_away });
         }
         self.turn.began_at = now;
@@ -301,7 +305,7 @@ impl<B: Backend> Engine<B> {
             && let Some(completion) = self.roster.backend.next()
         {
             self.turn.handled += 1;
-            if completion.at <= self.books.end_at {
+            if completion.at <= self.books.end_at || self.goes_on() {
                 self.turn.awaited_since = completion.at;
                 self.handle(completion);
             }
@@ -339,6 +343,9 @@ impl<B: Backend> Engine<B> {
                 self.roster.backend.wait(Nanos::default());
                 self.count_from(now);
                 self.timers.set(now + self.books.sample_ns, Timer::Sample);
+            }
+            Timer::Sample if self.books.measured.is_some() => {
+                self.timers.set(now + self.books.sample_ns, Timer::Sample)
             }
             Timer::Sample => {
                 self.take_counts();

@@ -227,6 +227,7 @@ mod tests {
             is_calm: false,
             late: false,
             status: None,
+            is_after: false,
             is_last: true,
             lives: false,
             watched: None,

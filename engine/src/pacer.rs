@@ -5,7 +5,7 @@ use onrush_proto::Nanos;
 use super::scheduled::Scheduled;
 
 /// When the requests of a worker are due: an enum, to avoid virtual calls.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub enum Pacer {
     /// Always: a request starts as soon as there is room for it.
     #[default]

@@ -11,6 +11,7 @@ const STALL_NS: u64 = 1_000_000;
 const PASSED_SINGLY: u64 = 100_000;
 
 /// A worker's requests by its plan's schedule, and how late ones are made up for.
+#[derive(Clone)]
 pub struct Scheduled {
     dues: Dues,
     /// When the schedule begins.
@@ -24,6 +25,7 @@ pub struct Scheduled {
 }
 
 /// A request that was held up.
+#[derive(Clone)]
 struct Resumed {
     at: Nanos,
     due_ns: u64,

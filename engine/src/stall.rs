@@ -43,7 +43,7 @@ impl<B: Backend> Engine<B> {
             {
                 left -= 1;
                 // The worker may have been stalled again meanwhile, past the end.
-                if completion.at <= self.books.end_at {
+                if completion.at <= self.books.end_at || self.goes_on() {
                     self.turn.awaited_since = completion.at;
                     self.handle(completion);
                 }

@@ -10,11 +10,11 @@ use onrush_proto::Nanos;
 use onrush_stats::{Cause, Fate, Interval, Phase, Silences, Transcript};
 
 use super::checks::Checks;
-use super::gone::Gone;
 use super::open_request::{OpenRequest, Watched};
 use super::request_log::RequestLog;
 use super::round::Round;
 use super::rules::{Rules, Scale};
+use super::run_on::RunOn;
 use super::samples::Samples;
 
 /// What one worker counts.
@@ -66,8 +66,8 @@ pub struct Tally {
     is_exhausted: bool,
     /// What is due from then on counts: since measuring was to begin, even if it began later.
     due_from: Nanos,
-    /// Scheduled requests that were dropped or abandoned.
-    gone: Gone,
+    /// How requests ended after the end of the run, if it goes on to learn that.
+    pub run_on: Option<Box<RunOn>>,
 }
 
 impl Tally {
@@ -103,7 +103,7 @@ impl Tally {
             returned: VecDeque::new(),
             is_exhausted: false,
             due_from: Nanos::default(),
-            gone: Gone::default(),
+            run_on: None,
         }
     }
 
@@ -127,7 +127,6 @@ impl Tally {
     pub fn count_from(&mut self, now: Nanos, planned: Nanos, slots_open: u64) {
         self.warms_up = false;
         (self.start, self.due_from) = (now, planned);
-        self.gone.take();
         (self.located, self.has_seen_400) = (false, false);
         self.silences.clear();
         self.clear_but_calm();
@@ -135,6 +134,10 @@ impl Tally {
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
         // As those in flight, those that wait to be sent again are late again in what counts.
         self.returned.iter_mut().for_each(|request| request.late = false);
+        if self.rules.open_loop.is_some() {
+            let waiting: Vec<Nanos> = self.returned.iter().map(|request| request.due).collect();
+            waiting.into_iter().for_each(|due| self.entered(due));
+        }
     }
 
     /// There are no more requests.
@@ -235,12 +238,14 @@ impl Tally {
         self.returned.pop_front()
     }
 
-    /// The worker has ended: requests that were to be sent again got no response.
+    /// Counts the requests that are to be sent again as in flight at the end of the run.
     pub fn end_returned(&mut self, at: Nanos) {
-        for request in std::mem::take(&mut self.returned) {
-            self.was_in_flight(&request, at);
-            self.left_unanswered(&request, at);
+        let returned = std::mem::take(&mut self.returned);
+        for request in &returned {
+            self.was_in_flight(request, at);
+            self.left_unanswered(request, at);
         }
+        self.returned = returned;
     }
 
     /// Whether to look at bodies, whatever their responses are.
@@ -520,6 +525,9 @@ impl Tally {
         self.interval.counters.failed += 1;
         self.failed_by_name(request);
         self.error(phase, cause, at, example);
+        if let Some(found) = self.learned(request) {
+            found.later_failed += 1;
+        }
     }
 
     /// Something failed that concerns no request.
@@ -564,8 +572,14 @@ impl Tally {
         }
         self.interval.censored.get_or_insert_default().record(age_ns);
         if self.rules.open_loop.is_some() {
-            self.gone.note(request.due, 1);
+            self.abandoned_scheduled(request, at);
         }
+    }
+
+    /// Forgets the requests in flight.
+    pub fn forget_open(&mut self) {
+        (self.open, self.gathered) = (0, 0);
+        self.returned.clear();
     }
 
     /// The worker has ended. A request that ended before it was handed to the kernel counts as started.
@@ -573,22 +587,17 @@ impl Tally {
         self.interval.counters.started += std::mem::take(&mut self.gathered);
     }
 
-    /// A request was in flight when the worker ended. One that was never handed to the kernel was never started.
-    pub fn left_open(&mut self, request: OpenRequest, at: Nanos) {
-        if request.is_gathered {
-            self.open -= 1;
-            if request.is_again() {
-                self.send_again(request, at);
-                return;
-            }
+    /// A request is in flight at the end of the run. One that was never handed to the kernel was never started.
+    pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
+        if request.is_gathered && !request.is_again() {
             self.gathered -= 1;
             if self.rules.open_loop.is_some() {
                 self.unsent(request.due, at, 1);
             }
             return;
         }
-        self.ended(&request, at);
-        self.left_unanswered(&request, at);
+        self.was_in_flight(request, at);
+        self.left_unanswered(request, at);
     }
 
     /// A request that was sent has no response when the worker ends.
@@ -605,7 +614,7 @@ impl Tally {
             self.failed_by_name(request);
         }
         self.interval.censored.get_or_insert_default().record(age_ns);
-        self.unanswered(request.due, at);
+        self.left_waiting(request.due, at, 1);
     }
 
     /// The tenth of a second of the run at this moment.

@@ -72,6 +72,10 @@ impl<B: Backend> Engine<B> {
         let open = self.roster.slots.iter().filter(|slot| slot.is_counted).count();
         self.books.tally.count_from(now, planned, open as u64);
         self.roster.forget_occupancy();
+        if self.roster.config.rules.open_loop.is_some() {
+            let open = self.roster.slots.iter_mut().filter_map(Slot::live).flat_map(|live| live.open.iter());
+            open.for_each(|request| self.books.tally.entered(request.due));
+        }
         // A request that was late in the warm-up is late again in what counts.
         self.roster.slots.iter_mut().filter_map(Slot::live).for_each(Live::forget_late);
         // Connections carried over are in use with what they negotiated, although their handshakes were not measured.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::LimitedBy;
-use crate::metric::{Metric, Statistic};
+use crate::metric::{Metric, Statistic, View};
 
 /// Terms that must all hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +83,18 @@ pub enum Value {
     OfAsked(f64),
     /// A limit of the run.
     LimitedBy(LimitedBy),
+}
+
+impl Term {
+    /// The limit of a percentile over all requests that were due; `None`: the term is about something else.
+    pub fn limit_of_due(&self) -> Option<Duration> {
+        match (self.metric, self.value) {
+            (Metric::Latency(View::Shown | View::Scheduled, Statistic::Percentile(_)), Value::Time(limit)) => {
+                Some(limit).filter(|_| self.name.is_none())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// As typed, without blanks around its terms.

@@ -32,6 +32,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         levels: None,
         requests_per_connection: None,
         stop: Stop { duration: Some(Duration::from_secs(seconds)), requests: None },
+        run_on: Duration::ZERO,
         until: Vec::new(),
         warmup: Duration::ZERO,
         timeout: Some(Duration::from_secs(2)),

@@ -81,7 +81,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use limits::SCRIPT_MAX_MIB;
+use condition::Term;
+use limits::{ABANDONED_WITHIN, RUN_ON_SLACK, SCRIPT_MAX_MIB};
 
 /// One run with everything decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,6 +125,10 @@ pub struct Plan {
     pub requests_per_connection: Option<PerConnection>,
     /// When the run ends.
     pub stop: Stop,
+    /// How long the schedule goes on after its planned end, uncounted, to learn how the requests that were due have ended,
+    /// at most; zero: it does not.
+    #[serde(default)]
+    pub run_on: Duration,
     /// The run ends earlier once all these figures are precise enough; empty: it does not.
     pub until: Vec<StopTerm>,
     /// The length of the warm-up, under load but not measured; the end of the run is counted from its end.
@@ -150,6 +155,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// How long the schedule must go on after its planned end so that these conditions can be judged by all requests that
+    /// were due: until each has ended or is older than the largest limit of a percentile, or has been abandoned.
+    pub fn needed_run_on<'a>(&self, conditions: impl IntoIterator<Item = &'a Condition>) -> Duration {
+        if self.schedule.is_none() || self.stop.duration.is_none() {
+            return Duration::ZERO;
+        }
+        let limit = conditions.into_iter().flat_map(|it| &it.terms).filter_map(Term::limit_of_due).max();
+        // The bins of the ages are up to a five-hundredth wide.
+        let older = limit.map_or(Duration::ZERO, |limit| limit.saturating_add(limit / 250 + RUN_ON_SLACK));
+        self.give_up.map_or(older, |give_up| older.min(give_up.saturating_add(ABANDONED_WITHIN)))
+    }
+
     /// Reads the files that the run needs; they are not opened later.
     ///
     /// # Errors

@@ -104,6 +104,13 @@ pub const GIVE_UP_TIMEOUTS: u32 = 5;
 /// overload often respond within it.
 pub const GIVE_UP_MIN: Duration = Duration::from_secs(30);
 
+/// How long after its limit a request is abandoned at the latest: requests are looked at ten times a second.
+pub const ABANDONED_WITHIN: Duration = Duration::from_millis(200);
+
+/// How much longer than a limit on percentiles the schedule goes on after the end of the run, so that a request which is
+/// open then is older in any clock.
+pub const RUN_ON_SLACK: Duration = Duration::from_millis(1);
+
 /// How long, in nanoseconds, a server may take to close a connection after its last response
 /// (`--requests-per-connection`): long enough for any server that does close, and short enough to lose little load to
 /// one that does not.

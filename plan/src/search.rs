@@ -39,17 +39,21 @@ const GATHERED_ABOVE: f64 = 10_000.0;
 const SLICE: Duration = Duration::from_micros(200);
 
 impl Search {
-    /// The run under a load: measured for `length`, then up to `drain` longer until nothing is in flight.
+    /// The run under a load: measured for `length`. Then the schedule goes on, uncounted, until it is known how the requests
+    /// that were due have ended; where the objective has no percentile, up to `drain` longer until nothing is in flight.
     pub fn run(&self, load: u64, length: Duration, drain: Duration) -> Plan {
         let mut plan = self.plan.clone();
         let threads = plan.load.threads;
         plan.stop = Stop { duration: Some(length), requests: None };
         match self.over {
             Over::Rate => {
-                // The run ends with its last request: nothing that is due later is sent, and responses to requests in
-                // flight are awaited.
-                let requests = u128::from(load) * length.as_millis() / (1_000 * u128::from(PER_SECOND));
-                plan.stop = Stop { duration: Some(length + drain), requests: u64::try_from(requests).ok() };
+                plan.run_on = plan.needed_run_on([&self.objective]);
+                if plan.run_on.is_zero() {
+                    // The run ends with its last request: nothing that is due later is sent, and responses to requests in
+                    // flight are awaited.
+                    let requests = u128::from(load) * length.as_millis() / (1_000 * u128::from(PER_SECOND));
+                    plan.stop = Stop { duration: Some(length + drain), requests: u64::try_from(requests).ok() };
+                }
                 if let Some(schedule) = &mut plan.schedule {
                     schedule.stages = vec![Stage::open(Rate::from_per_minute(load).unwrap_or_default())];
                     schedule.send_slice = schedule.send_slice.or(self.is_gathered(load).then_some(SLICE));

@@ -119,6 +119,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         levels: levels.filter(|_| !typed.once),
         requests_per_connection,
         stop,
+        run_on: Duration::ZERO,
         until,
         warmup: typed.warmup.filter(|_| !typed.once).unwrap_or_default(),
         timeout,
@@ -141,6 +142,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         target,
         show,
     };
+    plan.run_on = plan.needed_run_on(&plan.show.gates);
     plan.show.probing = probe::decide(&plan, typed.probe)?.filter(|_| plan.show.machines.is_none());
     Ok((plan, typed.warnings))
 }

@@ -202,17 +202,20 @@ impl<'a> Runs<'a> {
     }
 
     /// That a side had fewer responses than requests were due, so that its latency depends on the length of its runs.
-    /// Requests that failed or were merely in flight at the end are not missing.
+    /// Requests that failed are not missing, nor are those that a
+    /// target which keeps up has in flight at the end.
     fn behind(&self) -> Option<String> {
         let side = |(name, runs): (&str, &Vec<&Measured>)| {
-            let open_loop = |run: &&Measured| Some(run.document.as_deref()?.open_loop.as_ref()?.due_per_s);
+            let open_loop = |run: &&Measured| {
+                let open_loop = run.document.as_deref()?.open_loop.as_ref()?;
+                let in_flight_per_s = open_loop.asked_per_s? - open_loop.asked_by_end_per_s?;
+                Some(open_loop.due_per_s - in_flight_per_s)
+            };
             let due: Vec<f64> = runs.iter().filter_map(open_loop).collect();
             let had: Vec<f64> = runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
             let other = |run: &&Measured| {
                 let document = run.document.as_deref()?;
-                let in_flight = document.open_loop.as_ref()?.in_flight.as_ref().map_or(0, |ages| ages.count);
-                let failed = document.errors.read + document.errors.write;
-                Some((in_flight + failed) as f64 / document.duration_s)
+                Some((document.errors.read + document.errors.write) as f64 / document.duration_s)
             };
             let other: Vec<f64> = runs.iter().filter_map(other).collect();
             // The mean of no runs is not a number, and less than none.

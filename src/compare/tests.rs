@@ -226,6 +226,7 @@ fn under_a_rate_the_99th_percentile_decides() {
         (0..1_000).for_each(|_| open_loop.complete(1_000_000, 1_000, false));
         (open_loop.due, open_loop.unsent) = (10_000, 9_000);
         open_loop.censored.record_many(5_000_000_000, 9_000);
+        open_loop.open.get_or_insert_default().record_many(5_000_000_000, 9_000);
         open_loop.lateness.record_many(1_000, 1_000);
         let slow = reported::received(Document::judged(&plan, &reported::whole(outcome)), 10 + index as u64);
         *document = Document { experiment: document.experiment.take(), ..slow };

@@ -3,24 +3,24 @@
 /// The numbers of requests without a complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Incomplete {
-    /// Merely in flight at the end: in the percentiles with their age.
-    pub in_flight: u64,
-    /// The others that did not fail: likewise, but their age is a lower bound only.
-    pub unbounded: u64,
+    /// In flight or unsent when the run stopped.
+    pub open: u64,
+    /// Abandoned or dropped.
+    pub given_up: u64,
     /// Failed: in no figure.
     pub failed: u64,
 }
 
 impl Incomplete {
-    /// Of these `censored` requests, so many were merely in flight.
-    pub fn of(censored: u64, in_flight: u64, failed: u64) -> Self {
-        let in_flight = in_flight.min(censored);
-        Self { in_flight, unbounded: censored - in_flight, failed }
+    /// Of these `censored` requests, so many were open when the run stopped.
+    pub fn of(censored: u64, open: u64, failed: u64) -> Self {
+        let open = open.min(censored);
+        Self { open, given_up: censored - open, failed }
     }
 
-    /// How many of them the percentiles count with their age.
+    /// How many of them have an age.
     pub fn with_age(self) -> u64 {
-        self.in_flight + self.unbounded
+        self.open + self.given_up
     }
 
     /// A line for each kind that there is, as in a histogram of HdrHistogram.
@@ -29,10 +29,8 @@ impl Incomplete {
             0 => String::new(),
             _ => format!("#[{name:<8}= {count:12} {what}]\n"),
         };
-        let in_flight = line("InFlight", self.in_flight, "in flight at the end, counted with their age");
-        let censored = "without a response, counted as if answered at the end of the run";
-        in_flight
-            + &line("Censored", self.unbounded, censored)
+        line("Open", self.open, "still open at the end, counted like others of their age")
+            + &line("GivenUp", self.given_up, "abandoned or dropped, counted like others of their age")
             + &line("Failed", self.failed, "without a response, left out")
     }
 }

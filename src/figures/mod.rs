@@ -4,6 +4,7 @@
 
 pub mod bounds;
 pub mod correct;
+pub mod estimate;
 mod incomplete;
 pub mod latency;
 pub mod rate;

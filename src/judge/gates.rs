@@ -9,7 +9,8 @@ use onrush_stats::rank;
 use onrush_text::{printable, units};
 
 use crate::figures::NS_PER_US;
-use crate::figures::bounds::{Bounds, Missing};
+use crate::figures::bounds::{Between, Missing};
+use crate::figures::estimate::Estimate;
 use crate::record::gate::{Gate, Judged};
 use crate::record::{Document, Named, Note, NoteId, OfName, OpenLoop, Requests, Verdict};
 
@@ -30,8 +31,7 @@ pub(super) fn gates<'a>(
 
 /// Judges one gate.
 fn gate(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -> Gate {
-    let terms = terms(condition, document, verdict);
-    Gate { broken: terms.iter().all(|term| term.holds), terms }
+    Gate::of(terms(condition, document, verdict))
 }
 
 /// The notes of a sum on gates that it does not have.
@@ -92,7 +92,8 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
         let is_known = |was: &LimitedBy| *was != LimitedBy::Unclear || expected == LimitedBy::Unclear;
         let is_met = |was| (was == expected) == (term.comparison == Comparison::Equal);
         let holds = limited_by.filter(is_known).is_some_and(is_met);
-        return Judged { term: term.text.clone(), was: limited_by.map(|was| was.name().to_owned()), holds };
+        let was = limited_by.map(|was| was.name().to_owned());
+        return Judged { term: term.text.clone(), was, holds, undecided: false };
     }
     if let Some(judged) = percentile(term, document) {
         return judged;
@@ -130,7 +131,12 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
     };
     let was = was.map(|was| was + &largest(term.metric, values));
     let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
-    Judged { term: term.text.clone(), was, holds }
+    Judged { term: term.text.clone(), was, holds, undecided: figure.is_none() && !may_be_missing(term) }
+}
+
+/// Whether a figure that does not exist passes: no response had a status that is a failure.
+fn may_be_missing(term: &Term) -> bool {
+    matches!(term.metric, Metric::Latency(View::Class(3..), _)) && term.name.is_none()
 }
 
 /// The rate that was asked for.
@@ -186,8 +192,9 @@ fn largest(metric: Metric, values: u64) -> String {
     }
 }
 
-/// Judges a percentile of the latency since requests were due, by its upper bound over all that were due: a latency
-/// that may be too long is too long. `None`: the term is about something else, or nothing was measured.
+/// Judges a percentile of the latency since requests were due, over all that were due: a request that failed, was abandoned
+/// or was dropped took too long. Undecided where it depends on how long those take that were open when the run stopped.
+/// `None`: the term is about something else, or nothing was measured.
 fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     let Metric::Latency(view @ (View::Shown | View::Scheduled), Statistic::Percentile(percent)) = term.metric else {
         return None;
@@ -196,33 +203,44 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     if term.name.is_some() {
         return None;
     }
-    let (open_loop, scheduled) = (document.open_loop.as_ref()?, document.latency.scheduled.as_ref()?);
-    let bounds = open_loop.bounds(&scheduled.values().ok()?, document.requests.failed()).ok()?;
-    let mut between = bounds.percentile(percent.value())?;
+    let open_loop = document.open_loop.as_ref()?;
+    let estimate = document.estimate_since_due().ok()??;
+    let percent = percent.value();
+    let mut lower_ns = estimate.bounds(percent)?.lower_ns;
+    let [mut at_once, mut never] = estimate.extremes(percent);
     if view == View::Shown && !document.imitates(Dialect::Native) {
         // What the imitated tool prints is of complete responses.
-        between.lower_ns = (document.value(term.metric)? * NS_PER_US).round() as u64;
-        between.upper_ns = between.upper_ns.map(|upper_ns| upper_ns.max(between.lower_ns));
+        lower_ns = (document.value(term.metric)? * NS_PER_US).round() as u64;
+        [at_once, never] = [at_once, never].map(|ns| ns.map(|ns| ns.max(lower_ns)));
     }
-    let figure = between.upper_ns.map_or(f64::INFINITY, |upper_ns| upper_ns as f64);
-    let mut was = between.because(missing(&document.requests, open_loop, &bounds));
-    if between.upper_ns.is_some() {
-        was += &largest(term.metric, bounds.due());
+    let holds = |ns: Option<u64>| {
+        let figure = ns.map_or(f64::INFINITY, |ns| ns as f64);
+        term.comparison.holds(figure, limit.as_nanos() as f64)
+    };
+    let between = Between { lower_ns: at_once.map_or(lower_ns, |ns| ns.min(lower_ns)), upper_ns: never };
+    let mut was = between.because(missing(&document.requests, open_loop, &estimate, true));
+    if never.is_some() {
+        was += &largest(term.metric, estimate.due());
     }
-    let holds = term.comparison.holds(figure, limit.as_nanos() as f64);
-    Some(Judged { term: term.text.clone(), was: Some(was), holds })
+    let undecided = holds(at_once) != holds(never);
+    Some(Judged { term: term.text.clone(), was: Some(was), holds: holds(never) && !undecided, undecided })
 }
 
-/// What became of the requests whose latency has no upper bound.
-pub(super) fn missing(requests: &Requests, open_loop: &OpenLoop, bounds: &Bounds) -> Missing {
-    let ordinary = open_loop.in_flight.as_ref().map_or(0, |ages| ages.count);
+/// What became of the requests whose latency has no upper bound; `any_open`: all that were open when the run stopped are
+/// among them, and not only those that are older than any response.
+pub(super) fn missing(requests: &Requests, open_loop: &OpenLoop, estimate: &Estimate, any_open: bool) -> Missing {
+    let due = estimate.requests();
+    let slowest_ns = due.completed.max().filter(|_| !any_open && due.is_steady).unwrap_or(0);
+    let left: u64 = due.open.values().filter(|(age_ns, _)| *age_ns > slowest_ns).map(|(_, count)| count).sum();
+    let dropped = requests.dropped.unwrap_or(0);
+    let unsent = if open_loop.run_on_s > 0.0 { 0 } else { requests.unsent.unwrap_or(0).min(left) };
     Missing {
-        due: bounds.due(),
-        failed: requests.failed(),
-        abandoned: requests.abandoned,
-        dropped: requests.dropped.unwrap_or(0),
-        unsent: requests.unsent.unwrap_or(0),
-        hanging: requests.open.saturating_sub(ordinary),
+        due: estimate.due(),
+        failed: due.failed,
+        abandoned: (due.censored.count() - due.open.count().min(due.censored.count())).saturating_sub(dropped),
+        dropped,
+        unsent,
+        hanging: left - unsent,
     }
 }
 
@@ -292,6 +310,7 @@ mod tests {
         let open_loop = outcome.totals.open_loop.get_or_insert_default();
         open_loop.scheduled.record_many(5_000_000, 900);
         open_loop.censored.record_many(40_000_000, 100);
+        open_loop.open.get_or_insert_default().record_many(40_000_000, 40);
         (open_loop.due, open_loop.late, open_loop.dropped, open_loop.unsent) = (1_000, 300, 60, 40);
         let p = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
         let zero = Value::Time(Duration::ZERO);
@@ -324,8 +343,10 @@ mod tests {
     }
 
     /// What a gate says if this many of the requests failed.
-    const ONE_PERCENT: &str = "at least 2.00ms, with no upper bound, because 1 % of the requests due failed";
-    const TEN_PERCENT: &str = "at least 2.00ms, with no upper bound, because 10 % of the requests due failed";
+    const ONE_PERCENT: &str = "at least 2.00ms, with no upper bound, because 1 % of the requests due failed and \
+                               0.1 % had no response by the end";
+    const TEN_PERCENT: &str = "at least 2.00ms, with no upper bound, because 10 % of the requests due failed and \
+                               0.1 % had no response by the end";
 
     #[test]
     fn a_gate_judges_the_upper_bound_of_a_percentile() {
@@ -339,7 +360,7 @@ mod tests {
             let open_loop = outcome.totals.open_loop.get_or_insert_default();
             open_loop.scheduled.record_many(2_000_000, 999 - failed);
             open_loop.censored.record(200_000);
-            open_loop.in_flight.get_or_insert_default().record(200_000);
+            open_loop.open.get_or_insert_default().record(200_000);
             open_loop.due = 1_000;
             outcome
         };
@@ -347,8 +368,8 @@ mod tests {
         let metric = |view, percent: &str| Metric::Latency(view, Statistic::Percentile(percent.parse().unwrap()));
         for (failed, view, percent, was, breaks) in [
             (0, View::Shown, "99", "2.00ms", false),
-            (0, View::Shown, "99.99", "2.00ms (the largest of 1,000 values)", false),
-            (9, View::Shown, "99", "2.00ms", false),
+            (0, View::Shown, "99.8", "2.00ms", false),
+            (8, View::Shown, "99", "2.00ms", false),
             (10, View::Shown, "99", ONE_PERCENT, true),
             (100, View::Shown, "99", TEN_PERCENT, true),
             (100, View::Scheduled, "95", TEN_PERCENT, true),
@@ -370,6 +391,59 @@ mod tests {
         plan.dialect = Dialect::Wrk2;
         let judged = asked(&plan, &outcome(100), metric(View::Shown, "99"), limit);
         assert_eq!(judged, (Some(TEN_PERCENT.to_owned()), true));
+    }
+
+    #[test]
+    fn a_gate_that_depends_on_open_requests_is_undecided() {
+        let mut plan = plan(Dialect::Native, URL, 5, 1, 1);
+        plan.schedule = Some(schedule(200));
+        // One of 1,000 requests was open when the run stopped, 20 ms old.
+        let mut outcome = flawless(999, 1);
+        (outcome.totals.counters.started, outcome.totals.counters.open_at_end) = (1_000, 1);
+        let open_loop = outcome.totals.open_loop.get_or_insert_default();
+        open_loop.scheduled.record_many(2_000_000, 999);
+        open_loop.censored.record(20_000_000);
+        open_loop.open.get_or_insert_default().record(20_000_000);
+        open_loop.due = 1_000;
+        let judged = |percent: &str, comparison, limit_ms: u64| {
+            let metric = Metric::Latency(View::Shown, Statistic::Percentile(percent.parse().unwrap()));
+            let term = term(metric, comparison, Value::Time(Duration::from_millis(limit_ms)));
+            let judged = judge(&term, &Document::of(&plan, &outcome), None);
+            (judged.holds, judged.undecided)
+        };
+        let (no, yes, undecided) = ((false, false), (true, false), (false, true));
+        for (percent, limit_ms, more) in
+            [("99", 50, no), ("99.99", 50, undecided), ("99.99", 10, yes), ("100", 50, undecided), ("99.8", 1, yes)]
+        {
+            assert_eq!(judged(percent, Comparison::More, limit_ms), more, "{percent} {limit_ms}");
+            let less = (!more.0 && !more.1, more.1);
+            assert_eq!(judged(percent, Comparison::AtMost, limit_ms), less, "{percent} {limit_ms}");
+        }
+    }
+
+    #[test]
+    fn a_gate_without_its_figure_has_not_passed() {
+        let plan = plan(Dialect::Native, URL, 1, 1, 1);
+        let mut outcome = flawless(0, 1);
+        outcome.totals.latency.record_many(50_000_000, 10);
+        (outcome.totals.counters.completed, outcome.totals.counters.started) = (10, 10);
+        (0..10).for_each(|_| {
+            outcome.totals.by_class.get_or_insert_default().record(503, 50_000_000);
+            outcome.totals.statuses.record(503);
+        });
+        let document = Document::of(&plan, &outcome);
+        let gate = |metric: &str, name: Option<&str>| {
+            let text = format!("{metric}{}>1s", name.map_or(String::new(), |name| format!("[{name}]")));
+            let name = name.map(str::to_owned);
+            let value = Value::Time(Duration::from_secs(1));
+            let term = Term { text, metric: metric.parse().unwrap(), name, comparison: Comparison::More, value };
+            let gate = gate(&Condition { terms: vec![term] }, &document, None);
+            (gate.broken, gate.undecided, gate.lacks_figure())
+        };
+        assert_eq!(gate("p99.5xx", None), (false, false, false), "judged");
+        assert_eq!(gate("p99.2xx", None), (false, true, false));
+        assert_eq!(gate("mean.3xx", None), (false, false, true), "passed with a note");
+        assert_eq!(gate("p99", Some("order")), (false, true, false));
     }
 
     #[test]

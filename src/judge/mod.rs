@@ -56,9 +56,12 @@ pub fn judge(document: &Document, asked: &Show) -> Judgement {
     let mut notes = notes(document, verdict.as_ref(), is_printed(document, asked));
     let mut gates = gates(&asked.gates, document, verdict.as_ref());
     gates.extend(verdict.as_ref().filter(|_| asked.is_strict).map(Gate::strict));
-    notes.extend(gates.iter().filter(|gate| gate.lacks_name()).map(|gate| {
-        Note::doubt(NoteId::Other, format!("--fail-if {}: it was not judged: {}", gate.condition(), gate.was()))
-    }));
+    notes.extend(
+        gates
+            .iter()
+            .filter(|gate| gate.lacks_figure() && !gate.is_strict())
+            .map(|gate| Note::doubt(NoteId::Other, format!("--fail-if {} passed: {}", gate.condition(), gate.was()))),
+    );
     Judgement { verdict, notes, gates }
 }
 

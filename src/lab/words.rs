@@ -106,6 +106,8 @@ pub fn measured(document: &Document) -> String {
     }
     let broken = document.gates.iter().filter(|gate| gate.broken && !gate.is_strict());
     broken.for_each(|gate| words.push_str(&format!(", gate broken: {}", gate.condition())));
+    let undecided = document.gates.iter().filter(|gate| gate.undecided);
+    undecided.for_each(|gate| words.push_str(&format!(", gate undecided: {}", gate.condition())));
     words
 }
 

@@ -97,19 +97,20 @@ fn run(merge: &Merge) -> u8 {
 /// The exit code of a sum with gates, which is that of a run with its figures; and the lines that say why.
 fn judged(sum: &Document) -> (u8, Vec<String>) {
     let broken = sum.gates.iter().filter(|gate| gate.broken);
-    let lines: Vec<String> = broken.clone().map(|gate| printable(&gate.sentence())).collect();
+    let undecided = sum.gates.iter().filter(|gate| gate.undecided);
+    let lines: Vec<String> = broken.clone().chain(undecided.clone()).map(|gate| printable(&gate.sentence())).collect();
     let is_asked = !sum.gates.is_empty();
     let codes = [
         (EXIT_NOTHING_COMPLETED, is_asked && sum.requests.completed == 0),
         (EXIT_BROKEN, broken.clone().any(|gate| !gate.is_strict())),
         (EXIT_OUR_FAULT, broken.clone().any(Gate::is_strict)),
-        (EXIT_INCONCLUSIVE, is_asked && sum.incomplete.is_some()),
+        (EXIT_INCONCLUSIVE, is_asked && sum.incomplete.is_some() || undecided.count() > 0),
         (EXIT_INTERRUPTED, is_asked && sum.interrupted),
     ];
     let code = foremost(ORDER, &codes);
     let why = match code {
         EXIT_NOTHING_COMPLETED => Some("no request completed, so the gates cannot pass"),
-        EXIT_INCONCLUSIVE => Some("a run is incomplete, so the gates cannot pass"),
+        EXIT_INCONCLUSIVE if sum.incomplete.is_some() => Some("a run is incomplete, so the gates cannot pass"),
         EXIT_INTERRUPTED => Some("a signal ended a run early, so the gates cannot pass"),
         _ => None,
     };

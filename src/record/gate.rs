@@ -14,6 +14,9 @@ const STRICT: &str = "--strict";
 pub struct Gate {
     /// Whether it is broken, which means that all its terms hold.
     pub broken: bool,
+    /// Whether that is unknown: a term could not be judged, and the others hold. Left out if not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub undecided: bool,
     /// Its terms.
     pub terms: Vec<Judged>,
 }
@@ -29,14 +32,29 @@ pub struct Judged {
     pub was: Option<String>,
     /// Whether it holds.
     pub holds: bool,
+    /// Whether that is unknown: there is no such figure, or it depends on requests that were open when the run stopped. Left
+    /// out if not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub undecided: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Gate {
+    /// That of these terms.
+    pub fn of(terms: Vec<Judged>) -> Self {
+        let broken = terms.iter().all(|term| term.holds);
+        let undecided = !broken && terms.iter().all(|term| term.holds || term.undecided);
+        Self { broken, undecided, terms }
+    }
+
     /// The gate that `--strict` is: it breaks if onrush itself limited the run.
     pub fn strict(verdict: &Verdict) -> Self {
         let broken = verdict.limited_by.is_our_fault();
         let was = Some(verdict.limited_by.name().to_owned());
-        Self { broken, terms: vec![Judged { term: STRICT.to_owned(), was, holds: broken }] }
+        Self::of(vec![Judged { term: STRICT.to_owned(), was, holds: broken, undecided: false }])
     }
 
     /// Whether it is that of `--strict`, which has an exit code of its own.
@@ -44,9 +62,9 @@ impl Gate {
         matches!(&self.terms[..], [only] if only.term == STRICT)
     }
 
-    /// Whether the requests of a name, which it is about, have no such figure.
-    pub fn lacks_name(&self) -> bool {
-        self.terms.iter().any(|term| term.was.is_none() && term.term.contains('['))
+    /// Whether it passed because something that it is about did not occur.
+    pub fn lacks_figure(&self) -> bool {
+        !self.undecided && self.terms.iter().any(|term| term.was.is_none())
     }
 
     /// The condition as it was typed.
@@ -54,10 +72,11 @@ impl Gate {
         self.terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(",")
     }
 
-    /// That it is broken, in a sentence: `--fail-if p99>50ms: it was 63.20ms`.
+    /// That it is broken or undecided, in a sentence: `--fail-if p99>50ms: it was 63.20ms`.
     pub fn sentence(&self) -> String {
         let option = if self.is_strict() { "" } else { "--fail-if " };
-        format!("{option}{}: {}", self.condition(), self.was())
+        let undecided = if self.undecided { "undecided: " } else { "" };
+        format!("{option}{}: {undecided}{}", self.condition(), self.was())
     }
 
     /// What the figures of its terms were: `it was 63.20ms`, or `rate>1k was 2000.00, p99>50ms was 63.20ms`.
@@ -93,12 +112,13 @@ mod tests {
 
     #[test]
     fn a_term_without_a_figure_says_what_there_was_none_of() {
-        let figure = |term: &str| Judged { term: term.to_owned(), was: None, holds: false }.figure();
+        let figure = |term: &str| Judged { term: term.to_owned(), was: None, holds: false, undecided: true }.figure();
         assert_eq!(figure("p99.5xx <= 50ms"), "unknown, no response with a status of 5xx");
         assert_eq!(figure("service.max>50ms"), "unknown, no response");
         assert_eq!(figure("unavailable=0"), "unknown");
         assert_eq!(figure("p99[log-in]>1ms"), "unknown, no request of the name log-in");
-        let known = Judged { term: "p99>50ms".to_owned(), was: Some("63.20ms".to_owned()), holds: true };
+        let known =
+            Judged { term: "p99>50ms".to_owned(), was: Some("63.20ms".to_owned()), holds: true, undecided: false };
         assert_eq!(known.figure(), "63.20ms");
     }
 }

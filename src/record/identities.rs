@@ -67,8 +67,10 @@ impl Document {
             wrk2: _,
         } = &self.latency;
         let views = [Some(service), scheduled.as_ref(), batch.as_ref(), wrk.as_ref(), self.censored.as_ref()];
-        let of_open_loop =
-            self.open_loop.iter().flat_map(|it| [Some(&it.lateness), it.censored.as_ref(), it.in_flight.as_ref()]);
+        let of_open_loop = self.open_loop.iter().flat_map(|it| {
+            let ages = [&it.later, &it.censored, &it.open, &it.entered];
+            ages.map(Option::as_ref).into_iter().chain([Some(&it.lateness)])
+        });
         let phases = self.phases.iter();
         let of_phases = phases.flat_map(|it| [Some(&it.connect), it.tls.as_ref(), Some(&it.ttfb), Some(&it.ttlb)]);
         let of_classes = by_class.values().map(Some);

@@ -20,6 +20,7 @@ use super::{
     RequestLog, Requests, Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2,
     axis,
 };
+use crate::figures::estimate::Estimate;
 
 impl Document {
     /// The sum of these documents, which must be in the order of [`in_order`](super::in_order). Runs at the same time
@@ -232,7 +233,9 @@ impl OpenLoop {
         let (Some(parts), Some(scheduled)) = (parts, scheduled) else { return Ok(None) };
         let Some(lateness) = total(parts.iter().map(|part| &part.lateness))? else { return Ok(None) };
         let censored = total(parts.iter().filter_map(|part| part.censored.as_ref()))?;
-        let in_flight = total(parts.iter().filter_map(|part| part.in_flight.as_ref()))?;
+        let later = total(parts.iter().filter_map(|part| part.later.as_ref()))?;
+        let open = total(parts.iter().filter_map(|part| part.open.as_ref()))?;
+        let entered = total(parts.iter().filter_map(|part| part.entered.as_ref()))?;
         let untimestamped = parts.iter().filter_map(|part| part.untimestamped).reduce(|sum, part| sum + part);
         let mut percents: Vec<_> = parts.iter().flat_map(|part| part.percentiles_us.keys().copied()).collect();
         percents.sort_unstable();
@@ -254,8 +257,13 @@ impl OpenLoop {
             asked_per_s: asked(|part| part.asked_per_s),
             asked_by_end_per_s: asked(|part| part.asked_by_end_per_s),
             lateness,
+            run_on_s: parts.iter().map(|part| part.run_on_s).fold(0.0, f64::max),
+            later,
+            later_failed: parts.iter().map(|part| part.later_failed).sum(),
             censored,
-            in_flight,
+            open,
+            unsteady: parts.iter().any(|part| part.unsteady),
+            entered,
             unavailable,
             untimestamped,
             all_busy_s: total_s(&parts, |part| part.all_busy_s),
@@ -265,7 +273,7 @@ impl OpenLoop {
             percentiles_us: none,
         };
         let failed = documents.iter().map(|document| document.requests.failed()).sum();
-        sum.percentiles_us = percentiles_us(&sum.bounds(&scheduled.values()?, failed)?, percents);
+        sum.percentiles_us = percentiles_us(&Estimate::new(sum.due(scheduled.values()?, failed)?), percents);
         Ok(Some(sum))
     }
 }

@@ -584,7 +584,7 @@ impl Document {
         scheduled.as_ref().or(wrk.as_ref()).unwrap_or(service)
     }
 
-    /// The open loop's figures if the text's percentiles are lower bounds that include requests without a complete
+    /// The open loop's figures if the text's percentiles are estimates that include requests without a complete
     /// response: natively, with a schedule.
     pub fn bounded(&self) -> Option<&OpenLoop> {
         self.open_loop.as_ref().filter(|_| self.plan.dialect != Dialect::Wrk2.name())

@@ -60,6 +60,8 @@ pub enum NoteId {
     Dropped,
     /// A percentile of the latency since requests were due is not known.
     Uncertain,
+    /// The load went on after the end of the run, to learn how requests ended.
+    RanOn,
     /// Requests were sent at the ends of slices.
     Sliced,
     /// A signal ended the run early.

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{Distribution, Document, Unavailable, distribution};
 use crate::figures::Incomplete;
 use crate::figures::NS_PER_US;
-use crate::figures::bounds::{self, Bounds, Due};
+use crate::figures::bounds;
+use crate::figures::estimate::{Due, Estimate, Known};
 use crate::figures::rate::{asked_by_end_per_s, asked_per_s};
 use crate::figures::unavailable;
 use crate::run::Outcome;
@@ -31,14 +32,31 @@ pub struct OpenLoop {
     pub asked_by_end_per_s: Option<f64>,
     /// From the moment at which a request was due to the handover of its first byte to the kernel.
     pub lateness: Distribution,
-    /// The time since requests without a complete response were due: those dropped or abandoned, and those in flight or
-    /// unsent at the end. Each would have lasted at least that long. Those that failed are not in it.
+    /// How long the schedule went on after the end of the run, uncounted, because a gate needed to know how the requests
+    /// that were due had ended. In a sum: the longest of its runs.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub run_on_s: f64,
+    /// The latencies of those that had a response then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<Distribution>,
+    /// How many of them failed then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub later_failed: u64,
+    /// The ages, since they were due, of requests without a complete response: when they were abandoned, at `--max-late`
+    /// where they were dropped, and else when the run stopped. Each would have lasted at least that long. Those that failed
+    /// are not in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Distribution>,
-    /// Of these, those merely in flight at the end: not much older than the slowest response, and no more than the rate
-    /// and the latencies account for. They count with their age in upper bounds, too.
+    /// Of these, those that were in flight or unsent when the run stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_flight: Option<Distribution>,
+    pub open: Option<Distribution>,
+    /// Whether those may take longer than others of their age: requests were still unsent at the end of the run, more were in
+    /// flight than the latencies account for, or it ended in an outage. Left out if not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unsteady: bool,
+    /// The ages, when measuring began, of the requests of the warm-up that count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entered: Option<Distribution>,
     /// With `--send-slice`, responses gathered without a usable kernel timestamp: they count as having arrived when
     /// they were noticed, up to a slice later. Left out if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,27 +76,33 @@ pub struct OpenLoop {
     /// How much of the time the target was unavailable; left out if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<Unavailable>,
-    /// Bounds of the percentiles of the scheduled latency of all requests that were due.
+    /// Percentiles of the scheduled latency over all requests that were due.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Between>"))]
     pub percentiles_us: BTreeMap<Percent, Between>,
 }
 
-/// The bounds of a percentile.
+/// A percentile, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Between {
-    /// If failed requests had taken as long as the others, and the others without a complete response only as long as
-    /// their age.
+    /// The estimate; left out if there is only a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<f64>,
+    /// The estimate, or else what the percentile is at least.
     pub lower: f64,
-    /// If each of them had lasted for ever, except those merely in flight at the end; left out if the percentile would
-    /// be infinite, too.
+    /// If requests that failed, were abandoned or were dropped had lasted for ever, and so had, unless the load was steady,
+    /// those that were open when the run stopped; left out if the percentile would be infinite, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
 }
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_none(seconds: &f64) -> bool {
@@ -89,56 +113,68 @@ impl OpenLoop {
     /// The figures of a run with a schedule, at these rates.
     pub fn of(plan: &Plan, outcome: &Outcome, (due_per_s, sent_per_s): (f64, f64)) -> Option<Self> {
         let open_loop = outcome.totals.open_loop.as_deref()?;
-        let onrush_stats::OpenLoop { lateness, censored, .. } = open_loop;
+        let onrush_stats::OpenLoop { lateness, censored, later, open, entered, .. } = open_loop;
         let &onrush_stats::OpenLoop { untimestamped, all_busy_ns, all_busy_max_ns, paused_ns, held_back, .. } =
             open_loop;
         let seconds = |ns: u64| ns as f64 / 1e9;
         let percents = plan.show.percents.as_deref();
         let view = |ages: &onrush_stats::Distribution<u64>| (ages.count() > 0).then(|| distribution(ages, percents));
-        let bounds = Bounds::of(plan, outcome)?;
-        Some(Self {
+        let some = |ages: &Option<Box<onrush_stats::Distribution<u64>>>| ages.as_deref().and_then(view);
+        let mut new = Self {
             due_per_s,
             sent_per_s,
             asked_per_s: asked_per_s(plan, outcome),
             asked_by_end_per_s: asked_by_end_per_s(plan, outcome),
             lateness: distribution(lateness, percents),
+            run_on_s: outcome.ran_on.as_secs_f64(),
+            later: some(later),
+            later_failed: open_loop.later_failed,
             censored: view(censored),
-            in_flight: bounds::in_flight(plan, outcome).as_ref().and_then(view),
+            open: some(open),
+            entered: some(entered),
             unavailable: unavailable::Unavailable::of(plan, outcome).as_ref().map(Unavailable::of),
             untimestamped: (untimestamped > 0).then_some(untimestamped),
             all_busy_s: seconds(all_busy_ns),
             all_busy_max_s: seconds(all_busy_max_ns),
             paused_s: seconds(paused_ns),
             held_back,
-            percentiles_us: percentiles_us(&bounds, Percent::asked_or_usual(percents)),
-        })
+            unsteady: false,
+            percentiles_us: BTreeMap::new(),
+        };
+        let last = new.unavailable.as_ref().and_then(|unavailable| unavailable.spans.last());
+        let ends_s = last.map_or(0.0, |span| span.start_s + span.length_s);
+        let is_silent = ends_s > 0.0 && ends_s >= outcome.elapsed.as_secs_f64() - SAME_MOMENT_S;
+        new.unsteady = new.open.is_some() && (open_loop.unsent > 0 || is_silent || bounds::is_backlog(plan, outcome));
+        let estimate = Estimate::of(open_loop, outcome.totals.counters.failed, !new.unsteady);
+        new.percentiles_us = percentiles_us(&estimate, Percent::asked_or_usual(percents));
+        Some(new)
     }
 
-    /// The requests without a complete response, of which so many failed.
+    /// The requests without a complete response, of which so many failed in the run.
     pub fn incomplete(&self, failed: u64) -> Incomplete {
         let count = |ages: &Option<Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
-        Incomplete::of(count(&self.censored), count(&self.in_flight), failed)
+        Incomplete::of(count(&self.censored), count(&self.open), failed + self.later_failed)
     }
 
-    /// The ages of requests without a complete response, and of those merely in flight.
-    fn ages(&self) -> Result<[onrush_stats::Distribution<u64>; 2], Corrupt> {
-        let values = |ages: Option<&Distribution>| ages.map_or_else(|| Ok(Default::default()), Distribution::values);
-        Ok([values(self.censored.as_ref())?, values(self.in_flight.as_ref())?])
-    }
-
-    /// The bounds of these latencies' percentiles if this many more requests failed.
-    ///
-    /// # Errors
-    ///
-    /// When a distribution cannot be read.
-    pub fn bounds(&self, completed: &onrush_stats::Distribution<u64>, failed: u64) -> Result<Bounds, Corrupt> {
-        let [censored, in_flight] = self.ages()?;
-        Ok(Bounds::new(Due { completed, censored: &censored, in_flight: Some(&in_flight), failed }))
+    /// The requests that were due, of which these had a response in the run, and so many failed in it.
+    pub(super) fn due(&self, completed: onrush_stats::Distribution<u64>, failed: u64) -> Result<Due, Corrupt> {
+        let values =
+            |times: &Option<Distribution>| times.as_ref().map_or_else(|| Ok(Default::default()), |it| it.values());
+        let mut completed = completed;
+        completed += &values(&self.later)?;
+        Ok(Due {
+            completed,
+            censored: values(&self.censored)?,
+            open: values(&self.open)?,
+            entered: values(&self.entered)?,
+            failed: failed + self.later_failed,
+            is_steady: !self.unsteady,
+        })
     }
 }
 
 impl Document {
-    /// The requests without a complete response, where the percentiles are lower bounds.
+    /// The requests without a complete response, where the percentiles include them.
     pub fn incomplete(&self) -> Incomplete {
         self.bounded().map(|open_loop| open_loop.incomplete(self.requests.failed())).unwrap_or_default()
     }
@@ -148,41 +184,44 @@ impl Document {
         has_enough_beyond(percent.value(), self.shown_latency().count + self.incomplete().with_age())
     }
 
-    /// The latencies to compute percentiles from: where those are lower bounds, the ages of requests without a response
-    /// are included.
+    /// The percentiles of the latency that the text shows, over all requests that were due; without a schedule, or where
+    /// wrk2 is imitated, over complete responses.
     ///
     /// # Errors
     ///
     /// When a distribution cannot be read.
-    pub fn least(&self) -> Result<onrush_stats::Distribution<u64>, Corrupt> {
-        Ok(self.bounds()?.into_least())
+    pub fn estimate(&self) -> Result<Estimate, Corrupt> {
+        let completed = self.shown_latency().values()?;
+        Ok(Estimate::new(match self.bounded() {
+            Some(open_loop) => open_loop.due(completed, self.requests.failed())?,
+            None => Due { completed, is_steady: true, ..Due::default() },
+        }))
     }
 
-    /// The bounds of the percentiles of the latency that the text shows; without a schedule both are the same.
+    /// The percentiles of the latency since requests were due; `None` without a schedule.
     ///
     /// # Errors
     ///
     /// When a distribution cannot be read.
-    pub fn bounds(&self) -> Result<Bounds, Corrupt> {
-        let latency = self.shown_latency().values()?;
-        match self.bounded() {
-            Some(open_loop) => open_loop.bounds(&latency, self.requests.failed()),
-            None => Ok(Bounds::new(Due {
-                completed: &latency,
-                censored: &onrush_stats::Distribution::new(),
-                in_flight: None,
-                failed: 0,
-            })),
-        }
+    pub fn estimate_since_due(&self) -> Result<Option<Estimate>, Corrupt> {
+        let (Some(open_loop), Some(scheduled)) = (&self.open_loop, &self.latency.scheduled) else { return Ok(None) };
+        Ok(Some(Estimate::new(open_loop.due(scheduled.values()?, self.requests.failed())?)))
     }
 }
 
-/// The bounds of these percentiles; empty if there was no request.
-pub(super) fn percentiles_us(bounds: &Bounds, percents: Vec<Percent>) -> BTreeMap<Percent, Between> {
+/// Rounding errors of moments in seconds.
+const SAME_MOMENT_S: f64 = 1e-6;
+
+/// These percentiles; empty if there was no request.
+pub(super) fn percentiles_us(estimate: &Estimate, percents: Vec<Percent>) -> BTreeMap<Percent, Between> {
     let us = |ns: u64| ns as f64 / NS_PER_US;
     let between = |percent: Percent| {
-        let between = bounds.percentile(percent.value())?;
-        Some((percent, Between { lower: us(between.lower_ns), upper: between.upper_ns.map(us) }))
+        let between = estimate.bounds(percent.value())?;
+        let known = match estimate.percentile(percent.value()) {
+            Some(Known::About(ns)) => Some(us(ns)),
+            _ => None,
+        };
+        Some((percent, Between { estimate: known, lower: us(between.lower_ns), upper: between.upper_ns.map(us) }))
     };
     percents.into_iter().filter_map(between).collect()
 }

@@ -13,11 +13,11 @@ use super::percentiles::Percentiles;
 use super::spectrum::Spectrum;
 use super::table::Layout;
 use super::text::{Streams, Text, Totals};
-use super::{markdown, opening, parts};
-use crate::figures::Figures;
+use super::{markdown, opening, parts, table};
+use crate::figures::estimate::{Due, Estimate, Known};
 use crate::figures::latency::Latency;
-use crate::figures::{NS_PER_US, rate};
-use crate::record::{Distribution, Document, OpenLoop, Phases, VERDICT_MIN};
+use crate::figures::{Figures, Incomplete, NS_PER_US, rate};
+use crate::record::{Distribution, Document, Phases, VERDICT_MIN};
 
 /// The form of a result on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -167,17 +167,18 @@ fn percentiles(
         return Ok(String::new());
     }
     if !is_open && !wanted.is_native {
-        return Ok(wanted.layout.percentiles(wanted.asked, percentile_us(document, latency)?));
+        let us = percentile_us(document, latency)?;
+        return Ok(wanted.layout.percentiles(wanted.asked, |label, percent| table::percentile(label, us(percent))));
     }
     let wrk2 = document.latency.wrk2.as_ref();
     let recorded = match wrk2 {
         Some(wrk2) => Spectrum::of_wrk2(&wrk2.scheduled_us_hdr.values()?),
-        None => spectrum(document, form, document.shown_latency().values()?, document.open_loop.as_ref())?,
+        None => spectrum(document, form, &document.shown_latency().values()?, true)?,
     };
     let service = match wrk2.and_then(|wrk2| wrk2.service_us_hdr.as_ref()) {
         _ if !wanted.has_service => None,
         Some(hdr) => Some(Spectrum::of_wrk2(&hdr.values()?)),
-        None => Some(spectrum(document, form, document.latency.service.values()?, None)?),
+        None => Some(spectrum(document, form, &document.latency.service.values()?, false)?),
     };
     Ok(wanted.render(is_open, &recorded, service.as_ref()))
 }
@@ -188,28 +189,25 @@ fn percentile_us<'a>(document: &Document, latency: &'a Latency<'_>) -> Result<Bo
     if !matches!(latency, Latency::Measured(_)) {
         return Ok(Box::new(|percent| latency.percentile_us(percent)));
     }
-    let (all, is_exact) = (document.least()?, document.imitates(Dialect::Native));
+    let (estimate, is_exact) = (document.estimate()?, document.imitates(Dialect::Native));
     Ok(Box::new(move |percent| {
-        let us = all.percentile(percent) as f64 / NS_PER_US;
+        let us = estimate.percentile(percent).map_or(0, Known::ns) as f64 / NS_PER_US;
         if is_exact { us } else { us.round() }
     }))
 }
 
 /// The spectrum of latencies that wrk2 did not record: as wrk2 would compute it where its form is wanted, or where an older
-/// version recorded them, and otherwise as measured.
-fn spectrum(
-    document: &Document,
-    form: Form,
-    values: Values<u64>,
-    open_loop: Option<&OpenLoop>,
-) -> Result<Spectrum, Corrupt> {
+/// version recorded them, and otherwise as measured. `is_shown`: it is the latency that the report shows, not the service
+/// latency.
+fn spectrum(document: &Document, form: Form, values: &Values<u64>, is_shown: bool) -> Result<Spectrum, Corrupt> {
     if form == Form::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
-        return Ok(Spectrum::of_wrk2(&microseconds(&values)));
+        return Ok(Spectrum::of_wrk2(&microseconds(values)));
     }
-    let censored = open_loop.and_then(|open_loop| open_loop.censored.as_ref());
-    let censored = censored.map_or_else(|| Ok(Values::new()), Distribution::values)?;
-    let incomplete = open_loop.map(|open_loop| open_loop.incomplete(document.requests.failed())).unwrap_or_default();
-    Ok(Spectrum::measured(values, &censored, incomplete.in_flight, incomplete.failed))
+    if !is_shown {
+        let due = Due { completed: values.clone(), is_steady: true, ..Due::default() };
+        return Ok(Spectrum::measured(values, Estimate::new(due), Incomplete::default()));
+    }
+    Ok(Spectrum::measured(values, document.estimate()?, document.incomplete()))
 }
 
 /// Nanoseconds in whole microseconds.

@@ -9,7 +9,8 @@ use onrush_text::{in_markdown, printable};
 
 use super::parts;
 use super::text::counts;
-use crate::figures::bounds::Between;
+use crate::figures::estimate::Known;
+use crate::record::gate::Gate;
 use crate::record::{Document, VERDICT_MIN, rate};
 
 /// The percentiles that are shown unless others were asked for, as far as enough values lie beyond them.
@@ -62,7 +63,11 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     let statuses: Vec<(u16, u64)> = status.clone().into_iter().collect();
     let verdict = document.verdict.as_ref().filter(|_| Duration::from_secs_f64(duration_s.max(0.0)) >= VERDICT_MIN);
     let broken = gates.iter().filter(|gate| gate.broken);
-    let broken: Vec<String> = broken.map(|gate| format!("{}: {}", gate.condition(), gate.was())).collect();
+    let listed = |gates: Vec<&Gate>| -> Vec<String> {
+        gates.iter().map(|gate| format!("{}: {}", gate.condition(), gate.was())).collect()
+    };
+    let broken = listed(broken.collect());
+    let undecided = listed(gates.iter().filter(|gate| gate.undecided).collect());
     let passed = (!gates.is_empty() && broken.is_empty()).then(|| "none".to_owned());
     let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
     let rows = [
@@ -75,29 +80,31 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
         ("errors", Some(errors(&document.errors))),
         ("unavailable", unavailable.map(|unavailable| format!("{} of the time", units::percentage(unavailable.share)))),
         ("broken gates", passed.or((!broken.is_empty()).then(|| broken.join("; ")))),
+        ("undecided gates", (!undecided.is_empty()).then(|| undecided.join("; "))),
     ];
     Ok(rows.into_iter().filter_map(|(name, cell)| Some((name, cell?))).collect())
 }
 
-/// Percentiles and the maximum of the latency that the text shows, with their bounds where those differ; `None`: there
-/// was no response.
+/// Percentiles of the latency that the text shows, with their bounds where those differ, and its maximum; `None`: there was
+/// no response.
 fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
-    let bounds = document.bounds()?;
-    let all = bounds.least();
-    if document.shown_latency().count == 0 {
+    let estimate = document.estimate()?;
+    let Some(max_us) = document.shown_latency().max_us.filter(|_| document.shown_latency().count > 0) else {
         return Ok(None);
-    }
-    let between = |percent: f64| match bounds.percentile(percent) {
-        Some(known) if known.is_known() => Between { upper_ns: Some(known.lower_ns), ..known }.to_string(),
-        between => between.map_or(String::new(), |between| between.to_string()),
+    };
+    let words = |percent: f64| {
+        let (Some(known), Some(between)) = (estimate.percentile(percent), estimate.bounds(percent)) else {
+            return String::new();
+        };
+        if matches!(known, Known::About(_)) && !between.is_known() { between.to_string() } else { known.to_string() }
     };
     let usual = UNASKED.iter().filter_map(|text| text.parse().ok());
-    let usual = usual.filter(|percent: &Percent| has_enough_beyond(percent.value(), all.count()));
+    let usual = usual.filter(|percent: &Percent| has_enough_beyond(percent.value(), estimate.due()));
     let percents: Vec<Percent> = document.plan.percentiles.clone().unwrap_or_else(|| usual.collect());
     let mut parts: Vec<String> =
-        percents.iter().map(|percent| format!("p{percent} {}", between(percent.value()))).collect();
-    parts.push(format!("max {}", between(100.0)));
-    let unknown = match bounds.unknown() {
+        percents.iter().map(|percent| format!("p{percent} {}", words(percent.value()))).collect();
+    parts.push(format!("max {}", units::time_us(max_us)));
+    let unknown = match estimate.incomplete() {
         0 => String::new(),
         count => format!(" ({} without a response)", counted(count, "request")),
     };

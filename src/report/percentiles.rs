@@ -33,7 +33,7 @@ impl Percentiles<'_> {
             _ if !self.is_native && !self.are_asked_for => String::new(),
             _ if has_rate && self.are_asked_for && is_wrk2s => self.blocks(recorded, service),
             None if self.is_native => self.natively(recorded),
-            asked => self.layout.percentiles(asked, |percent| recorded.percentile_us(percent)),
+            asked => self.layout.percentiles(asked, |label, percent| recorded.line(label, percent)),
         }
     }
 
@@ -53,9 +53,9 @@ impl Percentiles<'_> {
         let percents = if self.are_asked_for { &usual[..] } else { &UNASKED };
         let mut text = table::DISTRIBUTION.to_owned();
         for &percent in percents.iter().filter(|&&percent| recorded.has_enough_beyond(percent)) {
-            text += &table::percentile(&format!("{percent:>7}%"), recorded.percentile_us(percent));
+            text += &recorded.line(&format!("{percent:>7}%"), percent);
         }
-        text += &table::percentile(&format!("{:>8}", "max"), recorded.percentile_us(100.0));
+        text += &table::percentile(&format!("{:>8}", "max"), recorded.max_us());
         if self.has_spectrum { text + &recorded.detail() } else { text }
     }
 }

@@ -3,7 +3,8 @@
 use onrush_plan::Percent;
 use onrush_stats::{Distribution, Step, has_enough_beyond};
 
-use super::table::percentile;
+use super::table::bounded;
+use crate::figures::estimate::{Estimate, Known};
 use crate::figures::{Incomplete, NS_PER_US};
 
 /// The title of the block of scheduled latencies.
@@ -22,7 +23,8 @@ const SUB_BUCKETS: u32 = 2_048;
 
 /// The figures of a block; times are in microseconds.
 pub struct Spectrum {
-    percentile_us: Box<dyn Fn(f64) -> f64>,
+    /// A percentile, and what comes before it if it is a bound.
+    percentile: Box<dyn Fn(f64) -> (&'static str, f64)>,
     steps: Vec<Step>,
     /// How many microseconds one unit of the steps is.
     step_us: f64,
@@ -36,24 +38,26 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// From measured values in nanoseconds: percentiles are lower bounds, the other figures cover complete responses.
-    /// `in_flight`: how many of the `censored` were merely in flight at the end.
-    pub fn measured(completed: Distribution<u64>, censored: &Distribution<u64>, in_flight: u64, failed: u64) -> Self {
+    /// From what was measured, in nanoseconds: percentiles are of all requests that were due, the other figures of complete
+    /// responses.
+    pub fn measured(completed: &Distribution<u64>, estimate: Estimate, incomplete: Incomplete) -> Self {
         let (mean, stdev, max, count) = (completed.mean(), completed.stdev(), completed.max(), completed.count());
-        let mut all = completed;
-        all += censored;
+        let all = estimate.distribution();
         let greatest = all.max().unwrap_or(0);
         let mut steps = all.binned().spectrum(TICKS);
         steps.iter_mut().for_each(|step| step.value = step.value.min(greatest));
         Self {
-            percentile_us: Box::new(move |percent| all.percentile(percent) as f64 / NS_PER_US),
+            percentile: Box::new(move |percent| {
+                let known = estimate.percentile(percent).unwrap_or(Known::About(0));
+                (known.sign(), known.ns() as f64 / NS_PER_US)
+            }),
             steps,
             step_us: 1.0 / NS_PER_US,
             mean_us: mean.unwrap_or(0.0) / NS_PER_US,
             stdev_us: stdev / NS_PER_US,
             max_us: max.unwrap_or(0) as f64 / NS_PER_US,
             count,
-            incomplete: Incomplete::of(censored.count(), in_flight, failed),
+            incomplete,
         }
     }
 
@@ -68,13 +72,19 @@ impl Spectrum {
             max_us: binned.max() as f64,
             count: recorded.count(),
             incomplete: Incomplete::default(),
-            percentile_us: Box::new(move |percent| recorded.binned().percentile(percent) as f64),
+            percentile: Box::new(move |percent| ("", recorded.binned().percentile(percent) as f64)),
         }
     }
 
-    /// A percentile in microseconds.
-    pub fn percentile_us(&self, percent: f64) -> f64 {
-        (self.percentile_us)(percent)
+    /// The line of a percentile.
+    pub fn line(&self, label: &str, percent: f64) -> String {
+        let (sign, us) = (self.percentile)(percent);
+        bounded(label, sign, us)
+    }
+
+    /// The largest latency of a complete response, in microseconds.
+    pub fn max_us(&self) -> f64 {
+        self.max_us
     }
 
     /// Whether a percentile has enough values beyond it to mean something.
@@ -86,7 +96,7 @@ impl Spectrum {
     /// may have been asked for. Natively the others need enough values beyond them, except the maximum.
     pub fn list(&self, name: &str, asked: Option<&[Percent]>, is_native: bool) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
-        let line = |label: String, percent: f64| percentile(&format!("{label}%"), self.percentile_us(percent));
+        let line = |label: String, percent: f64| self.line(&format!("{label}%"), percent);
         let is_shown = |percent: f64| !is_native || percent == 100.0 || self.has_enough_beyond(percent);
         match asked {
             Some(asked) => asked.iter().for_each(|percent| text += &line(format!("{percent:>7}"), percent.value())),
@@ -124,6 +134,7 @@ fn ms(us: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::estimate::Due;
 
     /// The block published in wrk2's README, except its last lines: mean and deviation cannot be derived from it.
     const PUBLISHED: &str = "  Latency Distribution (HdrHistogram - Recorded Latency)
@@ -254,28 +265,26 @@ mod tests {
         let (mut completed, mut censored) = (Distribution::new(), Distribution::new());
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);
-        let (spectrum, asked) = (
-            Spectrum::measured(completed.clone(), &censored, 0, 3),
-            ["50", "99.5"].map(|percent| percent.parse().unwrap()),
-        );
+        let due = Due { completed: completed.clone(), censored: censored.clone(), is_steady: true, ..Due::default() };
+        let spectrum = Spectrum::measured(&completed, Estimate::new(due), Incomplete::of(1, 0, 3));
+        let asked = ["50", "99.5"].map(|percent| percent.parse().unwrap());
         let block = spectrum.list(RECORDED, Some(&asked), true) + &spectrum.detail();
-        let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%    5.00s \n";
+        let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%   >5.00s \n";
         assert_eq!(spectrum.list(RECORDED, Some(&asked), true), list);
         assert!(block.starts_with(&format!("{list}\n  Detailed")), "{block}");
         let lines: Vec<&str> = block.lines().collect();
-        assert_eq!(lines[1..3], ["     50%    1.00ms", "   99.5%    5.00s "]);
+        assert_eq!(lines[1..3], ["     50%    1.00ms", "   99.5%   >5.00s "]);
         let below = [
             "    5000.000     1.000000          100          inf",
             "#[Mean    =        1.000, StdDeviation   =        0.000]",
             "#[Max     =        1.000, Total count    =           99]",
-            "#[Censored=            1 without a response, counted as if answered at the end of the run]",
+            "#[GivenUp =            1 abandoned or dropped, counted like others of their age]",
             "#[Failed  =            3 without a response, left out]",
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
         assert_eq!(lines[lines.len() - 7..lines.len() - 1], below);
-        let in_flight = Spectrum::measured(completed.clone(), &censored, 1, 3).detail();
-        let line = "#[InFlight=            1 in flight at the end, counted with their age]\n#[Failed  =";
-        assert!(in_flight.contains(line) && !in_flight.contains("#[Censored"), "{in_flight}");
+        let open = Incomplete::of(1, 1, 0).lines();
+        assert_eq!(open, "#[Open    =            1 still open at the end, counted like others of their age]\n");
     }
 
     #[test]
@@ -286,13 +295,19 @@ mod tests {
             let list = spectrum.list(RECORDED, None, is_native);
             list.lines().skip(1).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        let fewer = Spectrum::measured(completed.clone(), &Distribution::new(), 0, 0);
+        let spectrum = |censored: &Distribution<u64>| {
+            let (completed, censored) = (completed.clone(), censored.clone());
+            let incomplete = Incomplete::of(censored.count(), 0, 0);
+            let due = Due { completed: completed.clone(), censored, is_steady: true, ..Due::default() };
+            Spectrum::measured(&completed, Estimate::new(due), incomplete)
+        };
+        let fewer = spectrum(&Distribution::new());
         assert_eq!(labels(&fewer, true), ["50.000%", "75.000%", "90.000%", "100.000%"]);
         assert_eq!(labels(&fewer, false).len(), LISTED.len());
         // Requests without a response count, too.
         let mut censored = Distribution::new();
         censored.record(1);
-        let enough = Spectrum::measured(completed.clone(), &censored, 0, 0);
+        let enough = spectrum(&censored);
         assert_eq!(labels(&enough, true), ["50.000%", "75.000%", "90.000%", "99.000%", "100.000%"]);
     }
 }

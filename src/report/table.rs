@@ -42,10 +42,10 @@ impl Layout {
     }
 
     /// The latency percentiles in microseconds: those asked for, or the layout's own.
-    pub fn percentiles(self, asked: Option<&[Percent]>, percentile_us: impl Fn(f64) -> f64) -> String {
+    pub fn percentiles(self, asked: Option<&[Percent]>, line: impl Fn(&str, f64) -> String) -> String {
         let mut text = DISTRIBUTION.to_owned();
         for percent in asked.unwrap_or_default() {
-            text += &percentile(&format!("{percent:>7}%"), percentile_us(percent.value()));
+            text += &line(&format!("{percent:>7}%"), percent.value());
         }
         if asked.is_some() {
             return text;
@@ -59,7 +59,7 @@ impl Layout {
                 Self::Wrk => format!("{percent:7.0}%"),
                 Self::Cmm => format!("{percent:7.2}%"),
             };
-            text += &percentile(&label, percentile_us(percent));
+            text += &line(&label, percent);
         }
         text
     }
@@ -70,7 +70,12 @@ pub const DISTRIBUTION: &str = "  Latency Distribution\n";
 
 /// A line of such a list: a label of eight characters and a latency in microseconds.
 pub fn percentile(label: &str, us: f64) -> String {
-    format!("{label}{}\n", cell(&units::time_us(us), 10))
+    bounded(label, "", us)
+}
+
+/// A line with a time that may only be a bound, with its sign.
+pub fn bounded(label: &str, sign: &str, us: f64) -> String {
+    format!("{label}{}\n", cell(&format!("{sign}{}", units::time_us(us)), 10))
 }
 
 /// Right-aligns a number with its unit so that the digits of all units line up, and truncates what does not fit.
@@ -144,10 +149,10 @@ mod tests {
   99.00%   99.00us
   99.99%   99.99us
 ";
-        assert_eq!(Layout::Wrk.percentiles(None, |percent| percent), wrk);
-        assert_eq!(Layout::Cmm.percentiles(None, |percent| percent), cmm);
+        assert_eq!(Layout::Wrk.percentiles(None, percentile), wrk);
+        assert_eq!(Layout::Cmm.percentiles(None, percentile), cmm);
         let asked = ["50", "99.9", "99.9999"].map(|percent| percent.parse().unwrap());
         let expected = "  Latency Distribution\n     50%   50.00us\n   99.9%   99.90us\n99.9999%  100.00us\n";
-        assert_eq!(Layout::Wrk.percentiles(Some(&asked), |percent| percent), expected);
+        assert_eq!(Layout::Wrk.percentiles(Some(&asked), percentile), expected);
     }
 }

@@ -7,7 +7,8 @@ use super::nanos;
 
 /// When the requests of worker `index` are due, beyond `-n`, too.
 pub(super) fn dues(plan: &Plan, schedule: &Schedule, index: u32) -> Dues {
-    let span = Span { warmup_ns: nanos(plan.warmup), duration_ns: plan.stop.duration.map(nanos) };
+    let (warmup_ns, duration_ns) = (nanos(plan.warmup), plan.stop.duration.map(nanos));
+    let span = Span { warmup_ns, duration_ns, run_on_ns: nanos(plan.run_on) };
     schedule.dues(Part::new(index, plan.load.threads), span, seed(plan, index))
 }
 

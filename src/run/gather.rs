@@ -124,7 +124,7 @@ impl Gathered {
             machines,
             Arc::clone(&control),
             self.on_loss,
-            (plan.warmup, plan.stop.duration),
+            (plan.warmup, plan.stop.duration.map(|duration| duration + plan.run_on)),
         ));
         let links = (0..threads).map(|_| Arc::<WorkerLink>::default()).collect();
         let start = Instant::now() + ahead;

@@ -27,6 +27,8 @@ pub struct Outcome {
     pub totals: Totals,
     /// From the common start to the end of the last worker.
     pub elapsed: Duration,
+    /// How long it went on after that, uncounted, to learn how the requests that were due had ended.
+    pub ran_on: Duration,
     /// The processor time that other threads than the workers took while those ran; unknown with a warm-up, and in virtual
     /// time.
     pub beside: Option<Duration>,
@@ -158,6 +160,7 @@ impl Outcome {
         Self {
             totals: Totals::default(),
             elapsed: Duration::ZERO,
+            ran_on: Duration::ZERO,
             beside: None,
             suspended: Duration::ZERO,
             delayed: Duration::ZERO,
@@ -208,7 +211,9 @@ impl Outcome {
             self.breakdown.get_or_insert(Breakdown::Bug(index + 1));
         }
         let until = stuck.map_or(now, |stuck| stuck.since);
-        self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup));
+        // What goes on after the end does not count.
+        let most = plan.stop.duration.filter(|_| !plan.run_on.is_zero()).unwrap_or(Duration::MAX);
+        self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup).min(most));
         let connections = plan.load.most_of(index as u32);
         self.workers.push(WorkerShare { connections, counters: Counters::default(), activity: None });
         // What it completed since its last hand-over is not known.
@@ -325,6 +330,7 @@ impl Outcome {
     /// Adds what a worker returned.
     pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
+        self.ran_on = self.ran_on.max(Duration::from_nanos(end.ran_on_ns));
         let (counters, activity) = (Counters::default(), Some(Activity::default()));
         self.workers.push(WorkerShare { connections: end.connections, counters, activity });
         if let Some((address, cause)) = end.refusal.filter(|_| refused) {

@@ -86,7 +86,7 @@ pub fn prepare(
     let spins = spin::decide(plan, &addresses.0).spins;
     let config = |index| Config { spins, ..config(plan, addresses, tls.clone(), pipelines, index) };
     let monitor = Monitor::begin(plan, addresses);
-    let control: Arc<Control> = Arc::default();
+    let control = Arc::new(Control::new(plan.load.threads));
     let mut workers = workers(plan, &parts, config, scripts, listed(plan, &parts)?, spares, &control);
     if let (Some(log), Some(pass_on)) = (&plan.show.request_log, pass_on) {
         for worker in &mut workers {
@@ -306,6 +306,7 @@ pub(super) fn config(
         },
         warmup_ns: nanos(plan.warmup),
         duration_ns: plan.stop.duration.map(nanos),
+        run_on_ns: nanos(plan.run_on),
         requests,
         give_up_ns: plan.give_up.map(nanos),
         patience_ns: nanos(plan.give_up.unwrap_or(PATIENCE)),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use onrush_engine::backend::{memory, process_cpu_ns};
 use onrush_engine::{Control, SAMPLE_NS, Spare, WorkerEnd, WorkerLink};
 use onrush_plan::Plan;
-use onrush_stats::Timeline;
+use onrush_stats::{SocketSamples, Timeline};
 
 use super::clock::Clock;
 use super::crew::Crew;
@@ -16,7 +16,7 @@ use super::snapshot::{Collector, Wholes};
 use super::sockets::SocketSampler;
 use super::stages::Stages;
 use super::until::StopRule;
-use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Shortage, Waiting, nanos};
+use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Seen, Shortage, Waiting, nanos};
 
 /// How often the supervisor checks for signals and hand-overs, unless workers hand over more often: at first, while it may
 /// turn out that nobody listens, and where the run may end early ...
@@ -72,6 +72,7 @@ impl Prepared {
             if let Some(stuck) = supervisor.stuck_at_end() {
                 break stuck;
             }
+            supervisor.close_if_over(observers);
             supervisor.take(observers);
             supervisor.decide(interrupt, observers);
             supervisor.show(observers);
@@ -79,7 +80,8 @@ impl Prepared {
                 Some(passed) if passed >= AT_FIRST && !is_close => until_between(passed),
                 _ => WATCH,
             };
-            supervisor.prepared.crew.wait(watch.min(watch_max), supervisor.clock);
+            let watch = watch.min(watch_max).min(supervisor.until_over());
+            supervisor.prepared.crew.wait(watch, supervisor.clock);
         };
         supervisor.end(&stuck, observers)
     }
@@ -101,6 +103,8 @@ struct Supervisor<'a> {
     /// The results of the workers that have ended.
     ends: Vec<Option<WorkerEnd>>,
     is_interrupted: bool,
+    /// What is known once the run is over and goes on uncounted.
+    over: Option<Over>,
     /// Whether the run ends because memory was refused.
     is_short: bool,
     /// Whether the run ends because nobody accepts a connection.
@@ -111,6 +115,18 @@ struct Supervisor<'a> {
     /// When the workers were told to end, after the start.
     stopped_at: Option<Duration>,
     overdue: Overdue,
+}
+
+/// What is known at the end of a run, even if it goes on uncounted.
+struct Over {
+    /// The processor time of the process since the start, in nanoseconds.
+    cpu_ns: u64,
+    /// What was seen of the target and the machine.
+    seen: Option<Seen>,
+    /// The sums of the socket samples.
+    sampled: Option<SocketSamples>,
+    /// Whether a signal had ended the run.
+    is_interrupted: bool,
 }
 
 impl<'a> Supervisor<'a> {
@@ -130,6 +146,7 @@ impl<'a> Supervisor<'a> {
             clock,
             collector,
             is_interrupted: false,
+            over: None,
             is_short: false,
             found_no_address: false,
             has_told_waiting: false,
@@ -174,9 +191,39 @@ impl<'a> Supervisor<'a> {
         let planned = if self.plan.once {
             self.plan.give_up.map(|give_up| give_up.saturating_mul(ONCE_WAITS))
         } else {
-            self.plan.stop.duration.map(|duration| self.begins() + duration)
+            self.planned_end().map(|end| end + self.plan.run_on)
         };
         planned.into_iter().chain(self.stopped_at).min()
+    }
+
+    /// When the run is planned to end, after the start.
+    fn planned_end(&self) -> Option<Duration> {
+        self.plan.stop.duration.map(|duration| self.begins() + duration)
+    }
+
+    /// How long the run still lasts, if it goes on uncounted then.
+    fn until_over(&self) -> Duration {
+        let end = self.planned_end().filter(|_| !self.plan.run_on.is_zero() && self.over.is_none());
+        end.map_or(Duration::MAX, |end| end.saturating_sub(self.elapsed()).max(Duration::from_millis(1)))
+    }
+
+    /// Ends what is measured beside the workers when the run is over and goes on uncounted.
+    fn close_if_over(&mut self, observers: &mut [&mut dyn Observer]) {
+        let is_over = self.planned_end().is_some_and(|end| self.elapsed() >= end) || self.prepared.control.has_enough();
+        if is_over && !self.plan.run_on.is_zero() && self.over.is_none() {
+            self.over = Some(self.seen_so_far(observers));
+        }
+    }
+
+    /// Ends what is measured beside the workers.
+    fn seen_so_far(&mut self, observers: &mut [&mut dyn Observer]) -> Over {
+        let begins = self.start + self.begins();
+        Over {
+            cpu_ns: process_cpu_ns() - self.cpu_before_ns,
+            seen: self.prepared.monitor.take().map(Monitor::end),
+            sampled: self.prepared.sockets.take().map(|it| it.end(begins, |sample| sampled(observers, sample))),
+            is_interrupted: self.is_interrupted,
+        }
     }
 
     /// When measuring began or will begin, after the start: later than planned if a worker was busy.
@@ -252,7 +299,12 @@ impl<'a> Supervisor<'a> {
         let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
         let is_enough = || observers.iter().any(|observer| observer.is_enough());
         let control = &self.prepared.control;
-        if self.is_interrupted || self.is_short || self.found_no_address || is_known || is_enough() {
+        if self.is_interrupted || self.is_short || self.found_no_address || is_enough() {
+            control.stop();
+        } else if is_known && !self.plan.run_on.is_zero() {
+            control.end_run();
+            self.stopped_at.get_or_insert(self.elapsed() + self.plan.run_on);
+        } else if is_known {
             control.stop();
         } else if !self.has_told_waiting
             && let Some(waiting) = Waiting::of(self.plan, &self.collector)
@@ -269,7 +321,7 @@ impl<'a> Supervisor<'a> {
     fn show(&mut self, observers: &mut [&mut dyn Observer]) {
         let elapsed = self.elapsed();
         // A look that comes a little early must not put it off to the next one.
-        if elapsed + WATCH > self.shown_at + SHOW {
+        if elapsed + WATCH > self.shown_at + SHOW && self.over.is_none() {
             self.shown_at = elapsed;
             let notify =
                 |progress: &Progress<'_>| observers.iter_mut().for_each(|observer| observer.progress(progress));
@@ -282,13 +334,14 @@ impl<'a> Supervisor<'a> {
         self.collect(observers);
         self.collector.end_lost();
         self.tell_wholes(observers);
-        let cpu_ns = process_cpu_ns() - self.cpu_before_ns;
+        let over = self.over.take();
+        let Over { cpu_ns, seen, sampled, is_interrupted } = over.unwrap_or_else(|| self.seen_so_far(observers));
         let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
         let is_timed = plan.warmup.is_zero() && matches!(self.prepared.crew, Crew::Threads(_));
-        let Self { prepared: Prepared { backend, descriptors, monitor, sockets, crew, .. }, mut collector, .. } = self;
+        let Self { prepared: Prepared { backend, descriptors, crew, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
-        outcome.seen = monitor.map(Monitor::end);
-        outcome.sampled = sockets.map(|sockets| sockets.end(self.start + begins, |sample| sampled(observers, sample)));
+        outcome.seen = seen;
+        outcome.sampled = sampled;
         outcome.delayed = begins.saturating_sub(plan.warmup);
         outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
         let mut spares = Vec::new();
@@ -322,7 +375,7 @@ impl<'a> Supervisor<'a> {
         if self.is_short {
             outcome.breakdown.get_or_insert(Breakdown::Memory);
         }
-        if self.is_interrupted {
+        if is_interrupted {
             outcome.ended = Ended::Signal;
         } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
             outcome.ended = Ended::Requests;

@@ -112,6 +112,8 @@ impl<'a> Line<'a> {
             // The last one is `inf`, which parses as a number.
             [_, _, _, _] if words.iter().all(|word| is_number(word)) => Self::Spectrum,
             [percent, cell] if percent.ends_with('%') => {
+                // onrush marks those of which only a bound is known.
+                let cell = cell.trim_start_matches(['>', '≥']);
                 Self::Percentile { percent: percent.trim_end_matches('%').parse().ok()?, cell }
             }
             ["max", cell] if cell.starts_with(|first: char| first.is_ascii_digit()) => Self::Max,

@@ -4,7 +4,7 @@ use onrush_plan::condition::{Comparison, Term, Value};
 use onrush_plan::metric::{Metric, Statistic, View};
 use onrush_plan::{Condition, Plan};
 use onrush_stats::latencies::{bin_of, bin_start_ns};
-use onrush_stats::{Distribution, Latencies, RowFigures};
+use onrush_stats::{Distribution, Latencies, OpenLoop, RowFigures};
 
 use crate::run::{Outcome, nanos};
 
@@ -47,8 +47,11 @@ impl Excess {
         let latency = open_loop.map_or(&outcome.totals.latency, |open_loop| &open_loop.scheduled);
         let (unanswered, failed) = match open_loop {
             Some(open_loop) => {
-                let unsent = open_loop.dropped + open_loop.unsent;
-                (slower(&open_loop.censored, limit_ns) + unsent, outcome.totals.counters.failed as f64)
+                let OpenLoop { later, later_failed, censored, open, .. } = open_loop;
+                let slow = |some: &Option<Box<_>>| some.as_deref().map_or(0, |latencies| slower(latencies, limit_ns));
+                let left = open.as_deref().map_or(0, Distribution::count);
+                let given_up = censored.count().saturating_sub(left);
+                (given_up + slow(open) + slow(later), (outcome.totals.counters.failed + later_failed) as f64)
             }
             None => (outcome.totals.censored.as_deref().map_or(0, |censored| slower(censored, limit_ns)), 0.0),
         };

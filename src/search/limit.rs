@@ -20,6 +20,8 @@ pub enum Limit {
     Recovering,
     /// The target was slower before any load held than it was later.
     Cold,
+    /// The objective depends on requests that were still open when the run stopped.
+    Open,
 }
 
 /// Requests queue at the target if the median is this many times the lowest median of any run.
@@ -51,7 +53,7 @@ impl Limit {
         match self {
             Self::Verdict(limited_by) => limited_by.is_our_fault(),
             Self::OpenFiles | Self::Stalled => true,
-            Self::Recovering | Self::Cold => false,
+            Self::Recovering | Self::Cold | Self::Open => false,
         }
     }
 
@@ -63,6 +65,7 @@ impl Limit {
             Self::Stalled => "stalled",
             Self::Recovering => "recovering",
             Self::Cold => "cold",
+            Self::Open => "open",
         }
     }
 
@@ -75,6 +78,7 @@ impl Limit {
             Self::Stalled => "onrush itself was stalled".to_owned(),
             Self::Recovering => "the target was still recovering from an overload".to_owned(),
             Self::Cold => "the target was slower at first".to_owned(),
+            Self::Open => "requests were still open when the run stopped".to_owned(),
         }
     }
 }

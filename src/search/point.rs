@@ -158,7 +158,8 @@ impl Point {
         let is_rising = |(slope, error): (f64, f64)| slope > STEEP * error && slope * length.as_secs_f64() > rise_ns;
         let fault = match () {
             () if completed == 0 => Some(Fault::NoResponse),
-            () if !terms.iter().all(|term| term.holds) => Some(Fault::Objective),
+            () if terms.iter().any(|term| !term.holds && !term.undecided) => Some(Fault::Objective),
+            () if terms.iter().any(|term| term.undecided) => Some(Fault::Limited(Limit::Open)),
             () if reached.is_some_and(is_short) => Some(Fault::Unreached),
             () if slope.is_some_and(is_rising) => Some(Fault::Rising),
             () => None,
@@ -285,7 +286,7 @@ mod tests {
     fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stalled: Duration) -> Point {
         let per_window = completed / 5.0;
         let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };
-        let term = Judged { term: "p99<50ms".to_owned(), was: None, holds };
+        let term = Judged { term: "p99<50ms".to_owned(), was: None, holds, undecided: false };
         let measured = Measured {
             reached: Some((2_000.0, completed, 0.0)),
             windows: means_ms.map(window).to_vec(),

@@ -211,7 +211,7 @@ impl Target {
         let windows: Vec<Window> = rows.iter().take(parts as usize).map(window).collect();
         self.now_s = self.now_s.max(self.free_s) + 0.02;
         let excess = Excess { allowed: 0.01, windows: shares };
-        let term = Judged { term: "p99<50ms".to_owned(), was: None, holds: excess.ratio() <= 1.0 };
+        let term = Judged { term: "p99<50ms".to_owned(), was: None, holds: excess.ratio() <= 1.0, undecided: false };
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
         let due = length_s * per_s;
         let chance = if self.is_poisson { 3.0 * due.sqrt() } else { 0.0 };

@@ -444,8 +444,12 @@ mod tests {
     #[test]
     fn what_went_wrong_in_a_run_is_said_in_brackets() {
         let mut point = points(&[(65, false)]).remove(0);
-        let judged =
-            |term: &str, was: Option<&str>, holds| Judged { term: term.to_owned(), was: was.map(str::to_owned), holds };
+        let judged = |term: &str, was: Option<&str>, holds| Judged {
+            term: term.to_owned(),
+            was: was.map(str::to_owned),
+            holds,
+            undecided: false,
+        };
         assert_eq!(wrong(&point), "", "nothing more is known");
         point.terms = vec![judged("p99<50ms", Some("58.11ms"), false), judged("errors=0", Some("0"), true)];
         assert_eq!(wrong(&point), " (p99<50ms: 58.11ms)");
@@ -561,8 +565,12 @@ mod tests {
 
     #[test]
     fn a_run_is_a_line_with_the_reason_why_it_does_not_hold() {
-        let judged =
-            |was: Option<&str>| Judged { term: "p99<50ms".to_owned(), was: was.map(str::to_owned), holds: false };
+        let judged = |was: Option<&str>| Judged {
+            term: "p99<50ms".to_owned(),
+            was: was.map(str::to_owned),
+            holds: false,
+            undecided: false,
+        };
         let point = Point { per_s: 493.21, slope_ns_per_s: Some(1.5e6), ..points(&[(30_000, true)]).remove(0) };
         assert_eq!(headings(&search(Over::Rate)), "        rate  result   reached, measured");
         for (fault, was, line) in [

@@ -118,7 +118,7 @@ struct Ending<'a> {
     kept: Kept,
     /// What went wrong, printed at the very end.
     said: Vec<String>,
-    /// The gates that are broken.
+    /// The gates that are broken or undecided.
     broken: Vec<Gate>,
     /// The verdict, where `--strict` makes it a failure.
     our_fault: Option<Verdict>,
@@ -158,7 +158,9 @@ impl Ending<'_> {
         self.our_fault = judged.as_ref().and_then(|judged| judged.strictly(plan)).cloned();
         let document = judged.as_ref().map(|judged| &judged.document);
         let gates = document.iter().flat_map(|document| &document.gates);
-        self.broken = gates.filter(|gate| gate.broken && !gate.is_strict()).cloned().collect();
+        // A single request is one of one name.
+        let has_failed = |gate: &&Gate| gate.broken || gate.undecided && !plan.once;
+        self.broken = gates.filter(|gate| has_failed(gate) && !gate.is_strict()).cloned().collect();
         if !plan.show.files().is_empty() {
             self.was_written = true;
             if let (Some(document), Some(files)) = (document, files) {
@@ -280,9 +282,9 @@ impl Ending<'_> {
         }
         if self.code == 0 {
             let codes = [
-                (EXIT_BROKEN, !self.broken.is_empty()),
+                (EXIT_BROKEN, self.broken.iter().any(|gate| gate.broken)),
                 (EXIT_OUR_FAULT, self.our_fault.is_some()),
-                (EXIT_INCONCLUSIVE, !self.lost.is_empty()),
+                (EXIT_INCONCLUSIVE, !self.lost.is_empty() || self.broken.iter().any(|gate| gate.undecided)),
                 (EXIT_INTERRUPTED, !self.undecided.is_empty()),
             ];
             self.code = foremost(ORDER, &codes);

@@ -33,7 +33,7 @@ use onrush_plan::column::FIELDS;
 use onrush_plan::{Metric, Percent};
 use onrush_text::printable;
 
-use crate::record::Document;
+use crate::record::{Between, Document};
 use crate::saved::{self, Measured, Read};
 use column::Column;
 
@@ -281,12 +281,13 @@ fn lower_bounds(runs: &[Measured], columns: &[Column]) -> Option<String> {
     };
     let first = |run: &Measured| {
         let open_loop = run.document.as_deref().and_then(Document::bounded)?;
-        let unbounded = open_loop.percentiles_us.iter().filter(|(_, between)| between.upper.is_none());
+        let is_bound = |(_, between): &(_, &Between)| between.estimate.is_none() || between.upper.is_none();
+        let unbounded = open_loop.percentiles_us.iter().filter(is_bound);
         let percent = unbounded.map(|(percent, _)| percent).find(|percent| shown(percent))?;
         Some(format!("{:?} from p{percent} up", run.origin.file))
     };
     let found: Vec<String> = runs.iter().filter_map(first).collect();
-    let words = "percentiles are lower bounds where requests that were due have no response";
+    let words = "percentiles may be larger where requests that were due have no response";
     (!found.is_empty()).then(|| format!("{words}: {}", first_of(&found)))
 }
 

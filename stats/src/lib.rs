@@ -220,7 +220,10 @@ mod tests {
         open_loop.scheduled.record(value * 5);
         open_loop.lateness.record(value * 6);
         open_loop.censored.record(value * 7);
-        open_loop.in_flight.get_or_insert_default().record(value * 7);
+        open_loop.later.get_or_insert_default().record(value * 10);
+        open_loop.open.get_or_insert_default().record(value * 11);
+        open_loop.entered.get_or_insert_default().record(value * 12);
+        open_loop.later_failed = 1;
         (open_loop.due, open_loop.carried, open_loop.late) = (5, 4, 3);
         (open_loop.dropped, open_loop.unsent) = (2, 1);
         open_loop.wrk2.get_or_insert_default().record(value * 8_000, value * 9_000);
@@ -253,6 +256,8 @@ mod tests {
         let open_loop = totals.open_loop.as_ref().unwrap();
         let means = [&open_loop.scheduled, &open_loop.lateness, &open_loop.censored].map(|times| times.mean());
         assert_eq!(means, [Some(75.0), Some(90.0), Some(105.0)]);
+        let means = [&open_loop.later, &open_loop.open, &open_loop.entered].map(|times| times.as_ref().unwrap().mean());
+        assert_eq!((means, open_loop.later_failed), ([Some(150.0), Some(165.0), Some(180.0)], 2));
         assert_eq!([open_loop.due, open_loop.carried, open_loop.late], [10, 8, 6]);
         assert_eq!([open_loop.dropped, open_loop.unsent], [4, 2]);
         let wrk2 = open_loop.wrk2.as_ref().unwrap();

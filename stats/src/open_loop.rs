@@ -15,11 +15,19 @@ pub struct OpenLoop<C: Count> {
     /// From when a request was due to when its first byte was handed to the kernel, in nanoseconds. One for each
     /// request.
     pub lateness: Distribution<C>,
-    /// How long before the end, in nanoseconds, requests were due that were abandoned or dropped, or were in flight or
-    /// unsent at the end. Each would have taken at least that long. Those that failed are in no distribution.
+    /// The latencies of requests that were due by the end and had their response after it, in a run that went on to learn
+    /// them. `None`: there are none.
+    pub later: Option<Box<Distribution<C>>>,
+    /// Requests that were due by the end and failed after it, in such a run.
+    pub later_failed: u64,
+    /// The ages of requests without a complete response, in nanoseconds since they were due: when they were dropped or
+    /// abandoned, or when the run stopped. Each would have taken at least that long. Failed requests are in no
+    /// distribution.
     pub censored: Distribution<C>,
-    /// Of these, the ages of requests in flight at the end. `None`: there are none.
-    pub in_flight: Option<Box<Distribution<C>>>,
+    /// Of these, the ages of requests that were in flight or unsent when the run stopped. `None`: there are none.
+    pub open: Option<Box<Distribution<C>>>,
+    /// The ages, when measuring began, of requests that had been due before, in the warm-up. `None`: there are none.
+    pub entered: Option<Box<Distribution<C>>>,
     /// The latencies as wrk2 records them. `None` unless it is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,
     /// Service latencies, in nanoseconds, of responses that a time without responses may have held up, or the queue that
@@ -71,9 +79,8 @@ impl<C: Count> OpenLoop<C> {
         self.scheduled.clear();
         self.lateness.clear();
         self.censored.clear();
-        if let Some(in_flight) = &mut self.in_flight {
-            in_flight.clear();
-        }
+        [&mut self.later, &mut self.open, &mut self.entered].into_iter().flatten().for_each(|times| times.clear());
+        self.later_failed = 0;
         if let Some(wrk2) = &mut self.wrk2 {
             wrk2.clear();
         }
@@ -92,8 +99,11 @@ impl<C: Count> Default for OpenLoop<C> {
         Self {
             scheduled: Distribution::default(),
             lateness: Distribution::default(),
+            later: None,
+            later_failed: 0,
             censored: Distribution::default(),
-            in_flight: None,
+            open: None,
+            entered: None,
             wrk2: None,
             held: None,
             due: 0,
@@ -118,9 +128,14 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.scheduled += &other.scheduled;
         self.lateness += &other.lateness;
         self.censored += &other.censored;
-        if let Some(in_flight) = other.in_flight.as_deref() {
-            **self.in_flight.get_or_insert_default() += in_flight;
+        let parts =
+            [(&mut self.later, &other.later), (&mut self.open, &other.open), (&mut self.entered, &other.entered)];
+        for (mine, theirs) in parts {
+            if let Some(theirs) = theirs.as_deref().filter(|theirs| theirs.count() > 0) {
+                **mine.get_or_insert_default() += theirs;
+            }
         }
+        self.later_failed += other.later_failed;
         if let Some(wrk2) = other.wrk2.as_deref() {
             **self.wrk2.get_or_insert_default() += wrk2;
         }

@@ -44,6 +44,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         },
         warmup_ns: 0,
         duration_ns: None,
+        run_on_ns: 0,
         requests: Some(requests),
         give_up_ns: None,
         patience_ns: 30_000_000_000,

@@ -1,12 +1,50 @@
 //! What became of scheduled requests: the part of the tally that a closed loop does not need.
 
 use onrush_proto::Nanos;
-use onrush_stats::OpenLoop;
 use onrush_stats::silences::GAP_MIN_NS;
+use onrush_stats::{Interval, OpenLoop};
 
 use super::{OpenRequest, Tally};
+use crate::run_on::RunOn;
 
 impl Tally {
+    /// The run ends at this moment, and goes on uncounted.
+    pub fn end_at(&mut self, at: Nanos) {
+        self.run_on = Some(Box::new(RunOn { begun_at: at, ..RunOn::default() }));
+    }
+
+    /// Takes what was recorded. If the run goes on, nothing counts from now on.
+    pub fn take_measured(&mut self) -> Box<Interval> {
+        if let Some(run_on) = &mut self.run_on {
+            run_on.has_begun = true;
+        }
+        std::mem::take(&mut self.interval)
+    }
+
+    /// Whether a request that is due at this moment becomes due after the end of the run.
+    #[inline]
+    pub fn is_after(&self, due: Nanos) -> bool {
+        self.run_on.as_ref().is_some_and(|run_on| due >= run_on.begun_at)
+    }
+
+    /// Whether the run is over and goes on uncounted.
+    pub fn runs_on(&self) -> bool {
+        self.run_on.as_ref().is_some_and(|run_on| run_on.has_begun)
+    }
+
+    /// Where to record how a request ended, if that was after the end of the run by which it was due.
+    #[inline]
+    pub(super) fn learned(&mut self, request: &OpenRequest) -> Option<&mut OpenLoop<u32>> {
+        let run_on = self.run_on.as_deref_mut()?;
+        if request.is_after { None } else { run_on.learned(1) }
+    }
+
+    /// A request that was due at `due`, before measuring began, counts.
+    pub fn entered(&mut self, due: Nanos) {
+        let age_ns = self.start.since(due);
+        self.interval.open_loop.get_or_insert_default().entered.get_or_insert_default().record(age_ns);
+    }
+
     /// What is due from then on counts: since measuring began, or was to begin.
     pub fn due_from(&self) -> Nanos {
         self.due_from
@@ -48,6 +86,9 @@ impl Tally {
     pub(super) fn answered(&mut self, request: &OpenRequest, at: Nanos) {
         let Some(rules) = self.rules.open_loop else { return };
         let latency_ns = at.since(request.sent_at);
+        if let Some(found) = self.learned(request) {
+            found.later.get_or_insert_default().record(at.since(request.due));
+        }
         let open_loop = self.interval.open_loop.get_or_insert_default();
         let as_wrk2 = rules.as_wrk2 && (request.is_last || !rules.per_batch);
         open_loop.complete(at.since(request.due), latency_ns, as_wrk2);
@@ -55,29 +96,64 @@ impl Tally {
         open_loop.calm_ns += if request.is_calm { latency_ns } else { 0 };
     }
 
-    /// A request that was due at `due` is in flight at the end of the run.
-    pub(super) fn unanswered(&mut self, due: Nanos, at: Nanos) {
-        if self.rules.open_loop.is_some() {
-            let open_loop = self.interval.open_loop.get_or_insert_default();
-            open_loop.censored.record(at.since(due));
-            open_loop.in_flight.get_or_insert_default().record(at.since(due));
+    /// Requests that were due at `due` have no response at the end of the run. If it goes on, their ages are not final.
+    pub(super) fn left_waiting(&mut self, due: Nanos, at: Nanos, requests: u64) {
+        match &mut self.run_on {
+            _ if self.rules.open_loop.is_none() => {}
+            Some(run_on) => run_on.unsettled += requests,
+            None => leave(self.interval.open_loop.get_or_insert_default(), at.since(due), requests),
         }
     }
 
-    /// Requests are dropped because it is too late; the last of them was due at `due`.
-    pub fn dropped(&mut self, due: Nanos, requests: u64) {
+    /// A request has no response when the worker ends, after the end of the run by which it was due.
+    pub fn left_unsettled(&mut self, request: &OpenRequest, at: Nanos) {
+        if let Some(found) = self.learned(request) {
+            leave(found, at.since(request.due), 1);
+        }
+    }
+
+    /// Requests that wait to be sent again have none then either.
+    pub fn left_returned(&mut self, at: Nanos) {
+        let returned = std::mem::take(&mut self.returned);
+        returned.iter().for_each(|request| self.left_unsettled(request, at));
+    }
+
+    /// Requests were never sent, and were due by the end of the run; the last of them at `due`.
+    pub fn left_unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
+        if let Some(found) = self.run_on.as_deref_mut().and_then(|run_on| run_on.learned(requests)) {
+            leave(found, at.since(due), requests);
+        }
+    }
+
+    /// Requests are dropped because they are later than `max_late_ns`; the last of them was due at `due`.
+    pub fn dropped(&mut self, due: Nanos, requests: u64, max_late_ns: u64) {
         if !self.warms_up && !self.is_carried(due) {
             self.left = self.left.map(|left| left.saturating_sub(requests));
         }
         self.was_due(due, requests).dropped += requests;
-        self.gone.note(due, requests);
+        let found = match self.run_on.as_deref_mut() {
+            Some(run_on) if run_on.begun_at <= due => None,
+            Some(run_on) => run_on.learned(requests),
+            None => self.interval.open_loop.as_deref_mut(),
+        };
+        if let Some(found) = found {
+            found.censored.record_many(max_late_ns, requests);
+        }
     }
 
-    /// Requests had not been sent when the worker ended; the last of them was due at `due`.
+    /// A scheduled request was abandoned.
+    pub(super) fn abandoned_scheduled(&mut self, request: &OpenRequest, at: Nanos) {
+        let age_ns = at.since(request.due);
+        match self.learned(request) {
+            Some(found) => found.censored.record(age_ns),
+            None => self.interval.open_loop.get_or_insert_default().censored.record(age_ns),
+        }
+    }
+
+    /// Requests have not been sent at the end of the run; the last of them was due at `due`.
     pub fn unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
-        let open_loop = self.was_due(due, requests);
-        open_loop.unsent += requests;
-        open_loop.censored.record_many(at.since(due), requests);
+        self.was_due(due, requests).unsent += requests;
+        self.left_waiting(due, at, requests);
     }
 
     /// This many of the requests not sent were held back by the schedule's catch-up limit.
@@ -104,14 +180,6 @@ impl Tally {
         open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(from));
     }
 
-    /// The worker has ended: requests dropped or abandoned would have lasted at least until now.
-    pub fn end_gone(&mut self, at: Nanos) {
-        for (due, requests) in self.gone.take() {
-            let open_loop = self.interval.open_loop.get_or_insert_default();
-            open_loop.censored.record_many(at.since(due), requests);
-        }
-    }
-
     /// Forgets what was measured, except how fast the target is when it has little to do: that is no figure of the run,
     /// and may not occur again.
     pub(super) fn clear_but_calm(&mut self) {
@@ -124,7 +192,18 @@ impl Tally {
 
     fn was_due(&mut self, due: Nanos, requests: u64) -> &mut OpenLoop<u32> {
         let open_loop = self.interval.open_loop.get_or_insert_default();
-        *(if due < self.due_from { &mut open_loop.carried } else { &mut open_loop.due }) += requests;
+        if due < self.due_from {
+            open_loop.carried += requests;
+            open_loop.entered.get_or_insert_default().record_many(self.start.since(due), requests);
+        } else {
+            open_loop.due += requests;
+        }
         open_loop
     }
+}
+
+/// Records that requests of this age have no response when the worker stops.
+fn leave(open_loop: &mut OpenLoop<u32>, age_ns: u64, requests: u64) {
+    open_loop.censored.record_many(age_ns, requests);
+    open_loop.open.get_or_insert_default().record_many(age_ns, requests);
 }

@@ -22,7 +22,10 @@ impl Tally {
 
     #[inline(never)]
     fn write_down(&mut self, request: &OpenRequest, watched: &Watched, at: Nanos, fate: Fate) {
-        let Some(log) = self.log.as_mut().filter(|_| !self.warms_up) else { return };
+        if self.warms_up || self.runs_on() {
+            return;
+        }
+        let Some(log) = self.log.as_mut() else { return };
         let since = |at: Nanos| at.0.cast_signed() - self.start.0.cast_signed();
         // What arrives in one piece has no moment of its own for the first byte.
         let first_at = request.first_at.or((fate == Fate::Completed).then_some(at));

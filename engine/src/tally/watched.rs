@@ -31,12 +31,13 @@ impl Tally {
 
     /// Keeps the response to a request as a sample, if there are not enough, and its memory for others.
     pub(super) fn unwatch(&mut self, request: &mut OpenRequest) {
+        let counts = !self.warms_up && !self.runs_on();
         let failed = request.failed_check();
         let Some(mut watched) = request.watched.take() else { return };
         if let Some(samples) = &mut self.samples
             && let Some(response) = watched.sample.take()
         {
-            if !self.warms_up {
+            if counts {
                 samples.complete(request.status, failed, &response);
             }
             samples.put_back(response);

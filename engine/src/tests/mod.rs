@@ -13,6 +13,7 @@ mod opening;
 pub(super) mod pacing;
 mod phases;
 mod request_log;
+mod run_on;
 mod scripted;
 mod second_protocol;
 mod spare;
@@ -72,6 +73,7 @@ pub fn config() -> Config {
         },
         warmup_ns: 0,
         duration_ns: Some(SECOND),
+        run_on_ns: 0,
         requests: None,
         give_up_ns: Some(30 * SECOND),
         patience_ns: 30 * SECOND,

@@ -17,13 +17,15 @@ pub struct Span {
     pub warmup_ns: u64,
     /// The length after the warm-up, in nanoseconds; `None`: the length of the schedule.
     pub duration_ns: Option<u64>,
+    /// How long requests are due after that, at the last rate, in nanoseconds. They do not count.
+    pub run_on_ns: u64,
 }
 
 /// The due times of one part of a schedule, in nanoseconds since the start of the run, in ascending order. All of them
-/// are before the end.
+/// are before the end, or before the end of the run-on.
 #[derive(Clone, Debug)]
 pub struct Dues {
-    /// The warm-up, if there is one, and the stages.
+    /// The warm-up, if there is one, the stages, and the run-on, if there is one.
     stages: Vec<Stage>,
     /// Whether the first stage is the warm-up and is not over yet.
     is_warm_up: bool,
@@ -35,8 +37,10 @@ pub struct Dues {
     stage_grains: u128,
     part: Part,
     stream: Stream,
-    /// When the due times end, in nanoseconds.
+    /// When the run ends, in nanoseconds.
     end_ns: u64,
+    /// When the due times end, in nanoseconds.
+    run_on_until_ns: u64,
     next_ns: u64,
 }
 
@@ -61,15 +65,22 @@ impl Dues {
             Arrivals::Burst(burst) => Stream::Counted { number: part.index, burst: burst.get() },
             Arrivals::Poisson => Stream::Drawn { grains: 0, random: Random::new(seed) },
         };
+        let run_on = stages.last().filter(|last| span.run_on_ns > 0 && last.length.is_some()).map(|last| Stage {
+            length: None,
+            from: last.to,
+            to: last.to,
+        });
+        let end_ns = span.duration_ns.map_or(u64::MAX, |duration_ns| span.warmup_ns.saturating_add(duration_ns));
         let mut dues = Self {
             is_warm_up: warm_up.is_some(),
-            stages: warm_up.iter().chain(stages).copied().collect(),
+            stages: warm_up.iter().chain(stages).chain(&run_on).copied().collect(),
             stage: 0,
             stage_ns: 0,
             stage_grains: 0,
             part,
             stream,
-            end_ns: span.duration_ns.map_or(u64::MAX, |duration_ns| span.warmup_ns.saturating_add(duration_ns)),
+            end_ns,
+            run_on_until_ns: end_ns.saturating_add(span.run_on_ns),
             next_ns: u64::MAX,
         };
         dues.stream.begin(part);
@@ -82,7 +93,7 @@ impl Dues {
         self.next_ns
     }
 
-    /// When the due times end, in nanoseconds; [`u64::MAX`]: not known yet.
+    /// When the run ends, in nanoseconds; [`u64::MAX`]: not known yet.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
@@ -169,7 +180,7 @@ impl Dues {
             let (rest, all) = (self.stream.grains() - self.stage_grains, stage.grains());
             if rest < all {
                 let due_ns = self.stage_ns.saturating_add(stage.at_ns(rest));
-                self.next_ns = if due_ns < self.end_ns { due_ns } else { u64::MAX };
+                self.next_ns = if due_ns < self.run_on_until_ns { due_ns } else { u64::MAX };
                 return;
             }
             self.stage_ns = self.stage_ns.saturating_add(stage.length_ns());

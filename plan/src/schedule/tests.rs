@@ -43,7 +43,8 @@ fn skipping_up_to_a_time_takes_all_that_is_due_before_it() {
     for _ in 0..300 {
         let stages = any_stages(&mut random);
         let arrivals = [Arrivals::Uniform, Arrivals::Poisson, burst(3)][random.below(3) as usize];
-        let span = Span { warmup_ns: [0, SECOND][random.below(2) as usize], duration_ns: Some(30 * SECOND) };
+        let span =
+            Span { warmup_ns: [0, SECOND][random.below(2) as usize], duration_ns: Some(30 * SECOND), run_on_ns: 0 };
         let dues = schedule(arrivals, &stages).dues(Part::new(1, 2), span, 5);
         let due = all(dues.clone());
         let (until_ns, most) = (random.below(40 * SECOND), [3, 100, u64::MAX][random.below(3) as usize]);
@@ -201,7 +202,7 @@ fn parts_of_parts_are_the_whole() {
         let plan = schedule(arrivals, &any_stages(&mut random));
         let (machines, threads) = (1 + random.below(4) as u32, 1 + random.below(5) as u32);
         let warmup_ns = random.below(2) * random.below(3 * SECOND);
-        let span = Span { warmup_ns, duration_ns: Some(random.below(40 * SECOND)) };
+        let span = Span { warmup_ns, duration_ns: Some(random.below(40 * SECOND)), run_on_ns: 0 };
         let mut parts = Vec::new();
         for machine in 0..machines {
             let here = plan.share(machine, machines);
@@ -235,7 +236,7 @@ fn an_idle_stage_has_no_request_and_moves_the_next_ones() {
 #[test]
 fn the_stages_begin_when_the_warm_up_is_over_which_has_their_first_rate() {
     let stages = [stage(1, 2, 4), stage(1, 1, 1)];
-    let span = Span { warmup_ns: 1_200_000_000, duration_ns: None };
+    let span = Span { warmup_ns: 1_200_000_000, ..Span::default() };
     let due = whole(&schedule(Arrivals::Uniform, &stages), span);
     let measured = whole(&schedule(Arrivals::Uniform, &stages), Span::default());
     assert_eq!(due[..3], [0, 500_000_000, 1_000_000_000]);
@@ -382,4 +383,26 @@ fn the_rate_between_two_times_is_that_of_the_stages_there() {
     assert_eq!(between(&schedule, 12, 13), 37.5);
     schedule.stages = vec![Stage::open(rate(8))];
     assert_eq!(between(&schedule, 5, 7), 2.0);
+}
+
+#[test]
+fn a_run_that_goes_on_has_the_last_rate() {
+    let stage = |from, to| Stage {
+        length: Some(Duration::from_secs(1)),
+        from: Rate::from_per_second(from).unwrap(),
+        to: Rate::from_per_second(to).unwrap(),
+    };
+    let due = |to: u64, run_on_ns: u64| {
+        let span = Span { duration_ns: Some(SECOND), run_on_ns, ..Span::default() };
+        let mut dues = Dues::new(Arrivals::Uniform, &[stage(100, to)], Part::WHOLE, span, 1);
+        let mut after = Vec::new();
+        while dues.next_ns() < u64::MAX {
+            after.extend(Some(dues.next_ns()).filter(|due_ns| *due_ns >= SECOND));
+            dues.take(1);
+        }
+        after
+    };
+    assert_eq!(due(200, 0), [0; 0]);
+    assert_eq!(due(200, 20_000_000), [0, 5, 10, 15].map(|ms| SECOND + ms * 1_000_000));
+    assert_eq!(due(0, SECOND), [0; 0]);
 }

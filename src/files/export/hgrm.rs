@@ -12,11 +12,11 @@ const TICKS: u32 = 5;
 /// Nanoseconds in a millisecond.
 const NS_PER_MS: f64 = 1e6;
 
-/// The table of the latency that the text shows: percentiles are lower bounds, the other figures cover complete
-/// responses.
+/// The table of the latency that the text shows: percentiles are estimates over all requests that were due, the other
+/// figures cover complete responses.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
-    let all = document.least()?;
+    let all = document.estimate()?.distribution();
     let mut text = String::new();
     let [value, share, count, inverse] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
     let _ = writeln!(text, "{value:>12} {share:>14} {count:>10} {inverse:>14}\n");

@@ -10,8 +10,8 @@ use crate::record::gate::Gate;
 /// What became of a case, other than that it passed.
 enum Flaw {
     Failure(String),
-    /// There was nothing to judge.
-    Skipped(String),
+    /// It is unknown whether it passed.
+    Error(String),
 }
 
 /// The suite of one document.
@@ -19,18 +19,18 @@ pub fn render(document: &Document) -> String {
     let mut cases = vec![("completed".to_owned(), document.flaw().map(Flaw::Failure))];
     let flaw = |gate: &Gate| match gate.broken {
         true => Some(Flaw::Failure(gate.was())),
-        false => gate.lacks_name().then(|| Flaw::Skipped(gate.was())),
+        false => gate.undecided.then(|| Flaw::Error(format!("undecided: {}", gate.was()))),
     };
     cases.extend(document.gates.iter().map(|gate| (gate.condition(), flaw(gate))));
     let failures = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(Flaw::Failure(_)))).count();
-    let skipped = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(Flaw::Skipped(_)))).count();
+    let errors = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(Flaw::Error(_)))).count();
     let time = format!("{:.3}", document.duration_s);
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     let suite = writer.create_element("testsuite").with_attributes([
         ("name", &*xml(&document.command)),
         ("tests", &cases.len().to_string()),
         ("failures", &failures.to_string()),
-        ("skipped", &skipped.to_string()),
+        ("errors", &errors.to_string()),
         ("time", &time),
         ("timestamp", &document.started_at.to_string()),
     ]);
@@ -41,17 +41,18 @@ pub fn render(document: &Document) -> String {
                 ("name", &*xml(name)),
                 ("time", &time),
             ]);
-            match flaw {
-                None => case.write_empty()?,
-                Some(Flaw::Skipped(words)) => case.write_inner_content(|writer| {
-                    let skipped = writer.create_element("skipped").with_attribute(("message", &*xml(words)));
-                    skipped.write_empty().map(drop)
-                })?,
-                Some(Flaw::Failure(flaw)) => case.write_inner_content(|writer| {
-                    let failure = writer.create_element("failure").with_attribute(("message", &*xml(flaw)));
-                    failure.write_text_content(BytesText::new(&xml(flaw))).map(drop)
-                })?,
+            let (element, flaw) = match flaw {
+                None => {
+                    case.write_empty()?;
+                    continue;
+                }
+                Some(Flaw::Error(flaw)) => ("error", xml(flaw)),
+                Some(Flaw::Failure(flaw)) => ("failure", xml(flaw)),
             };
+            case.write_inner_content(|writer| {
+                let element = writer.create_element(element).with_attribute(("message", &*flaw));
+                element.write_text_content(BytesText::new(&flaw)).map(drop)
+            })?;
         }
         Ok(())
     });

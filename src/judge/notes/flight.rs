@@ -190,8 +190,7 @@ fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
     };
     let [answered, mean] = [flight.answered, flight.mean].map(number);
     let where_they_count = if flight.is_scheduled {
-        "The percentiles count them with their age so far; Avg, Stdev and Max in the Latency row leave them out"
-            .to_owned()
+        "The percentiles are estimates that count them; Avg, Stdev and Max in the Latency row leave them out".to_owned()
     } else {
         format!(
             "The latencies leave them out: on average {mean} requests were in flight, of which only {answered} eventually \
@@ -302,7 +301,7 @@ mod tests {
         assert_eq!(said(flight), [sentence]);
         let scheduled = said(Flight { is_scheduled: true, ..flight });
         let end =
-            ". The percentiles count them with their age so far; Avg, Stdev and Max in the Latency row leave them out";
+            ". The percentiles are estimates that count them; Avg, Stdev and Max in the Latency row leave them out";
         assert!(scheduled[0].ends_with(end), "{scheduled:?}");
         let few = Flight { mean: 100_000.0, ..flight };
         assert_eq!(said(few), Vec::<String>::new(), "a small part of the requests in flight");

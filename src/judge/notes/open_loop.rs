@@ -8,7 +8,7 @@ use onrush_plan::{Dialect, Percent};
 use onrush_stats::{RowFigures, has_enough_beyond, rank};
 use onrush_text::units::{PERCENT_MIN, counted, exact, spaced, thousands, time_us};
 
-use super::facts::{Facts, duration, seconds_ns, values};
+use super::facts::{Facts, duration, seconds_ns};
 use super::were;
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Between, Missing};
@@ -147,6 +147,9 @@ enum LateReason {
     Waited(f64),
 }
 
+/// A shorter time after the end of a run is not said.
+const RAN_ON_MIN_S: f64 = 0.1;
+
 /// A percentile that is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Uncertain {
@@ -246,7 +249,9 @@ impl Scheduled<'_> {
         let uncertain = self.uncertain().map(|uncertain| Note::failure(NoteId::Uncertain, uncertain_line(&uncertain)));
         let sliced = slice.filter(|slice| self.is_sliced(*slice)).zip(lateness.mean_us);
         let sliced = sliced.map(|(slice, mean_us)| Note::hint(NoteId::Sliced, sliced_line(slice, mean_us)));
-        [behind, crowded, late, dropped, uncertain, sliced].into_iter().flatten().collect()
+        let ran_on =
+            (self.open_loop.run_on_s >= RAN_ON_MIN_S).then(|| Note::hint(NoteId::RanOn, ran_on_line(self.open_loop)));
+        [behind, crowded, late, dropped, uncertain, sliced, ran_on].into_iter().flatten().collect()
     }
 
     fn slice(&self) -> Option<Duration> {
@@ -431,9 +436,8 @@ impl Scheduled<'_> {
         if document.imitates(Dialect::Wrk2) {
             return None;
         }
-        let scheduled = document.latency.scheduled.as_ref().map(values)?;
-        let bounds = self.open_loop.bounds(&scheduled, document.requests.failed()).ok()?;
-        let missing = missing(&document.requests, self.open_loop, &bounds);
+        let estimate = document.estimate_since_due().ok()??;
+        let missing = missing(&document.requests, self.open_loop, &estimate, false);
         let Missing { due, failed, abandoned, dropped, unsent, hanging } = missing;
         if failed + abandoned + dropped + hanging == 0 && unsent * 100 <= due * MISSED_PERCENT {
             return None;
@@ -446,7 +450,7 @@ impl Scheduled<'_> {
         });
         percents.sort_unstable();
         let uncertain = |percent: Percent| {
-            let between = bounds.percentile(percent.value()).filter(|between| !between.is_known())?;
+            let between = estimate.bounds(percent.value()).filter(|between| !between.is_known())?;
             Some(Uncertain { percent, between, missing })
         };
         percents.into_iter().find_map(uncertain)
@@ -604,10 +608,7 @@ fn burst_words(&Burst { requests, connections, needed, in_flight, batch, is_stag
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     let (dropped, due) = (thousands(dropped), counted(due, "request"));
     let latency = match in_percentiles {
-        true => {
-            "the mean and the maximum leave them out, and percentiles count each as waiting from its due time to the \
-             end of the run"
-        }
+        true => "the mean and the maximum leave them out, and percentiles count each like others that waited so long",
         false => "no latency includes them",
     };
     format!("{dropped} of {due} were dropped because they would have been sent too late (--max-late); {latency}")
@@ -619,6 +620,17 @@ fn sliced_line(slice: Duration, mean_us: f64) -> String {
         "sends were grouped into slices of {slice} (--send-slice), which delays each by at most {slice}; the mean \
          lateness, other causes included, is {mean}"
     )
+}
+
+fn ran_on_line(open_loop: &OpenLoop) -> String {
+    let count = |ages: &Option<record::Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
+    let ended = counted(count(&open_loop.later) + open_loop.later_failed, "request");
+    let left = match count(&open_loop.open) {
+        0 => String::new(),
+        left => format!("; {} did not end", thousands(left)),
+    };
+    let time = time_us(open_loop.run_on_s * 1e6);
+    format!("the load went on for {time} after the end, uncounted, because of a gate: {ended} ended in that time{left}")
 }
 
 fn uncertain_line(Uncertain { percent, between, missing }: &Uncertain) -> String {

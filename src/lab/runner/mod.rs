@@ -22,8 +22,8 @@ use super::{Attached, Folder, Host, Made, Occupied, Turn, order, words};
 use crate::compare;
 use crate::files;
 use crate::program::{
-    EXIT_BROKEN, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, EXIT_WRONG, ORDER, Screen,
-    Signals, foremost, guard, say, screen, with_stack,
+    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
+    EXIT_WRONG, ORDER, Screen, Signals, foremost, guard, say, screen, with_stack,
 };
 use crate::run;
 use crate::saved;
@@ -114,6 +114,8 @@ struct Sum {
     failed: u64,
     /// Runs in which a gate broke.
     broken: u64,
+    /// Runs in which none broke, but one was undecided.
+    undecided: u64,
     /// Whether onrush itself was the limit of a run with `--strict`.
     is_our_fault: bool,
     /// Whether a signal ended the experiment.
@@ -171,6 +173,7 @@ fn steps(experiment: &mut Experiment, turns: &[Turn], is_verbose: bool) -> anyho
         (EXIT_NOTHING_COMPLETED, has_nothing),
         (EXIT_BROKEN, sum.broken > 0),
         (EXIT_OUR_FAULT, sum.is_our_fault),
+        (EXIT_INCONCLUSIVE, sum.undecided > 0),
         (EXIT_INTERRUPTED, sum.is_interrupted),
     ];
     Ok(foremost(ORDER, &codes))
@@ -186,6 +189,9 @@ fn closing(experiment: &Experiment, sum: Sum, path: Option<&Path>) -> String {
     }
     if sum.broken > 0 {
         line.push_str(&format!(", a gate broke in {}", sum.broken));
+    }
+    if sum.undecided > 0 {
+        line.push_str(&format!(", a gate was undecided in {}", sum.undecided));
     }
     let Some(path) = path else { return line + "; there is nothing to keep, so there is no folder" };
     if sum.measured < runs {

@@ -163,13 +163,15 @@ impl<'a> Runs<'a> {
         Ok(false)
     }
 
-    /// Counts a run with a broken gate, or with `--strict` and limited by onrush itself; returns whether it is either.
+    /// Counts a run with a broken or undecided gate, or with `--strict` and limited by onrush itself; returns whether it is either.
     fn judge(&mut self, document: &Document) -> bool {
         let breaks = |is_strict| document.gates.iter().any(|gate| gate.broken && gate.is_strict() == is_strict);
         let (is_broken, is_our_fault) = (breaks(false), breaks(true));
+        let is_undecided = !is_broken && document.gates.iter().any(|gate| gate.undecided);
         self.sum.broken += u64::from(is_broken);
+        self.sum.undecided += u64::from(is_undecided);
         self.sum.is_our_fault |= is_our_fault;
-        is_broken || is_our_fault
+        is_broken || is_undecided || is_our_fault
     }
 
     /// Ends what was started and restores what was borrowed. Returns a line for each setting that was not restored.

@@ -336,8 +336,8 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
 #[test]
 fn the_gates_that_all_runs_have_are_judged_anew() {
     let gate = |term: &str| {
-        let term = Judged { term: term.to_owned(), was: Some("10,000".to_owned()), holds: true };
-        Gate { broken: true, terms: vec![term] }
+        let term = Judged { term: term.to_owned(), was: Some("10,000".to_owned()), holds: true, undecided: false };
+        Gate::of(vec![term])
     };
     let with = |gates: &[&str]| Document { gates: gates.iter().map(|term| gate(term)).collect(), ..run(0, 10) };
     let all = ["requests<15000", "requests<30000", "p99>1s", "--strict"];

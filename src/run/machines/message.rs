@@ -13,7 +13,7 @@ use crate::run::Shortage;
 use crate::run::outcome::{Breakdown, Ended, WorkerShare};
 
 /// The version of these messages. A worker of another version is refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The longest frame, in bytes, of a peer that has not proved anything ...
 pub const UNPROVEN_MAX: usize = 4 << 10;

@@ -303,11 +303,15 @@ impl Machine {
         let mut last = dues(&Plan { load: Load::new(1, part.load.connections), ..part.clone() }, schedule, 0);
         last.pass_before(from_ns, u64::MAX);
         last.take(due - unsent);
+        let mut leave = |age_ns: u64, requests: u64| {
+            open_loop.censored.record_many(age_ns, requests);
+            open_loop.open.get_or_insert_default().record_many(age_ns, requests);
+        };
         for _ in 0..unsent.min(AGES) {
-            open_loop.censored.record(until_ns.saturating_sub(last.next_ns()));
+            leave(until_ns.saturating_sub(last.next_ns()), 1);
             last.take(1);
         }
-        open_loop.censored.record_many(until_ns.saturating_sub(last.next_ns()), unsent.saturating_sub(AGES));
+        leave(until_ns.saturating_sub(last.next_ns()), unsent.saturating_sub(AGES));
     }
 
     /// Whether its part broke off.

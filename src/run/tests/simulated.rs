@@ -12,7 +12,7 @@ const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
 /// Records what an observer is told.
 #[derive(Default)]
-struct Recorder {
+pub(super) struct Recorder {
     /// When there was progress, how many requests there had been, how many per second, and what was measured meanwhile.
     progress: Vec<(Duration, u64, f64, Totals)>,
     rows: Vec<TimelineRow>,
@@ -35,7 +35,7 @@ impl Observer for Recorder {
 }
 
 /// A clock at the beginning of virtual time.
-fn virtual_clock() -> Clock {
+pub(super) fn virtual_clock() -> Clock {
     Clock::of(&Io::Sim("unused".into()))
 }
 
@@ -46,7 +46,7 @@ fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrup
 }
 
 /// The same, with the plan of the command line.
-fn simulate_plan(
+pub(super) fn simulate_plan(
     words: &str,
     scenario: &str,
     clock: &mut Clock,

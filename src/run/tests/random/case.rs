@@ -48,6 +48,8 @@ pub struct Options {
     pub warmup_ms: Option<u64>,
     pub timeout_ms: Option<u64>,
     pub give_up_ms: Option<u64>,
+    /// The limit of a gate on a percentile, because of which the load goes on after the end.
+    pub limit_ms: Option<u64>,
     pub per_connection: Option<u64>,
     pub body_bytes: usize,
     pub is_head: bool,
@@ -123,6 +125,7 @@ impl Case {
         add("--warmup", ms(self.options.warmup_ms));
         add("--timeout", ms(self.options.timeout_ms));
         add("--give-up", ms(self.options.give_up_ms));
+        add("--fail-if", self.options.limit_ms.filter(|_| pace.is_some()).map(|limit_ms| format!("p99>{limit_ms}ms")));
         add("--requests-per-connection", self.options.per_connection.map(|most| most.to_string()));
         let body = (self.options.body_bytes > 0).then(|| "b".repeat(self.options.body_bytes));
         add("-X", self.options.is_head.then(|| "HEAD".to_owned()));

@@ -95,6 +95,7 @@ pub fn draw(seed: u64) -> Case {
     }
     options.templates = script.is_none() && !as_wrk && options.listed == 0 && draw.one_in(3);
     options.checks = !as_wrk && draw.one_in(4);
+    options.limit_ms = (options.pace.is_some() && draw.one_in(3)).then(|| draw.order(1, length_ms));
     Case { options, scenario, script }
 }
 

@@ -183,9 +183,9 @@ impl Run {
 
     /// When the requests of a thread are due.
     fn dues(&self, config: &Config, index: u32) -> Option<Dues> {
-        let Config { warmup_ns, duration_ns, seed, .. } = *config;
+        let Config { warmup_ns, duration_ns, run_on_ns, seed, .. } = *config;
         let worker = onrush_plan::Part::new(index, self.plan.load.threads);
-        Some(self.plan.schedule.as_ref()?.dues(worker, Span { warmup_ns, duration_ns }, seed))
+        Some(self.plan.schedule.as_ref()?.dues(worker, Span { warmup_ns, duration_ns, run_on_ns }, seed))
     }
 
     /// Takes turns until all have ended.

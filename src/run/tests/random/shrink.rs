@@ -122,6 +122,7 @@ fn usual(add: &mut Add<'_>) {
     add(&|case| case.options.warmup_ms = None);
     add(&|case| case.options.timeout_ms = None);
     add(&|case| case.options.give_up_ms = None);
+    add(&|case| case.options.limit_ms = None);
     add(&|case| case.options.per_connection = None);
     add(&|case| case.options.threads = 1);
 }
