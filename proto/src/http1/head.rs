@@ -15,8 +15,9 @@ const FIELDS_USUAL: usize = 32;
 pub(super) struct Head {
     /// The status, 100 to 999.
     pub(super) status: u16,
-    /// What the fields say about the body; the status or the request's method may rule a body out.
-    pub(super) framing: Framing,
+    /// What the fields say about the body, or why they cannot be read: both are of no account where the status or the
+    /// request's method rules a body out.
+    pub(super) framing: Result<Framing, Error>,
     /// Whether version and fields allow the connection to stay open.
     pub(super) keep_alive: bool,
 }
@@ -76,11 +77,12 @@ impl Head {
         };
         let Ok(Status::Complete((_, fields))) = parsed else { return Err(Error::HeaderField) };
         let mut facts = Facts::default();
+        let mut noted = Ok(());
         for Header { name, value } in fields {
-            facts.note(name.as_bytes(), value)?;
+            noted = noted.and(facts.note(name.as_bytes(), value));
         }
         let keep_alive = facts.keep_alive(line.is_persistent);
-        Ok(Self { status: line.status, framing: facts.framing()?, keep_alive })
+        Ok(Self { status: line.status, framing: noted.and_then(|()| facts.framing()), keep_alive })
     }
 }
 
@@ -89,7 +91,7 @@ impl Head {
 pub(super) struct Facts {
     /// The `Content-Length`, if there is any.
     length: Option<u64>,
-    /// Whether the last `Transfer-Encoding` is `chunked`, if there is any.
+    /// Whether the last transfer coding is `chunked`, if there is any.
     chunked: Option<bool>,
     /// Whether a `Connection` has the option `close`.
     close: bool,
@@ -120,9 +122,10 @@ impl Facts {
         Ok(())
     }
 
+    /// Notes the transfer codings. Until RFC 7230, `identity` was the name of none.
     fn note_encoding(&mut self, value: &[u8]) {
-        let is_chunked = elements(value).last().map(|coding| coding.eq_ignore_ascii_case(b"chunked"));
-        self.chunked = is_chunked.or(self.chunked).or(Some(false));
+        let codings = elements(value).filter(|coding| !coding.eq_ignore_ascii_case(b"identity"));
+        self.chunked = codings.last().map(|coding| coding.eq_ignore_ascii_case(b"chunked")).or(self.chunked);
     }
 
     fn note_connection(&mut self, value: &[u8]) {

@@ -190,17 +190,19 @@ impl Http1 {
                 self.event = Some(Event::Interim { stream, status });
                 return Ok(());
             }
-            _ => self.event = Some(Event::Head { stream, status }),
+            _ => {}
         }
         let is_tunnel = response == ResponseKind::Tunnel && (200..=299).contains(&status);
         let is_bodiless = is_tunnel || response == ResponseKind::Bodiless || status == 204 || status == 304;
         self.body = match head.framing {
             _ if is_bodiless => None,
-            Framing::Length(0) => None,
-            Framing::Length(length) => Some(Body::Length(length)),
-            Framing::Chunked => Some(Body::Chunked(Chunked::new())),
-            Framing::UntilEof => Some(Body::UntilEof),
+            Ok(Framing::Length(0)) => None,
+            Ok(Framing::Length(length)) => Some(Body::Length(length)),
+            Ok(Framing::Chunked) => Some(Body::Chunked(Chunked::new())),
+            Ok(Framing::UntilEof) => Some(Body::UntilEof),
+            Err(error) => return Err(error),
         };
+        self.event = Some(Event::Head { stream, status });
         self.keep_alive = head.keep_alive && !is_tunnel && !matches!(self.body, Some(Body::UntilEof));
         if self.body.is_none() {
             self.end_response();

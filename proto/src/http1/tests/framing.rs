@@ -41,6 +41,50 @@ fn a_body_without_length_ends_with_the_stream() {
 }
 
 #[test]
+fn a_coding_that_is_none_changes_nothing() {
+    for (fields, body) in [
+        ("Transfer-Encoding: identity\r\nContent-Length: 2", "hi"),
+        ("Content-Length: 2\r\nTransfer-Encoding: Identity", "hi"),
+        ("Transfer-Encoding: identity, ,identity\r\nTransfer-Encoding: identity\r\nContent-Length: 2", "hi"),
+        ("Transfer-Encoding:\r\nContent-Length: 2", "hi"),
+        ("Transfer-Encoding: ,\r\nContent-Length: 2", "hi"),
+        ("Transfer-Encoding: identity, chunked", "2\r\nhi\r\n0\r\n\r\n"),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "2\r\nhi\r\n0\r\n\r\n"),
+        ("Transfer-Encoding: chunked, identity", "2\r\nhi\r\n0\r\n\r\n"),
+    ] {
+        check("GET", format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n{body}"), &["0 head 200", "0 data hi", "0 complete"]);
+    }
+    let until_eof = "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nhi<eof>";
+    check("GET", until_eof, &["0 head 200", "0 data hi", "0 complete", "draining"]);
+}
+
+/// What compressors and caches leave in heads that have no body.
+#[test]
+fn where_no_body_can_be_the_fields_about_its_length_are_of_no_account() {
+    for fields in [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: gzip\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 6",
+        "Content-Length: 5, 5",
+        "Content-Length: -1",
+        "Content-Length:",
+    ] {
+        let head = |status: &str| format!("HTTP/1.1 {status}\r\n{fields}\r\nDate: today\r\n\r\n");
+        let two =
+            |status| [format!("0 head {status}"), "0 complete".into(), format!("1 head {status}"), "1 complete".into()];
+        for (methods, status) in [("GET GET", "204"), ("GET POST", "304"), ("HEAD HEAD", "200"), ("HEAD HEAD", "404")] {
+            check(methods, head(status).repeat(2), &two(status).each_ref().map(String::as_str));
+        }
+        check("GET", head("103") + &head("204"), &["0 interim 103", "0 head 204", "0 complete"]);
+        check("CONNECT", head("200") + "\x16\x03\x01", &["0 head 200", "0 complete", "draining"]);
+        // The connection may still say that it ends.
+        let closing = head("304").replace("Date: today", "Connection: close");
+        check("GET", closing, &["0 head 304", "0 complete", "draining"]);
+    }
+}
+
+#[test]
 fn a_response_that_has_no_body_is_complete_with_its_head() {
     for head in
         ["204 No Content\r\n", "304 Not Modified\r\nContent-Length: 5\r\n", "204 Odd\r\nTransfer-Encoding: chunked\r\n"]
