@@ -227,7 +227,9 @@ impl Live {
                     if let Some(request) = self.open.get_mut(stream) {
                         let sample = request.watched.as_mut().and_then(|watched| watched.sample.as_mut());
                         for kept in request.kept.iter_mut().chain(sample) {
+                            let start = kept.trailers.bytes().len();
                             keep_text(&mut kept.trailers, &self.protocol, input);
+                            kept.trailers.unfold(start);
                         }
                     }
                     if let Some(transcript) = &mut tally.transcript {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use onrush_proto::http1;
+
 /// The most memory that kept parts take in the whole process, in bytes: a server that never stops sending must not use
 /// up all there is.
 const PARTS_MAX: usize = 256 * 1024 * 1024;
@@ -149,6 +151,11 @@ impl Part {
         }
     }
 
+    /// Joins the lines from the byte `start` on that are folded with those before them.
+    pub fn unfold(&mut self, start: usize) {
+        http1::unfold(&mut self.bytes, start);
+    }
+
     /// Keeps nothing more.
     pub fn cut(&mut self) {
         self.is_cut = true;
@@ -226,6 +233,17 @@ mod tests {
             drop(kept);
             assert_eq!(budget.left.load(Ordering::Relaxed), max);
         }
+    }
+
+    #[test]
+    fn trailers_are_kept_without_folded_lines_wherever_they_were_cut() {
+        let mut kept = KeptResponse::new(&Arc::default());
+        for piece in [&b"A: b\r\n"[..], b" c", b"\r", b"\n\td\r\nE: f\r\n"] {
+            let start = kept.trailers.bytes().len();
+            kept.trailers.add_lines(|text| text.extend_from_slice(piece));
+            kept.trailers.unfold(start);
+        }
+        assert_eq!(kept.trailers.bytes(), b"A: b   c  \td\r\nE: f\r\n");
     }
 
     #[test]

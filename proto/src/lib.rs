@@ -109,8 +109,8 @@ pub trait Client {
     /// taken.
     fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a>;
 
-    /// Appends the same as text for people and scripts: a head with its status line and the empty line at its end,
-    /// trailers as lines.
+    /// Appends the same as text for people and scripts: a head with its status line and the empty line at its end, without
+    /// folded lines; trailers as lines, which may be folded ([`http1::unfold`]).
     fn write_text(&self, input: &[u8], text: &mut Vec<u8>);
 }
 

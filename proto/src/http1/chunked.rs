@@ -147,6 +147,8 @@ impl Chunked {
             (State::Trailer | State::LastLf, b'\n') => State::Done,
             (State::Name, b':') => State::Value,
             (State::Trailer | State::Name, byte) if is_token(byte) => State::Name,
+            // A folded line continues the field before it, if there is one.
+            (State::Trailer, b' ' | b'\t') if self.framing > 1 => State::Value,
             (State::Value, b'\r') => State::ValueLf,
             (State::Value | State::ValueLf, b'\n') => State::Trailer,
             (State::Value, byte) if is_text(byte) => State::Value,

@@ -9,7 +9,7 @@ use std::mem::replace;
 use std::ops::Range;
 
 use super::HEAD_MAX;
-use super::head::{Head, StatusLine};
+use super::head::{Head, StatusLine, unfold};
 use crate::Error;
 
 /// A larger buffer is freed after use, so that one long head does not cost memory for the rest of the run.
@@ -115,8 +115,11 @@ impl Collector {
                 (Some((status_line, length)), b"\n" | b"\r\n") => {
                     self.place = start..used;
                     self.is_complete = true;
-                    let head = Head::parse(status_line, &view[length..])?;
-                    if !is_kept {
+                    let head = match Head::parse(status_line, &view[length..]) {
+                        Err(Error::HeaderField) => self.parse_folded(&window[start..used], status_line, length)?,
+                        head => head?,
+                    };
+                    if !self.is_begun() {
                         self.remember(&window[start..used], head);
                     }
                     return Ok((used, Some(head)));
@@ -129,6 +132,19 @@ impl Collector {
         }
         self.kept.extend_from_slice(&window[if is_kept { used } else { start }..]);
         Ok((bytes.len(), None))
+    }
+
+    /// Reads a complete head that may have folded lines, which nobody reads as they are: it is kept without them.
+    /// `input`: all of it, unless it has been kept; `length`: that of its status line.
+    #[cold]
+    fn parse_folded(&mut self, input: &[u8], status_line: StatusLine, length: usize) -> Result<Head, Error> {
+        if !self.is_begun() {
+            self.kept.extend_from_slice(input);
+        }
+        if !unfold(&mut self.kept[length..], 0) {
+            return Err(Error::HeaderField);
+        }
+        Head::parse(status_line, &self.kept[length..])
     }
 
     /// Remembers a head for comparison with those that follow.

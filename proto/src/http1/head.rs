@@ -151,6 +151,22 @@ impl Facts {
     }
 }
 
+/// Joins folded lines, in place: from `start` on, what separates a line from one before it in `text` that it continues
+/// becomes blanks (RFC 9112, 5.2). Returns whether there were any.
+pub fn unfold(text: &mut [u8], start: usize) -> bool {
+    let mut any = false;
+    for at in start.max(1)..text.len() {
+        if matches!(text[at], b' ' | b'\t') && text[at - 1] == b'\n' {
+            text[at - 1] = b' ';
+            if at > 1 && text[at - 2] == b'\r' {
+                text[at - 2] = b' ';
+            }
+            any = true;
+        }
+    }
+    any
+}
+
 /// The elements of a comma list that are not empty.
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())

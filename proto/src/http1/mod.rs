@@ -43,6 +43,7 @@ use crate::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, 
 pub(crate) use self::chunked::unchunked;
 pub use self::encode::{encode, needs_length};
 pub(crate) use self::head::is_token;
+pub use self::head::unfold;
 pub use self::outline::{Malformed, Outline, outline};
 pub use self::tunnel::Tunnel;
 pub use self::wire::Wire;

@@ -6,7 +6,7 @@
 
 use super::HEAD_MAX;
 use super::collect::Collector;
-use super::head::{Head, StatusLine};
+use super::head::{Head, StatusLine, unfold};
 use super::wire::Wire;
 use crate::{Error, Transmit};
 
@@ -70,9 +70,10 @@ impl Tunnel {
     }
 
     /// The status of the complete head.
-    fn status(&self) -> Result<u16, Error> {
+    fn status(&mut self) -> Result<u16, Error> {
         let line_end = memchr::memchr(b'\n', &self.head).map_or(self.head.len(), |lf| lf + 1);
-        let (line, fields) = self.head.split_at(line_end);
+        let (line, fields) = self.head.split_at_mut(line_end);
+        unfold(fields, 0);
         Ok(Head::parse(StatusLine::parse(line)?, fields)?.status)
     }
 }

@@ -71,20 +71,58 @@ fn a_malformed_field_is_refused_at_the_end_of_the_head() {
         "No colon",
         "Name : value",
         "Na me: value",
-        " Name: value",
         ": value",
         "Name",
         "Name: va\0lue",
         "Na\0me: value",
         "Name: va\rlue",
-        "Name: value\r\n folded",
-        "Name: value\r\n\tfolded",
+        "Name: value\r\n fol\0ded",
+        "Na\r\n me: value",
+        "Name\r\n : value",
         "N\u{e4}me: value",
         "Name: va\x7flue",
     ] {
         check_fails(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{field}\r\n\r\nhi"), Error::HeaderField);
         let closed = Error::ClosedInHead;
         check_fails(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{field}\r\n<eof>"), closed);
+    }
+}
+
+/// RFC 9112, 5.2: a client replaces what folds a line with blanks.
+#[test]
+fn folded_lines_are_read_as_one() {
+    for fields in [
+        "Name: value\r\n folded\r\nContent-Length: 2",
+        "Content-Length: 2\r\nName: value\r\n\tfolded",
+        "Content-Length: 2\nName: value\n  folded\n\tagain",
+        "Name:\r\n value: with a colon\r\nContent-Length:\r\n 2",
+        "Name: value\r\n \t\r\nContent-Length: 2\r\n ",
+    ] {
+        check("GET", format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nhi"), &["0 head 200", "0 data hi", "0 complete"]);
+    }
+    // All of it counts.
+    check(
+        "GET",
+        "HTTP/1.1 200 OK\r\nConnection: x,\r\n close\r\nTransfer-Encoding: gzip,\r\n\tchunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+        &["0 head 200", "0 data hi", "0 complete", "draining"],
+    );
+    check_fails("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n 2\r\n\r\nhi", Error::Length);
+    check_fails("HTTP/1.1 200 OK\r\n Folds: nothing\r\n\r\n", Error::HeaderField);
+}
+
+#[test]
+fn a_head_is_shown_without_folded_lines_however_it_arrives() {
+    let head = b"HTTP/1.1 204 No\r\nA: b\r\n\tc: d\r\nE: f\r\n\r\n";
+    for size in [head.len(), 1, 20] {
+        let mut client = connected("GET GET");
+        for _ in 0..2 {
+            head.chunks(size).for_each(|piece| assert_eq!(client.handle_bytes(piece, NOW), piece.len()));
+            let last = head.chunks(size).last().unwrap();
+            assert_eq!(text(&client, last), b"HTTP/1.1 204 No\r\nA: b  \tc: d\r\nE: f\r\n\r\n");
+            let fields: Vec<(&[u8], &[u8])> = client.fields(last).collect();
+            assert_eq!(fields, [(&b"A"[..], &b"b  \tc: d"[..]), (b"E", b"f")]);
+            while client.poll_event().is_some() {}
+        }
     }
 }
 

@@ -25,7 +25,7 @@ fn answered(pieces: &[&[u8]]) -> Answered {
 
 #[test]
 fn an_answer_means_the_same_however_it_is_split() {
-    let table: [(&[u8], Answered); 15] = [
+    let table: [(&[u8], Answered); 16] = [
         (b"HTTP/1.1 200 OK\r\n\r\n", Ok(Some((200, 19)))),
         (b"HTTP/1.0 200 Connection established\r\nProxy-agent: x\r\n\r\n", Ok(Some((200, 55)))),
         (b"HTTP/1.1 299 \r\n\r\n\x16\x03\x03early", Ok(Some((299, 17)))),
@@ -33,6 +33,7 @@ fn an_answer_means_the_same_however_it_is_split() {
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", Ok(Some((200, 38)))),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", Ok(Some((200, 47)))),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello", Ok(Some((200, 66)))),
+        (b"HTTP/1.1 200 OK\r\nVia: a,\r\n b\r\n\r\nhello", Ok(Some((200, 32)))),
         (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", Ok(Some((200, 44)))),
         (b"HTTP/1.1 407 Login\r\nContent-Length: 9\r\n\r\n<h1>Login", Ok(Some((407, 41)))),
         (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", Ok(Some((302, 35)))),
