@@ -25,6 +25,9 @@ const RETURNS_MAX: u8 = u8::MAX;
 /// a gRPC call that failed.
 const EXAMPLE_BYTES: usize = 120;
 
+/// The status by which a server tells that it has waited long enough for a request.
+const REQUEST_TIMEOUT: u16 = 408;
+
 /// An established connection.
 pub struct Live {
     /// Its protocol.
@@ -221,7 +224,11 @@ impl Live {
                     }
                     self.completed(stream, at, tally, script);
                 }
-                Event::Head { stream, status } => self.head(stream, status, input, at, tally),
+                Event::Head { stream, status } => {
+                    if status != REQUEST_TIMEOUT || !self.timed_out(stream, at, tally) {
+                        self.head(stream, status, input, at, tally);
+                    }
+                }
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
                 Event::Trailer { stream } => {
                     if let Some(request) = self.open.get_mut(stream) {
@@ -257,6 +264,11 @@ impl Live {
                     if self.failed(stream, error, retryable, input, at, tally) {
                         counted = Some(error);
                     }
+                }
+                // The end of the stream comes without input.
+                Event::Draining { error: Some(Error::ClosedBeforeResponse) } if !input.is_empty() => {
+                    self.draining = true;
+                    self.troubled |= tally.closed_idle(at);
                 }
                 Event::Draining { error } => {
                     self.draining = true;
@@ -414,6 +426,21 @@ impl Live {
             tally.interval.counters.cut_responses += u64::from(kept.is_cut());
             shelf.put_back(kept);
         }
+    }
+
+    /// Whether a response with status 408 only says that the server had ended an idle connection before the request arrived:
+    /// then it is sent again, once.
+    #[cold]
+    fn timed_out(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> bool {
+        let is_again = self.request(stream).is_none_or(|request| request.is_again());
+        if is_again || tally.counts_idle_closes() || !self.protocol.decline_timeout(stream) {
+            return false;
+        }
+        if let Some(request) = self.end(stream, at, tally) {
+            tally.returned(OpenRequest { first_at: None, ..request }, at);
+        }
+        tally.closed_idle(at);
+        true
     }
 
     #[inline(always)]

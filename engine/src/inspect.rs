@@ -173,7 +173,8 @@ impl<B: Backend> Engine<B> {
             0 => !self.is_short(most) || self.dispatch.script.has_ended,
             lasting => agenda.begins == lasting,
         };
-        let is_idle = live.open.is_empty() && !agenda.is_ready && !live.draining && live.send_error.is_none();
+        let is_over = live.draining || live.send_error.is_some() || live.protocol.is_unasked();
+        let is_idle = live.open.is_empty() && !agenda.is_ready && !is_over;
         let may_start = live.depth > agenda.rests as usize && live.protocol.capacity() > agenda.rests as usize;
         (is_idle && !waits && (agenda.rests == 0 || may_start))
             .then(|| format!("it has nothing to do, with requests to start: {pauses:?}"))

@@ -67,8 +67,21 @@ impl Protocol {
     pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
         match self {
             Self::Http2(client) => client.waits_for(stream),
-            _ => None,
+            Self::Http1(client) => client.unasked(),
+            #[cfg(test)]
+            Self::Other(_) => None,
         }
+    }
+
+    /// Whether the server has begun to send something that answers no request.
+    pub fn is_unasked(&self) -> bool {
+        if let Self::Http1(client) = self { client.unasked().is_some() } else { false }
+    }
+
+    /// Declines a response with status 408 that only says that its server has ended an idle connection; returns whether it
+    /// did, so that its request may be sent again.
+    pub fn decline_timeout(&mut self, stream: StreamId) -> bool {
+        if let Self::Http1(client) = self { client.decline_timeout(stream) } else { false }
     }
 
     /// Counts what a connection of HTTP/2 counts for itself, and waits that have not ended, as far as they have lasted.

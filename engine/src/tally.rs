@@ -6,7 +6,7 @@ mod watched;
 
 use std::collections::VecDeque;
 
-use onrush_proto::Nanos;
+use onrush_proto::{Error, Nanos};
 use onrush_stats::{Cause, Fate, Interval, Phase, Silences, Transcript};
 
 use super::checks::Checks;
@@ -215,11 +215,25 @@ impl Tally {
         self.interval.counters.bytes_sent += std::mem::take(&mut self.gathered_bytes);
     }
 
-    /// The peer announced that it did not process a request: it will be sent again, but counts as started once.
+    /// The peer said that it did not process a request: it will be sent again, but counts as started once.
     pub fn returned(&mut self, request: OpenRequest, at: Nanos) {
         self.left_flight(&request, at);
         self.interval.counters.returned += 1;
         self.send_again(request, at);
+    }
+
+    /// A server closed a connection with nothing in flight. Returns whether that counts as an error.
+    pub fn closed_idle(&mut self, at: Nanos) -> bool {
+        self.interval.counters.idle_closed += 1;
+        if self.counts_idle_closes() {
+            self.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
+        }
+        self.counts_idle_closes()
+    }
+
+    /// Whether it is an error if a server closes a connection with nothing in flight.
+    pub fn counts_idle_closes(&self) -> bool {
+        self.rules.scale.counts_idle_closes
     }
 
     fn send_again(&mut self, request: OpenRequest, at: Nanos) {

@@ -59,7 +59,9 @@ impl Document {
         let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
+        let of_http2 = outcome.http2.as_ref().map(|_| 0);
         let requests = Requests::of(counters, open_loop);
+        let requests = Requests { returned: of_http2.unwrap_or(requests.returned), ..requests };
         let is_rewritten = open_loop.is_none() && plan.dialect.is_compat();
         let evidence = Evidence::of(plan, outcome);
         let rewritten = || open_loop.is_none().then(|| rewritten(plan, outcome));
@@ -301,6 +303,7 @@ impl Requests {
             open: counters.open_at_end,
             open_late: Some(counters.open_late_at_end),
             carried: counters.carried,
+            returned: counters.returned,
             interim: counters.interim,
             cut_responses: counters.cut_responses,
             due: open_loop.map(|open_loop| open_loop.due),

@@ -382,6 +382,7 @@ impl Requests {
             open_late,
             unknown,
             carried,
+            returned,
             interim,
             cut_responses,
             due,
@@ -400,6 +401,7 @@ impl Requests {
         self.open_late = known(self.open_late, open_late);
         self.unknown += unknown;
         self.carried += carried;
+        self.returned += returned;
         self.interim += interim;
         self.cut_responses += cut_responses;
         self.due = both(self.due, due);

@@ -317,6 +317,10 @@ pub struct Requests {
     /// Of those `open`, requests that had lasted longer than `--timeout`; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_late: Option<u64>,
+    /// Requests over HTTP/1.1 that reached a connection when the server had ended it, which it said (408): they were sent again,
+    /// and their latency counts from the first time. Those over HTTP/2 are in `http2`. Left out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub returned: u64,
     /// Interim responses (1xx), which count nowhere else.
     pub interim: u64,
     /// Responses of whose head, body or trailers the script saw only the beginning.

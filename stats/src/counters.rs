@@ -13,7 +13,7 @@ pub struct Counters {
     pub started: u64,
     /// Requests that were in flight when measuring began.
     pub carried: u64,
-    /// Requests that the server announced it had not processed. They were sent again, and count as started once.
+    /// Requests that the server said it had not processed. They were sent again, and count as started once.
     pub returned: u64,
     /// Responses read to their last byte, of any status.
     pub completed: u64,

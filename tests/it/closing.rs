@@ -3,6 +3,7 @@ use std::io::{self, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::harness::{Context, Onrush, Output, Scratch, cases};
 use crate::peers::{read_head, server};
@@ -23,15 +24,23 @@ cases! {
     a_scripts_requests_are_told_apart_by_number_only (Once);
     a_script_that_sends_more_at_once_is_refused (Once);
     limits_that_contradict_are_refused (Once);
+    a_timeout_between_requests_is_an_idle_close;
+    a_timeout_that_crosses_a_request_costs_none;
 }
 
 /// Runs it with a result file; returns what it printed and the section of the file about connections.
 fn run(onrush: Onrush) -> (Output, serde_json::Value) {
+    let (output, result) = run_whole(onrush);
+    (output, result["connections"].clone())
+}
+
+/// The same with all of the file.
+fn run_whole(onrush: Onrush) -> (Output, serde_json::Value) {
     let scratch = Scratch::new("closing-result");
     let path = scratch.path().join("result.json");
     let output = onrush.word("-o").word(&path).run();
     let result: serde_json::Value = serde_json::from_slice(&fs::read(path).expect("it is there")).expect("JSON");
-    (output, result["connections"].clone())
+    (output, result)
 }
 
 fn number(connections: &serde_json::Value, name: &str) -> u64 {
@@ -277,4 +286,50 @@ fn limits_that_contradict_are_refused(context: &Context) {
     let onrush = context.onrush().words("--once --disable-keepalive --requests-per-connection 1");
     let output = onrush.word(format!("http://{address}/")).run();
     assert!(output.code == 0 && output.stdout.contains("\n> Connection: close\n"), "{output:?}");
+}
+
+const HI: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Time-out\r\nContent-length: 4\r\nConnection: close\r\n\r\nslow";
+
+/// A server like HAProxy, Node and Jetty: it says 408 before it closes a connection that was idle for 20 ms.
+fn a_timeout_between_requests_is_an_idle_close(context: &Context) {
+    let address = server(|stream| {
+        stream.set_read_timeout(Some(Duration::from_millis(20)))?;
+        let mut stream = BufReader::new(stream);
+        while read_head(&mut stream).is_ok() {
+            stream.get_mut().write_all(HI)?;
+        }
+        stream.get_mut().write_all(TIMEOUT)
+    });
+    let words = "-c1 -R10 -n8 --fail-if errors>0 http://";
+    let (output, result) = run_whole(context.onrush().words(&format!("{words}{address}/")));
+    assert_eq!((output.code, output.requests()), (0, 8), "{output:?}");
+    assert_no_errors(&output);
+    let closed = number(&result["connections"], "idle_closed");
+    assert!(closed >= 5, "it was idle for 100 ms between two requests: {closed}");
+    output.note(&format!("the server closed connections between requests {closed} times; onrush reconnected"));
+}
+
+/// The server's clock runs out while the third request of each connection is on its way.
+fn a_timeout_that_crosses_a_request_costs_none(context: &Context) {
+    let address = server(|stream| {
+        let mut stream = BufReader::new(stream);
+        for response in [HI, HI, TIMEOUT] {
+            read_head(&mut stream)?;
+            stream.get_mut().write_all(response)?;
+        }
+        Ok(())
+    });
+    let words = format!("-c1 -n10 --fail-if errors>0 http://{address}/");
+    let (output, result) = run_whole(context.onrush().words(&words));
+    assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
+    assert_no_errors(&output);
+    assert_eq!((&result["requests"]["started"], &result["requests"]["returned"]), (&10.into(), &4.into()), "{result}");
+    assert_eq!(number(&result["connections"], "idle_closed"), 4, "{result}");
+    output
+        .note("the server closed connections between requests 4 times; onrush reconnected, and sent 4 requests again");
+    // To wrk it is a response.
+    let (output, result) =
+        run_whole(context.onrush().compat().words("-t1").words(&words.replace(" --fail-if errors>0", "")));
+    assert_eq!((output.requests(), &result["status"]["408"]), (10, &3.into()), "{output:?}");
 }

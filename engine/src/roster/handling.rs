@@ -1,6 +1,6 @@
 //! What happens to a connection: its completions, what takes too long, and the time that its protocol asked for.
 
-use onrush_proto::{Client, Error, Nanos};
+use onrush_proto::{Client, Nanos};
 use onrush_stats::{Cause, Phase, ProxyFailure};
 use rustix::io::Errno;
 
@@ -256,15 +256,13 @@ impl<B: Backend> Roster<B> {
     fn closed_idle(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> bool {
         let slot = &mut self.slots[conn.index()];
         let is_queued = slot.is_queued;
-        let is_idle = |live: &mut Live| live.open.is_empty() && !live.draining && (is_queued || live.answered);
+        let is_idle = |live: &mut Live| {
+            live.open.is_empty() && !live.draining && !live.protocol.is_unasked() && (is_queued || live.answered)
+        };
         if !slot.live().is_some_and(is_idle) {
             return false;
         }
-        let tally = &mut books.tally;
-        tally.interval.counters.idle_closed += 1;
-        if self.config.rules.scale.counts_idle_closes {
-            tally.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
-        }
+        books.tally.closed_idle(at);
         true
     }
 

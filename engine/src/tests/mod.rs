@@ -18,6 +18,7 @@ mod scripted;
 mod second_protocol;
 mod spare;
 mod stall;
+mod timing_out;
 mod tunnel;
 mod waiting;
 mod window;

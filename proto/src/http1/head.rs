@@ -10,6 +10,9 @@ use crate::Error;
 /// 64 fields, less than 10 for 32.
 const FIELDS_USUAL: usize = 32;
 
+/// The status by which a server tells that it has waited long enough for a request.
+const REQUEST_TIMEOUT: u16 = 408;
+
 /// The relevant parts of a response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
@@ -83,6 +86,14 @@ impl Head {
         }
         let keep_alive = facts.keep_alive(line.is_persistent);
         Ok(Self { status: line.status, framing: noted.and_then(|()| facts.framing()), keep_alive })
+    }
+}
+
+impl Head {
+    /// Whether a response that answers no request tells that the server ends the connection.
+    pub(super) fn is_last_word(&self) -> bool {
+        let ends = !self.keep_alive || self.status == REQUEST_TIMEOUT;
+        ends && self.status >= 200 && self.framing.is_ok()
     }
 }
 

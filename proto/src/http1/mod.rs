@@ -14,6 +14,8 @@
 //! `collect` and `head` read its head, `body` and `chunked` its body. Whatever ends the connection makes it *ending*:
 //! the requests still in flight fail, then it drains, and from then on all bytes are ignored.
 //!
+//! What arrives without a request on its way is the server's last word, or a mistake: *unasked*, until its head tells.
+//!
 //! It never buffers a body, never allocates for a response whose head has a usual size and arrives in one piece, and
 //! never sends a request again: that is the driver's decision.
 
@@ -120,6 +122,11 @@ struct InFlight {
 enum Life {
     /// Yes.
     Open,
+    /// No: what arrives answers no request. Once its head is complete, it is known what that means.
+    Unasked {
+        /// The error, unless it is a response that ends the connection.
+        error: Error,
+    },
     /// No, and some events about that are still to be taken.
     Ending {
         /// The error of the requests still in flight.
@@ -243,6 +250,50 @@ impl Http1 {
     fn is_open(&self) -> bool {
         self.life == Life::Open
     }
+
+    /// Takes bytes of what answers no request. Servers that close an idle connection may say so with a response (408, as a
+    /// rule): it is the end of the connection, like one without words. Anything else is a mistake.
+    #[cold]
+    fn take_unasked(&mut self, bytes: &[u8], error: Error) -> usize {
+        let read =
+            if self.collector.is_begun() || bytes.starts_with(b"H") { self.collector.take(bytes) } else { Err(error) };
+        match read {
+            Ok((used, None)) => {
+                self.life = Life::Unasked { error };
+                return used;
+            }
+            Ok((_, Some(head))) if head.is_last_word() => {
+                self.end(Error::ConnectionEnded, true, Some(Error::ClosedBeforeResponse));
+            }
+            _ => self.end(Error::ConnectionEnded, true, Some(error)),
+        }
+        bytes.len()
+    }
+
+    /// What it has begun to hear without a request on its way, if it has, as an error.
+    pub fn unasked(&self) -> Option<Error> {
+        if let Life::Unasked { error } = self.life { Some(error) } else { None }
+    }
+
+    /// Declines the response whose [`Event::Head`] was the last event, if all it says is that the server has ended a
+    /// connection that was idle for too long (408, RFC 9110, 15.5.9): it does not outlive that, has brought responses before,
+    /// and the whole request has been sent. Returns whether it did; then no further event names the request, which may be
+    /// sent again, as may those behind it.
+    pub fn decline_timeout(&mut self, stream: StreamId) -> bool {
+        let is_first = stream == StreamId(0);
+        let is_early = match self.complete {
+            Some((_, is_early)) => is_early,
+            None => self.given == 1 && self.in_flight.front().is_some_and(|request| self.bytes_sent < request.sent_at),
+        };
+        if self.keep_alive || is_first || is_early {
+            return false;
+        }
+        if self.complete.take().is_none() {
+            self.in_flight.pop_front();
+            self.end(Error::ConnectionEnded, true, None);
+        }
+        true
+    }
 }
 
 impl Client for Http1 {
@@ -286,13 +337,15 @@ impl Client for Http1 {
         debug_assert!(self.event.is_none() && self.complete.is_none(), "the events of the last input come first");
         self.collector.release();
         if bytes.is_empty() || !self.is_open() {
-            return bytes.len();
+            return match self.life {
+                Life::Unasked { error } => self.take_unasked(bytes, error),
+                _ => bytes.len(),
+            };
         }
         // Of what has not left, this is no response.
         let Some(&InFlight { stream, response, .. }) = self.in_flight.front().filter(|_| self.given > 0) else {
             let error = if self.bytes_sent == 0 { Error::EarlyBytes } else { Error::ExtraBytes };
-            self.end(Error::ConnectionEnded, true, Some(error));
-            return bytes.len();
+            return self.take_unasked(bytes, error);
         };
         self.take(stream, response, bytes).unwrap_or_else(|error| {
             self.fail(error);
@@ -311,6 +364,9 @@ impl Client for Http1 {
     fn handle_eof(&mut self) {
         self.collector.release();
         if !self.is_open() {
+            if let Life::Unasked { error } = self.life {
+                self.end(Error::ConnectionEnded, true, Some(error));
+            }
             return;
         }
         match self.body {
@@ -359,9 +415,17 @@ impl Client for Http1 {
         if let Some((stream, is_early)) = self.complete.take() {
             return Some(Event::Complete { stream, grpc_status: 0, is_early });
         }
-        let Life::Ending { unanswered, retryable, error } = self.life else { return None };
+        let (unanswered, retryable, error) = match self.life {
+            Life::Ending { unanswered, retryable, error } => (unanswered, retryable, error),
+            // None of them has left.
+            Life::Unasked { error } => (Error::ConnectionEnded, true, Some(error)),
+            Life::Open | Life::Over => return None,
+        };
         if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {
             return Some(Event::Failed { stream, error: unanswered, retryable });
+        }
+        if self.unasked().is_some() {
+            return None;
         }
         self.life = Life::Over;
         Some(Event::Draining { error })

@@ -41,12 +41,7 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
             format!("{} took longer than an hour: recorded as one hour", counted(latency.clamped, "response"))
         }),
         hint(facts.document.pauses_unread, NoteId::PausesUnread, &|| PAUSES_UNREAD.to_owned()),
-        hint(is_closed, NoteId::IdleClosed, &|| {
-            format!(
-                "the server closed connections between requests {}; onrush reconnected",
-                counted(idle_closed, "time")
-            )
-        }),
+        hint(is_closed, NoteId::IdleClosed, &|| idle_closed_line(idle_closed, requests.returned)),
         hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut, facts.most_in_flight().is_some())),
         facts.document.request_log.and_then(lost_lines),
         // Where handshakes are part of the load.
@@ -54,6 +49,12 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
     ];
     notes.extend(others.into_iter().flatten());
     notes
+}
+
+fn idle_closed_line(times: u64, returned: u64) -> String {
+    let again =
+        if returned == 0 { String::new() } else { format!(", and sent {} again", counted(returned, "request")) };
+    format!("the server closed connections between requests {}; onrush reconnected{again}", counted(times, "time"))
 }
 
 /// The notes on addresses that were left out.

@@ -69,7 +69,7 @@ fn bytes_that_answer_no_request_are_an_error_of_the_connection() {
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!",
         &["0 head 200", "0 data hi", "0 complete", "draining: bytes after a complete response"],
     );
-    check("", "HTTP/1.1 408 Too Late\r\n\r\n", &["draining: bytes before any request"]);
+    check("", "HTTP/1.1 204 No Content\r\n\r\n", &["draining: bytes before any request"]);
 }
 
 #[test]
@@ -111,4 +111,107 @@ fn the_end_inside_a_response_fails_it_and_those_behind() {
     let trailers = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nExpires: ne<eof>";
     check("GET GET", trailers, &["0 head 200", "0 trailer Expires: ne", failed, behind, "draining"]);
     check("GET", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<eof>", &["0 head 200", failed, "draining"]);
+}
+
+/// HAProxy, Node and Jetty say so before they close a connection that was idle for too long (RFC 9110, 15.5.9).
+const LAST_WORDS: [&str; 5] = [
+    "HTTP/1.1 408 Request Time-out\r\nContent-length: 4\r\nConnection: close\r\n\r\nslow",
+    "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n",
+    "HTTP/1.0 408 Request Time-out\r\nCache-Control: no-cache\r\n\r\nslow",
+    "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 503 Going Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+];
+
+/// The events of `input` on a connection that has had `answered` responses, and then a request that has not left, if
+/// `waits`; in pieces of `size`, with the end of the stream at the end.
+fn unasked(answered: usize, waits: bool, input: &str, size: usize) -> Vec<String> {
+    let (mut client, mut events) = (Http1::new(1), Vec::new());
+    let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
+    for _ in 0..answered {
+        client.start(&request("GET"), false).unwrap();
+        let length = client.poll_transmit(NOW).unwrap().bytes().len();
+        client.handle_sent(length);
+        client.handle_bytes(answer, NOW);
+        take_events(&mut client, answer, &mut events);
+    }
+    if waits {
+        client.start(&request("GET"), false).unwrap();
+    }
+    events.clear();
+    for piece in input.as_bytes().chunks(size) {
+        assert_eq!(client.handle_bytes(piece, NOW), piece.len());
+        take_events(&mut client, piece, &mut events);
+        assert_eq!(client.capacity(), 0);
+        assert!(client.poll_transmit(NOW).is_none(), "nothing leaves any more");
+    }
+    client.handle_eof();
+    take_events(&mut client, b"", &mut events);
+    events
+}
+
+#[test]
+fn a_response_without_a_request_may_only_say_that_the_connection_ends() {
+    let mistakes = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        "HTTP/1.1 408 Request Timeout\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "HTTP/1.1 408 Request Timeout\r\n",
+        "HTTP/1.1 4",
+        "HTTQ",
+        "\r\nHTTP/1.1 408 Request Timeout\r\n\r\n",
+        "hello",
+    ];
+    for (answered, error) in [(0, Error::EarlyBytes), (1, Error::ExtraBytes)] {
+        let inputs = LAST_WORDS.map(|input| (input, Error::ClosedBeforeResponse));
+        for (input, expected) in inputs.into_iter().chain(mistakes.map(|input| (input, error))) {
+            for size in 1..=input.len() {
+                let mut told = vec![format!("draining: {expected}")];
+                assert_eq!(unasked(answered, false, input, size), told, "{input:?} in pieces of {size}");
+                // What has not left by then leaves on another connection.
+                told.insert(0, format!("{answered} failed, retryable: {}", Error::ConnectionEnded));
+                assert_eq!(unasked(answered, true, input, size), told, "{input:?} in pieces of {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_timeout_of_an_idle_connection_can_be_declined_and_no_other_response() {
+    let other = [
+        "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nslow",
+    ];
+    let declined = |requests: usize, sent: usize, input: &str| {
+        let (mut client, mut events) = (Http1::new(2), Vec::new());
+        let first = b"HTTP/1.1 204 No Content\r\n\r\n";
+        for _ in 0..requests {
+            client.start(&request("GET"), false).unwrap();
+        }
+        let length = client.poll_transmit(NOW).unwrap().bytes().len();
+        client.handle_sent(length);
+        if requests > 1 {
+            client.poll_transmit(NOW).unwrap();
+            client.handle_sent(sent);
+            client.handle_bytes(first, NOW);
+            take_events(&mut client, first, &mut events);
+            client.start(&request("GET"), false).unwrap();
+        }
+        client.handle_bytes(input.as_bytes(), NOW);
+        let Some(Event::Head { stream, .. }) = client.poll_event() else { panic!("no head") };
+        let is_declined = client.decline_timeout(stream);
+        events.clear();
+        take_events(&mut client, input.as_bytes(), &mut events);
+        (is_declined, events)
+    };
+    let whole = 18;
+    let behind = format!("2 failed, retryable: {}", Error::ConnectionEnded);
+    for input in &LAST_WORDS[..3] {
+        // All that waits behind it leaves on another connection, too.
+        assert_eq!(declined(2, whole, input), (true, vec![behind.clone(), "draining".into()]), "{input:?}");
+        assert!(!declined(1, whole, input).0, "the first request of a connection: {input:?}");
+        assert!(!declined(2, whole - 1, input).0, "not all of it has been sent: {input:?}");
+    }
+    for input in other {
+        assert!(!declined(2, whole, input).0, "the connection stays open: {input:?}");
+    }
 }

@@ -52,6 +52,8 @@ fn closing_idle_connections_raises_no_doubt() {
     outcome.totals.counters.idle_closed = 117;
     let words = "the server closed connections between requests 117 times; onrush reconnected";
     assert_eq!(said(&outcome), [words]);
+    outcome.totals.counters.returned = 3;
+    assert_eq!(said(&outcome), [format!("{words}, and sent 3 requests again")]);
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     assert_eq!(said_of(&wrk2, &outcome), Vec::<String>::new(), "where those are errors");
     outcome.totals.open_loop.as_mut().unwrap().late = 101;
