@@ -49,6 +49,9 @@ pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) ->
             "trust its issuer with --cacert FILE, or use -k; does the server send its chain? See \
              docs/troubleshooting.md#the-certificate-is-not-accepted"
         }
+        TlsFailure::Certificate if ["version 1", "RSA key", "Ed448"].iter().any(|it| contains(example, it)) => {
+            NEW_CERTIFICATE
+        }
         TlsFailure::Certificate => "-k accepts it",
         TlsFailure::Alert(40 | 70 | 71) | TlsFailure::Incompatible => NOT_OFFERED,
         TlsFailure::Alert(42 | 116) => "it may require a client certificate: --cert and --key",
@@ -99,8 +102,16 @@ pub const IS_IT_TLS: &str = "does that port speak TLS?";
 pub const SERVER_LOG: &str = "the server's log may say why";
 
 /// What onrush offers, for a server that requires something else.
-const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE: \
-                           see --tls-min, --tls-ciphers and --tls-groups";
+const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE, and no keys of \
+                           Ed448: see --tls-min, --tls-ciphers and --tls-groups";
+
+/// How to make a certificate that can be checked.
+const NEW_CERTIFICATE: &str = "-k accepts it; this makes another: openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem \
+                               -out cert.pem -subj /CN=HOST -addext subjectAltName=DNS:HOST";
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    memchr::memmem::find(bytes, text.as_bytes()).is_some()
+}
 
 /// The name of an alert, in the words of its standard.
 fn alert(number: u8) -> &'static str {

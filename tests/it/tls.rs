@@ -8,6 +8,10 @@ use std::time::Duration;
 
 use rcgen::{CertificateParams, date_time_ymd};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::harness::{Context, Output, Scratch, cases, target, url, wait_until};
@@ -26,6 +30,9 @@ cases! {
     openssl_gives_tickets_and_gets_them_back needs "openssl";
     openssl_wants_to_negotiate_again needs "openssl";
     a_certificate_that_openssl_signs_by_itself_can_be_named (Once) needs "openssl";
+    a_certificate_of_version_1_can_be_named (Once) needs "openssl";
+    a_certificate_that_cannot_be_checked_is_named_with_a_remedy (Once) needs "openssl";
+    a_client_certificate_may_be_of_version_1 (Once) needs "openssl";
     a_slot_resumes_its_own_session;
     what_was_agreed_on_is_shown (Once);
     the_name_is_sent_unless_it_is_an_address (Once);
@@ -191,10 +198,7 @@ fn openssl_wants_to_negotiate_again(context: &Context) {
 fn a_certificate_that_openssl_signs_by_itself_can_be_named(context: &Context) {
     let scratch = Scratch::new("tls");
     let command = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=client";
-    let made = Command::new("openssl").args(command.split(' ')).current_dir(scratch.path()).output();
-    assert!(made.expect("openssl runs").status.success());
-    let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).expect("openssl wrote it");
-    let server = TlsServer::new(&Pair { certificate: read("cert.pem"), key: read("key.pem") });
+    let server = TlsServer::new(&made_by_openssl(&scratch, command));
     let output = context.onrush().words("-k").words(N20).word(server.url("/")).run();
     assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
     let named = context.onrush().words("--cacert").word(scratch.path().join("cert.pem")).words(N20);
@@ -202,6 +206,116 @@ fn a_certificate_that_openssl_signs_by_itself_can_be_named(context: &Context) {
     assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
     let refused = context.onrush().words("-d1s").word(server.url("/")).run();
     assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
+}
+
+/// What this script of openssl's commands, a line each, makes of a certificate, `cert.pem` and `key.pem`.
+fn made_by_openssl(scratch: &Scratch, script: &str) -> Pair {
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let made = Command::new("openssl").args(line.split(' ')).current_dir(scratch.path()).output();
+        let made = made.expect("openssl runs");
+        assert!(made.status.success(), "{line}: {}", String::from_utf8_lossy(&made.stderr));
+    }
+    let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).expect("openssl wrote it");
+    Pair { certificate: read("cert.pem"), key: read("key.pem") }
+}
+
+/// The commands for a certificate of version 1 with such a key that signs itself.
+fn version_1(key: &str) -> String {
+    format!(
+        "genpkey -algorithm {key} -out key.pem
+        req -new -key key.pem -out request.pem -subj /CN=localhost
+        x509 -req -in request.pem -signkey key.pem -out cert.pem -days 2"
+    )
+}
+
+/// Those for one that `ca.pem` signs.
+const SIGNED_BY_ANOTHER: &str =
+    "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=authority
+    req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj /CN=localhost
+    x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2";
+
+/// The most frequent recipe for a certificate makes one of version 1.
+fn a_certificate_of_version_1_can_be_named(context: &Context) {
+    for key in ["RSA -pkeyopt rsa_keygen_bits:2048", "EC -pkeyopt ec_paramgen_curve:P-256", "ED25519"] {
+        let scratch = Scratch::new("tls-made");
+        let pair = made_by_openssl(&scratch, &version_1(key));
+        let openssl = Process::openssl(&pair, &["-www"]);
+        let another = scratch.file("another.pem", self_signed(&["localhost"]).certificate);
+        for version in ["1.2", "1.3"] {
+            let onrush = context.onrush().words("-t1 -c2 -n4 --tls-max").word(version).word("--cacert");
+            let output = onrush.word(scratch.path().join("cert.pem")).word(openssl.url()).run();
+            assert_eq!((output.code, output.requests()), (0, 4), "{key}: {output:?}");
+            let onrush = context.onrush().words("-t1 -c2 -n4 --tls-max").word(version).word("--cacert");
+            let refused = onrush.word(&another).word(openssl.url()).run();
+            assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
+        }
+    }
+    // Whoever has the certificate but another key is not the server.
+    let scratch = Scratch::new("tls-made");
+    let stolen = made_by_openssl(&scratch, &version_1("EC -pkeyopt ec_paramgen_curve:P-256"));
+    let thief = Pair { certificate: stolen.certificate, key: self_signed(&["localhost"]).key };
+    let key = PrivateKeyDer::from_pem_slice(thief.key.as_bytes()).expect("a key");
+    let key = aws_lc_rs::default_provider().key_provider.load_private_key(key).expect("it is read");
+    let chain = vec![CertificateDer::from_pem_slice(thief.certificate.as_bytes()).expect("a certificate")];
+    let resolver = SingleCertAndKey::from(CertifiedKey::new(chain, key));
+    let server = TlsServer::start(&self_signed(&["localhost"]), usize::MAX, move |config| {
+        config.cert_resolver = Arc::new(resolver);
+    });
+    for version in ["1.2", "1.3"] {
+        let onrush = context.onrush().words("-t1 -c1 -n2 --tls-max").word(version).word("--cacert");
+        let output = onrush.word(scratch.path().join("cert.pem")).word(server.url("/")).run();
+        let flaw = "the server's certificate is not acceptable: a signature does not belong to its key; -k accepts it";
+        assert_refused(&output, flaw);
+    }
+}
+
+fn a_certificate_that_cannot_be_checked_is_named_with_a_remedy(context: &Context) {
+    let new = "; -k accepts it; this makes another: openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
+               -subj /CN=HOST -addext subjectAltName=DNS:HOST";
+    let small = version_1("RSA -pkeyopt rsa_keygen_bits:1024");
+    let small = format!("{small}\nx509 -in cert.pem -out ca.pem");
+    for (script, flaw) in [
+        (SIGNED_BY_ANOTHER, "it is of X.509 version 1, not 3, and names no host"),
+        (&small, "it has an RSA key of 1024 bits; 2048 to 8192 are supported"),
+    ] {
+        let scratch = Scratch::new("tls-made");
+        let pair = made_by_openssl(&scratch, script);
+        let openssl = Process::openssl(&pair, &["-www", "-cipher", "DEFAULT@SECLEVEL=0"]);
+        let onrush = context.onrush().words("-t1 -c2 -n4 --cacert").word(scratch.path().join("ca.pem"));
+        let output = onrush.word(openssl.url()).run();
+        assert_refused(&output, &format!("the server's certificate is not acceptable: {flaw}{new}"));
+        let output = context.onrush().words("-t1 -c2 -n4 -k").word(openssl.url()).run();
+        assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
+    }
+    let openssl = Process::openssl(&made_by_openssl(&Scratch::new("tls-made"), &version_1("ED448")), &["-www"]);
+    let output = context.onrush().words("-t1 -c2 -d1s -k").word(openssl.url()).run();
+    assert!(output.stderr.contains("handshake failure (40)") && output.stderr.contains("Ed448"), "{output:?}");
+}
+
+fn a_client_certificate_may_be_of_version_1(context: &Context) {
+    let client = Scratch::new("tls-client");
+    made_by_openssl(&client, SIGNED_BY_ANOTHER);
+    let trusted = client.path().join("ca.pem");
+    let options = ["-www", "-Verify", "1", "-verify_return_error", "-CAfile", trusted.to_str().expect("a plain path")];
+    let openssl = Process::openssl(&self_signed(&["localhost"]), &options);
+    let onrush = |words: &str| {
+        let onrush = context.onrush().with(|command| {
+            command.current_dir(client.path());
+        });
+        onrush.words(words)
+    };
+    let output = onrush("-t1 -c2 -n4 -k --cert cert.pem --key key.pem").word(openssl.url()).run();
+    assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
+    // Still, it has to be that of the key, and a certificate.
+    client.file("other.pem", self_signed(&["localhost"]).key);
+    client.file("noise.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    for (options, expected) in [
+        ("--cert cert.pem --key other.pem", "cert.pem and other.pem: the key does not match the certificate"),
+        ("--cert noise.pem --key key.pem", "noise.pem and key.pem: the certificate cannot be read"),
+    ] {
+        let output = onrush("-n4 -k").words(options).word(openssl.url()).run_plain();
+        assert_eq!((output.code, output.stderr.trim_end()), (1, &*format!("onrush: {expected}")), "{output:?}");
+    }
 }
 
 fn a_slot_resumes_its_own_session(context: &Context) {

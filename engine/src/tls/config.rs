@@ -9,10 +9,13 @@ use rustls::client::{ClientConfig, Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{RootCertStore, SupportedProtocolVersion, version};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{CertificateError, InconsistentKeys, RootCertStore, SupportedProtocolVersion, version};
 use thiserror::Error;
 
 use super::Link;
+use super::certificate::public_key;
+use super::failure::words;
 use super::sessions::SlotSession;
 use super::trust::{Checked, Unchecked};
 
@@ -77,14 +80,14 @@ impl Config {
                 .map(|(_, version)| version)
                 .collect();
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&versions);
-        let builder = builder.map_err(|error| Unusable::Nothing(error.to_string()))?;
+        let builder = builder.map_err(|error| Unusable::Nothing(words(&error)))?;
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier(tls, &provider)?);
         let mut client = match &tls.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
                 let (certificates, key) = (certificates(&identity.certificates)?, key(identity.key())?);
-                let client = builder.with_client_auth_cert(certificates, key);
-                client.map_err(|error| unfit(identity, &error))?
+                let certified = certified(certificates, key, &provider).map_err(|error| unfit(identity, &error))?;
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
             }
         };
         client.resumption = Resumption::disabled();
@@ -145,7 +148,7 @@ fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerC
         Some(file) => Unusable::NoCertificate(file.name.clone()),
         None => Unusable::NoRoots,
     })?;
-    Ok(Arc::new(Checked { roots, named }))
+    Ok(Arc::new(Checked { roots, named, algorithms: provider.signature_verification_algorithms }))
 }
 
 fn certificates(file: &Material) -> Result<Vec<CertificateDer<'static>>, Unusable> {
@@ -161,13 +164,29 @@ fn key(file: &Material) -> Result<PrivateKeyDer<'static>, Unusable> {
     })
 }
 
+/// A certificate with its key, of any version: the library itself reads only those of version 3.
+fn certified(
+    certificates: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, rustls::Error> {
+    let key = provider.key_provider.load_private_key(key)?;
+    let theirs = certificates.first().and_then(|certificate| public_key(certificate));
+    let theirs = theirs.ok_or(CertificateError::BadEncoding)?;
+    match key.public_key() {
+        Some(ours) if ours.as_ref() != theirs => Err(InconsistentKeys::KeyMismatch.into()),
+        _ => Ok(CertifiedKey::new(certificates, key)),
+    }
+}
+
 fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
     let reason = match error {
         rustls::Error::InconsistentKeys(_) => "the key does not match the certificate".to_owned(),
         rustls::Error::General(_) => {
-            "the key is damaged or of an unsupported type; use RSA (from 2048 bits), ECDSA or Ed25519".to_owned()
+            "the key is damaged or of an unsupported type; use RSA (2048 to 8192 bits), ECDSA or Ed25519".to_owned()
         }
-        error => error.to_string(),
+        rustls::Error::InvalidCertificate(_) => "the certificate cannot be read".to_owned(),
+        error => words(error),
     };
     Unusable::Identity { certificates: identity.certificates.name.clone(), key: identity.key().name.clone(), reason }
 }

@@ -38,7 +38,7 @@ impl LinkFailure {
             Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
                 (TlsFailure::NotTls, String::new())
             }
-            error => (TlsFailure::Misbehaved, error.to_string()),
+            error => (TlsFailure::Misbehaved, words(error)),
         };
         Self { cause, example: example.into_bytes() }
     }
@@ -77,8 +77,78 @@ fn certificate(error: &CertificateError) -> (TlsFailure, String) {
         CertificateError::UnknownIssuer => (TlsFailure::UnknownIssuer, String::new()),
         // What `trust` returns for an unknown issuer if the certificate signed itself.
         CertificateError::ApplicationVerificationFailure => (TlsFailure::SelfSigned, String::new()),
-        error => (TlsFailure::Certificate, error.to_string()),
+        error => (TlsFailure::Certificate, flaw(error)),
     }
+}
+
+/// A flaw of a certificate that the library has no name for.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(super) enum Flaw {
+    /// The key is one of RSA with this many bits.
+    #[error("it has an RSA key of {0} bits; 2048 to 8192 are supported")]
+    RsaKey(usize),
+}
+
+/// Why a certificate is not accepted, in words.
+fn flaw(error: &CertificateError) -> String {
+    let text = match error {
+        CertificateError::Other(other) => match other.0.downcast_ref::<Flaw>() {
+            Some(flaw) => return flaw.to_string(),
+            None if other.0.to_string().starts_with("UnsupportedCertVersion") => {
+                "it is of X.509 version 1, not 3, and names no host"
+            }
+            None => return readable(&other.0.to_string()),
+        },
+        CertificateError::BadEncoding => "it cannot be read",
+        CertificateError::BadSignature => "a signature does not belong to its key",
+        #[expect(deprecated, reason = "the library still returns it")]
+        CertificateError::UnsupportedSignatureAlgorithm => UNSUPPORTED_SIGNATURE,
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => UNSUPPORTED_SIGNATURE,
+        CertificateError::UnhandledCriticalExtension => "it has a critical extension that onrush does not know",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => "it is not for servers",
+        CertificateError::Revoked => "it has been revoked",
+        error => return readable(&format!("{error:?}")),
+    };
+    text.to_owned()
+}
+
+const UNSUPPORTED_SIGNATURE: &str =
+    "it is signed with an algorithm that onrush does not support, such as Ed448 or SHA-1";
+
+/// What went wrong, in words: the library has none, only the names of its values.
+pub(super) fn words(error: &Error) -> String {
+    match error {
+        Error::PeerMisbehaved(reason) => readable(&format!("{reason:?}")),
+        Error::PeerIncompatible(reason) => readable(&format!("{reason:?}")),
+        Error::InvalidMessage(reason) => format!("malformed message: {}", readable(&format!("{reason:?}"))),
+        Error::InappropriateMessage { got_type, .. } => out_of_turn(&format!("{got_type:?}")),
+        Error::InappropriateHandshakeMessage { got_type, .. } => out_of_turn(&format!("{got_type:?}")),
+        Error::DecryptError => "what it sends cannot be decrypted".to_owned(),
+        Error::PeerSentOversizedRecord => "it sends a record that is too long".to_owned(),
+        Error::NoCertificatesPresented => "it sends no certificate".to_owned(),
+        Error::General(text) => text.clone(),
+        error => readable(&format!("{error:?}")),
+    }
+}
+
+fn out_of_turn(message: &str) -> String {
+    format!("a message out of turn: {}", readable(message))
+}
+
+/// The name of a value in the library as words, without what it contains: `MissingKeyShare` is `missing key share`.
+fn readable(name: &str) -> String {
+    let mut text = String::with_capacity(2 * name.len());
+    let mut last_is_capital = true;
+    for character in name.chars().take_while(char::is_ascii_alphanumeric) {
+        let is_capital = !character.is_ascii_lowercase();
+        if is_capital && !last_is_capital {
+            text.push(' ');
+        }
+        text.push(character.to_ascii_lowercase());
+        last_is_capital = is_capital;
+    }
+    text
 }
 
 /// Which names the certificate is for. The library writes a name as `DnsName("a.example")`.
@@ -120,7 +190,10 @@ fn date(time: UnixTime) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
+
+    use rustls::{HandshakeType, OtherError, PeerMisbehaved};
 
     use super::*;
 
@@ -132,6 +205,30 @@ mod tests {
         assert_eq!(at(1_709_251_199), "2024-02-29 23:59:59 UTC");
         assert_eq!(at(4_102_444_800), "2100-01-01 00:00:00 UTC");
         assert_eq!(at(u64::MAX / 2), "a year after 9999");
+    }
+
+    #[test]
+    fn errors_of_the_library_are_words() {
+        for (error, expected) in [
+            (Error::PeerMisbehaved(PeerMisbehaved::TooManyKeyUpdateRequests), "too many key update requests"),
+            (Error::PeerMisbehaved(PeerMisbehaved::KeyEpochWithPendingFragment), "key epoch with pending fragment"),
+            (Error::InvalidMessage(InvalidMessage::MissingData("Extension")), "malformed message: missing data"),
+            (
+                Error::InappropriateHandshakeMessage {
+                    expect_types: vec![HandshakeType::ServerHello],
+                    got_type: HandshakeType::KeyUpdate,
+                },
+                "a message out of turn: key update",
+            ),
+            (Error::DecryptError, "what it sends cannot be decrypted"),
+            (Error::HandshakeNotComplete, "handshake not complete"),
+        ] {
+            assert_eq!(words(&error), expected);
+        }
+        let other = |error: Flaw| CertificateError::Other(OtherError(Arc::new(error)));
+        assert_eq!(flaw(&other(Flaw::RsaKey(512))), "it has an RSA key of 512 bits; 2048 to 8192 are supported");
+        assert_eq!(flaw(&CertificateError::ExpiredRevocationList), "expired revocation list");
+        assert_eq!(flaw(&CertificateError::BadEncoding), "it cannot be read");
     }
 
     #[test]

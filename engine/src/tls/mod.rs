@@ -4,6 +4,7 @@
 //! slot's connections and keeps their session, so that the next one can resume it. Received bytes are decrypted in
 //! place; only the beginning of an incomplete record is kept.
 
+mod certificate;
 mod config;
 mod failure;
 mod sessions;

@@ -4,8 +4,15 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, PeerMisbehaved, SignatureScheme};
+
+use super::certificate::{is_self_signed, parts_of_key, public_key, rsa_bits};
+use super::failure::Flaw;
+
+/// The sizes of RSA keys with which the library verifies signatures, in bits.
+const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
 /// Accepts certificates that lead to a root, and those that `--cacert` names.
 #[derive(Debug)]
@@ -15,6 +22,43 @@ pub struct Checked {
     /// Certificates that a server may present itself. They are compared byte by byte, because a certificate that is its
     /// own root would be refused otherwise.
     pub named: Vec<CertificateDer<'static>>,
+    /// The signatures that are verified.
+    pub algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Checked {
+    /// Verifies with the key of a named certificate a signature that the library has not verified, because it reads only
+    /// certificates of version 3.
+    fn verify_named(
+        &self,
+        verified: Result<HandshakeSignatureValid, Error>,
+        certificate: &CertificateDer<'_>,
+        verify: impl FnOnce(&[u8]) -> Result<HandshakeSignatureValid, Error>,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        match verified {
+            Err(Error::InvalidCertificate(CertificateError::Other(other))) if self.named.contains(certificate) => {
+                let unread = Err(Error::InvalidCertificate(CertificateError::Other(other)));
+                public_key(certificate).map_or(unread, verify)
+            }
+            verified => verified,
+        }
+    }
+
+    /// Verifies a signature of TLS 1.2, of which the library tries all algorithms that suit its scheme.
+    fn verify_old(
+        &self,
+        key: &[u8],
+        message: &[u8],
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let offered = self.algorithms.mapping.iter().find(|(scheme, _)| *scheme == signature.scheme);
+        let (_, algorithms) = offered.ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
+        let (algorithm, key) = parts_of_key(key).ok_or(CertificateError::BadEncoding)?;
+        let fit = algorithms.iter().filter(|it| it.public_key_alg_id().as_ref() == algorithm);
+        let mut verified = fit.map(|it| it.verify_signature(key, message, signature.signature()));
+        let is_good = verified.any(|verified| verified.is_ok());
+        if is_good { Ok(HandshakeSignatureValid::assertion()) } else { Err(CertificateError::BadSignature.into()) }
+    }
 }
 
 impl ServerCertVerifier for Checked {
@@ -26,6 +70,9 @@ impl ServerCertVerifier for Checked {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        if let Some(bits) = rsa_bits(end_entity).filter(|bits| !RSA_BITS.contains(bits)) {
+            return Err(CertificateError::Other(OtherError(Arc::new(Flaw::RsaKey(bits)))).into());
+        }
         if self.named.contains(end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
@@ -46,7 +93,8 @@ impl ServerCertVerifier for Checked {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.roots.verify_tls12_signature(message, certificate, signature)
+        let verified = self.roots.verify_tls12_signature(message, certificate, signature);
+        self.verify_named(verified, certificate, |key| self.verify_old(key, message, signature))
     }
 
     fn verify_tls13_signature(
@@ -55,7 +103,11 @@ impl ServerCertVerifier for Checked {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.roots.verify_tls13_signature(message, certificate, signature)
+        let verified = self.roots.verify_tls13_signature(message, certificate, signature);
+        self.verify_named(verified, certificate, |key| {
+            let key = SubjectPublicKeyInfoDer::from(key);
+            verify_tls13_signature_with_raw_key(message, &key, signature, &self.algorithms)
+        })
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -100,37 +152,4 @@ impl ServerCertVerifier for Unchecked {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.clone()
     }
-}
-
-/// Whether a certificate names itself as its issuer.
-pub fn is_self_signed(certificate: &[u8]) -> bool {
-    names(certificate).is_some_and(|(issuer, subject)| issuer == subject)
-}
-
-/// Issuer and subject of a certificate, as bytes.
-fn names(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
-    const VERSION: u8 = 0xa0;
-    let (_, certificate, _) = element(certificate)?;
-    let (_, signed, _) = element(certificate)?;
-    let (tag, _, behind_version) = element(signed)?;
-    let serial = if tag == VERSION { behind_version } else { signed };
-    let (_, _, algorithm) = element(serial)?;
-    let (_, _, issuer) = element(algorithm)?;
-    let (_, issuer, validity) = element(issuer)?;
-    let (_, _, subject) = element(validity)?;
-    let (_, subject, _) = element(subject)?;
-    Some((issuer, subject))
-}
-
-/// The tag and the content of the first DER element, and what follows it.
-fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&[tag, first], mut rest) = bytes.split_first_chunk()?;
-    let mut length = usize::from(first);
-    if first & 0x80 != 0 {
-        let (digits, behind) = rest.split_at_checked(usize::from(first & 0x7f).min(4))?;
-        length = digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit));
-        rest = behind;
-    }
-    let (content, behind) = rest.split_at_checked(length)?;
-    Some((tag, content, behind))
 }

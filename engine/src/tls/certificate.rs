@@ -1,0 +1,68 @@
+//! What a certificate says of itself, whatever its version. It reads DER and verifies nothing.
+
+/// The algorithm of an RSA key, as DER: rsaEncryption, without parameters.
+const RSA: &[u8] = b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00";
+
+/// Whether a certificate names itself as its issuer.
+pub fn is_self_signed(certificate: &[u8]) -> bool {
+    parts(certificate).is_some_and(|parts| parts.issuer == parts.subject)
+}
+
+/// Its public key with the algorithm, as DER (SubjectPublicKeyInfo).
+pub fn public_key(certificate: &[u8]) -> Option<&[u8]> {
+    parts(certificate).map(|parts| parts.key)
+}
+
+/// How many bits its key has, if that is one of RSA.
+pub fn rsa_bits(certificate: &[u8]) -> Option<usize> {
+    let (algorithm, key) = parts_of_key(public_key(certificate)?)?;
+    let (_, key, _) = element(key).filter(|_| algorithm == RSA)?;
+    let (_, modulus, _) = element(key)?;
+    let first = modulus.iter().position(|&byte| byte != 0)?;
+    Some((modulus.len() - first) * 8 - modulus[first].leading_zeros() as usize)
+}
+
+/// The algorithm of a public key, as its identifier and parameters, and the key itself.
+pub fn parts_of_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (_, key, _) = element(key)?;
+    let (_, algorithm, rest) = element(key)?;
+    let (_, bits, _) = element(rest)?;
+    // The number of bits of the last byte that are not used.
+    Some((algorithm, bits.strip_prefix(&[0])?))
+}
+
+/// The parts of a certificate that are read here.
+struct Parts<'a> {
+    issuer: &'a [u8],
+    subject: &'a [u8],
+    key: &'a [u8],
+}
+
+fn parts(certificate: &[u8]) -> Option<Parts<'_>> {
+    const VERSION: u8 = 0xa0;
+    let (_, certificate, _) = element(certificate)?;
+    let (_, signed, _) = element(certificate)?;
+    // Version 1 is left out.
+    let (tag, _, behind_version) = element(signed)?;
+    let serial = if tag == VERSION { behind_version } else { signed };
+    let (_, _, algorithm) = element(serial)?;
+    let (_, _, issuer) = element(algorithm)?;
+    let (_, issuer, validity) = element(issuer)?;
+    let (_, _, subject) = element(validity)?;
+    let (_, subject, key) = element(subject)?;
+    let (_, _, behind_key) = element(key)?;
+    Some(Parts { issuer, subject, key: &key[..key.len() - behind_key.len()] })
+}
+
+/// The tag and the content of the first DER element, and what follows it.
+fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&[tag, first], mut rest) = bytes.split_first_chunk()?;
+    let mut length = usize::from(first);
+    if first & 0x80 != 0 {
+        let (digits, behind) = rest.split_at_checked(usize::from(first & 0x7f).min(4))?;
+        length = digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit));
+        rest = behind;
+    }
+    let (content, behind) = rest.split_at_checked(length)?;
+    Some((tag, content, behind))
+}
