@@ -25,6 +25,10 @@ const RETURNS_MAX: u8 = u8::MAX;
 /// a gRPC call that failed.
 const EXAMPLE_BYTES: usize = 120;
 
+/// How many characters may come before what is wrong in it, and what stands for those that are left out.
+const EXAMPLE_MARGIN: usize = 80;
+const ELLIPSIS: &[u8] = b"...";
+
 /// The status by which a server tells that it has waited long enough for a request.
 const REQUEST_TIMEOUT: u16 = 408;
 
@@ -540,7 +544,18 @@ impl Live {
             tally.returned(request, at);
         } else {
             let phase = if request.status.is_some() { Phase::Body } else { phase_of(error.part()) };
-            tally.failed(&request, phase, Cause::Protocol(error), at, || example(error, input));
+            if let (Protocol::Http1(client), None) = (&self.protocol, request.status)
+                && error.is_unreadable()
+            {
+                // The beginning of the input may be in the middle of the head, and the flaw far behind.
+                let (text, line, place) = client.flaw(input);
+                if let Some(transcript) = &mut tally.transcript {
+                    transcript.head(text);
+                }
+                tally.failed(&request, phase, Cause::Protocol(error), at, || around(text, line, place));
+            } else {
+                tally.failed(&request, phase, Cause::Protocol(error), at, || example(error, input));
+            }
         }
         !retryable
     }
@@ -598,4 +613,25 @@ fn example(error: Error, input: &[u8]) -> Vec<u8> {
         Error::Reset(_) | Error::GoAway(_) | Error::Breach(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
     }
+}
+
+/// The part of a text around a place in the line that begins at `line`: from the beginning of the text or of the line, if that
+/// is near enough to be shown.
+fn around(text: &[u8], line: usize, place: usize) -> Vec<u8> {
+    // What is not printable is shown by four characters.
+    let width = |byte: &u8| if matches!(byte, b' '..=b'~') { 1 } else { 4 };
+    let is_near = |start: &usize| text[*start..place].iter().map(width).sum::<usize>() <= EXAMPLE_MARGIN;
+    let start = [0, line].into_iter().find(is_near).unwrap_or(place.saturating_sub(EXAMPLE_MARGIN / 4));
+    let mut example = Vec::with_capacity(EXAMPLE_BYTES);
+    if start > 0 {
+        example.extend_from_slice(ELLIPSIS);
+    }
+    if start > line && line > 0 {
+        // By the name of a field it is known whether its value is a secret.
+        let name = text[line..place].iter().take(EXAMPLE_MARGIN / 4).take_while(|byte| **byte != b':');
+        example.extend(name.chain(b": ").chain(ELLIPSIS));
+    }
+    let end = text.len().min(start + EXAMPLE_BYTES - example.len());
+    example.extend_from_slice(&text[start..end]);
+    example
 }

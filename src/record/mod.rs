@@ -395,7 +395,7 @@ pub struct LedgerRow {
     pub first_s: f64,
     /// When it happened last, likewise.
     pub last_s: f64,
-    /// One example: an address, or the beginning of what the server sent, with non-text bytes as `\xNN`.
+    /// One example: an address, or a part of what the server sent, the beginning unless it is `...`, with non-text bytes as `\xNN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
     /// What the example is; left out if it is an address or a path.
@@ -414,7 +414,7 @@ pub struct LedgerRow {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ExampleKind {
-    /// The beginning of what the server sent.
+    /// A part of what the server sent.
     Received,
     /// What was wrong in detail.
     Detail,

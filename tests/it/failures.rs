@@ -29,6 +29,7 @@ cases! {
     bad_answers_are_named_and_conserved;
     bad_answers_end_compatible_runs_with_code_0 (Once);
     bytes_behind_an_answer_are_named_and_the_answer_counts;
+    a_head_that_cannot_be_read_is_shown_where_it_is_wrong_and_whole_with_once;
     closing_without_a_word_is_named_and_conserved;
     failing_servers_are_not_hammered (Once);
     hostile_garbage_is_escaped_and_cut (Once);
@@ -200,6 +201,38 @@ fn bytes_behind_an_answer_are_named_and_the_answer_counts(context: &Context) {
     output.note("× bytes after a complete response");
     assert!(output.note("      received: ").contains("stray"), "the bytes are shown: {output:?}");
     assert!((1..=10).contains(&output.socket_errors("read")), "{output:?}");
+}
+
+fn a_head_that_cannot_be_read_is_shown_where_it_is_wrong_and_whole_with_once(context: &Context) {
+    let long = "x".repeat(200);
+    let head = format!("HTTP/1.1 200 OK\r\nX-Long: {long}\r\nno colon\r\n\r\n");
+    let address = peers::server(move |stream| {
+        let mut stream = BufReader::new(stream);
+        read_head(&mut stream)?;
+        stream.get_mut().write_all(head.as_bytes())
+    });
+    let output = context.onrush().words("-c1 -n4").word(format!("http://{address}/")).run();
+    output.note("read: 4 × malformed header field; --once shows a response in full");
+    output.note("      received: \"...no colon\\x0d\\x0a\\x0d\\x0a\"");
+    let output = context.onrush().words("--once").word(format!("http://{address}/")).run_plain();
+    let shown = format!("< HTTP/1.1 200 OK\n< X-Long: {long}\n< no colon\n<\n");
+    assert!(output.stdout.contains(&shown), "{output:?}");
+    assert!(output.stdout.contains("the response is incomplete"), "{output:?}");
+    // A secret stays one, wherever it is cut.
+    for padding in [0, 90] {
+        let address = peers::server(move |stream| {
+            let mut stream = BufReader::new(stream);
+            read_head(&mut stream)?;
+            let (before, value) = ("x".repeat(90), "secret".repeat(1 + padding));
+            let head = format!("HTTP/1.1 200 OK\r\nX: {before}\r\nSet-Cookie: id={value}\x7f\r\n\r\n");
+            stream.get_mut().write_all(head.as_bytes())
+        });
+        for words in ["-c1 -n1", "--once"] {
+            let output = context.onrush().words(words).word(format!("http://{address}/")).run_plain();
+            assert!(output.stderr.contains("Set-Cookie: ") && !output.stderr.contains("secret"), "{output:?}");
+            assert!(!output.stdout.contains("secret"), "{output:?}");
+        }
+    }
 }
 
 fn closing_without_a_word_is_named_and_conserved(context: &Context) {

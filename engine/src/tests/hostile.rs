@@ -204,6 +204,36 @@ fn what_is_no_response_head_fails_its_request_at_every_split() {
 }
 
 #[test]
+fn the_example_of_a_head_that_cannot_be_read_shows_the_place_at_every_split() {
+    let before = format!("HTTP/1.1 200 OK\r\nSet-Cookie: {}\r\n", "c".repeat(200));
+    let long = "x".repeat(90);
+    for (fields, expected) in [
+        ("no colon\r\nA: b", "...no colon\r\nA: b\r\n\r\n"),
+        ("A: b\r\nC: \0", "...C: \0\r\n\r\n"),
+        ("Content-Length: 1\r\nA: b\r\nContent-Length: 2", "...Content-Length: 2\r\n\r\n"),
+        ("Content-Length: 1x", "...Content-Length: 1x\r\n\r\n"),
+        (&format!("A: {long}\x7f"), "...A: ...xxxxxxxxxxxxxxxxxxxx\x7f\r\n\r\n"),
+        ("A: b\r\n folded\r\nno colon", "...no colon\r\n\r\n"),
+    ] {
+        let answer = format!("{before}{fields}\r\n\r\n");
+        for size in 1..=answer.len() {
+            let totals = run(pieces(answer.as_bytes(), size));
+            assert_eq!(totals.ledger.rows()[0].example, expected.as_bytes(), "{fields:?} in pieces of {size}");
+        }
+    }
+    // What is near the beginning is shown with it.
+    let near = "HTTP/1.1 200 OK\r\nServer: s\r\nno colon\r\n\r\n";
+    for size in 1..=near.len() {
+        assert_eq!(run(pieces(near.as_bytes(), size)).ledger.rows()[0].example, near.as_bytes(), "in pieces of {size}");
+    }
+    let endless = format!("HTTP/1.1 200 OK\r\n{}", "A: endless head\r\n".repeat(HEAD_MAX));
+    for size in [1000, 4096, HEAD_MAX + 9000] {
+        let totals = run(pieces(&endless.as_bytes()[..HEAD_MAX + 9000], size));
+        assert_eq!(totals.ledger.rows()[0].example, endless.as_bytes()[..120], "in pieces of {size}");
+    }
+}
+
+#[test]
 fn a_bad_response_takes_those_behind_it_along_and_loses_none() {
     for &(answer, error) in BAD_HEADS {
         let (bytes, _) = unmarked(answer);

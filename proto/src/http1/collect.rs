@@ -82,6 +82,15 @@ impl Collector {
         }
     }
 
+    /// The head as far as it has arrived, if `input` is what [`Self::take`] was last passed; more of that if it is no head.
+    pub(super) fn so_far<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
+        match self.head(input) {
+            [] if self.is_begun() => &self.kept,
+            [] => input,
+            head => head,
+        }
+    }
+
     /// Takes bytes up to the end of the head; returns how many it took, and the head if it is complete.
     ///
     /// An error is found at a byte that does not depend on how the bytes were split: the first one that cannot begin a

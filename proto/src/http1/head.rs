@@ -162,6 +162,27 @@ impl Facts {
     }
 }
 
+/// Where the first line of a head begins whose field makes it unreadable, and where in the head the wrong byte is; for people.
+pub(super) fn flaw(head: &[u8]) -> Option<(usize, usize)> {
+    let mut facts = Facts::default();
+    let mut start = memchr::memchr(b'\n', head)? + 1;
+    while let Some(length) = memchr::memchr(b'\n', &head[start..]) {
+        let line = &head[start..start + length];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let name = line.iter().take_while(|byte| is_token(**byte)).count();
+        let value = line[name..].strip_prefix(b":").filter(|_| name > 0);
+        let Some(value) = value.or(line.is_empty().then_some(b"")) else { return Some((start, start + name)) };
+        if let Some(at) = value.iter().position(|byte| !is_text(*byte)) {
+            return Some((start, start + name + 1 + at));
+        }
+        if facts.note(&line[..name], value.trim_ascii()).is_err() || facts.framing().is_err() {
+            return Some((start, start));
+        }
+        start += length + 1;
+    }
+    None
+}
+
 /// Joins folded lines, in place: from `start` on, what separates a line from one before it in `text` that it continues
 /// becomes blanks (RFC 9112, 5.2). Returns whether there were any.
 pub fn unfold(text: &mut [u8], start: usize) -> bool {

@@ -270,6 +270,14 @@ impl Http1 {
         bytes.len()
     }
 
+    /// What the server sent that cannot be read, where in it the line begins that is wrong, and where that goes wrong, as far as
+    /// is known. `input` is what [`Client::handle_bytes`] was last passed.
+    pub fn flaw<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize, usize) {
+        let text = self.collector.so_far(input);
+        let (line, at) = head::flaw(text).unwrap_or_default();
+        (text, line, at)
+    }
+
     /// What it has begun to hear without a request on its way, if it has, as an error.
     pub fn unasked(&self) -> Option<Error> {
         if let Life::Unasked { error } = self.life { Some(error) } else { None }
