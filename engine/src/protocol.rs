@@ -2,6 +2,7 @@
 //! engine.
 
 use onrush_plan::http::Version;
+use onrush_proto::http1::Heads;
 use onrush_proto::http2::{FrameReader, Shared};
 use onrush_proto::{Client, Error, Event, Fields, Http1, Http2, Nanos, Request, StartError, StreamId, Transmit};
 use onrush_stats::TlsFailure;
@@ -12,14 +13,15 @@ pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Result<Protocol, TlsFail
 
 /// HTTP/1.1 whatever was negotiated, with at most this many requests in flight on a connection.
 pub fn http1(depth: usize) -> MakeProtocol {
-    Box::new(move |_| Ok(Protocol::Http1(Http1::new(depth))))
+    let heads = Heads::default();
+    Box::new(move |_| Ok(Protocol::Http1(Http1::sharing(depth, &heads))))
 }
 
 /// Whichever of these versions the TLS handshake negotiated, or the first one without TLS. A server that knows nothing of
 /// negotiation speaks HTTP/1.1. `depth`: the most requests in flight on a connection of HTTP/1.1; `http2`: what those of
 /// HTTP/2 share.
 pub fn http(versions: &[Version], is_tls: bool, depth: usize, http2: &Shared) -> MakeProtocol {
-    let (versions, http2) = (versions.to_vec(), http2.clone());
+    let (versions, http2, heads) = (versions.to_vec(), http2.clone(), Heads::default());
     Box::new(move |negotiated| {
         let spoken = match negotiated {
             Some(name) => versions.iter().find(|version| version.alpn().as_bytes() == name),
@@ -27,7 +29,7 @@ pub fn http(versions: &[Version], is_tls: bool, depth: usize, http2: &Shared) ->
             None => versions.first(),
         };
         match spoken.ok_or(TlsFailure::NoProtocol)? {
-            Version::Http11 => Ok(Protocol::Http1(Http1::new(depth))),
+            Version::Http11 => Ok(Protocol::Http1(Http1::sharing(depth, &heads))),
             Version::Http2 => Ok(Protocol::Http2(Box::new(Http2::new(&http2)))),
         }
     })

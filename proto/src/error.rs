@@ -29,6 +29,9 @@ pub enum Error {
     /// The head is longer than [`crate::http1::HEAD_MAX`].
     #[error("response head longer than 80 KiB")]
     HeadTooLong,
+    /// The heads that the connections of a thread keep until they are complete exceed [`crate::http1::Heads`].
+    #[error("too many unfinished response heads")]
+    HeadMemory,
     /// A field is not `name: value`.
     #[error("malformed header field")]
     HeaderField,
@@ -112,6 +115,7 @@ impl Error {
             | Self::AnsweredInHttp1
             | Self::StatusLine
             | Self::HeadTooLong
+            | Self::HeadMemory
             | Self::HeaderField
             | Self::Length
             | Self::LengthTwice

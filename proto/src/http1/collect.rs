@@ -5,8 +5,10 @@
 //!
 //! Most heads of a server are the same, byte for byte: one that equals the head before it is not parsed again.
 
+use std::cell::Cell;
 use std::mem::replace;
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::HEAD_MAX;
 use super::head::{Head, StatusLine, unfold};
@@ -14,6 +16,9 @@ use crate::Error;
 
 /// A larger buffer is freed after use, so that one long head does not cost memory for the rest of the run.
 const KEPT_MAX: usize = 4096;
+
+/// How many bytes of larger heads that are not complete the connections of a thread keep together, unless told otherwise.
+const HEADS_MAX: usize = 64 * 1024 * 1024;
 
 /// A longer head is not compared with the next.
 const USUAL_MAX: usize = 512;
@@ -44,9 +49,47 @@ pub(super) struct Collector {
     usual: Option<Box<(Vec<u8>, Head)>>,
     /// Whether a head has been read.
     has_read: bool,
+    /// What other connections keep, too.
+    heads: Heads,
+    /// How much of that it is.
+    counted: usize,
+}
+
+/// The memory for heads that arrive in pieces, which connections of a thread share. Cloning it copies nothing.
+#[derive(Clone, Debug)]
+pub struct Heads {
+    /// How many bytes are kept.
+    kept: Rc<Cell<usize>>,
+    max: usize,
+}
+
+impl Heads {
+    /// At most this many bytes. Beyond that a head fails unless it is small.
+    pub fn of(max: usize) -> Self {
+        Self { kept: Rc::default(), max }
+    }
+}
+
+impl Default for Heads {
+    fn default() -> Self {
+        Self::of(HEADS_MAX)
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.heads.kept.update(|kept| kept - self.counted);
+    }
 }
 
 impl Collector {
+    /// Nothing yet; what it keeps counts with what others keep.
+    pub(super) fn new(heads: Heads) -> Self {
+        let mut collector = Self::default();
+        collector.heads = heads;
+        collector
+    }
+
     /// Forgets the head if it is complete; called with every new input.
     pub(super) fn release(&mut self) {
         if !self.is_complete {
@@ -54,6 +97,7 @@ impl Collector {
         }
         if self.kept.capacity() > KEPT_MAX {
             self.kept = Vec::new();
+            self.count();
         }
         self.kept.clear();
         self.place = 0..0;
@@ -140,7 +184,21 @@ impl Collector {
             return Err(Error::HeadTooLong);
         }
         self.kept.extend_from_slice(&window[if is_kept { used } else { start }..]);
+        if self.kept.capacity() > KEPT_MAX && self.count() > self.heads.max {
+            self.kept = Vec::new();
+            self.count();
+            return Err(Error::HeadMemory);
+        }
         Ok((bytes.len(), None))
+    }
+
+    /// Counts what it keeps; returns how much that is for all connections.
+    #[cold]
+    fn count(&mut self) -> usize {
+        let keeps = Some(self.kept.capacity()).filter(|keeps| *keeps > KEPT_MAX).unwrap_or_default();
+        let before = replace(&mut self.counted, keeps);
+        self.heads.kept.update(|kept| kept - before + keeps);
+        self.heads.kept.get()
     }
 
     /// Reads a complete head that may have folded lines, which nobody reads as they are: it is kept without them.

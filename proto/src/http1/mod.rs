@@ -43,6 +43,7 @@ use self::taken::Taken;
 use crate::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
 pub(crate) use self::chunked::unchunked;
+pub use self::collect::Heads;
 pub use self::encode::{encode, needs_length};
 pub(crate) use self::head::is_token;
 pub use self::head::unfold;
@@ -143,6 +144,11 @@ enum Life {
 impl Http1 {
     /// A new connection with at most `depth` requests in flight.
     pub fn new(depth: usize) -> Self {
+        Self::sharing(depth, &Heads::default())
+    }
+
+    /// The same, with memory that others share.
+    pub fn sharing(depth: usize, heads: &Heads) -> Self {
         Self {
             depth,
             in_flight: VecDeque::with_capacity(depth.min(16)),
@@ -150,7 +156,7 @@ impl Http1 {
             next_stream: 0,
             bytes_started: 0,
             bytes_sent: 0,
-            collector: Collector::default(),
+            collector: Collector::new(heads.clone()),
             body: None,
             keep_alive: true,
             life: Life::Open,

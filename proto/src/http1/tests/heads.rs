@@ -30,7 +30,7 @@ fn what_cannot_begin_a_response_is_refused_at_its_first_wrong_byte() {
 }
 
 #[test]
-fn who_speaks_tls_is_recognised_at_the_second_byte() {
+fn who_speaks_tls_is_recognised_at_thesecond_byte() {
     check_fails("\x15\x03\x01", Error::SpeaksTls);
     check_fails("\x16\x03<eof>", Error::SpeaksTls);
     check_fails("\x15\x02", Error::NotHttp);
@@ -209,4 +209,41 @@ fn an_endless_head_is_refused_whatever_it_repeats() {
     ] {
         check_fails(format!("{start}{}", endless.repeat(HEAD_MAX)), Error::HeadTooLong);
     }
+}
+
+#[test]
+fn heads_that_never_end_share_one_memory() {
+    let heads = Heads::of(100_000);
+    let begun = |fields: usize| {
+        let mut client = Http1::sharing(1, &heads);
+        client.start(&request("GET"), false).unwrap();
+        let length = client.poll_transmit(NOW).unwrap().bytes().len();
+        client.handle_sent(length);
+        let text = ["HTTP/1.1 204 No Content\r\n", &"A: b\r\n".repeat(fields)].concat();
+        let mut events = Vec::new();
+        for piece in text.as_bytes().chunks(1000) {
+            assert_eq!(client.handle_bytes(piece, NOW), piece.len());
+            take_events(&mut client, piece, &mut events);
+        }
+        (client, events)
+    };
+    let ends = |mut client: Http1| {
+        client.handle_bytes(b"\r\n", NOW);
+        let mut events = Vec::new();
+        take_events(&mut client, b"\r\n", &mut events);
+        assert_eq!(events, ["0 head 204", "0 complete"]);
+        client
+    };
+    let refused = [format!("0 failed: {}", Error::HeadMemory), "draining".to_owned()];
+    let (first, _) = begun(10_000);
+    let (second, events) = begun(10_000);
+    assert_eq!(events, refused);
+    let (small, events) = begun(500);
+    assert_eq!(events, [""; 0], "a small one is always read");
+    ends(small);
+    let mut first = ends(first);
+    first.handle_bytes(b"", NOW);
+    drop(second);
+    assert_eq!(begun(10_000).1, [""; 0], "the next input forgets the head");
+    assert_eq!(begun(10_000).1, [""; 0], "and so does the end of the connection");
 }
