@@ -138,7 +138,7 @@ impl Http2 {
         self.data_bytes += u64::from(frame.length);
         let options = &self.shared.options;
         let control = self.sender.control();
-        receive(&mut self.received, frame.length, options.connection_window, 0, control)?;
+        receive(&mut self.received, frame.length, options.connection_window, options.frame_max, 0, control)?;
         let Some(stream) = self.streams.get(frame.stream) else {
             // A large body was on its way when its stream was reset.
             self.progress(frame.length / 1024);
@@ -147,7 +147,7 @@ impl Http2 {
         let may_need_more = !frame.has(flag::END_STREAM);
         let number = frame.stream;
         if may_need_more {
-            receive(&mut stream.received, frame.length, options.window, number, control)?;
+            receive(&mut stream.received, frame.length, options.window, options.frame_max, number, control)?;
         } else if stream.received + frame.length > options.window {
             return Err(Breach::WindowExceeded);
         }
@@ -464,13 +464,24 @@ fn check_first(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Counts bytes of DATA on a stream, or 0 for the connection, and gives it a new window when half of the old is used.
-fn receive(received: &mut u32, length: u32, window: u32, number: u32, control: &mut Vec<u8>) -> Result<(), Breach> {
+/// In how many parts a window that is smaller than a frame is renewed at most.
+pub(super) const CREDITS_MAX: u32 = 8;
+
+/// Counts bytes of DATA on a stream, or 0 for the connection, and gives it a new window when half of the old is used; earlier if
+/// less than a frame is left, for which a server may wait, but not for less than an eighth.
+fn receive(
+    received: &mut u32,
+    length: u32,
+    window: u32,
+    frame_max: u32,
+    number: u32,
+    control: &mut Vec<u8>,
+) -> Result<(), Breach> {
     *received += length;
     if *received > window {
         return Err(Breach::WindowExceeded);
     }
-    if *received > window / 2 {
+    if *received > (window / 2).min(window.saturating_sub(frame_max).max(window / CREDITS_MAX)) {
         frame::write_credit(control, number, std::mem::take(received));
     }
     Ok(())

@@ -22,9 +22,9 @@ const REPLIES_MAX: u32 = 250;
 /// How many bytes of control frames wait at most, if no request is in flight: as many replies as that.
 const CONTROL_MAX: usize = 17 * REPLIES_MAX as usize;
 
-/// How many more may wait for each request: a server that keeps to its windows causes no more than two WINDOW_UPDATEs
-/// before it has to read them, and a RST_STREAM.
-const CONTROL_PER_STREAM: usize = 3 * 13;
+/// How many more may wait for each request: a server that keeps to its windows causes no more than eight WINDOW_UPDATEs
+/// before it has to read them ([`CREDITS_MAX`](super::input::CREDITS_MAX)), and a RST_STREAM.
+const CONTROL_PER_STREAM: usize = 9 * 13;
 
 /// The smallest piece of a body that is sent from where it is: copying fewer bytes costs less.
 const WOVEN_MIN: usize = 4096;

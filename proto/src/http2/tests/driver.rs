@@ -205,6 +205,35 @@ fn windows_are_renewed_when_half_of_them_is_used() {
 }
 
 #[test]
+fn a_window_that_is_smaller_than_a_frame_is_renewed_before_a_server_waits_for_it() {
+    for (window, frame, expected) in [
+        // Less than half of it is used, and less than another such frame is left.
+        (2_047, 300, "WINDOW_UPDATE 1 300"),
+        (2_047, 1_020, "WINDOW_UPDATE 1 1020"),
+        (16_383, 8_191, "WINDOW_UPDATE 1 8191"),
+        (20_000, 9_000, "WINDOW_UPDATE 1 9000"),
+    ] {
+        let mut scene = Scene::of("GET");
+        scene.options.window = window;
+        let mut client = scene.connected();
+        heard(&mut client, &headers(1, "", OK));
+        let piece = data(1, "", &vec![b'x'; frame]);
+        for _ in 0..3 {
+            heard(&mut client, &piece);
+            assert_eq!(sent(&mut client), [expected], "{frame} of {window}");
+        }
+    }
+    // A server that keeps to its window is never taken for one that does not read, however small its frames are.
+    let mut scene = Scene::of("GET");
+    scene.options.window = 16_383;
+    let mut client = scene.connected();
+    heard(&mut client, &headers(1, "", OK));
+    let events = heard(&mut client, &data(1, "", b"x").repeat(16_383));
+    assert!(!events.iter().any(|event| event.contains("failed")), "{events:?}");
+    assert_eq!(sent(&mut client).len(), 7);
+}
+
+#[test]
 fn what_was_seen_is_counted_for_all_connections() {
     let shared = Shared::new(Options { streams: 4, ..Options::default() });
     let mut one = Http2::new(&shared);
