@@ -2,7 +2,8 @@
 //!
 //! It accepts and refuses what wrk's parser does, in the same words, so that a script gets the same message for the
 //! same place. The exceptions: requests whose response could not be read (no version), and what no server would
-//! understand (folded fields, blanks in a length). A batch is read in one pass and nothing is copied.
+//! understand (folded fields, blanks in a length). As there, only `Transfer-Encoding: chunked` changes how a body ends. A
+//! batch is read in one pass and nothing is copied.
 
 use std::ops::Range;
 
@@ -135,9 +136,9 @@ impl<'a> Reader<'a> {
             let response = self.method()?;
             self.target(response)?;
             let is_persistent = self.version()?;
-            let facts = self.fields()?;
+            let (facts, is_chunked) = self.fields()?;
             let head_end = self.at;
-            self.body(&facts)?;
+            self.body(&facts, is_chunked)?;
             keep_alive = facts.keep_alive(is_persistent);
             found.push(Outline { range: start..self.at, body_length: self.at - head_end, response });
             start = self.at;
@@ -181,7 +182,8 @@ impl<'a> Reader<'a> {
     fn authority(&mut self) -> Result<(), Reason> {
         let authority = self.run(AUTHORITY);
         match self.peek()? {
-            b'/' | b'?' | b' ' if !authority.is_empty() => Ok(()),
+            b'/' | b'?' => Ok(()),
+            b' ' if !authority.is_empty() => Ok(()),
             _ => Err(TARGET),
         }
     }
@@ -206,9 +208,10 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// The fields and the empty line after them.
-    fn fields(&mut self) -> Result<Facts, Reason> {
+    /// The fields and the empty line after them; returns whether the body is chunked, besides.
+    fn fields(&mut self) -> Result<(Facts, bool), Reason> {
         let mut facts = Facts::default();
+        let mut is_chunked = false;
         while !matches!(self.peek()?, b'\r' | b'\n') {
             let name = self.run(TOKEN);
             if self.peek()? != b':' || name.is_empty() {
@@ -219,7 +222,9 @@ impl<'a> Reader<'a> {
             let value_at = self.at;
             let value = self.run(TEXT).trim_ascii_end();
             self.line_end(FIELD)?;
-            if let Err(error) = facts.note(name, value) {
+            if name.eq_ignore_ascii_case(b"transfer-encoding") {
+                is_chunked |= value.eq_ignore_ascii_case(b"chunked");
+            } else if let Err(error) = facts.note(name, value) {
                 let is_number = error == Error::LengthTwice;
                 let good = value.iter().position(|byte| !byte.is_ascii_digit()).filter(|_| !is_number);
                 self.at = value_at + good.unwrap_or_default();
@@ -227,23 +232,23 @@ impl<'a> Reader<'a> {
             }
         }
         self.line_end(LINE_FEED)?;
-        Ok(facts)
+        Ok((facts, is_chunked))
     }
 
-    fn body(&mut self, facts: &Facts) -> Result<(), Reason> {
+    fn body(&mut self, facts: &Facts, is_chunked: bool) -> Result<(), Reason> {
         match facts.framing() {
+            Ok(Framing::Length(_)) if is_chunked => {
+                self.at -= 1;
+                Err(LENGTH_AGAIN)
+            }
             Ok(Framing::Length(length)) => {
                 let left = self.bytes.len() - self.at;
                 self.at += usize::try_from(length).unwrap_or(usize::MAX).min(left);
                 if length > left as u64 { Err(INCOMPLETE) } else { Ok(()) }
             }
-            Ok(Framing::Chunked) => self.chunks(),
+            _ if is_chunked => self.chunks(),
             // Unlike a response, a request does not last until the end of the stream.
-            Ok(Framing::UntilEof) => Ok(()),
-            Err(_) => {
-                self.at -= 1;
-                Err(LENGTH_AGAIN)
-            }
+            _ => Ok(()),
         }
     }
 

@@ -51,8 +51,10 @@ fn sixteen_requests_are_found_one_behind_the_other() {
 fn the_method_says_what_answers() {
     let head = "HEAD / HTTP/1.1\r\n\r\n";
     check(head, &[(head, 0, ResponseKind::Bodiless)]);
-    let connect = "CONNECT example.com:443 HTTP/1.1\r\n\r\n";
-    check(connect, &[(connect, 0, ResponseKind::Tunnel)]);
+    for target in ["example.com:443", "/", "/a?b", "?a"] {
+        let connect = format!("CONNECT {target} HTTP/1.1\r\n\r\n");
+        check(&connect, &[(&connect, 0, ResponseKind::Tunnel)]);
+    }
 }
 
 #[test]
@@ -96,7 +98,8 @@ fn targets_come_in_four_forms() {
     ] {
         check_malformed(format!("GET {target} HTTP/1.1\r\n\r\n"), &format!("invalid URL at 1:{column}"));
     }
-    check_malformed("CONNECT / HTTP/1.1\r\n\r\n", "invalid URL at 1:9");
+    check_malformed("CONNECT \" HTTP/1.1\r\n\r\n", "invalid URL at 1:9");
+    check_malformed("CONNECT  HTTP/1.1\r\n\r\n", "invalid HTTP version at 1:18");
 }
 
 #[test]
@@ -176,7 +179,7 @@ fn lengths_are_plain_numbers_and_come_once() {
         ("Content-Length: 5\r\nContent-Length: 5", "3:17"),
         ("Content-Length: 5, 5", "2:17"),
         ("Content-Length: 5\r\nTransfer-Encoding: chunked", "4:2"),
-        ("Transfer-Encoding: gzip, chunked\r\nContent-Length: 5", "4:2"),
+        ("Transfer-Encoding: Chunked\r\nContent-Length: 5", "4:2"),
     ] {
         check_malformed(format!("POST / HTTP/1.1\r\n{fields}\r\n\r\nhello"), &format!("{reason} {at}"));
     }
@@ -188,8 +191,20 @@ fn a_body_without_a_length_is_no_part_of_the_request() {
 }
 
 #[test]
+fn only_a_coding_that_is_exactly_chunked_changes_how_a_body_ends() {
+    for coding in ["gzip", "identity", "gzip, chunked", "chunked, gzip", "chunked,", "", "chunkedx"] {
+        let head = format!("POST / HTTP/1.1\r\nTransfer-Encoding: {coding}\r\n");
+        let (whole, bodiless) = (format!("{head}Content-Length: 5\r\n\r\nhello"), format!("{head}\r\n"));
+        check(format!("{whole}{GET}"), &[(&whole, 5, ResponseKind::Usual), (GET, 0, ResponseKind::Usual)]);
+        check(format!("{bodiless}{GET}"), &[(&bodiless, 0, ResponseKind::Usual), (GET, 0, ResponseKind::Usual)]);
+    }
+    let twice = "PUT / HTTP/1.1\r\nTransfer-Encoding: CHUNKED \r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n";
+    check(twice, &[(twice, 5, ResponseKind::Usual)]);
+}
+
+#[test]
 fn chunks_are_framed_as_they_should() {
-    let head = "PUT / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n";
+    let head = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
     check_malformed(format!("{head}x\r\n"), "invalid character in chunk size header at 4:1");
     check_malformed(format!("{head}11111111111111111\r\n"), "invalid character in chunk size header at 4:17");
     check_malformed(format!("{head}5\r\nhello!\r\n"), "line end expected after chunk at 5:6");
