@@ -22,6 +22,8 @@ local wrk = {
   time_us = native.time_us,
 }
 _G.wrk = wrk
+-- Scripts may say `local wrk = require("wrk")`, even one that is itself called wrk.lua.
+package.loaded.wrk = wrk
 
 -- The host ends the run as soon as the call it made returns, even if the script catches the error.
 local function exit(code)

@@ -73,6 +73,21 @@ fn the_command_line_is_in_the_table() {
 }
 
 #[test]
+fn the_table_is_a_module_even_for_a_script_of_its_name() {
+    let folder = Folder::new(
+        "local own = require('wrk'); assert(own == wrk and require 'wrk' == package.loaded.wrk)
+         assert(require('helper') == wrk)
+         function setup(thread) assert(require('wrk').addrs[1]) end
+         function init() own.path = '/own' end",
+    );
+    let path = folder.at("wrk.lua");
+    std::fs::write(&path, &folder.source).unwrap();
+    std::fs::write(folder.at("helper.lua"), "return require('wrk')").unwrap();
+    let script = folder.load(|setting| setting.path = &path).unwrap();
+    assert!(script.prebuilt(1).unwrap().starts_with(b"GET /own HTTP/1.1\r\n"));
+}
+
+#[test]
 fn hooks_of_the_table_can_be_replaced() {
     let own = "wrk.init = function(args) wrk.request = function() return 'GET /own HTTP/1.1\\r\\n\\r\\n' end end";
     assert_eq!(prebuilt(own), "GET /own HTTP/1.1\r\n\r\n");
