@@ -11,6 +11,7 @@ use mlua::ffi::{self, lua_State};
 use mlua::{Lua, Table};
 use onrush_engine::Response;
 
+use super::decisions::Decisions;
 use super::{fields, message};
 
 /// The positions on the stack of a state.
@@ -63,15 +64,17 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
     Ok(())
 }
 
-/// Asks the script for the next batch of requests.
+/// Asks the script for the next batch of requests. If it stops its thread meanwhile, which only a running one can, the text
+/// may be anything.
 ///
 /// # Safety
 ///
 /// `raw` must be a prepared state that no other code uses; the bytes last until its next use.
-pub unsafe fn request<'a>(raw: *mut lua_State) -> Result<&'a [u8], String> {
-    // SAFETY: as the caller promises. `call_request` returns one string.
+pub unsafe fn request<'a>(raw: *mut lua_State, running: Option<&Decisions>) -> Result<&'a [u8], String> {
+    let running = running.map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: as the caller promises; `running` outlives the call and is only read. `call_request` returns one string.
     unsafe {
-        call(raw, REQUEST, std::ptr::null_mut(), 1)?;
+        call(raw, REQUEST, running.cast_mut().cast(), 1)?;
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         ffi::lua_replace(raw, LAST);
@@ -134,10 +137,12 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
     }
 }
 
-/// Calls `request()` or, if there is none, `wrk.request()`. Returns one string.
+/// Calls `request()` or, if there is none, `wrk.request()`, with the [`Decisions`] of a running thread, or null, as the
+/// argument. Returns one string.
 unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls this with the upvalues of `prepare` and with room for twenty values.
+    // SAFETY: Lua calls this with the upvalues of `prepare`, the argument of `request` and room for twenty values.
     unsafe {
+        let running = ffi::lua_touserdata(raw, 1).cast::<Decisions>();
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {
@@ -151,6 +156,10 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
         ffi::lua_pushvalue(raw, -1);
         ffi::lua_call(raw, 0, 1);
         if ffi::lua_isstring(raw, -1) == 0 {
+            if running.as_ref().is_some_and(|decisions| decisions.is_stopped.get()) {
+                ffi::lua_pushstring(raw, c"".as_ptr());
+                return 1;
+            }
             return complain(raw);
         }
         // Converts a number to a string here, where an error is still caught.

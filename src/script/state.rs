@@ -85,10 +85,10 @@ impl State {
         self.call("init", arguments.map_err(|error| anyhow!(words(&error)))?)
     }
 
-    /// The requests of one batch, as the script writes them; they are valid until the state is used again.
+    /// The requests of one batch, as the script writes them before the run; they are valid until the state is used again.
     pub fn request(&mut self) -> Result<&[u8], String> {
         // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
-        unsafe { call::request(self.owner.0).map_err(|problem| self.located(problem)) }
+        unsafe { call::request(self.owner.0, None).map_err(|problem| self.located(problem)) }
     }
 
     /// The parameters of `response`.

@@ -66,15 +66,16 @@ impl ScriptThread {
         self.ended(result)
     }
 
-    /// The text of the next requests.
+    /// The text of the next requests; `None` once the script has stopped the thread.
     ///
     /// # Safety
     ///
     /// The text is valid until another method of this thread is called.
-    pub unsafe fn request(&self) -> Result<&[u8], ScriptFailure> {
+    pub unsafe fn request(&self) -> Result<Option<&[u8]>, ScriptFailure> {
         // SAFETY: no other code uses the state, and the caller uses the text before the next call.
-        let text = self.timed(|| unsafe { call::request(self.state().raw()) });
-        self.ended(text)
+        let text = self.timed(|| unsafe { call::request(self.state().raw(), Some(self.decisions())) });
+        let text = self.ended(text)?;
+        Ok((!self.decisions().is_stopped.get()).then_some(text))
     }
 
     /// The script's decisions about its thread.

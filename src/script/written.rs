@@ -27,7 +27,7 @@ impl Written {
 impl Source for Written {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         // SAFETY: no other method of the thread is called before the text has been used.
-        let text = unsafe { self.thread.request()? };
+        let Some(text) = (unsafe { self.thread.request()? }) else { return Ok(false) };
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
             let refused = |error| ScriptFailure::Raised(refusal("request()", error, self.thread.is_compat));

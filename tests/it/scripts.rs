@@ -36,6 +36,8 @@ cases! {
     results_are_those_of_the_report (Once);
     a_response_comes_with_its_headers_its_trailers_and_its_body;
     a_thread_stops_with_the_response_that_stopped_it;
+    a_thread_stops_with_the_request_that_it_does_not_write;
+    a_thread_that_stops_ends_no_other (Once);
     a_seed_repeats_what_is_drawn (Once);
     what_is_printed_keeps_its_order (Once);
 }
@@ -485,6 +487,53 @@ fn a_thread_stops_with_the_response_that_stopped_it(context: &Context) {
     let stall = "connect_us = 0.0\nlatency_us = 1000.0\n[[generator_stall]]\nfrom_s = 0.0035\nfor_s = 0.5";
     let output = simulate(context.onrush().words("-t1 -c3 -d20").lua(script), stall);
     assert_eq!(output.requests(), 10, "{output:?}");
+}
+
+fn a_thread_stops_with_the_request_that_it_does_not_write(context: &Context) {
+    let last = |text: &str| {
+        format!(
+            "local n = 0
+             function request() n = n + 1 if n > 300 then wrk.thread:stop() {text} end return wrk.format() end
+             function done(summary) print('done', summary.requests) end"
+        )
+    };
+    let usual = [("-t1 -c1", 1), ("-t2 -c8", 2), ("-t2 -c8 -R9000", 2), ("-t2 -c8 --http2", 2)];
+    let others = ["return ''", "return", "return 'no request'"].map(|text| (text, ("-t1 -c1", 1)));
+    for (text, (words, threads)) in usual.map(|usual| ("return nil", usual)).into_iter().chain(others) {
+        // wrk has no HTTP/2.
+        for onrush in context.both().into_iter().filter(|onrush| !onrush.is_compat() || !words.contains("--http2")) {
+            let server = target();
+            // If the script does not end it, the test fails in the end.
+            let output = onrush.words("-d20").words(words).lua(&last(text)).word(url(&server, "/")).run();
+            let requests = output.requests();
+            // The first was only inspected, and one on each other connection may be in flight.
+            let all = threads * 300 - 1;
+            assert!((all - 6..=all).contains(&requests), "{words} {text}: {output:?}");
+            assert_eq!(output.code, 0, "{words} {text}: {output:?}");
+            assert!(output.stdout.ends_with(&format!("done\t{requests}\n")), "{words} {text}: {output:?}");
+            assert!(!output.stdout.contains("errors"), "{words} {text}: {output:?}");
+            assert!(output.took.as_secs() < 20, "{words} {text}: {output:?}");
+        }
+    }
+}
+
+fn a_thread_that_stops_ends_no_other(context: &Context) {
+    let script = "
+        local n = 0
+        function request()
+            n = n + 1
+            if wrk.thread.id == 1 and n > 50 then wrk.thread:stop() return nil end
+            return wrk.format()
+        end";
+    // 49 of one thread, as the first was only inspected, and a thousand a second of each connection of the other. What is
+    // in flight on the first thread's other connection is no failure.
+    let output = simulate(context.onrush().words("-t2 -c4 -d1s").lua(script), "connect_us = 0.0\nlatency_us = 1000.0");
+    assert!((2_040..=2_049).contains(&output.requests()), "{output:?}");
+    assert!(!output.stdout.contains("errors"), "{output:?}");
+    // About ten of the 49 are sent in the warm-up.
+    let onrush = context.onrush().words("-t1 -c1 -d1s --warmup 10ms").lua(script);
+    let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
+    assert!((37..=40).contains(&output.requests()) && output.code == 0, "{output:?}");
 }
 
 fn a_seed_repeats_what_is_drawn(context: &Context) {

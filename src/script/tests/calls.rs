@@ -17,6 +17,25 @@ fn only_a_running_thread_can_be_stopped() {
 }
 
 #[test]
+fn a_thread_that_was_stopped_has_no_further_requests() {
+    for last in ["", "return nil", "return ''", "return {}", "return 'GET'", "return wrk.format()"] {
+        let mut script = load(&format!(
+            "local n = 0; function request() n = n + 1; if n > 2 then wrk.thread:stop() {last} end return wrk.format() end"
+        ));
+        let mut thread = first(&mut script);
+        assert_eq!(thread.written().map(|batch| batch.len()), Ok(1), "{last}");
+        assert_eq!(thread.written().map(|batch| batch.len()), Ok(0), "{last}");
+        assert!(thread.is_stopped(), "{last}");
+    }
+    // An error is one, and before the run there is no thread to stop.
+    let mut script = load(
+        "local n = 0; function request() n = n + 1; if n > 1 then wrk.thread:stop() error('boom') end return wrk.format() end",
+    );
+    assert!(first(&mut script).written().is_err_and(|problem| problem.contains("boom")));
+    assert!(refused("function request() wrk.thread:stop() end").contains("request() returned a nil value"));
+}
+
+#[test]
 fn the_same_text_is_read_once_and_shared() {
     let mut script = load(
         "local n = 0
