@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use onrush_proto::Request;
+use onrush_proto::{Remark, Request};
 
 use super::control::{Callback, WorkerLink};
 use super::kept::{Budget, Shelf};
@@ -62,6 +62,8 @@ pub struct Response<'a> {
     pub body: &'a [u8],
     /// Its service latency in nanoseconds.
     pub latency_ns: u64,
+    /// What the source remarked on its request.
+    pub remark: Option<&'a Remark>,
 }
 
 /// Which callbacks there are; fixed before the run.

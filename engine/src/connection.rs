@@ -3,7 +3,7 @@
 
 use onrush_plan::percent_encoding;
 use onrush_proto::http2::FrameReader;
-use onrush_proto::{Client, Code, Error, Event, Nanos, StreamId};
+use onrush_proto::{Client, Code, Error, Event, Nanos, Request, StreamId};
 use onrush_stats::{Cause, Phase, Transcript};
 use rustix::io::Errno;
 
@@ -425,7 +425,8 @@ impl Live {
             .kept
             .as_ref()
             .map_or_else(Default::default, |kept| (kept.head.bytes(), kept.trailers.bytes(), kept.body.bytes()));
-        script.answered(&Response { status: request.status.unwrap_or(0), head, trailers, body, latency_ns });
+        let remark = request.content.as_ref().and_then(Request::remark);
+        script.answered(&Response { status: request.status.unwrap_or(0), head, trailers, body, latency_ns, remark });
         if let (Some(shelf), Some(kept)) = (&mut self.shelf, request.kept) {
             tally.interval.counters.cut_responses += u64::from(kept.is_cut());
             shelf.put_back(kept);

@@ -20,7 +20,7 @@ local function problem(status, headers, body, latency_us)
     return "type " .. tostring(headers["Content-Type"])
   elseif not body:find("Hello", 1, true) then
     return "a body of " .. #body .. " bytes that does not say Hello"
-  elseif latency_us > 1e6 then
+  elseif latency_us and latency_us > 1e6 then
     return "a response after " .. latency_us / 1e6 .. " s"
   end
 end

@@ -49,7 +49,7 @@ pub use fields::Fields;
 pub use http1::Http1;
 pub use http2::{GRPC_STATUS_MAX, Http2};
 
-pub use request::{Encoded, Parts, Request, Said};
+pub use request::{Encoded, Parts, Remark, Request, Said};
 pub use time::Nanos;
 pub use transmit::{Transmit, Woven};
 

@@ -1,6 +1,8 @@
 //! The content of a request, independent of the protocol that encodes it.
 
+use std::any::Any;
 use std::cell::OnceCell;
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -45,6 +47,17 @@ pub struct Encoded {
     pub(crate) wire: http1::Wire,
     /// Its HTTP/2 encoding.
     pub(crate) http2: OnceCell<Rc<http2::Message>>,
+    remark: Option<Remark>,
+}
+
+/// What the source of a request wants to be told with its response. It is not sent.
+#[derive(Clone)]
+pub struct Remark(pub Rc<dyn Any>);
+
+impl fmt::Debug for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Remark")
+    }
 }
 
 impl Encoded {
@@ -56,7 +69,7 @@ impl Encoded {
 
 impl From<http1::Wire> for Request {
     fn from(wire: http1::Wire) -> Self {
-        Self::Http1(Rc::new(Encoded { wire, http2: OnceCell::new() }))
+        Self::Http1(Rc::new(Encoded { wire, http2: OnceCell::new(), remark: None }))
     }
 }
 
@@ -64,6 +77,27 @@ impl Request {
     /// A request with this content.
     pub fn new(parts: Parts) -> Self {
         Self::Parts(Rc::new(Said { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
+    }
+
+    /// The same request with a remark, if it is encoded elsewhere.
+    #[must_use]
+    pub fn remarked(&self, remark: Remark) -> Self {
+        match self {
+            Self::Parts(_) => self.clone(),
+            Self::Http1(encoded) => Self::Http1(Rc::new(Encoded {
+                wire: encoded.wire.clone(),
+                http2: encoded.http2.clone(),
+                remark: Some(remark),
+            })),
+        }
+    }
+
+    /// Its remark.
+    pub fn remark(&self) -> Option<&Remark> {
+        match self {
+            Self::Parts(_) => None,
+            Self::Http1(encoded) => encoded.remark.as_ref(),
+        }
     }
 
     /// Its body.

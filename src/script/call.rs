@@ -25,6 +25,9 @@ const LAST: c_int = 5;
 /// The registry keys under which values are stored until they are put on the stack.
 const KEYS: [&CStr; 2] = [c"onrush.handler", c"onrush.wrk"];
 
+/// How many arguments `response` may get.
+const ALL: u8 = 5;
+
 /// The parameters of `response`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arity {
@@ -33,10 +36,21 @@ pub struct Arity {
 }
 
 impl Arity {
-    /// The arguments for a function with this number of named parameters. wrk does not have the fourth argument, so
-    /// only a function that names it gets it.
-    pub fn of(named: u8, is_variadic: bool) -> Self {
-        Self { arguments: if is_variadic { named.clamp(3, 4) } else { named.min(4) } }
+    /// The arguments for a function with this number of named parameters. wrk does not have the fourth and the fifth, so
+    /// only a function that names the fourth gets it, or both, and none does that is called as by wrk.
+    pub fn of(named: u8, is_variadic: bool, is_compat: bool) -> Self {
+        let most = if is_compat { 3 } else { ALL };
+        let arguments = match named {
+            0..=3 if is_variadic => 3,
+            4 if is_variadic => ALL,
+            _ => named,
+        };
+        Self { arguments: arguments.min(most) }
+    }
+
+    /// Whether `response` gets the second value that `request` returned.
+    pub fn has_value(self) -> bool {
+        self.arguments == ALL
     }
 }
 
@@ -64,22 +78,49 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
     Ok(())
 }
 
-/// Asks the script for the next batch of requests. If it stops its thread meanwhile, which only a running one can, the text
-/// may be anything.
+/// How the script is asked for requests.
+pub struct Asking<'a> {
+    /// What it has decided, if its thread runs. If it stops its thread, the text may be anything.
+    pub running: Option<&'a Decisions>,
+    /// Whether the second value that it returns is kept.
+    pub keeps_value: bool,
+}
+
+/// The requests that the script has written.
+pub struct Answer<'a> {
+    /// Their text.
+    pub text: &'a [u8],
+    /// The key of the second value, unless that is nil; to be passed to [`release`] in the end.
+    pub value: Option<c_int>,
+}
+
+/// Asks the script for the next batch of requests.
 ///
 /// # Safety
 ///
 /// `raw` must be a prepared state that no other code uses; the bytes last until its next use.
-pub unsafe fn request<'a>(raw: *mut lua_State, running: Option<&Decisions>) -> Result<&'a [u8], String> {
-    let running = running.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: as the caller promises; `running` outlives the call and is only read. `call_request` returns one string.
+pub unsafe fn request<'a>(raw: *mut lua_State, asking: &Asking<'_>) -> Result<Answer<'a>, String> {
+    // SAFETY: as the caller promises; `asking` outlives the call and is only read. `call_request` returns a string and a
+    // number, or nil.
     unsafe {
-        call(raw, REQUEST, running.cast_mut().cast(), 1)?;
+        call(raw, REQUEST, std::ptr::from_ref(asking).cast_mut().cast(), 2)?;
+        let value = (ffi::lua_isnumber(raw, -1) != 0).then(|| ffi::lua_tonumber(raw, -1) as c_int);
+        ffi::lua_pop(raw, 1);
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         ffi::lua_replace(raw, LAST);
-        Ok(std::slice::from_raw_parts(text.cast::<u8>(), length))
+        Ok(Answer { text: std::slice::from_raw_parts(text.cast::<u8>(), length), value })
     }
+}
+
+/// Releases the value with a key.
+///
+/// # Safety
+///
+/// `raw` must be a prepared state that no other code uses, and the key one of its own that has not been released.
+pub unsafe fn release(raw: *mut lua_State, key: c_int) {
+    // SAFETY: as the caller promises. A slot that exists is reused, which cannot fail.
+    unsafe { ffi::luaL_unref(raw, ffi::LUA_REGISTRYINDEX, key) }
 }
 
 /// Asks the script for the length of the pause, in milliseconds; `None` if it did not return a number.
@@ -103,6 +144,8 @@ pub struct Telling<'a> {
     pub response: &'a Response<'a>,
     /// The number of arguments.
     pub arguments: c_int,
+    /// The key of the value that `request` returned with its request.
+    pub value: Option<c_int>,
 }
 
 /// Passes a response to the script.
@@ -137,12 +180,12 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
     }
 }
 
-/// Calls `request()` or, if there is none, `wrk.request()`, with the [`Decisions`] of a running thread, or null, as the
-/// argument. Returns one string.
+/// Calls `request()` or, if there is none, `wrk.request()`, with an [`Asking`] as the argument. Returns a string, and the key of
+/// the second value or nil.
 unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalues of `prepare`, the argument of `request` and room for twenty values.
     unsafe {
-        let running = ffi::lua_touserdata(raw, 1).cast::<Decisions>();
+        let Asking { running, keeps_value } = &*ffi::lua_touserdata(raw, 1).cast::<Asking<'_>>();
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {
@@ -154,17 +197,25 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
             return ffi::luaL_error(raw, c"wrk.request is a %s value; wrk.init makes it a function".as_ptr(), kind);
         }
         ffi::lua_pushvalue(raw, -1);
-        ffi::lua_call(raw, 0, 1);
-        if ffi::lua_isstring(raw, -1) == 0 {
-            if running.as_ref().is_some_and(|decisions| decisions.is_stopped.get()) {
+        ffi::lua_call(raw, 0, 2);
+        if ffi::lua_isstring(raw, -2) == 0 {
+            if running.is_some_and(|decisions| decisions.is_stopped.get()) {
                 ffi::lua_pushstring(raw, c"".as_ptr());
                 return 1;
             }
+            ffi::lua_pop(raw, 1);
             return complain(raw);
         }
         // Converts a number to a string here, where an error is still caught.
-        ffi::lua_tolstring(raw, -1, std::ptr::null_mut());
-        1
+        ffi::lua_tolstring(raw, -2, std::ptr::null_mut());
+        if *keeps_value && ffi::lua_isnil(raw, -1) == 0 {
+            let key = ffi::luaL_ref(raw, ffi::LUA_REGISTRYINDEX);
+            ffi::lua_pushnumber(raw, f64::from(key));
+        } else {
+            ffi::lua_pop(raw, 1);
+            ffi::lua_pushnil(raw);
+        }
+        2
     }
 }
 
@@ -190,7 +241,7 @@ unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalue of `prepare`, the argument of `tell` and room for twenty values.
     unsafe {
         let telling = &*ffi::lua_touserdata(raw, 1).cast::<Telling<'_>>();
-        let Telling { response, arguments } = *telling;
+        let Telling { response, arguments, value } = *telling;
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {
@@ -207,6 +258,12 @@ unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
         }
         if arguments >= 4 {
             ffi::lua_pushnumber(raw, response.latency_ns as f64 / 1000.0);
+        }
+        if arguments >= 5 {
+            match value {
+                Some(key) => ffi::lua_rawgeti_(raw, ffi::LUA_REGISTRYINDEX, key),
+                None => ffi::lua_pushnil(raw),
+            }
         }
         ffi::lua_call(raw, arguments, 0);
         0

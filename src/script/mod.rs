@@ -9,7 +9,7 @@
 //! `wrk.lua` is what scripts see, `native` has the host functions for that file, with `copy`, `address` and
 //! `statistics` as parts, `decisions` are the results, and `stack` keeps recursion within the C stack. During the run,
 //! `thread` is the script of a worker, `written` its requests, `callbacks` the other functions that the engine calls,
-//! `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
+//! `returned` a value for their responses, `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
 //! errors. Nothing here sends a request or measures a response.
 
 mod address;
@@ -23,6 +23,7 @@ mod holder;
 mod message;
 mod meter;
 mod native;
+mod returned;
 mod stack;
 mod state;
 mod statistics;
@@ -233,7 +234,7 @@ impl Script {
         if number == 1 {
             self.depth = outlines.len();
             // The call of `request` above may have defined the other functions.
-            self.arity = state.arity();
+            self.arity = state.arity(setting.is_compat);
             self.wants = Wants {
                 request: is_dynamic,
                 delay: !setting.is_wrk2 && state.has_function("delay"),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use anyhow::anyhow;
 use mlua::{Function, IntoLuaMulti, Lua, Table, Value, ffi};
 
-use super::call::{self, Arity};
+use super::call::{self, Arity, Asking};
 use super::decisions::Decisions;
 use super::{Exit, Setting, message};
 
@@ -87,14 +87,16 @@ impl State {
 
     /// The requests of one batch, as the script writes them before the run; they are valid until the state is used again.
     pub fn request(&mut self) -> Result<&[u8], String> {
+        let asking = Asking { running: None, keeps_value: false };
         // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
-        unsafe { call::request(self.owner.0, None).map_err(|problem| self.located(problem)) }
+        let answer = unsafe { call::request(self.owner.0, &asking) };
+        answer.map(|answer| answer.text).map_err(|problem| self.located(problem))
     }
 
     /// The parameters of `response`.
-    pub fn arity(&self) -> Arity {
+    pub fn arity(&self, is_compat: bool) -> Arity {
         let parameters = self.calls.get::<Function>("parameters").and_then(|call| call.call::<(u8, bool)>("response"));
-        parameters.map_or_else(|_| Arity::default(), |(named, is_variadic)| Arity::of(named, is_variadic))
+        parameters.map_or_else(|_| Arity::default(), |(named, is_variadic)| Arity::of(named, is_variadic, is_compat))
     }
 
     /// Whether there is a global function of this name.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use onrush_engine::{Response, ScriptFailure, Wants};
 
-use super::call::{self, Telling};
+use super::call::{self, Answer, Arity, Asking, Telling};
 use super::decisions::Decisions;
 use super::holder::{StateHolder, lock};
 use super::meter::Meter;
+use super::returned::Returned;
 use super::state::State;
 use super::{Script, fields};
 
@@ -20,8 +21,7 @@ pub struct ScriptThread {
     index: usize,
     /// The callbacks and arguments that the script needs.
     pub wants: Wants,
-    /// The number of arguments of `response`.
-    arguments: c_int,
+    arity: Arity,
     /// Whether messages have exactly wrk's words.
     pub is_compat: bool,
     meter: RefCell<Meter>,
@@ -40,7 +40,7 @@ impl ScriptThread {
             threads: Arc::clone(&script.threads),
             index,
             wants: script.wants,
-            arguments: c_int::from(script.arity.arguments),
+            arity: script.arity,
             is_compat: script.is_compat,
             meter: RefCell::default(),
         }
@@ -60,22 +60,34 @@ impl ScriptThread {
         if self.is_compat && self.wants.headers && !fields::is_any(response.head) {
             return Ok(());
         }
+        let arguments = c_int::from(self.arity.arguments);
+        let telling = Telling { response, arguments, value: Returned::key(response) };
         // SAFETY: no other code uses the state.
-        let result =
-            self.timed(|| unsafe { call::tell(self.state().raw(), &Telling { response, arguments: self.arguments }) });
+        let result = self.timed(|| unsafe { call::tell(self.state().raw(), &telling) });
         self.ended(result)
     }
 
-    /// The text of the next requests; `None` once the script has stopped the thread.
+    /// The next requests; `None` once the script has stopped the thread.
     ///
     /// # Safety
     ///
     /// The text is valid until another method of this thread is called.
-    pub unsafe fn request(&self) -> Result<Option<&[u8]>, ScriptFailure> {
+    pub unsafe fn request(&self) -> Result<Option<Answer<'_>>, ScriptFailure> {
+        let asking = Asking { running: Some(self.decisions()), keeps_value: self.arity.has_value() };
         // SAFETY: no other code uses the state, and the caller uses the text before the next call.
-        let text = self.timed(|| unsafe { call::request(self.state().raw(), Some(self.decisions())) });
-        let text = self.ended(text)?;
-        Ok((!self.decisions().is_stopped.get()).then_some(text))
+        let answer = self.timed(|| unsafe { call::request(self.state().raw(), &asking) });
+        let answer = self.ended(answer)?;
+        Ok((!self.decisions().is_stopped.get()).then_some(answer))
+    }
+
+    /// Releases a value that came with requests.
+    ///
+    /// # Safety
+    ///
+    /// It has not been released before, and is not used any more.
+    pub unsafe fn release(&self, key: c_int) {
+        // SAFETY: no other code uses the state, and the caller's promise.
+        unsafe { call::release(self.state().raw(), key) };
     }
 
     /// The script's decisions about its thread.

@@ -6,6 +6,8 @@ use onrush_engine::{ScriptFailure, Source};
 use onrush_proto::Request;
 use onrush_proto::http1::Wire;
 
+use super::call::Answer;
+use super::returned::{Freed, Returned};
 use super::thread::ScriptThread;
 use super::{outline, refusal};
 
@@ -15,19 +17,24 @@ pub struct Written {
     /// The address of the text that `requests` came from.
     last: *const u8,
     requests: Vec<Request>,
+    freed: Freed,
 }
 
 impl Written {
     /// The requests of this thread.
     pub fn of(thread: Rc<ScriptThread>) -> Self {
-        Self { thread, last: std::ptr::null(), requests: Vec::new() }
+        Self { thread, last: std::ptr::null(), requests: Vec::new(), freed: Freed::default() }
     }
 }
 
 impl Source for Written {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
+        for key in self.freed.borrow_mut().drain(..) {
+            // SAFETY: the last request that had it was dropped.
+            unsafe { self.thread.release(key) };
+        }
         // SAFETY: no other method of the thread is called before the text has been used.
-        let Some(text) = (unsafe { self.thread.request()? }) else { return Ok(false) };
+        let Some(Answer { text, value }) = (unsafe { self.thread.request()? }) else { return Ok(false) };
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
             let refused = |error| ScriptFailure::Raised(refusal("request()", error, self.thread.is_compat));
@@ -37,7 +44,13 @@ impl Source for Written {
             self.requests.extend(outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))));
             self.last = text.as_ptr();
         }
-        batch.extend_from_slice(&self.requests);
+        match value {
+            None => batch.extend_from_slice(&self.requests),
+            Some(key) => {
+                let remark = Returned::remark(key, &self.freed);
+                batch.extend(self.requests.iter().map(|request| request.remarked(remark.clone())));
+            }
+        }
         Ok(true)
     }
 }

@@ -38,6 +38,7 @@ cases! {
     a_thread_stops_with_the_response_that_stopped_it;
     a_thread_stops_with_the_request_that_it_does_not_write;
     a_thread_that_stops_ends_no_other (Once);
+    a_response_comes_with_what_request_returned_for_it;
     a_seed_repeats_what_is_drawn (Once);
     what_is_printed_keeps_its_order (Once);
 }
@@ -534,6 +535,39 @@ fn a_thread_that_stops_ends_no_other(context: &Context) {
     let onrush = context.onrush().words("-t1 -c1 -d1s --warmup 10ms").lua(script);
     let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
     assert!((37..=40).contains(&output.requests()) && output.code == 0, "{output:?}");
+}
+
+fn a_response_comes_with_what_request_returned_for_it(context: &Context) {
+    let script = "
+        local n, threads = 0, {}
+        function setup(thread) threads[#threads + 1] = thread end
+        function init() right, wrong = 0, 0 end
+        function request()
+            n = n + 1
+            local path = '/echo?' .. n
+            return wrk.format('GET', path):rep(n % 3 + 1), { path .. ' ' }
+        end
+        function response(status, headers, body, latency, value)
+            if value == nil and latency == nil then
+                nothing = (nothing or 0) + 1
+            elseif body:find(value[1], 1, true) then
+                right = right + 1
+            else
+                wrong = wrong + 1
+            end
+        end
+        function done()
+            for _, thread in ipairs(threads) do print(thread:get('right') > 0, thread:get('wrong'), thread:get('nothing')) end
+        end";
+    let server = target();
+    for words in ["", "--http2 --streams 10", "-R3000"] {
+        let onrush = context.onrush().words("-t2 -c8 -n2000").words(words).lua(script);
+        let output = onrush.word(url(&server, "/")).run();
+        assert_ran(&output);
+        assert!(output.stdout.ends_with("true\t0\tnil\ntrue\t0\tnil\n"), "{words}: {output:?}");
+    }
+    let output = context.called("wrk").words("-t1 -c1 -n20").lua(script).word(url(&server, "/")).run();
+    assert!(output.stdout.ends_with("false\t0\t20\n"), "{output:?}");
 }
 
 fn a_seed_repeats_what_is_drawn(context: &Context) {

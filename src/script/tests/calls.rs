@@ -176,14 +176,17 @@ fn only_what_response_names_is_wanted() {
         ("status, headers, body", (true, true), 3),
         ("...", (true, true), 3),
         ("s, h, b, latency_us", (true, true), 4),
-        ("s, h, b, l, more", (true, true), 4),
-        ("s, h, b, l, ...", (true, true), 4),
+        ("s, h, b, l, more", (true, true), 5),
+        ("s, h, b, l, ...", (true, true), 5),
+        ("s, h, b, l, value, more", (true, true), 5),
     ];
     for (parameters, (headers, body), count) in table {
         let source = format!("function response({parameters}) end");
         let script = load(&source);
         assert_eq!(script.wants(), Wants { response: true, headers, body, ..Wants::default() }, "{source}");
         assert_eq!(script.arity.arguments, count, "{source}");
+        let as_wrk = Folder::new(&source).load(|setting| setting.is_compat = true).unwrap();
+        assert_eq!(as_wrk.arity.arguments, count.min(3), "{source}");
     }
     let mut script = load("function response(...) count = select('#', ...) end");
     first(&mut script).answered(&RESPONSE).unwrap();
@@ -246,4 +249,48 @@ fn headers_of_http2_are_found_by_names_in_any_case() {
     let mut script = load(text);
     let head = b"HTTP/2 200\r\ncontent-length: 2\r\n\r\n";
     first(&mut script).answered(&Response { head, trailers: b"", ..RESPONSE }).unwrap();
+}
+
+#[test]
+fn the_second_value_of_request_comes_back_with_each_response_of_its_batch() {
+    let source = "
+        local n = 0
+        seen = {}
+        setmetatable(seen, { __mode = 'v' })
+        function request()
+            n = n + 1
+            seen[n] = { number = n }
+            return wrk.format():rep(2), n ~= 4 and seen[n] or nil, 'dropped'
+        end
+        function response(status, headers, body, latency_us, value)
+            told = (told or '') .. (value and value.number or '-') .. ' '
+        end
+        function alive() collectgarbage() local k = 0 for _ in pairs(seen) do k = k + 1 end return k end";
+    let mut script = load(source);
+    let mut thread = first(&mut script);
+    // The first call was before the run.
+    let mut batches: Vec<Vec<Request>> = (0..3).map(|_| thread.written().unwrap()).collect();
+    for (batch, request) in [(1, 0), (0, 1), (2, 0), (1, 1)] {
+        thread.answered(&Response { remark: batches[batch][request].remark(), ..RESPONSE }).unwrap();
+    }
+    // The text was the same, and a value is released in the first call after its last request has ended.
+    assert!(std::ptr::eq(bytes(&batches[0][0]), bytes(&batches[1][0])));
+    batches.remove(0);
+    thread.written().unwrap();
+    drop(thread);
+    assert_eq!(global::<String>(&script, 0, "told"), "3 2 - 3 ");
+    assert_eq!(
+        global::<mlua::Function>(&script, 0, "alive").call::<u32>(()).unwrap(),
+        2,
+        "the third, and the last one"
+    );
+    // Called as wrk, there are three arguments and no more.
+    let folder = Folder::new(&source.replace("value.number", "error(value)"));
+    let mut script = folder.load(|setting| setting.is_compat = true).unwrap();
+    let mut thread = first(&mut script);
+    let batch = thread.written().unwrap();
+    assert!(batch[0].remark().is_none());
+    thread.answered(&Response { remark: batch[0].remark(), ..RESPONSE }).unwrap();
+    drop(thread);
+    assert_eq!(global::<String>(&script, 0, "told"), "- ");
 }

@@ -150,6 +150,7 @@ const RESPONSE: Response<'_> = Response {
     trailers: b"X-Trail: t\r\n\r\n",
     body: b"hello\0world",
     latency_ns: 1_500,
+    remark: None,
 };
 
 fn summary(latency: View) -> Summary {

@@ -1,0 +1,35 @@
+//! A value that `request` returned for the responses of its batch.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::rc::Rc;
+
+use onrush_engine::Response;
+use onrush_proto::Remark;
+
+/// The keys of values that no request has any more.
+pub type Freed = Rc<RefCell<Vec<c_int>>>;
+
+/// A value of a script, by its key in the state. Dropping it does not use the state, which another thread may have by then.
+pub struct Returned {
+    key: c_int,
+    freed: Freed,
+}
+
+impl Returned {
+    /// The value as a remark on requests. Its key is added to `freed` when the last of them has ended.
+    pub fn remark(key: c_int, freed: &Freed) -> Remark {
+        Remark(Rc::new(Self { key, freed: Rc::clone(freed) }))
+    }
+
+    /// The key of the value that belongs to a response.
+    pub fn key(response: &Response<'_>) -> Option<c_int> {
+        response.remark.and_then(|remark| remark.0.downcast_ref::<Self>()).map(|value| value.key)
+    }
+}
+
+impl Drop for Returned {
+    fn drop(&mut self) {
+        self.freed.borrow_mut().push(self.key);
+    }
+}
