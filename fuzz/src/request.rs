@@ -25,6 +25,7 @@ pub fn request(data: &[u8]) {
     let lines: Vec<&[u8]> = data.split(|&byte| byte == b'\n').collect();
     let before: usize = lines[..malformed.line - 1].iter().map(|line| line.len() + 1).sum();
     let at = before + malformed.column - 1;
+    assert_eq!(malformed.at, at, "{malformed}");
     assert!(malformed.column <= lines[malformed.line - 1].len() + 1 && at >= end, "{malformed}");
     let longer = outline(&[data, b"x"].concat(), &mut Vec::new());
     if malformed.reason == "incomplete request" {

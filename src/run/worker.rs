@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use onrush_plan::Http;
-use onrush_proto::http1::{Wire, outline};
+use onrush_proto::http1::{Wire, outline_any};
 use onrush_proto::http2::{Options, Shared};
 use onrush_proto::{Parts, Request};
 
@@ -110,7 +110,7 @@ pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Op
 /// The requests that a script wrote before the run, which were checked to be complete then.
 fn requests(bytes: &[u8]) -> Vec<Request> {
     let mut outlines = Vec::new();
-    let complete = outline(bytes, &mut outlines);
+    let complete = outline_any(bytes, &mut outlines);
     debug_assert!(complete.is_ok(), "checked when the script was loaded");
     let bytes = Rc::from(bytes);
     outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))).collect()

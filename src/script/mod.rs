@@ -9,7 +9,7 @@
 //! `wrk.lua` is what scripts see, `native` has the host functions for that file, with `copy`, `address` and
 //! `statistics` as parts, `decisions` are the results, and `stack` keeps recursion within the C stack. During the run,
 //! `thread` is the script of a worker, `written` its requests, `callbacks` the other functions that the engine calls,
-//! `returned` a value for their responses, `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
+//! `refused` says what is wrong with them, `returned` is a value for their responses, `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
 //! errors. Nothing here sends a request or measures a response.
 
 mod address;
@@ -23,6 +23,7 @@ mod holder;
 mod message;
 mod meter;
 mod native;
+mod refused;
 mod returned;
 mod stack;
 mod state;
@@ -38,7 +39,6 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use onrush_engine::{Listener, MakeCallbacks, Wants};
-use onrush_proto::http1::{self, Outline};
 use onrush_stats::Errors;
 use thiserror::Error;
 
@@ -230,7 +230,8 @@ impl Script {
         let name = if is_dynamic { "request()" } else { "wrk.request()" };
         let bytes = state.request().map(<[u8]>::to_vec);
         let bytes = state.ended(bytes.map_err(|problem| anyhow!(state.located(problem))))?;
-        let outlines = outline(&bytes).map_err(|error| anyhow!(refusal(name, error, setting.is_compat)))?;
+        let outlines =
+            refused::outline(&bytes, name, setting.is_compat, state.lua()).map_err(|problem| anyhow!(problem))?;
         if number == 1 {
             self.depth = outlines.len();
             // The call of `request` above may have defined the other functions.
@@ -260,21 +261,3 @@ pub fn flush() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the script called os.exit({0})")]
 pub struct Exit(pub i32);
-
-/// Finds the requests in what a script returned.
-fn outline(bytes: &[u8]) -> Result<Vec<Outline>, http1::Malformed> {
-    let mut outlines = Vec::new();
-    http1::outline(bytes, &mut outlines)?;
-    Ok(outlines)
-}
-
-/// The message for bytes that are not complete requests.
-fn refusal(function: &str, error: http1::Malformed, is_compat: bool) -> String {
-    if is_compat {
-        return error.to_string();
-    }
-    format!(
-        "{function} of the script did not return one or more complete requests: {error} (line and byte of the returned \
-         text); wrk.format() makes complete ones"
-    )
-}

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use mlua::Lua;
 use onrush_engine::{Response, ScriptFailure, Wants};
 
 use super::call::{self, Answer, Arity, Asking, Telling};
@@ -93,6 +94,11 @@ impl ScriptThread {
     /// The script's decisions about its thread.
     pub fn decisions(&self) -> &Decisions {
         self.state().decisions()
+    }
+
+    /// The state, to read from it.
+    pub fn lua(&self) -> &Lua {
+        self.state().lua()
     }
 
     /// The time spent in the script so far, in nanoseconds.

@@ -7,9 +7,9 @@ use onrush_proto::Request;
 use onrush_proto::http1::Wire;
 
 use super::call::Answer;
+use super::refused;
 use super::returned::{Freed, Returned};
 use super::thread::ScriptThread;
-use super::{outline, refusal};
 
 /// The requests that `request` writes.
 pub struct Written {
@@ -37,8 +37,8 @@ impl Source for Written {
         let Some(Answer { text, value }) = (unsafe { self.thread.request()? }) else { return Ok(false) };
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
-            let refused = |error| ScriptFailure::Raised(refusal("request()", error, self.thread.is_compat));
-            let outlines = outline(text).map_err(refused)?;
+            let outlines = refused::outline(text, "request()", self.thread.is_compat, self.thread.lua());
+            let outlines = outlines.map_err(ScriptFailure::Raised)?;
             let bytes: Rc<[u8]> = text.into();
             self.requests.clear();
             self.requests.extend(outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))));

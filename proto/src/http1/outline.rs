@@ -33,6 +33,8 @@ pub struct Malformed {
     pub line: usize,
     /// The byte in that line, from 1.
     pub column: usize,
+    /// The index of that byte.
+    pub at: usize,
 }
 
 impl Malformed {
@@ -52,13 +54,16 @@ impl Malformed {
 ///
 /// The first thing that is wrong; the requests before it are in `found`.
 pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
-    let mut reader = Reader { bytes, at: 0 };
-    reader.requests(found).map_err(|reason| {
-        let before = &bytes[..reader.at];
-        let line_start = memchr::memrchr(b'\n', before).map_or(0, |lf| lf + 1);
-        let line = memchr::memchr_iter(b'\n', before).count() + 1;
-        Malformed { reason, line, column: reader.at - line_start + 1 }
-    })
+    Reader { bytes, at: 0, any_method: false }.read(found)
+}
+
+/// [`outline`] that knows methods besides those of wrk, but none of these in another case.
+///
+/// # Errors
+///
+/// Those of [`outline`].
+pub fn outline_any(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
+    Reader { bytes, at: 0, any_method: true }.read(found)
 }
 
 /// Why bytes are not requests. The place is where the reader stopped.
@@ -120,9 +125,20 @@ struct Reader<'a> {
     bytes: &'a [u8],
     /// How many bytes have been read.
     at: usize,
+    /// Whether a method may be one that wrk does not know.
+    any_method: bool,
 }
 
 impl<'a> Reader<'a> {
+    fn read(mut self, found: &mut Vec<Outline>) -> Result<(), Malformed> {
+        self.requests(found).map_err(|reason| {
+            let before = &self.bytes[..self.at];
+            let line_start = memchr::memrchr(b'\n', before).map_or(0, |lf| lf + 1);
+            let line = memchr::memchr_iter(b'\n', before).count() + 1;
+            Malformed { reason, line, column: self.at - line_start + 1, at: self.at }
+        })
+    }
+
     fn requests(&mut self, found: &mut Vec<Outline>) -> Result<(), Reason> {
         let mut keep_alive = true;
         let mut start = 0;
@@ -150,6 +166,14 @@ impl<'a> Reader<'a> {
         if let Some(method) = METHODS.iter().find(|method| rest.starts_with(method.as_bytes())) {
             self.at += method.len();
             return Ok(ResponseKind::to(method.trim_ascii_end()));
+        }
+        if self.any_method
+            && let Some(blank) =
+                rest.iter().position(|&byte| !is_token(byte)).filter(|&end| end > 0 && rest[end] == b' ')
+            && !METHODS.iter().any(|method| rest[..=blank].eq_ignore_ascii_case(method.as_bytes()))
+        {
+            self.at += blank + 1;
+            return Ok(ResponseKind::Usual);
         }
         // The first byte at which no method matches any more.
         let agreement =

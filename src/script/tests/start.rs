@@ -136,6 +136,76 @@ fn format_falls_back_to_the_table() {
 }
 
 #[test]
+fn what_is_wrong_with_a_request_is_named_with_the_remedy() {
+    let table = [
+        (
+            "wrk.headers['content-length'] = 3 wrk.body = 'abc'",
+            "the length is there 2 times, also as content-length (in wrk.headers); leave it out: wrk.format() sets Content-Length",
+        ),
+        (
+            "function request() return wrk.format('POST', nil, { ['content-length'] = 3 }, 'abc') end",
+            "the length is there 2 times, also as content-length; leave it out",
+        ),
+        (
+            "wrk.headers['content-length'] = 3",
+            "content-length (in wrk.headers) is \"3\", and the body has 0 bytes; leave it out",
+        ),
+        (
+            "wrk.headers['content-length'] = 'x'",
+            "content-length (in wrk.headers) is \"x\", which is no length; leave it out",
+        ),
+        (
+            "wrk.headers['transfer-encoding'] = 'chunked' wrk.body = 'abc'",
+            "transfer-encoding: chunked (in wrk.headers) is there beside Content-Length, which wrk.format() sets; leave transfer-encoding out",
+        ),
+        ("wrk.headers['Transfer-Encoding'] = 'chunked'", "says that the body is in chunks, and it is not"),
+        ("wrk.path = '/a b'", "a blank in wrk.path \"/a b\"; write %20"),
+        ("wrk.path = 'a'", "wrk.path \"a\" does not begin with /"),
+        ("wrk.path = ''", "wrk.path is empty; it must begin with /"),
+        ("wrk.path = '/\u{e4}'", "'\u{e4}' in wrk.path \"/\u{e4}\"; write %C3%A4"),
+        ("wrk.path = '/\\xe4'", "a byte above 127 in wrk.path"),
+        ("wrk.path = '/a\\r'", "a line end in wrk.path \"/a\"; cut it off, as with path:gsub(\"%s+$\", \"\")"),
+        ("wrk.path = '/a\\n'", "a line end in wrk.path \"/a\"; cut it off"),
+        ("function request() return wrk.format(nil, '/?token=secret b') end", "a blank in the path \"/?token=REDACTED"),
+        ("wrk.method = 'post'", "wrk.method is \"post\", and servers know only POST; write that"),
+        ("wrk.method = 'A(B'", "wrk.method is \"A(B\"; it has letters, digits and -"),
+        ("wrk.headers['A B'] = 1", "' ' in the header name \"A B\" (in wrk.headers); it has letters, digits and -"),
+        ("wrk.headers.A = 'b\\rc'", "a line end in the value of the header A (in wrk.headers); leave it out"),
+        ("wrk.headers.A = 'b\\0c'", "a control character in the value of the header A (in wrk.headers)"),
+        ("wrk.headers.A = 'b\\nc'", "a line of the head has no colon; write 'Name: value', and no line end in a value"),
+        (
+            "function request() return wrk.format('POST', nil, {}, nil) .. 'a=b' end",
+            "the text goes on with \"a=b\" after a request; a body needs a Content-Length",
+        ),
+        (
+            "wrk.headers.Connection = 'close' function request() return wrk.format():rep(2) end",
+            "the request before it says 'Connection: close' or HTTP/1.0",
+        ),
+        ("function request() return '' end", "it is empty; return wrk.format()"),
+        (
+            "function request() return 'GET / HTTP/1.1\\r\\nA: b\\r\\n' end",
+            "the empty line after the headers is missing",
+        ),
+        ("function request() return 'GET /\\r\\n\\r\\n' end", "\"/\" must be a path and HTTP/1.1 after the method"),
+    ];
+    for (source, reason) in table {
+        let message = refused(source);
+        assert!(message.contains(reason), "{source}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_method_may_be_one_that_wrk_does_not_know() {
+    for (method, is_fine) in [("FETCH", true), ("QUERY", true), ("x-y", true), ("get", false), ("PATCH", true)] {
+        let source = format!("wrk.method = '{method}'");
+        let folder = Folder::new(&source);
+        assert_eq!(folder.load(|_| ()).is_ok(), is_fine, "{method}");
+        assert_eq!(folder.load(|setting| setting.is_compat = true).is_ok(), method == "PATCH", "as wrk: {method}");
+    }
+}
+
+#[test]
 fn a_wrong_argument_is_named_with_its_line() {
     let table = [
         ("wrk.format({})", "test.lua:1: bad method for wrk.format (string or number expected, got table)"),
@@ -192,8 +262,8 @@ fn a_first_request_that_is_none_ends_the_start() {
     );
     let compat = Folder::new(incomplete).load(|setting| setting.is_compat = true).err().unwrap();
     assert_eq!(compat.to_string(), "incomplete request at 3:1");
-    assert!(refused("wrk.method = 'FETCH'").contains("wrk.request() of the script did not return"));
-    assert!(refused("wrk.method = 'FETCH'").contains("invalid HTTP method at 1:1"));
+    assert!(refused("wrk.method = 'F(TCH'").contains("wrk.request() of the script did not return"));
+    assert!(refused("wrk.method = 'F(TCH'").contains("invalid HTTP method at 1:1"));
     let message = refused("\nfunction request()\nend");
     assert!(message.starts_with("test.lua:2: request() returned a nil value; it must return the text of"), "{message}");
     assert!(refused("function request() error('early') end").starts_with("test.lua:1: early\nstack traceback:\n"));

@@ -1,0 +1,223 @@
+//! The message for a text that is not one or more complete requests.
+//!
+//! It begins with wrk's words, and names the field or the character that is wrong, where that was set if it is in the table
+//! `wrk`, and the remedy. Values of headers are not shown, because they may be secrets.
+
+use mlua::{Lua, Table, Value};
+use onrush_plan::secrets;
+use onrush_plan::target::percent_encoded;
+use onrush_proto::http1::{self, Malformed, Outline};
+
+/// How much of a text is shown.
+const SHOWN: usize = 80;
+
+/// Finds the requests in what a script returned.
+///
+/// # Errors
+///
+/// The message for what `function` returned, in wrk's words alone if `is_compat`.
+pub fn outline(bytes: &[u8], function: &str, is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
+    let mut found = Vec::new();
+    let read = if is_compat { http1::outline } else { http1::outline_any };
+    match read(bytes, &mut found) {
+        Ok(()) => Ok(found),
+        Err(error) if is_compat => Err(error.to_string()),
+        Err(error) => {
+            let start = found.last().map_or(0, |outline| outline.range.end);
+            let wrk = lua.named_registry_value::<Table>("onrush.wrk").ok();
+            let reason = Refused { bytes, start, error, wrk }.reason();
+            Err(format!(
+                "{function} of the script did not return one or more complete requests: {error} (line and byte of the returned \
+                 text): {reason}"
+            ))
+        }
+    }
+}
+
+/// A text in which a request is wrong.
+struct Refused<'a> {
+    bytes: &'a [u8],
+    /// Where that request begins.
+    start: usize,
+    error: Malformed,
+    /// The script's table.
+    wrk: Option<Table>,
+}
+
+impl Refused<'_> {
+    /// What is wrong and what to do.
+    fn reason(&self) -> String {
+        let request = &self.bytes[self.start..];
+        let line_ends = request.iter().take_while(|byte| b"\r\n".contains(byte)).count();
+        let (request, at) = (&request[line_ends..], self.error.at.saturating_sub(self.start + line_ends));
+        if request.is_empty() {
+            return "it is empty; return wrk.format()".to_owned();
+        }
+        let (head, body) = parts(request);
+        let lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
+        if at < lines[0].len() {
+            // A path with a line end has the version on the next line.
+            let is_cut = lines.get(1).is_some_and(|line| line.starts_with(b" HTTP/"));
+            return self.of_line(if is_cut { &head[..lines[0].len() + lines[1].len()] } else { lines[0] }, at);
+        }
+        if self.error.is_incomplete() {
+            let Some(body) = body else {
+                return "the empty line after the headers is missing; end the head with \\r\\n\\r\\n".to_owned();
+            };
+            return self.of_body(&lines[1..], Some(body.len()));
+        }
+        let mut end = lines[0].len();
+        for line in &lines[1..] {
+            end += line.len();
+            if at < end {
+                return self.of_field(line, &lines[1..]);
+            }
+        }
+        self.of_body(&lines[1..], None)
+    }
+
+    /// What is wrong with a request line, `at` this byte.
+    fn of_line(&self, line: &[u8], at: usize) -> String {
+        if at == 0 && self.error.reason.contains("connection: close") {
+            return "the request before it says 'Connection: close' or HTTP/1.0, so that no other can follow on its \
+                    connection; leave that out, or return that request alone"
+                .to_owned();
+        }
+        let line = String::from_utf8_lossy(line);
+        let (method, rest) = line.split_once(' ').unwrap_or((line.trim_end(), ""));
+        if at <= method.len() {
+            return self.of_method(method, &line);
+        }
+        let path = rest.rsplit_once(" HTTP/").map_or(rest.trim_end(), |(path, _)| path).trim_start_matches(' ');
+        let name = if self.set("path").is_some_and(|set| set == path) { "wrk.path" } else { "the path" };
+        match path.chars().find(|character| !character.is_ascii_graphic()) {
+            _ if path.is_empty() => format!("{name} is empty; it must begin with /"),
+            Some('\r' | '\n') => {
+                format!("a line end in {name} {}; cut it off, as with path:gsub(\"%s+$\", \"\")", shown(path))
+            }
+            Some(' ') => format!("a blank in {name} {}; write %20", shown(path)),
+            // What is not UTF-8 has no character to encode.
+            Some('\u{fffd}') => format!("a byte above 127 in {name} {}; write it as %XX", shown(path)),
+            Some(strange) => format!("{strange:?} in {name} {}; write {}", shown(path), percent_encoded(strange)),
+            None if !path.starts_with(['/', '*']) && !path.contains("://") => {
+                format!("{name} {} does not begin with /", shown(path))
+            }
+            None => format!("{} must be a path and HTTP/1.1 after the method", shown(rest)),
+        }
+    }
+
+    fn of_method(&self, method: &str, line: &str) -> String {
+        let name = if self.set("method").is_some_and(|set| set == method) { "wrk.method" } else { "the method" };
+        let capitals = method.to_ascii_uppercase();
+        if self.start > 0 {
+            return format!(
+                "the text goes on with {} after a request; a body needs a Content-Length, which wrk.format() sets, and the \
+                 value of a header has no line end",
+                shown(line)
+            );
+        }
+        if capitals != method
+            && http1::outline(format!("{capitals} * HTTP/1.1\r\n\r\n").as_bytes(), &mut Vec::new()).is_ok()
+        {
+            return format!("{name} is {}, and servers know only {capitals}; write that", shown(method));
+        }
+        format!("{name} is {}; it has letters, digits and -, and a path follows it", shown(method))
+    }
+
+    /// What is wrong with a line of these fields, which may be the empty one after them.
+    fn of_field(&self, line: &[u8], fields: &[&[u8]]) -> String {
+        let line = String::from_utf8_lossy(line);
+        let line = line.strip_suffix('\n').unwrap_or(&line);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let Some((name, value)) = line.split_once(':') else {
+            return if line.trim_end().is_empty() {
+                self.of_body(fields, None)
+            } else {
+                "a line of the head has no colon; write 'Name: value', and no line end in a value".to_owned()
+            };
+        };
+        let place = self.place(name);
+        let is_token = |character: char| character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character);
+        match name.chars().find(|&character| !is_token(character)) {
+            _ if name.is_empty() => "a header has no name; write 'Name: value'".to_owned(),
+            Some(strange) => {
+                format!("{strange:?} in the header name {}{place}; it has letters, digits and -", shown(name))
+            }
+            None if name.eq_ignore_ascii_case("content-length") => self.of_body(fields, None),
+            None => {
+                let what = if value.contains('\r') { "a line end" } else { "a control character" };
+                format!("{what} in the value of the header {name}{place}; leave it out")
+            }
+        }
+    }
+
+    /// What is wrong with the fields that say where the body ends, or with a body of this length.
+    fn of_body(&self, fields: &[&[u8]], body_bytes: Option<usize>) -> String {
+        let mut lengths = Vec::new();
+        let mut coding = None;
+        for field in fields {
+            let field = String::from_utf8_lossy(field);
+            let Some((name, value)) = field.split_once(':') else { continue };
+            if name.eq_ignore_ascii_case("content-length") {
+                lengths.push((name.to_owned(), value.trim().to_owned()));
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                coding.get_or_insert(name.to_owned());
+            }
+        }
+        // The field that `wrk.format` sets is right, unless it is alone.
+        let slip = lengths.iter().find(|(name, _)| name != "Content-Length").or(lengths.first());
+        let advice = "leave it out: wrk.format() sets Content-Length";
+        match (slip, coding) {
+            (Some((name, _)), None) if lengths.len() > 1 => {
+                format!("the length is there {} times, also as {name}{}; {advice}", lengths.len(), self.place(name))
+            }
+            (Some(_), Some(coding)) => format!(
+                "{coding}: chunked{} is there beside Content-Length, which wrk.format() sets; leave {coding} out",
+                self.place(&coding)
+            ),
+            (Some((name, value)), None) => match body_bytes {
+                Some(bytes) => {
+                    format!("{name}{} is {}, and the body has {bytes} bytes; {advice}", self.place(name), shown(value))
+                }
+                None => format!("{name}{} is {}, which is no length; {advice}", self.place(name), shown(value)),
+            },
+            (None, Some(coding)) => format!(
+                "{coding}: chunked{} says that the body is in chunks, and it is not; leave that out: wrk.format() sets \
+                 Content-Length",
+                self.place(&coding)
+            ),
+            (None, None) => "wrk.format() makes complete requests".to_owned(),
+        }
+    }
+
+    /// In which table a header was set, if that is known.
+    fn place(&self, name: &str) -> &'static str {
+        let headers = self.wrk.as_ref().and_then(|wrk| wrk.raw_get::<Table>("headers").ok());
+        let is_set = headers.is_some_and(|headers| headers.raw_get::<Value>(name).is_ok_and(|value| !value.is_nil()));
+        if is_set { " (in wrk.headers)" } else { "" }
+    }
+
+    /// A field of the table, if it is a text.
+    fn set(&self, field: &str) -> Option<String> {
+        let text = self.wrk.as_ref()?.raw_get::<mlua::LuaString>(field).ok()?;
+        Some(text.to_string_lossy())
+    }
+}
+
+/// The head, with the empty line after it if there is one, and then the body.
+fn parts(request: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mut end = 0;
+    for line in request.split_inclusive(|&byte| byte == b'\n') {
+        if end > 0 && matches!(line, b"\n" | b"\r\n") {
+            return (&request[..end + line.len()], Some(&request[end + line.len()..]));
+        }
+        end += line.len();
+    }
+    (request, None)
+}
+
+/// The beginning of a text, without secrets, in quotes.
+fn shown(text: &str) -> String {
+    let text: String = text.trim_end().chars().take(SHOWN).collect();
+    format!("{:?}", secrets::text(&text))
+}
