@@ -391,6 +391,9 @@ impl Dispatch {
         let allowed = rest.len().min(further);
         let count = allowed.min(live.protocol.capacity());
         let due = pacer.take(count as u64, sent_at, is_excused);
+        if count > 1 && pacer.due_at() > sent_at {
+            books.tally.sent_ahead(sent_at, pacer.due_at());
+        }
         let is_new = self.script.wants.request;
         live.left -= count as u64;
         let next = if count < rest.len() { rest.len() - count } else { batch.len() };

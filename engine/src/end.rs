@@ -42,6 +42,8 @@ pub struct WorkerEnd {
     /// The parts of them in which a response was awaited: all of them, unless a script or a schedule decides when
     /// requests are sent.
     pub awaited: Vec<Gap>,
+    /// Times around them in which requests became due that had been sent ahead, in a batch.
+    pub ahead: Vec<Gap>,
     /// When it was stalled, for want of a processor or because the process was stopped.
     pub stalls: Vec<Gap>,
     /// How its requests were spread over the connections open at the end, where their number per connection is not
@@ -73,6 +75,7 @@ impl WorkerEnd {
             working: self.working.clone(),
             silences: self.silences.clone(),
             awaited: self.awaited.clone(),
+            ahead: self.ahead.clone(),
             stalls: self.stalls.clone(),
             http2: self.http2.clone(),
             failure: None,
@@ -121,7 +124,7 @@ impl<B: Backend> Engine<B> {
         };
         let spread = self.roster.spread();
         let Self { books, roster, dispatch, .. } = self;
-        let Measured { interval, elapsed_ns, silences, awaited, stalls, http2 } = measured;
+        let Measured { interval, elapsed_ns, silences, awaited, ahead, stalls, http2 } = measured;
         WorkerEnd {
             connections: roster.config.max_inflight,
             interval,
@@ -134,6 +137,7 @@ impl<B: Backend> Engine<B> {
             transcript: books.tally.transcript,
             silences,
             awaited,
+            ahead,
             stalls,
             spread,
             buffers: roster.backend.buffers(),

@@ -4,6 +4,7 @@
 
 use onrush_proto::Nanos;
 use onrush_proto::http2::{Seen, Shared};
+use onrush_stats::silences::Kept;
 use onrush_stats::{Gap, Interval, OpenLoop};
 
 use super::Engine;
@@ -38,6 +39,7 @@ pub(super) struct Measured {
     pub elapsed_ns: u64,
     pub silences: Vec<Gap>,
     pub awaited: Vec<Gap>,
+    pub ahead: Vec<Gap>,
     pub stalls: Vec<Gap>,
     pub http2: Option<Seen>,
 }
@@ -102,12 +104,13 @@ impl<B: Backend> Engine<B> {
         let elapsed_ns = now.since(self.books.start);
         let tally = &mut self.books.tally;
         tally.interval.until_ns = elapsed_ns;
-        let (silences, awaited) = std::mem::take(&mut tally.silences).end(elapsed_ns);
+        let Kept { gaps: silences, awaited, ahead } = std::mem::take(&mut tally.silences).end(elapsed_ns);
         Measured {
             interval: tally.take_measured(),
             elapsed_ns,
             silences,
             awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
+            ahead,
             stalls: std::mem::take(&mut self.books.stalls),
             http2: self.http2.as_ref().map(Shared::seen),
         }

@@ -195,6 +195,11 @@ impl Tally {
         self.silences.asked(since.since(self.start));
     }
 
+    /// A batch was sent at `at`, and the first request after it is due only at `next_due`.
+    pub fn sent_ahead(&mut self, at: Nanos, next_due: Nanos) {
+        self.silences.sent_ahead(at.since(self.start), next_due.since(self.start));
+    }
+
     /// A request was handed to the kernel.
     pub fn submitted(&mut self, request: &OpenRequest, at: Nanos) {
         if request.is_again() {

@@ -1,15 +1,17 @@
 //! The times of a run in which requests were due and no response came on any thread, whether they could be sent or not.
 //!
-//! When requests are due follows from the plan, so nothing about it is recorded during the run.
+//! When requests are due follows from the plan, so nothing about it is recorded during the run but when some were sent
+//! ahead, in a batch: a request that was sent before it was due is not due any more.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use onrush_plan::schedule::Arrivals;
-use onrush_plan::{Plan, Schedule, load};
+use onrush_plan::{Part, Plan, Schedule, load};
 use onrush_stats::Gap;
 
-use super::dues::dues;
+use super::dues::dues_of;
+use super::machine::MachineShare;
 use super::nanos;
 
 /// Due times that were drawn are drawn again for at most this many requests, which takes a second or so.
@@ -24,26 +26,60 @@ pub struct DueGap {
     pub due: u64,
 }
 
+/// What a worker had to send.
+pub(super) struct WorkerPart {
+    part: Part,
+    /// How many requests of it at most.
+    requests: u64,
+}
+
+/// What each worker had to send, in order; `machines` is empty unless there are several.
+pub(super) fn worker_parts(plan: &Plan, machines: &[MachineShare]) -> Vec<WorkerPart> {
+    let requests = plan.stop.requests;
+    let of = |part: Part, threads: u32, requests: Option<u64>| {
+        (0..threads).map(move |index| WorkerPart {
+            part: part.part(Part::new(index, threads)),
+            requests: requests.map_or(u64::MAX, |all| load::share(all, threads, index)),
+        })
+    };
+    let count = machines.len() as u32;
+    let of_machine = |(index, machine): (u32, &MachineShare)| {
+        let requests = requests.map(|all| load::share(all, count, index));
+        of(Part::new(index, count), machine.threads, requests)
+    };
+    match machines {
+        [] => of(Part::WHOLE, plan.load.threads, requests).collect(),
+        machines => (0..).zip(machines).flat_map(of_machine).collect(),
+    }
+}
+
 /// The parts of the gaps between responses, which are in order, from when a first request was due on; and the gaps after
-/// the last request of `-n` was due.
-pub(super) fn due_gaps(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> (Vec<DueGap>, Vec<Gap>) {
+/// the last request of `-n` was due. `ahead`: for each worker, the times in which it had sent ahead what became due.
+pub(super) fn due_gaps(
+    plan: &Plan,
+    schedule: &Schedule,
+    gaps: &[Gap],
+    workers: &[WorkerPart],
+    ahead: &[Vec<Gap>],
+) -> (Vec<DueGap>, Vec<Gap>) {
     let (warmup_ns, slice_ns) = (nanos(plan.warmup), nanos(schedule.send_slice.unwrap_or_default()));
     let since_begin = |ns: u64| warmup_ns.saturating_add(ns);
     let schedule = affordable(plan, schedule, gaps.last().map_or(0, |gap| gap.until_ns));
     let mut found = vec![(u64::MAX, 0); gaps.len()];
     let mut before_last = 0;
-    for index in 0..plan.load.threads {
-        let mut dues = dues(plan, &schedule, index);
-        let mut left = plan.stop.requests.map_or(u64::MAX, |all| load::share(all, plan.load.threads, index));
+    for (index, worker) in (0..).zip(workers) {
+        let mut dues = dues_of(plan, &schedule, worker.part, index);
+        let mut left = worker.requests;
+        let ahead = ahead.get(index as usize).map_or(&[][..], Vec::as_slice);
         dues.pass_before(warmup_ns, u64::MAX);
         for (at, (gap, (first_ns, due))) in gaps.iter().zip(&mut found).enumerate() {
-            left -= dues.pass_before(since_begin(gap.from_ns), left);
+            left -= dues.pass_before(since_begin(sent_until(ahead, gap.from_ns)), left);
             if left == 0 {
                 break;
             }
             before_last = before_last.max(at + 1);
             *first_ns = dues.next_ns().min(*first_ns);
-            let passed = dues.pass_before(since_begin(gap.until_ns), left);
+            let passed = dues.pass_before(since_begin(sent_until(ahead, gap.until_ns)), left);
             (*due, left) = (*due + passed, left - passed);
         }
     }
@@ -55,6 +91,12 @@ pub(super) fn due_gaps(plan: &Plan, schedule: &Schedule, gaps: &[Gap]) -> (Vec<D
         DueGap { gap, due }
     });
     (due_gaps.filter(|due_gaps| due_gaps.gap.length_ns() > 0).collect(), gaps[before_last..].to_vec())
+}
+
+/// Up to when everything due has been sent at this moment, so that nothing is due until then.
+fn sent_until(ahead: &[Gap], at_ns: u64) -> u64 {
+    let next = ahead.get(ahead.partition_point(|ahead| ahead.until_ns <= at_ns));
+    next.filter(|ahead| ahead.from_ns < at_ns).map_or(at_ns, |ahead| ahead.until_ns)
 }
 
 /// The schedule; with too many requests to draw them again, one with the same rates and equal distances.

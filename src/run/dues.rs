@@ -7,9 +7,14 @@ use super::nanos;
 
 /// When the requests of worker `index` are due, beyond `-n`, too.
 pub(super) fn dues(plan: &Plan, schedule: &Schedule, index: u32) -> Dues {
+    dues_of(plan, schedule, Part::new(index, plan.load.threads), index)
+}
+
+/// When the requests of a part are due, which worker `index` takes.
+pub(super) fn dues_of(plan: &Plan, schedule: &Schedule, part: Part, index: u32) -> Dues {
     let (warmup_ns, duration_ns) = (nanos(plan.warmup), plan.stop.duration.map(nanos));
     let span = Span { warmup_ns, duration_ns, run_on_ns: nanos(plan.run_on) };
-    schedule.dues(Part::new(index, plan.load.threads), span, seed(plan, index))
+    schedule.dues(part, span, seed(plan, index))
 }
 
 /// What the random numbers of worker `index` begin with.

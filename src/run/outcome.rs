@@ -14,7 +14,7 @@ use onrush_stats::{
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::due_gaps::{DueGap, due_gaps};
+use super::due_gaps::{DueGap, due_gaps, worker_parts};
 use super::machine::MachineShare;
 use super::snapshot::Collector;
 use super::until::StopRule;
@@ -66,6 +66,8 @@ pub struct Outcome {
     pub due_gaps: Option<Vec<DueGap>>,
     /// Times in which at least one worker waited for a response.
     pub awaited: Vec<Gap>,
+    /// For each worker, in order, times in which requests became due that it had sent ahead, in a batch.
+    pub ahead: Vec<Vec<Gap>>,
     /// Times in which at least one worker was stalled, in order and without overlaps.
     pub stalls: Vec<Gap>,
     /// How requests were spread over the connections that were open at the end.
@@ -179,6 +181,7 @@ impl Outcome {
             silences: vec![Gap::ALL],
             due_gaps: None,
             awaited: Vec::new(),
+            ahead: Vec::new(),
             stalls: Vec::new(),
             spread: Spread::default(),
             buffers: Buffers::default(),
@@ -216,6 +219,7 @@ impl Outcome {
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup).min(most));
         let connections = plan.load.most_of(index as u32);
         self.workers.push(WorkerShare { connections, counters: Counters::default(), activity: None });
+        self.ahead.push(Vec::new());
         // What it completed since its last hand-over is not known.
         self.silences.clear();
     }
@@ -223,6 +227,7 @@ impl Outcome {
     /// Records a thread of another machine that returned nothing.
     pub(super) fn lack(&mut self) {
         self.workers.push(WorkerShare { connections: 0, counters: Counters::default(), activity: None });
+        self.ahead.push(Vec::new());
         self.silences.clear();
     }
 
@@ -265,7 +270,7 @@ impl Outcome {
     }
 
     /// Finds the times without a response.
-    fn hear_nothing(&mut self, plan: &Plan) {
+    pub(super) fn hear_nothing(&mut self, plan: &Plan) {
         let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
         let gaps = silences::common(&self.silences, &[run]);
         self.silences = silences::common(&gaps, &self.awaited);
@@ -279,7 +284,7 @@ impl Outcome {
         }
         // Requests that the script holds back are not the target's.
         let gaps = if self.pauses { &self.silences } else { &gaps };
-        let (mut found, mut after) = due_gaps(plan, schedule, gaps);
+        let (mut found, mut after) = due_gaps(plan, schedule, gaps, &worker_parts(plan, &self.machines), &self.ahead);
         let open_loop = self.totals.open_loop.as_deref();
         let unsent = open_loop.map_or(0, |open_loop| open_loop.unsent);
         // Where `-n` ends the schedule before the run, its last requests may still be in flight, or wait to be sent.
@@ -350,6 +355,7 @@ impl Outcome {
         }
         self.silences = silences::common(&self.silences, &end.silences);
         self.awaited = silences::joined(&self.awaited, &end.awaited);
+        self.ahead.push(end.ahead);
         self.stalls = silences::joined(&self.stalls, &end.stalls);
         self.spread += end.spread;
         self.buffers += end.buffers;

@@ -3,7 +3,7 @@
 //! Each worker keeps the long gaps between its own completions. The intersection of all workers' gaps is a time in
 //! which no worker completed anything; it begins and ends with a completion of one of them. If a schedule or a script
 //! decides when requests are sent, none may have been in flight then. So each worker also keeps the part of its gaps in
-//! which it had a request in flight.
+//! which it had a request in flight, and the times around them for which it had sent requests ahead of their due times.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,9 @@ pub const GAP_MIN_NS: u64 = 200_000_000;
 
 /// The most gaps that one worker keeps; if there are more, the longest ones.
 const GAPS_MAX: usize = 1024;
+
+/// The most times ahead that are kept of one gap; if there are more, the first ones and the last.
+const AHEAD_MAX: usize = 64;
 
 /// A time without any completion, in nanoseconds since measuring began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,8 +33,25 @@ pub struct Silences {
     asked_ns: Option<u64>,
     gaps: Vec<Gap>,
     awaited: Vec<Gap>,
+    /// The times ahead that began since the last completion, and the one before them.
+    recent: Vec<Gap>,
+    /// The times ahead that overlap the gaps.
+    ahead: Vec<Gap>,
     /// Whether what was in flight at a gap, or became due in it, may still hold responses up.
     is_behind: bool,
+}
+
+/// The times of one worker at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// All gaps, in order. The last one has no end, because other workers may have continued when this one had nothing
+    /// left to do.
+    pub gaps: Vec<Gap>,
+    /// The parts of them in which a request was awaited.
+    pub awaited: Vec<Gap>,
+    /// Times around the gaps, in order, in which requests became due that had been sent before: each lasts from when a
+    /// batch was sent to when the first request after it was due.
+    pub ahead: Vec<Gap>,
 }
 
 impl Gap {
@@ -47,7 +67,13 @@ impl Gap {
 impl Silences {
     /// Without gaps, but with room for all, so that recording allocates nothing.
     pub fn new() -> Self {
-        Self { gaps: Vec::with_capacity(GAPS_MAX + 1), awaited: Vec::with_capacity(GAPS_MAX + 1), ..Self::default() }
+        Self {
+            gaps: Vec::with_capacity(GAPS_MAX + 1),
+            awaited: Vec::with_capacity(GAPS_MAX + 1),
+            recent: Vec::with_capacity(AHEAD_MAX),
+            ahead: Vec::with_capacity(2 * GAPS_MAX + AHEAD_MAX),
+            ..Self::default()
+        }
     }
 
     /// Forgets everything except that requests are in flight, and keeps the memory: measuring begins.
@@ -56,6 +82,8 @@ impl Silences {
         self.asked_ns = self.asked_ns.map(|_| 0);
         self.gaps.clear();
         self.awaited.clear();
+        self.recent.clear();
+        self.ahead.clear();
     }
 
     /// Records that a request was sent, this long after measuring began. Earlier requests without a response, even
@@ -63,6 +91,17 @@ impl Silences {
     #[inline]
     pub fn asked(&mut self, at_ns: u64) {
         self.asked_ns.get_or_insert(at_ns);
+    }
+
+    /// Records that a batch was sent at `at_ns`, and that the first request after it is due at `until_ns`.
+    pub fn sent_ahead(&mut self, at_ns: u64, until_ns: u64) {
+        // Of those before the last completion, only the last one may overlap the gap after it.
+        let before = self.recent.partition_point(|ahead| ahead.from_ns < self.last_ns);
+        self.recent.drain(..before.saturating_sub(1));
+        if self.recent.len() == AHEAD_MAX {
+            self.recent.pop();
+        }
+        self.recent.push(Gap { from_ns: at_ns, until_ns });
     }
 
     /// Whether a response may have been held up by a gap that another response ended, or by the queue that it left.
@@ -90,17 +129,30 @@ impl Silences {
         }
     }
 
-    /// All gaps, in order, and the parts of them in which a request was awaited. The last gap has no end, because other
-    /// workers may have continued when this one had nothing left to do. Requests sent after the end are not awaited.
-    pub fn end(mut self, ended_ns: u64) -> (Vec<Gap>, Vec<Gap>) {
+    /// All of them. Requests sent after the end are not awaited.
+    pub fn end(mut self, ended_ns: u64) -> Kept {
         self.asked_ns = self.asked_ns.filter(|asked_ns| *asked_ns < ended_ns);
         self.keep(u64::MAX);
-        (self.gaps, self.awaited)
+        Kept { gaps: self.gaps, awaited: self.awaited, ahead: self.ahead }
     }
 
     #[cold]
     fn keep(&mut self, until_ns: u64) {
-        push(&mut self.gaps, Gap { from_ns: self.last_ns, until_ns });
+        let gap = Gap { from_ns: self.last_ns, until_ns };
+        if push(&mut self.gaps, gap) {
+            let gaps = &self.gaps;
+            self.ahead.retain(|ahead| {
+                gaps[gaps.partition_point(|gap| gap.until_ns <= ahead.from_ns)..]
+                    .first()
+                    .is_some_and(|gap| gap.from_ns < ahead.until_ns)
+            });
+        }
+        let known_ns = self.ahead.last().map_or(0, |ahead| ahead.until_ns);
+        let new = self
+            .recent
+            .iter()
+            .filter(|ahead| ahead.from_ns.max(self.last_ns) < ahead.until_ns && ahead.until_ns > known_ns);
+        self.ahead.extend(new);
         let awaited = self.asked_ns.map(|asked_ns| Gap { from_ns: self.last_ns.max(asked_ns), until_ns });
         if let Some(awaited) = awaited.filter(|awaited| awaited.length_ns() >= GAP_MIN_NS) {
             push(&mut self.awaited, awaited);
@@ -108,14 +160,16 @@ impl Silences {
     }
 }
 
-/// Adds the last gap; if there are too many, the longer half is kept.
-fn push(gaps: &mut Vec<Gap>, gap: Gap) {
-    if gaps.len() == GAPS_MAX {
+/// Adds the last gap; if there are too many, the longer half is kept. Returns whether that was so.
+fn push(gaps: &mut Vec<Gap>, gap: Gap) -> bool {
+    let is_full = gaps.len() == GAPS_MAX;
+    if is_full {
         gaps.select_nth_unstable_by_key(GAPS_MAX / 2, |gap| std::cmp::Reverse(gap.length_ns()));
         gaps.truncate(GAPS_MAX / 2);
         gaps.sort_unstable_by_key(|gap| gap.from_ns);
     }
     gaps.push(gap);
+    is_full
 }
 
 /// The intersection of two lists, each in order and without overlaps, without gaps that are too short to be kept.
@@ -174,7 +228,7 @@ mod tests {
     fn of(completions_ms: &[u64]) -> Vec<Gap> {
         let mut silences = Silences::new();
         completions_ms.iter().for_each(|ms| silences.completed(ms * MS, true));
-        silences.end(u64::MAX).0
+        silences.end(u64::MAX).gaps
     }
 
     fn in_ms(gaps: &[Gap]) -> Vec<(u64, u64)> {
@@ -205,9 +259,9 @@ mod tests {
         silences.asked(5_600 * MS);
         silences.completed(5_700 * MS, true);
         silences.asked(9_000 * MS);
-        let awaited_until = |ms: u64| in_ms(&silences.clone().end(ms * MS).1).len();
+        let awaited_until = |ms: u64| in_ms(&silences.clone().end(ms * MS).awaited).len();
         assert_eq!([9_000, 9_001].map(awaited_until), [3, 4], "requests sent after the end are not awaited");
-        let (gaps, awaited) = silences.end(u64::MAX);
+        let Kept { gaps, awaited, .. } = silences.end(u64::MAX);
         let end = u64::MAX / MS;
         let expected = [(0, 1_001), (1_001, 2_001), (2_001, 3_001), (3_001, 4_500), (4_500, 5_700), (5_700, end)];
         assert_eq!(in_ms(&gaps), expected);
@@ -221,10 +275,41 @@ mod tests {
         silences.clear();
         silences.completed(300 * MS, true);
         silences.clear();
-        assert_eq!(in_ms(&silences.clone().end(u64::MAX).1), []);
+        assert_eq!(in_ms(&silences.clone().end(u64::MAX).awaited), []);
         silences.asked(50 * MS);
         silences.completed(300 * MS, true);
-        assert_eq!(in_ms(&silences.end(u64::MAX).1), [(50, 300)]);
+        assert_eq!(in_ms(&silences.end(u64::MAX).awaited), [(50, 300)]);
+    }
+
+    #[test]
+    fn times_ahead_are_kept_around_gaps() {
+        let mut silences = Silences::new();
+        // A batch for 300 ms each time, answered after 2 ms; the fourth is answered after 700 ms, when two more have left.
+        for (sent_ms, answered_ms) in
+            [(0, Some(2)), (300, Some(302)), (600, Some(602)), (900, None), (1_200, None), (1_500, Some(1_600))]
+        {
+            silences.sent_ahead(sent_ms * MS, (sent_ms + 300) * MS);
+            answered_ms.into_iter().for_each(|ms: u64| silences.completed(ms * MS, false));
+        }
+        // Nothing is missing between responses less than 200 ms apart.
+        (17..=20).for_each(|tenth| silences.completed(tenth * 100 * MS, false));
+        silences.sent_ahead(2_010 * MS, u64::MAX);
+        silences.completed(2_011 * MS, true);
+        let Kept { gaps, ahead, .. } = silences.end(u64::MAX);
+        let end = u64::MAX / MS;
+        assert_eq!(in_ms(&gaps), [(2, 302), (302, 602), (602, 1_600), (2_011, end)]);
+        let times: Vec<(u64, u64)> = (0..=5).map(|n| (300 * n, 300 * n + 300)).collect();
+        assert_eq!(in_ms(&ahead), [&times[..], &[(2_010, end)]].concat());
+    }
+
+    #[test]
+    fn of_many_times_ahead_those_at_the_ends_of_a_gap_are_kept() {
+        let mut silences = Silences::new();
+        silences.completed(5 * MS, false);
+        (0..1_000).for_each(|n| silences.sent_ahead(10 * n * MS, 10 * (n + 1) * MS));
+        silences.completed(9_995 * MS, true);
+        let ahead = in_ms(&silences.end(u64::MAX).ahead);
+        assert_eq!((ahead.len(), ahead[0], ahead[AHEAD_MAX - 1]), (AHEAD_MAX, (0, 10), (9_990, 10_000)));
     }
 
     #[test]
@@ -309,8 +394,23 @@ mod tests {
             at_ns += if index % 1_000 == 999 { 5_000 * MS } else { 250 * MS };
             silences.completed(at_ns, true);
         }
-        let (gaps, _) = silences.end(u64::MAX);
+        let gaps = silences.end(u64::MAX).gaps;
         assert!(gaps.len() <= GAPS_MAX && gaps.is_sorted_by_key(|gap| gap.from_ns), "{}", gaps.len());
         assert_eq!(gaps.iter().filter(|gap| gap.length_ns() == 5_000 * MS).count(), 10);
+    }
+
+    #[test]
+    fn the_times_ahead_of_kept_gaps_are_kept() {
+        let mut silences = Silences::new();
+        for number in 0..10 * GAPS_MAX as u64 {
+            let sent_ns = number * (300 * MS + 10);
+            silences.sent_ahead(sent_ns, sent_ns + 300 * MS);
+            silences.completed(sent_ns + 2 * MS + number % 7, true);
+        }
+        let Kept { gaps, ahead, .. } = silences.end(u64::MAX);
+        let is_covered =
+            |gap: &&Gap| ahead.iter().any(|ahead| ahead.from_ns < gap.from_ns && gap.from_ns < ahead.until_ns);
+        assert_eq!(gaps[1..].iter().filter(is_covered).count(), gaps.len() - 1);
+        assert!(ahead.len() <= 2 * GAPS_MAX, "{}", ahead.len());
     }
 }

@@ -16,6 +16,7 @@ cases! {
     the_last_requests_of_a_number_are_waited_for (Once);
     no_more_requests_are_due_meanwhile_than_in_all (Once);
     a_target_that_responds_is_available (Once);
+    what_was_sent_before_it_was_due_is_not_missed (Once);
     what_is_not_the_targets_does_not_count (Once);
     the_sum_of_two_machines_counts_what_both_of_them_found (Once);
     without_a_rate_nothing_is_unavailable (Once);
@@ -173,6 +174,41 @@ fn the_last_requests_of_a_number_are_waited_for(context: &Context) {
         assert!((0.75..0.82).contains(&share), "{share}");
         let due = number(&document, "/open_loop/unavailable/due") as u64;
         assert!((10..=12).contains(&due), "{due}");
+    }
+}
+
+/// Batches for 300 ms and longer, all of which are answered after a millisecond.
+fn what_was_sent_before_it_was_due_is_not_missed(context: &Context) {
+    let script = |sizes: &str| {
+        format!(
+            "local sizes, number = {sizes}, 0 function request() number = number % #sizes + 1 \
+             return wrk.format():rep(sizes[number]) end"
+        )
+    };
+    for (words, sizes) in [
+        ("-t1 -c1 -d6s", "{30}"),
+        ("-t2 -c4 -d6s", "{30}"),
+        ("-t1 -c1 -d6s", "{1, 59, 100}"),
+        ("-t1 -c1 -d6s", "{3000}"),
+        ("-t2 -c4 -n500", "{40}"),
+        ("-t2 -c4 -d6s --warmup 1s", "{1, 59}"),
+        ("-t1 -c1 -d6s --arrivals poisson --warmup 1s", "{30}"),
+        ("-t1 -c1 -d6s --arrivals burst:20", "{30}"),
+    ] {
+        let gates = "-R 100 --fail-if unavailable>0.1%";
+        let onrush = context.onrush().words(words).words(gates).lua(&script(sizes));
+        let (output, document) = simulated_document(onrush, QUICK);
+        assert_eq!((output.code, unavailable(&document).0), (0, Vec::new()), "{words} {sizes}: {output:?}");
+        assert!(!output.stderr.contains("no response"), "{output:?}");
+    }
+    // Nothing comes from 2.05 s to 4.05 s: seven batches are due from 2.1 s on.
+    let stall = "connect_us = 0.0\nlatency_us = 0.0\n[[stall]]\nfrom_s = 2.05\nfor_s = 2.0";
+    for (words, due) in [("-t1 -c10", 210), ("-t2 -c20", 180)] {
+        let onrush = context.onrush().words(words).words("-d6s -R 100").lua(&script("{30}"));
+        let (_, document) = simulated_document(onrush, stall);
+        let began_s = if due == 210 { 2.1 } else { 2.4 };
+        assert_eq!(unavailable(&document).0, [(began_s, 4.05)], "{words}");
+        assert_eq!(document["open_loop"]["unavailable"]["due"], due, "{words}");
     }
 }
 

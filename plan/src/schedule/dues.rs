@@ -106,8 +106,20 @@ impl Dues {
         !matches!(self.stream, Stream::Drawn { .. }) && (!self.is_warm_up || is_within())
     }
 
-    /// Skips this many requests: a batch has the due time of its first request.
+    /// Skips this many requests: a batch has the due time of its first request. One that reaches beyond the end of the
+    /// warm-up skips nothing after it.
     pub fn take(&mut self, requests: u64) {
+        if self.is_warm_up && matches!(self.stream, Stream::Drawn { .. }) {
+            // Numbers drawn beyond the end would be missing after it.
+            for _ in 0..requests {
+                self.stream.pass(1, self.part);
+                self.find();
+                if !self.is_warm_up {
+                    break;
+                }
+            }
+            return;
+        }
         self.stream.pass(requests, self.part);
         self.find();
     }

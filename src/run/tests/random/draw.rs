@@ -14,6 +14,8 @@ use super::pace::{Pace, Stage};
 const REQUESTS: u64 = 1_000;
 /// About how many it has at most if a script sends several together.
 const BATCHED: u64 = 4 * REQUESTS;
+/// The most requests of a batch that is sent ahead.
+const BATCH_AHEAD: u64 = 100;
 /// About how many bytes the head of a request has, and how many windows of the network a request takes at most: each is
 /// a completion.
 const HEAD_BYTES: usize = 50;
@@ -64,7 +66,7 @@ pub fn draw(seed: u64) -> Case {
     // wrk has only whole seconds.
     let length_ms = if as_wrk { length_ms.next_multiple_of(1_000) } else { length_ms };
     let batches = 1 + length_ms * 1_000 / latency_us * connections;
-    let script = draw.one_in(4).then(|| draw.script(length_ms, (BATCHED / batches).clamp(1, 32)));
+    let mut script = draw.one_in(4).then(|| draw.script(length_ms, (BATCHED / batches).clamp(1, 32)));
     let mut scenario = draw.scenario(latency_us, length_ms);
     let mut options = draw.options(seed, as_wrk, connections, length_ms);
     if scenario.window > 0 {
@@ -96,6 +98,10 @@ pub fn draw(seed: u64) -> Case {
     options.templates = script.is_none() && !as_wrk && options.listed == 0 && draw.one_in(3);
     options.checks = !as_wrk && draw.one_in(4);
     options.limit_ms = (options.pace.is_some() && draw.one_in(3)).then(|| draw.order(1, length_ms));
+    let is_plain = script.is_none() && options.listed == 0 && !options.templates;
+    if let Some(pace) = options.pace.as_ref().filter(|_| is_plain && draw.one_in(2)) {
+        script = Some(Lua { batches: draw.batches_ahead(pace, length_ms), ..Lua::default() });
+    }
     Case { options, scenario, script }
 }
 
@@ -179,6 +185,13 @@ impl Draw {
             max_late_ms: self.one_in(3).then(|| self.order(1, length_ms)),
             send_slice_us: self.one_in(3).then(|| self.order(1, 1_000 * length_ms.min(1_000))),
         }
+    }
+
+    /// Batches of which each is sent for up to a quarter of a run of this length, ahead of when its requests are due.
+    fn batches_ahead(&mut self, pace: &Pace, length_ms: u64) -> Vec<u32> {
+        let rates = pace.stages.iter().flat_map(|stage| [stage.from, stage.to]).max();
+        let most = rates.unwrap_or(pace.per_minute) * length_ms / 4 / 60_000;
+        (0..self.between(1, 3)).map(|_| self.between(1, most.clamp(1, BATCH_AHEAD)) as u32).collect()
     }
 
     /// The slots of an experiment, which need not fill the run.

@@ -1,12 +1,14 @@
 //! Checks what must be true of every run with a schedule.
 
-use onrush_plan::schedule::Arrivals;
-use onrush_stats::{Distribution, OpenLoop, Totals};
+use std::time::Duration;
+
+use onrush_engine::backend::{Backend, Sim};
+use onrush_stats::{Counters, Distribution, OpenLoop, Totals};
 
 use super::case::Case;
 use super::check::ensure;
 use super::drive::{Part, Ran};
-use crate::run::nanos;
+use crate::run::{Outcome, nanos};
 
 /// Checks what a run with a schedule has measured; an error says what is wrong.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
@@ -26,10 +28,32 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     for Part { journal, .. } in &ran.parts {
         ensure!(journal.early.get().is_none(), journal);
     }
-    // A batch that continues after the warm-up has drawn more than the others.
-    if batch == 1 || ran.plan.warmup.is_zero() || schedule.arrivals != Arrivals::Poisson {
-        due(case, ran, open_loop)?;
+    due(case, ran, open_loop)?;
+    unanswered(case, ran, open_loop)
+}
+
+/// No time in which requests were due and no response came is longer than the longest that one waited for its response: as
+/// long as that is, the target was not unavailable. Requests that failed have no latency, and those given up waited longer.
+fn unanswered(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> {
+    let may_stop = case.script.as_ref().is_some_and(|script| script.stops_at.or(script.fails_at).is_some());
+    let planned_ns = nanos(ran.plan.warmup);
+    let is_delayed = ran.parts.iter().any(|part| part.start_ns != planned_ns);
+    // With a response in no time, a request belongs to the gap after it as much as to the one before.
+    let Counters { failed, abandoned, .. } = ran.totals.counters;
+    let are_without = failed + abandoned + open_loop.dropped + open_loop.later_failed > 0;
+    if may_stop || is_delayed || are_without || open_loop.scheduled.min() == Some(0) {
+        return Ok(());
     }
+    let mut outcome = Outcome::new(Sim::NAME, None, Duration::ZERO);
+    outcome.totals = ran.totals.clone();
+    ran.parts.iter().for_each(|part| outcome.add(part.end.told(), false));
+    outcome.hear_nothing(&ran.plan);
+    let gaps = outcome.due_gaps.unwrap_or_default();
+    let later = open_loop.later.as_deref().and_then(Distribution::max);
+    let waited_ns = open_loop.scheduled.max().max(open_loop.censored.max()).max(later).unwrap_or(0);
+    let longest_ns = gaps.iter().map(|it| it.gap.length_ns()).max().unwrap_or(0);
+    // Where `-n` ends the schedule before the run, they are taken from bins, which are a thousandth wide.
+    ensure!(longest_ns <= waited_ns + waited_ns / 250, longest_ns, waited_ns, gaps);
     Ok(())
 }
 

@@ -89,6 +89,32 @@ fn whatever_happens_in_a_run_its_figures_hold() {
 }
 
 #[test]
+fn what_is_sent_ahead_is_not_due_any_more() {
+    let pace = Pace {
+        per_minute: 6_000,
+        stages: Vec::new(),
+        arrivals: Arrivals::Uniform,
+        catch_up_tenths: None,
+        max_late_ms: None,
+        send_slice_us: None,
+    };
+    for (threads, batches) in [(1, vec![30]), (3, vec![30]), (1, vec![1, 90])] {
+        let case = Case {
+            options: Options {
+                threads,
+                connections: 8,
+                pace: Some(pace.clone()),
+                duration_ms: Some(3_000),
+                ..Options::default()
+            },
+            scenario: Scenario { latency_us: 1_000.0, ..Scenario::default() },
+            script: Some(Lua { batches, ..Lua::default() }),
+        };
+        assert_eq!(try_out(&case).err(), None);
+    }
+}
+
+#[test]
 fn what_comes_back_takes_nothing_along_that_is_not_due_yet() {
     let pace = Pace {
         per_minute: 259_534,
