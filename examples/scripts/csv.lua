@@ -20,16 +20,20 @@ function done(summary, latency)
   for _, count in pairs(summary.errors) do
     errors = errors + count
   end
+  -- Without a response there is no latency, and its cells are empty.
+  local function cell(format, us)
+    return us and string.format(format, us) or ""
+  end
   local row = {
     first:get("url"),
     string.format("%d", summary.requests),
     string.format("%.3f", summary.duration / 1e6),
     string.format("%d", summary.bytes),
     string.format("%d", errors),
-    string.format("%.1f", latency.mean),
-    string.format("%d", latency:percentile(50)),
-    string.format("%d", latency:percentile(99)),
-    string.format("%d", latency.max),
+    cell("%.1f", latency.mean),
+    cell("%d", latency:percentile(50)),
+    cell("%d", latency:percentile(99)),
+    cell("%d", latency.max),
   }
   local name = first:get("file")
   local out = name and assert(io.open(name, "a")) or io.stdout

@@ -10,7 +10,7 @@ function done(summary, latency)
     rows[i] = string.format(
       '\t\t{\n\t\t\t"percentile": %g,\n\t\t\t"latency_in_microseconds": %d\n\t\t}',
       p,
-      latency:percentile(p)
+      latency:percentile(p) or 0 -- without a response
     )
   end
   print("\nJSON Output\n-----------\n")

@@ -33,7 +33,8 @@ function done(summary, latency)
     end
   end
   print(string.format("%d requests in %.2f s, %d bytes", summary.requests, summary.duration / 1e6, summary.bytes))
-  for _, p in ipairs({ 50, 90, 99, 99.9 }) do
+  -- Without a response there is no latency.
+  for _, p in ipairs(#latency > 0 and { 50, 90, 99, 99.9 } or {}) do
     print(string.format("  %g%% within %.3f ms", p, latency:percentile(p) / 1e3))
   end
   for what, count in pairs(summary.errors) do

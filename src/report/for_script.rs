@@ -40,6 +40,7 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> Summary {
             Dialect::Wrk2 => View::binned(&totals.rates),
             Dialect::Native | Dialect::Wrk | Dialect::WrkCmm => View::measured(&totals.rates, 1.0),
         },
+        is_native: !plan.dialect.is_compat(),
     }
 }
 

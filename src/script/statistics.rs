@@ -10,7 +10,7 @@ use super::Summary;
 /// A distribution as scripts see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// The smallest value; without any value 2⁶⁴ − 1, as in wrk.
+    /// The smallest value; without any value 2⁶⁴ − 1, as in wrk. Natively, scripts see no figure of nothing.
     pub min: f64,
     /// The largest value; zero without any value.
     pub max: f64,
@@ -94,24 +94,25 @@ impl View {
         }
     }
 
-    /// The table from which `wrk.lua` makes a statistics object.
-    fn table(&self, lua: &Lua) -> mlua::Result<Table> {
+    /// The table from which `wrk.lua` makes a statistics object; `is_native`: a figure of nothing is nil.
+    fn table(&self, lua: &Lua, is_native: bool) -> mlua::Result<Table> {
         let table = lua.create_table()?;
+        let has_figures = self.count() > 0 || !is_native;
         for (name, number) in [("min", self.min), ("max", self.max), ("mean", self.mean), ("stdev", self.stdev)] {
-            table.raw_set(name, number)?;
+            table.raw_set(name, has_figures.then_some(number))?;
         }
         table.raw_set("count", self.count() as f64)?;
         table.raw_set("distinct", self.values.len() as f64)?;
         let view = Rc::new(self.clone());
         let same = Rc::clone(&view);
-        table.raw_set("percentile", lua.create_function(move |_, p: f64| Ok(same.percentile(p)))?)?;
+        table.raw_set("percentile", lua.create_function(move |_, p: f64| Ok(has_figures.then(|| same.percentile(p))))?)?;
         let at = move |_: &Lua, i: f64| {
             let (value, count) = view.at(i);
             Ok((value, count as f64))
         };
         table.raw_set("at", lua.create_function(at)?)?;
-        table.raw_set("raw", self.raw.as_ref().map(|view| view.table(lua)).transpose()?)?;
-        table.raw_set("scheduled", self.scheduled.as_ref().map(|view| view.table(lua)).transpose()?)?;
+        table.raw_set("raw", self.raw.as_ref().map(|view| view.table(lua, is_native)).transpose()?)?;
+        table.raw_set("scheduled", self.scheduled.as_ref().map(|view| view.table(lua, is_native)).transpose()?)?;
         Ok(table)
     }
 }
@@ -145,5 +146,6 @@ pub fn arguments(lua: &Lua, summary: &Summary) -> mlua::Result<(Value, Table, Ta
         ledger.raw_push(entry)?;
     }
     table.raw_set("ledger", ledger)?;
-    Ok((Value::Table(table), summary.latency.table(lua)?, summary.rates.table(lua)?))
+    let of = |view: &View| view.table(lua, summary.is_native);
+    Ok((Value::Table(table), of(&summary.latency)?, of(&summary.rates)?))
 }

@@ -315,6 +315,10 @@ local function statistics(view)
   end
   local members = { min = view.min, max = view.max, mean = view.mean, stdev = view.stdev }
   local may_miss = { raw = statistics(view.raw) or false, scheduled = statistics(view.scheduled) or false }
+  -- Natively, what nothing was measured of has no figures.
+  for _, name in next, { "min", "max", "mean", "stdev" } do
+    may_miss[name] = members[name] or false
+  end
 
   function members:percentile(p)
     local percent = tonumber(p)

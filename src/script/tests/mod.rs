@@ -162,6 +162,7 @@ fn summary(latency: View) -> Summary {
         ledger: vec![LedgerRow { phase: "connect".into(), cause: "refused".into(), count: 9 }],
         latency,
         rates: View::new(5.0, 0.0, [(5.0, 2)]),
+        is_native: false,
     }
 }
 

@@ -29,6 +29,10 @@ fn done_is_told_the_totals() {
 
 /// Evaluates expressions about `latency` in `done`.
 fn evaluated(view: View, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
+    evaluated_of(&summary(view), is_wrk2, expressions)
+}
+
+fn evaluated_of(summary: &Summary, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
     let shown: Vec<String> =
         expressions.iter().map(|code| format!("show(pcall(function() return {code} end))")).collect();
     let source = format!(
@@ -41,7 +45,7 @@ fn evaluated(view: View, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
         shown.join(", ")
     );
     let mut script = Folder::new(&source).load(|setting| setting.is_wrk2 = is_wrk2).unwrap();
-    script.done(&summary(view)).unwrap();
+    script.done(summary).unwrap();
     main_global(&script, "shown")
 }
 
@@ -119,6 +123,31 @@ fn statistics_of_nothing_are_those_of_wrk() {
         ["latency.min", "latency.max", "latency.mean", "latency:percentile(50)", "latency(1)", "#latency"];
     let nothing = View::measured(&Distribution::new(), 1000.0);
     assert_eq!(evaluated(nothing, false, &expressions), ["1.844674407371e+19", "0", "0", "0", "0 0", "0"]);
+}
+
+#[test]
+fn natively_nothing_has_no_figures() {
+    let nothing = || View::measured(&Distribution::new(), 1000.0);
+    let mut view = nothing();
+    view.raw = Some(Box::new(nothing()));
+    let expressions = [
+        ("latency.min", "nil"),
+        ("latency.max", "nil"),
+        ("latency.mean", "nil"),
+        ("latency.stdev", "nil"),
+        ("latency:percentile(50)", "nil"),
+        ("latency.raw.min", "nil"),
+        ("latency(1)", "0 0"),
+        ("#latency", "0"),
+        ("latency.unknown", "unknown"),
+    ];
+    let of = |view| Summary { is_native: true, ..summary(view) };
+    let results = evaluated_of(&of(view), false, &expressions.map(|(code, _)| code));
+    for ((code, expected), result) in expressions.iter().zip(results) {
+        assert_eq!(result, *expected, "{code}");
+    }
+    let some = evaluated_of(&of(latencies()), false, &["latency.min", "latency.stdev", "latency:percentile(50)"]);
+    assert_eq!(some, ["10", "10", "20"]);
 }
 
 #[test]
