@@ -47,10 +47,13 @@ impl<C: Count, const STEP: u32> TryFrom<Unchecked<C, STEP>> for Distribution<C, 
     ) -> Result<Self, Corrupt> {
         let is_empty = bins.total() == 0 && (sum, sum_of_squares, min, max) == (0, 0, u64::MAX, 0);
         let count = u128::from(bins.total());
+        // The squares are least where all values are as near as possible to the mean.
+        let (whole, rest) = (sum / count.max(1), sum % count.max(1));
+        let least_squares = || count.saturating_mul(whole * whole).saturating_add(2 * whole * rest);
         let is_possible = min <= max
             && max <= HIGHEST
             && (u128::from(min) * count..=u128::from(max) * count).contains(&sum)
-            && sum_of_squares <= u128::from(max).saturating_mul(sum);
+            && (least_squares()..=u128::from(max).saturating_mul(sum)).contains(&sum_of_squares);
         if is_empty || (count > 0 && is_possible) {
             Ok(Self { bins, sum, sum_of_squares, min, max, clamped })
         } else {

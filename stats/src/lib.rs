@@ -349,6 +349,18 @@ mod tests {
     }
 
     #[test]
+    fn sums_that_no_values_have_are_not_read() {
+        let mut distribution = Distribution::<u64>::new();
+        [10, 20].into_iter().for_each(|value| distribution.record(value));
+        let json = serde_json::to_value(&distribution);
+        let mut json = json.expect("it can be written");
+        let is_read = |json: &serde_json::Value| serde_json::from_value::<Distribution<u64>>(json.clone()).is_ok();
+        assert!(is_read(&json));
+        json["sum_of_squares"] = 449.into();
+        assert!(!is_read(&json), "two values with a mean of 15 have 450 at least");
+    }
+
+    #[test]
     fn a_cleared_interval_adds_nothing() {
         let mut cleared = interval(10);
         cleared.clear();
