@@ -453,9 +453,11 @@ impl Tally {
     /// A response was late, which makes the request unsuccessful unless its status or a check already did.
     fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
         self.interval.counters.unsuccessful += u64::from(!self.is_unsuccessful(request));
-        if !request.late && (request.is_last || !self.rules.scale.late_once_a_batch) {
+        let becomes_late = !request.late && (request.is_last || !self.rules.scale.late_once_a_batch);
+        if becomes_late {
             self.late(at);
         }
+        self.interval.counters.late_ended += u64::from(request.late || becomes_late);
     }
 
     /// Records a latency unless it is late; a batch counts as late once.
@@ -542,6 +544,7 @@ impl Tally {
         self.ended(request, at);
         self.log(request, at, Fate::Failed(phase, cause));
         self.interval.counters.failed += 1;
+        self.interval.counters.late_ended += u64::from(request.late);
         self.failed_by_name(request);
         self.error(phase, cause, at, example);
         if let Some(found) = self.learned(request) {
@@ -586,9 +589,12 @@ impl Tally {
         self.interval.counters.abandoned += 1;
         self.failed_by_name(request);
         let age_ns = at.since(request.sent_at);
-        if self.becomes_late(request, age_ns) {
+        let becomes_late = self.becomes_late(request, age_ns);
+        if becomes_late {
             self.late(at);
         }
+        self.interval.counters.late_ended += u64::from(request.late || becomes_late);
+        self.error(Phase::Abandoned, Cause::GivenUp, at, Vec::new);
         self.interval.censored.get_or_insert_default().record(age_ns);
         if self.rules.open_loop.is_some() {
             self.abandoned_scheduled(request, at);

@@ -90,6 +90,8 @@ pub enum ErrorKind {
     Status,
     /// A response that failed a check or a gRPC call.
     Check,
+    /// A request was abandoned after `--give-up`.
+    Abandoned,
 }
 
 /// What the value of a metric is.
@@ -141,7 +143,7 @@ pub struct About {
 }
 
 /// All metrics.
-pub static METRICS: [About; 27] = {
+pub static METRICS: [About; 28] = {
     use Better::{Higher, Lower, Neither};
     use ErrorKind::{Connect, Read, Socket, Timeout, Write};
     use Metric::*;
@@ -169,7 +171,7 @@ pub static METRICS: [About; 27] = {
         about(
             Errors,
             "errors",
-            &["errors_percent"],
+            &["errors_percent", "", "errors"],
             Share,
             Lower,
             "requests that failed, were abandoned, late, dropped or unsent, or got an unsuccessful response, each once",
@@ -198,7 +200,7 @@ pub static METRICS: [About; 27] = {
         errors(Read, "errors.read", &["read_errors"], "responses that could not be read"),
         errors(Write, "errors.write", &["write_errors"], "requests that could not be sent"),
         errors(Timeout, "errors.timeout", &["timeouts"], "requests that took longer than --timeout"),
-        errors(Socket, "errors.socket", &["errors"], "these four together, wrk's Socket errors"),
+        errors(Socket, "errors.socket", &["socket_errors"], "these four together, wrk's Socket errors"),
         errors(
             ErrorKind::Status,
             "errors.status",
@@ -206,6 +208,7 @@ pub static METRICS: [About; 27] = {
             "responses with a status of 400 or more, or one that was not expected",
         ),
         errors(ErrorKind::Check, "errors.check", &["check_errors"], "responses that failed a check or a gRPC call"),
+        errors(ErrorKind::Abandoned, "errors.abandoned", &["abandoned_requests"], "requests abandoned after --give-up"),
         about(Verdict, "verdict", &[], Name, Neither, "what limited the run"),
     ]
 };
@@ -447,7 +450,7 @@ mod tests {
             ("mean.3xx", "mean_3xx_us", "mean_3xx_us"),
             ("status.404", "status.404", "status.404"),
             ("status.2xx", "status.2xx", "status.2xx"),
-            ("errors.socket", "errors", "errors"),
+            ("errors.socket", "socket_errors", "socket_errors"),
             ("mean", "mean_us", "mean latency"),
         ] {
             let metric: Metric = id.parse().unwrap();

@@ -21,8 +21,10 @@ const Z: f64 = 1.959_963_984_540_054;
 pub struct Checks {
     /// Requests with a complete response.
     pub completed: Option<f64>,
-    /// Connections and requests that failed without a status.
+    /// Connections and requests that failed without a status, and requests that took too long.
     failed: Option<f64>,
+    /// What the metric `errors` counts, and of how many requests.
+    errors: Option<(f64, f64)>,
     /// Responses with an unsuccessful status.
     bad: Option<f64>,
     /// Responses that failed a check.
@@ -52,7 +54,8 @@ impl Checks {
         let bytes = sum(Metric::Received).zip(completed).filter(|(_, completed)| *completed > 0.0);
         Self {
             completed,
-            failed: sum(Metric::ErrorsOf(ErrorKind::Socket)),
+            failed: runs.iter().map(|run| failed(run)).sum(),
+            errors: errors(runs),
             bad: sum(Metric::ErrorsOf(ErrorKind::Status)),
             unfit: sum(Metric::ErrorsOf(ErrorKind::Check)).filter(|count| *count > 0.0),
             bytes_per_response: bytes.map(|(bytes, completed)| bytes / completed),
@@ -60,6 +63,11 @@ impl Checks {
             limited_by,
             runs: runs.len(),
         }
+    }
+
+    /// What the metric `errors` counts, and all requests; `None`: some run does not tell.
+    pub fn errors(&self) -> Option<(f64, f64)> {
+        self.errors
     }
 
     /// The share of requests that failed without a status.
@@ -146,6 +154,22 @@ pub fn percent(share: f64) -> String {
         2
     };
     if percent > 0.0 && percent < 0.005 { "< 0.01 %".to_owned() } else { format!("{percent:.decimals$} %") }
+}
+
+/// wrk's socket errors, or more if more requests were abandoned than timed out: those abandoned after `--timeout` are among the timeouts,
+/// and where `--give-up` is shorter, nothing times out.
+fn failed(run: &Measured) -> Option<f64> {
+    let of = |kind| run.value(Metric::ErrorsOf(kind));
+    let beyond = of(ErrorKind::Abandoned).zip(of(ErrorKind::Timeout)).map_or(0.0, |(abandoned, late)| abandoned - late);
+    Some(of(ErrorKind::Socket)? + beyond.max(0.0))
+}
+
+/// What the metric `errors` counts in all of these runs, and of how many requests.
+fn errors(runs: &[&Measured]) -> Option<(f64, f64)> {
+    runs.iter().try_fold((0.0, 0.0), |(errors, all), run| {
+        let requests = &run.document.as_ref()?.requests;
+        Some((errors + requests.errors()? as f64, all + requests.all() as f64))
+    })
 }
 
 #[cfg(test)]

@@ -203,7 +203,8 @@ fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
     let unavailable = |side: &Checks| side.unavailable.map_or(String::new(), checks::percent);
     let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
     let rows = [
-        ("errors", share(a.failed()), share(b.failed())),
+        ("errors", share(a.errors()), share(b.errors())),
+        ("failed or timed out", share(a.failed()), share(b.failed())),
         ("unsuccessful status", share(a.bad()), share(b.bad())),
         ("failed check", share(a.unfit()), share(b.unfit())),
         ("target unavailable", unavailable(a), unavailable(b)),
@@ -283,7 +284,7 @@ mod tests {
             text,
             "A = A, B = B: 6 rounds of \"test\", interleaved\n\n\
              \x20                         A       B    B/A           95 %        p\n\
-             errors                  0 %     0 %\n\
+             failed or timed out     0 %     0 %\n\
              unsuccessful status     0 %     0 %\n\n\
              B is 10 % faster (95 %: 10 … 10 %)\n\n\
              requests/s           100.00  110.00  1.100  1.100 … 1.100  < 0.001\n\

@@ -87,6 +87,7 @@ impl Failure {
             Cause::Unanswered if self.row.phase == Phase::Tls => tls::IS_IT_TLS,
             Cause::Unanswered => self.why_nobody_answers(),
             Cause::Late => "change the limit with --timeout",
+            Cause::GivenUp => "change the limit with --give-up",
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => tls::SERVER_LOG,
             Cause::Protocol(Error::SpeaksTls) => SPEAKS_TLS,
@@ -220,6 +221,7 @@ pub fn why(cause: Cause, plan: &Plan) -> String {
         Cause::Proxy(failure) => proxy::words(failure),
         Cause::Unanswered => "no response to a connection attempt".to_owned(),
         Cause::Late => format!("no complete response within {}", spaced(plan.timeout.unwrap_or_default())),
+        Cause::GivenUp => format!("abandoned after {}", spaced(plan.give_up.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
         Cause::Check(number) => check::words(&plan.checks, number.into()),
         Cause::GrpcStatus(status) => check::grpc_words(status),
@@ -235,5 +237,6 @@ pub fn class(phase: Phase) -> &'static str {
         Phase::Timeout => "timeout",
         Phase::Status => "status",
         Phase::Check => "check",
+        Phase::Abandoned => "abandoned",
     }
 }

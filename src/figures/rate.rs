@@ -94,8 +94,8 @@ fn first_third_of_responses(outcome: &Outcome) -> RowFigures {
 fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
     let rows = &outcome.timeline.rows;
     let (started, ended) = rows[..rows.len() / 3].iter().fold((0, 0), |(started, ended), row| {
-        let Errors { read, write, timeout, .. } = row.errors;
-        (started + row.started, ended + row.completed + read + write + timeout)
+        let Errors { read, write, timeout, abandoned, .. } = row.errors;
+        (started + row.started, ended + row.completed + read + write + timeout.max(abandoned))
     });
     started.saturating_sub(ended)
 }

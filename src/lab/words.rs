@@ -81,9 +81,11 @@ pub fn measured(document: &Document) -> String {
         }
     }
     let Errors { status: refused, check: unfit, .. } = document.errors;
-    let failed = document.errors.socket();
-    if failed > 0 {
-        words.push_str(&format!(", {}", units::counted(failed, "error")));
+    // Older versions did not count all of them.
+    let (errors, noun) =
+        document.requests.errors().map_or_else(|| (document.errors.socket(), "socket error"), |it| (it, "error"));
+    if errors > 0 {
+        words.push_str(&format!(", {}", units::counted(errors, noun)));
     }
     if refused > 0 {
         let status = document

@@ -98,7 +98,8 @@ fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress<'_>) -> Str
     }
     let elapsed = format!("{:.1}s", progress.elapsed.as_secs_f64());
     let elapsed = stop.duration.map_or(elapsed.clone(), |total| format!("{elapsed} of {}", exact(total)));
-    let requests = thousands(progress.requests);
+    // -n counts from the end of the warm-up.
+    let requests = thousands(progress.requests - progress.carried);
     let done = stop.requests.map_or(elapsed.clone(), |all| format!("{requests} of {} in {elapsed}", thousands(all)));
     let errors = thousands(progress.errors);
     let (from, until) = progress.rate_of;
@@ -132,6 +133,7 @@ mod tests {
         elapsed: Duration::from_millis(3_210),
         warm_up: None,
         requests: 275_731,
+        carried: 0,
         requests_per_s: 85_894.4,
         rate_of: (Duration::from_secs(2), Duration::from_secs(3)),
         errors: 1_029,

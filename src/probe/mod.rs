@@ -148,7 +148,8 @@ fn unlike(plan: &Plan, outcome: &Outcome, refused: f64) -> Option<String> {
     let failed = errors.connect + errors.read + errors.write;
     if failed as f64 > FAILED * counters.completed as f64 {
         let rows = outcome.totals.ledger.rows().iter();
-        let rows = rows.filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check));
+        let rows =
+            rows.filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check | Phase::Abandoned));
         let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, plan));
         return Some(format!("{} failed in it: {}", counted(failed, "connect or request"), most.unwrap_or_default()));
     }

@@ -113,7 +113,7 @@ impl Document {
     fn failures(&self) -> Result<(), Contradiction> {
         let all = total(self.status.values().copied());
         equal(("the sum of status", all), ("requests.completed", self.requests.completed.into()))?;
-        let Errors { connect, read, write, timeout, status, check } = self.errors;
+        let Errors { connect, read, write, timeout, status, check, abandoned } = self.errors;
         let expected = self.plan.expected_status();
         let failures = self.status.iter().filter(|(status, _)| is_failure(expected, **status));
         let failures = total(failures.map(|(_, count)| *count));
@@ -131,17 +131,20 @@ impl Document {
             at_most(("errors.check", check.into()), ("requests.unsuccessful", unsuccessful.into()))?;
         }
         equal(("requests.timeout", self.requests.timeout.into()), ("errors.timeout", timeout.into()))?;
+        // Older versions did not count them as errors.
+        at_most(("errors.abandoned", abandoned.into()), ("requests.abandoned", self.requests.abandoned.into()))?;
         let in_ledger = |phases: &[&str]| {
             let rows = self.ledger.iter().filter(|row| phases.contains(&row.phase.as_str()));
             total(rows.map(|row| row.count))
         };
-        let totals: [(&[&str], &str, u64); 6] = [
+        let totals: [(&[&str], &str, u64); 7] = [
             (&["resolve", "connect", "tls"], "errors.connect", connect),
             (&["head", "body"], "errors.read", read),
             (&["send"], "errors.write", write),
             (&["timeout"], "errors.timeout", timeout),
             (&["status"], "errors.status", status),
             (&["check"], "errors.check", check),
+            (&["abandoned"], "errors.abandoned", abandoned),
         ];
         for (phases, name, counted) in totals {
             equal(("the part of the ledger", in_ledger(phases)), (name, counted.into()))?;
@@ -157,6 +160,7 @@ impl Document {
             (("evidence.load.completed", load.completed), ("requests.completed", requests.completed)),
             (("evidence.load.read_errors", load.read_errors), ("errors.read", errors.read)),
             (("evidence.load.timeouts", load.timeouts), ("errors.timeout", errors.timeout)),
+            (("evidence.load.abandoned", load.abandoned), ("errors.abandoned", errors.abandoned)),
         ] {
             equal((of_load.0, of_load.1.into()), (of_run.0, of_run.1.into()))?;
         }
@@ -169,6 +173,9 @@ impl Document {
         at_most(("evidence.load.failed_connections", connections), failures)?;
         let unreadable = load.unreadable.as_ref().map_or(0, |unreadable| unreadable.requests);
         at_most(("evidence.load.unreadable.requests", unreadable.into()), ("errors.read", errors.read.into()))?;
+        let left = load.left.filter(|_| load.overdue.is_some()).unwrap_or(0).into();
+        let unended = total([requests.open, requests.unknown, requests.unsent.unwrap_or(0)]);
+        at_most(("evidence.load.left", left), ("requests.open + unknown + unsent", unended))?;
         at_most(("evidence.load.hanging", load.hanging.into()), ("requests.open", requests.open.into()))
     }
 

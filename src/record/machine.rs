@@ -28,7 +28,7 @@ pub struct Machine {
     pub started: u64,
     /// Complete responses it received.
     pub completed: u64,
-    /// Failures of all kinds.
+    /// Requests without a good response in time, each once: what the metric `errors` counts.
     pub failures: u64,
     /// How long its part lasted, in seconds. What it did after that is missing if it was lost.
     pub duration_s: f64,

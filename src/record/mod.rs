@@ -532,6 +532,9 @@ pub struct Row {
     /// Errors, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<Errors>,
+    /// Requests without a good response in time, each once, if there were any: what the metric `errors` counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erroneous: Option<u64>,
     /// The mean service latency, if there was any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_us: Option<f64>,
@@ -592,6 +595,12 @@ impl Document {
     /// response: natively, with a schedule.
     pub fn bounded(&self) -> Option<&OpenLoop> {
         self.open_loop.as_ref().filter(|_| self.plan.dialect != Dialect::Wrk2.name())
+    }
+
+    /// The largest latency that the text shows, in microseconds, with that of responses after the end of the run.
+    pub fn max_us(&self) -> Option<f64> {
+        let later = self.bounded().and_then(|open_loop| open_loop.later.as_ref()?.max_us);
+        self.shown_latency().max_us.map(|max_us| max_us.max(later.unwrap_or(0.0)))
     }
 
     /// A percentile of the latency that the text shows; `None`: there is no latency, or this percentile was not

@@ -36,8 +36,11 @@ pub struct StageRow {
     /// With a rate: requests that were not sent because they would have been too late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<u64>,
-    /// wrk's five error totals.
+    /// The error totals by kind.
     pub errors: Errors,
+    /// Requests without a good response in time, each once: what the metric `errors` counts; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erroneous: Option<u64>,
     /// The latency of complete responses: with a rate since requests were due.
     pub latency: Distribution,
 }
@@ -66,6 +69,7 @@ impl StageRow {
                 late: open_loop.map(|open_loop| open_loop.late),
                 dropped: open_loop.map(|open_loop| open_loop.dropped),
                 errors: ledger.totals(),
+                erroneous: Some(totals.errors()),
                 latency: distribution(shown, plan.show.percents.as_deref()),
             }
         });
@@ -125,6 +129,7 @@ impl StageRow {
             late: parts.iter().map(|part| part.late).sum(),
             dropped: parts.iter().map(|part| part.dropped).sum(),
             errors,
+            erroneous: parts.iter().map(|part| part.erroneous).sum(),
             latency,
         })
     }

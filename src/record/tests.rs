@@ -437,14 +437,14 @@ fn documents_from_before_a_key_was_added_are_read_and_merged() {
 fn the_time_line_is_a_table_of_a_row_a_second() {
     let text = export::render(onrush_plan::Kind::Csv, &document([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 18, 18));
+    assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 20, 20));
     assert_eq!(rows[1][..9], ["0", "1", "2", "2", "2.00", "0", "0", "0", "1"]);
-    assert_eq!((rows[1][13], rows[1][17]), ("200.0", "300.0"));
+    assert_eq!((rows[1][15], rows[1][19]), ("200.0", "300.0"));
     let with_schedule = export::render(onrush_plan::Kind::Csv, &scheduled([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = with_schedule.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!((rows[0].len(), rows[0][18], rows[1].len()), (26, "scheduled_mean_us", 26));
-    assert_eq!((rows[1][13], rows[1][18], rows[1][22]), ("200.0", "1200.0", "1300.0"));
-    assert_eq!((&rows[0][23..], &rows[1][23..]), (&["late", "dropped", "unavailable_s"][..], &["3", "0", ""][..]));
+    assert_eq!((rows[0].len(), rows[0][20], rows[1].len()), (28, "scheduled_mean_us", 28));
+    assert_eq!((rows[1][15], rows[1][20], rows[1][24]), ("200.0", "1200.0", "1300.0"));
+    assert_eq!((&rows[0][25..], &rows[1][25..]), (&["late", "dropped", "unavailable_s"][..], &["3", "0", ""][..]));
     let empty = export::render(onrush_plan::Kind::Csv, &document([])).unwrap();
     assert!(empty.ends_with(",,,,,\n"), "{empty}");
 }
@@ -465,7 +465,8 @@ fn open_requests_are_in_all_files() {
     use onrush_plan::Kind;
     let mut document = scheduled(1..=98);
     let markdown = export::render(Kind::Markdown, &document).unwrap();
-    let row = "\n| latency since due | p50 1.05ms, max 1.10ms (2 requests without a response) |\n";
+    let row =
+        "\n| latency since due | p50 1.05ms, max 1.10ms (2 requests without a response, the oldest after 30.00ms) |\n";
     assert!(markdown.contains(row), "{markdown}");
     let hgrm = export::render(Kind::Hgrm, &document).unwrap();
     let below = [
@@ -493,6 +494,7 @@ fn the_markdown_says_what_a_ticket_must_say() {
     outcome.totals.statuses.clear();
     (0..1_000).for_each(|_| outcome.totals.statuses.record(404));
     (0..1_000).for_each(|_| outcome.totals.ledger.record(Phase::Status, Cause::Status(404), 0, Vec::new));
+    outcome.totals.counters.unsuccessful = 1_000;
     let mut document = Document::judged(&plan, &outcome);
     document.plan.url = "http://h/?a|b\x1b".to_owned();
     let text = export::render(Kind::Markdown, &document).unwrap();
@@ -508,7 +510,8 @@ fn the_markdown_says_what_a_ticket_must_say() {
 | rate | 1,000 requests/s, 0.00B/s |
 | latency | p50 501.12us, p99 0.99ms, max 1.00ms |
 | statuses | 404: 1,000 |
-| errors | read 1, status 1,000 |
+| errors | 100 % of 1,000 requests (1,000 with a late or unsuccessful response) |
+| socket errors | read 1 |
 
 * "
     );
@@ -527,7 +530,10 @@ fn the_markdown_says_what_a_ticket_must_say() {
     assert!(text.contains("| broken gates | none |\n"), "{text}");
     assert!(text.starts_with("``` onrush --label 'a=``' ```\n\n"), "{text}");
     let nothing = export::render(Kind::Markdown, &self::document([])).unwrap();
-    assert!(nothing.contains("| errors | read 1 |\n") && !nothing.contains("| latency"), "{nothing}");
+    assert!(
+        nothing.contains("| errors | none |\n| socket errors | read 1 |\n") && !nothing.contains("| latency"),
+        "{nothing}"
+    );
 }
 
 #[test]
@@ -579,7 +585,8 @@ fn markdown_shows_the_bounds_of_a_latency_where_they_differ() {
     };
     // One request is in flight, the other was never sent.
     let some = row(&document);
-    assert!(some.contains("p50 ≥49.99ms, max 99.00ms (2 requests without a response)"), "{some}");
+    let words = "p50 ≥49.99ms, max 99.00ms (2 requests without a response)";
+    assert!(some.contains(words), "{some}");
     let open_loop = document.open_loop.as_mut().unwrap();
     (open_loop.censored, open_loop.open, open_loop.unsteady) = (None, None, false);
     let none = row(&document);

@@ -19,6 +19,7 @@ pub fn errors(kind: ErrorKind, errors: &Errors) -> u64 {
         ErrorKind::Socket => errors.socket(),
         ErrorKind::Status => errors.status,
         ErrorKind::Check => errors.check,
+        ErrorKind::Abandoned => errors.abandoned,
     }
 }
 
@@ -68,6 +69,7 @@ impl Document {
         let percent = match statistic {
             Statistic::Mean => return latency.mean_us,
             Statistic::Least => return latency.min_us,
+            Statistic::Max if view != View::Service => return self.max_us(),
             Statistic::Max => return latency.max_us,
             Statistic::Stdev => return latency.stdev_us,
             Statistic::Percentile(percent) => percent,

@@ -6,6 +6,7 @@ use onrush_stats::{OpenLoop, Row};
 use crate::failure::{class, why};
 use crate::figures::NS_PER_US;
 use crate::figures::correct::rewritten;
+use crate::figures::rate::counted;
 use crate::run::Outcome;
 use crate::script::{LedgerRow, Summary, View};
 
@@ -31,7 +32,7 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> Summary {
         |row: &Row| LedgerRow { phase: class(row.phase).to_owned(), cause: why(row.cause, plan), count: row.count };
     Summary {
         duration_us: u64::try_from(outcome.elapsed.as_micros()).unwrap_or(u64::MAX),
-        requests: totals.counters.completed,
+        requests: counted(outcome),
         bytes: totals.counters.bytes_received,
         errors: totals.ledger.totals(),
         ledger: totals.ledger.rows().iter().map(row).collect(),

@@ -8,16 +8,17 @@ use std::fmt::Write;
 use onrush_plan::{Breakout, Dialect};
 use onrush_stats::{Corrupt, Distribution as Values};
 use onrush_text::printable;
+use onrush_text::units::thousands;
 
 use super::percentiles::Percentiles;
 use super::spectrum::Spectrum;
 use super::table::Layout;
 use super::text::{Streams, Text, Totals};
-use super::{markdown, opening, parts, table};
+use super::{account, markdown, opening, parts, table};
 use crate::figures::estimate::{Due, Estimate, Known};
 use crate::figures::latency::Latency;
 use crate::figures::{Figures, Incomplete, NS_PER_US, rate};
-use crate::record::{Distribution, Document, Phases, VERDICT_MIN};
+use crate::record::{Distribution, Document, Phases, Requests, VERDICT_MIN};
 
 /// The form of a result on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,18 +121,24 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
             [parts::classes(document)?, parts::names(document)?, parts::stages(document)?, parts::machines(document)];
         parts.iter().flatten().for_each(|parts| percentiles += &parts.text());
     }
+    let mut latency_us = latency.figures_us();
+    if is_native && latency_us.within.is_some() {
+        latency_us.max = document.max_us().unwrap_or(latency_us.max);
+    }
     let elapsed_us = document.elapsed().as_micros() as f64;
     // The imitated tools use whole microseconds.
     let seconds = if imitates { elapsed_us / 1e6 } else { document.duration_s };
     Ok(Text {
         layout,
         has_zeros: !is_native,
-        latency_us: latency.figures_us(),
+        latency_us,
         phases_us: phases(document, breakout)?,
         rates: document.thread_rates.as_ref().map(|rates| rates.figures(document.imitates(Dialect::Wrk2))),
         percentiles,
         totals: Totals {
-            completed: document.requests.completed,
+            counted: document.counted(),
+            carried: if is_native { document.requests.completed - document.counted() } else { 0 },
+            account: if is_native { account_lines(&document.requests) } else { String::new() },
             elapsed_us,
             bytes: document.bytes_received,
             errors: document.errors,
@@ -143,6 +150,16 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
             bytes_per_s: rate::rate(document.bytes_received, seconds),
         },
     })
+}
+
+/// The ends of requests and the errors among them, a line each, if there is anything to say.
+fn account_lines(requests: &Requests) -> String {
+    let ends = account::ends(requests).map(|ends| {
+        let (whole, all) = (account::whole(requests), thousands(requests.all()));
+        format!("  Requests {whole}: {all} ({ends})\n")
+    });
+    let errors = account::errors(requests).map(|errors| format!("  Errors: {errors}\n"));
+    ends.into_iter().chain(errors).collect()
 }
 
 /// The server's limit of streams, if it has one.

@@ -7,8 +7,9 @@ use onrush_stats::{Corrupt, Errors, has_enough_beyond};
 use onrush_text::units::{self, counted, thousands};
 use onrush_text::{in_markdown, printable};
 
-use super::parts;
 use super::text::counts;
+use super::{account, parts};
+use crate::figures::NS_PER_US;
 use crate::figures::estimate::Known;
 use crate::record::gate::Gate;
 use crate::record::{Document, VERDICT_MIN, rate};
@@ -70,14 +71,20 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     let undecided = listed(gates.iter().filter(|gate| gate.undecided).collect());
     let passed = (!gates.is_empty() && broken.is_empty()).then(|| "none".to_owned());
     let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
+    let carried = requests.completed - document.counted();
+    let carried = if carried == 0 { String::new() } else { format!(", and {} from the warm-up", thousands(carried)) };
+    let ends = account::ends(requests).map(|ends| format!("{} ({ends})", thousands(requests.all())));
     let rows = [
         ("URL", Some(document.plan.url.clone())),
         ("verdict", verdict.map(ToString::to_string)),
-        ("requests", Some(format!("{} in {elapsed}", thousands(requests.completed)))),
+        ("requests", Some(format!("{} in {elapsed}{carried}", thousands(document.counted())))),
+        (account::whole(requests), ends),
         ("rate", Some(format!("{} requests/s, {bytes_per_s}B/s", units::per_second(*rate_per_s)))),
         (latency, latencies(document)?),
         ("statuses", (!statuses.is_empty()).then(|| counts(&statuses))),
-        ("errors", Some(errors(&document.errors))),
+        ("errors", requests.errors().map(|_| account::errors(requests).unwrap_or_else(|| "none".to_owned()))),
+        ("socket errors", socket_errors(&document.errors)),
+        ("failed checks", (document.errors.check > 0).then(|| thousands(document.errors.check))),
         ("unavailable", unavailable.map(|unavailable| format!("{} of the time", units::percentage(unavailable.share)))),
         ("broken gates", passed.or((!broken.is_empty()).then(|| broken.join("; ")))),
         ("undecided gates", (!undecided.is_empty()).then(|| undecided.join("; "))),
@@ -89,9 +96,7 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
 /// no response.
 fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
     let estimate = document.estimate()?;
-    let Some(max_us) = document.shown_latency().max_us.filter(|_| document.shown_latency().count > 0) else {
-        return Ok(None);
-    };
+    let Some(max_us) = document.max_us().filter(|_| document.shown_latency().count > 0) else { return Ok(None) };
     let words = |percent: f64| {
         let (Some(known), Some(between)) = (estimate.percentile(percent), estimate.bounds(percent)) else {
             return String::new();
@@ -104,19 +109,21 @@ fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
     let mut parts: Vec<String> =
         percents.iter().map(|percent| format!("p{percent} {}", words(percent.value()))).collect();
     parts.push(format!("max {}", units::time_us(max_us)));
+    let oldest = estimate.requests().censored.max().map(|ns| ns as f64 / NS_PER_US);
+    let oldest = oldest.filter(|oldest_us| *oldest_us > max_us);
+    let oldest = oldest.map_or(String::new(), |oldest_us| format!(", the oldest after {}", units::time_us(oldest_us)));
     let unknown = match estimate.incomplete() {
         0 => String::new(),
-        count => format!(" ({} without a response)", counted(count, "request")),
+        count => format!(" ({} without a response{oldest})", counted(count, "request")),
     };
     Ok(Some(parts.join(", ") + &unknown))
 }
 
 /// wrk's errors, as far as there were any.
-fn errors(errors: &Errors) -> String {
-    let Errors { connect, read, write, timeout, status, check } = *errors;
+fn socket_errors(errors: &Errors) -> Option<String> {
+    let Errors { connect, read, write, timeout, .. } = *errors;
     let socket = [("connect", connect), ("read", read), ("write", write), ("timeout", timeout)];
-    let all = socket.into_iter().chain([("status", status), ("check", check)]);
-    let some = all.filter(|(_, count)| *count > 0);
+    let some = socket.into_iter().filter(|(_, count)| *count > 0);
     let some: Vec<String> = some.map(|(name, count)| format!("{name} {}", thousands(count))).collect();
-    if some.is_empty() { "none".to_owned() } else { some.join(", ") }
+    (!some.is_empty()).then(|| some.join(", "))
 }

@@ -2,6 +2,7 @@
 //!
 //! It measures nothing, judges nothing and looks nothing up: everything it prints is in [`crate::record`].
 
+mod account;
 pub mod form;
 pub mod markdown;
 mod table;

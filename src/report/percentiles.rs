@@ -33,7 +33,10 @@ impl Percentiles<'_> {
             _ if !self.is_native && !self.are_asked_for => String::new(),
             _ if has_rate && self.are_asked_for && is_wrk2s => self.blocks(recorded, service),
             None if self.is_native => self.natively(recorded),
-            asked => self.layout.percentiles(asked, |label, percent| recorded.line(label, percent)),
+            asked => {
+                let oldest = if self.is_native { recorded.oldest_line() } else { String::new() };
+                self.layout.percentiles(asked, |label, percent| recorded.line(label, percent)) + &oldest
+            }
         }
     }
 
@@ -55,7 +58,7 @@ impl Percentiles<'_> {
         for &percent in percents.iter().filter(|&&percent| recorded.has_enough_beyond(percent)) {
             text += &recorded.line(&format!("{percent:>7}%"), percent);
         }
-        text += &table::percentile(&format!("{:>8}", "max"), recorded.max_us());
+        text += &recorded.max_lines();
         if self.has_spectrum { text + &recorded.detail() } else { text }
     }
 }

@@ -2,6 +2,7 @@
 
 use onrush_plan::Percent;
 use onrush_stats::{Distribution, Step, has_enough_beyond};
+use onrush_text::units;
 
 use super::table::bounded;
 use crate::figures::estimate::{Estimate, Known};
@@ -31,6 +32,8 @@ pub struct Spectrum {
     mean_us: f64,
     stdev_us: f64,
     max_us: f64,
+    /// The age of the oldest request without a response, since it was due; zero if there is none.
+    oldest_us: f64,
     /// The number of values in the mean, deviation and maximum.
     count: u64,
     /// Requests that are not among them.
@@ -41,9 +44,10 @@ impl Spectrum {
     /// From what was measured, in nanoseconds: percentiles are of all requests that were due, the other figures of complete
     /// responses.
     pub fn measured(completed: &Distribution<u64>, estimate: Estimate, incomplete: Incomplete) -> Self {
-        let (mean, stdev, max, count) = (completed.mean(), completed.stdev(), completed.max(), completed.count());
+        let (mean, stdev, count) = (completed.mean(), completed.stdev(), completed.count());
+        let max = estimate.requests().completed.max();
         let all = estimate.distribution();
-        let greatest = all.max().unwrap_or(0);
+        let (greatest, oldest) = (all.max().unwrap_or(0), estimate.requests().censored.max().unwrap_or(0));
         let mut steps = all.binned().spectrum(TICKS);
         steps.iter_mut().for_each(|step| step.value = step.value.min(greatest));
         Self {
@@ -56,6 +60,7 @@ impl Spectrum {
             mean_us: mean.unwrap_or(0.0) / NS_PER_US,
             stdev_us: stdev / NS_PER_US,
             max_us: max.unwrap_or(0) as f64 / NS_PER_US,
+            oldest_us: oldest as f64 / NS_PER_US,
             count,
             incomplete,
         }
@@ -70,6 +75,7 @@ impl Spectrum {
             mean_us: binned.mean(),
             stdev_us: binned.stdev(),
             max_us: binned.max() as f64,
+            oldest_us: 0.0,
             count: recorded.count(),
             incomplete: Incomplete::default(),
             percentile: Box::new(move |percent| ("", recorded.binned().percentile(percent) as f64)),
@@ -82,9 +88,17 @@ impl Spectrum {
         bounded(label, sign, us)
     }
 
-    /// The largest latency of a complete response, in microseconds.
-    pub fn max_us(&self) -> f64 {
-        self.max_us
+    /// The line of the maximum, which is that of the responses, and of the oldest request without one if that is older.
+    pub fn max_lines(&self) -> String {
+        bounded(&format!("{:>8}", "max"), "", self.max_us) + &self.oldest_line()
+    }
+
+    /// The line of the oldest request without a response, if it is older than the slowest response.
+    pub fn oldest_line(&self) -> String {
+        if self.oldest_us <= self.max_us {
+            return String::new();
+        }
+        format!("  Oldest request without a response: {}\n", units::time_us(self.oldest_us))
     }
 
     /// Whether a percentile has enough values beyond it to mean something.
@@ -93,11 +107,13 @@ impl Spectrum {
     }
 
     /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, which
-    /// may have been asked for. Natively the others need enough values beyond them, except the maximum.
+    /// may have been asked for. Natively the others need enough values beyond them, except the maximum, whose line is another where a
+    /// request without a response is older.
     pub fn list(&self, name: &str, asked: Option<&[Percent]>, is_native: bool) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
         let line = |label: String, percent: f64| self.line(&format!("{label}%"), percent);
-        let is_shown = |percent: f64| !is_native || percent == 100.0 || self.has_enough_beyond(percent);
+        let has_older = is_native && !self.oldest_line().is_empty();
+        let is_shown = |percent: f64| !is_native || self.has_enough_beyond(percent) || percent == 100.0 && !has_older;
         match asked {
             Some(asked) => asked.iter().for_each(|percent| text += &line(format!("{percent:>7}"), percent.value())),
             None => LISTED
@@ -105,7 +121,11 @@ impl Spectrum {
                 .filter(|&percent| is_shown(percent))
                 .for_each(|percent| text += &line(format!("{percent:7.3}"), percent)),
         }
-        text
+        match asked {
+            _ if !has_older => text,
+            Some(_) => text + &self.oldest_line(),
+            None => text + &self.max_lines(),
+        }
     }
 
     /// The rest of the block: the spectrum, and the figures below it.
@@ -269,7 +289,7 @@ mod tests {
         let spectrum = Spectrum::measured(&completed, Estimate::new(due), Incomplete::of(1, 0, 3));
         let asked = ["50", "99.5"].map(|percent| percent.parse().unwrap());
         let block = spectrum.list(RECORDED, Some(&asked), true) + &spectrum.detail();
-        let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%   >5.00s \n";
+        let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%   >5.00s \n  Oldest request without a response: 5.00s\n";
         assert_eq!(spectrum.list(RECORDED, Some(&asked), true), list);
         assert!(block.starts_with(&format!("{list}\n  Detailed")), "{block}");
         let lines: Vec<&str> = block.lines().collect();

@@ -30,8 +30,12 @@ pub struct Text {
 
 /// The figures of the lines below the table. Error lines are printed only if there were errors.
 pub struct Totals {
-    /// Responses complete.
-    pub completed: u64,
+    /// The responses that count in the rate.
+    pub counted: u64,
+    /// Responses that do not, to requests carried over from a warm-up, where that is shown.
+    pub carried: u64,
+    /// The ends of requests and which of them are errors, a line each, where that is shown.
+    pub account: String,
     /// How long was measured.
     pub elapsed_us: f64,
     /// Bytes received.
@@ -88,7 +92,9 @@ impl Totals {
     /// The lines.
     pub fn render(&self) -> String {
         let Self {
-            completed,
+            counted,
+            carried,
+            ref account,
             elapsed_us,
             bytes,
             errors,
@@ -100,7 +106,11 @@ impl Totals {
             bytes_per_s,
         } = *self;
         let read = units::binary(bytes as f64);
-        let mut text = format!("  {completed} requests in {}, {read}B read\n", units::time_us(elapsed_us));
+        let mut text = format!("  {counted} requests in {}, {read}B read\n", units::time_us(elapsed_us));
+        if carried > 0 {
+            text += &format!("  {carried} more were carried over from the warm-up\n");
+        }
+        text += account;
         if errors.socket() > 0 {
             text += &format!(
                 "  Socket errors: connect {}, read {}, write {}, timeout {}\n",

@@ -23,11 +23,13 @@ pub struct Progress<'a> {
     pub warm_up: Option<Duration>,
     /// Responses so far, those of the warm-up not included.
     pub requests: u64,
+    /// Those of them whose requests were carried over from the warm-up, as far as they may have come.
+    pub carried: u64,
     /// Responses per second over about the last second.
     pub requests_per_s: f64,
     /// The beginning and the end of that second, since the end of the warm-up.
     pub rate_of: (Duration, Duration),
-    /// Errors so far, of all kinds.
+    /// Requests without a good response in time so far, each once: what the metric `errors` counts.
     pub errors: u64,
     /// How late, in nanoseconds, requests were sent on average over about the last second; `None` without a schedule,
     /// or if none was sent.
@@ -294,12 +296,13 @@ impl Collector {
             self.late_mark = late;
         }
         let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
-        let errors = self.totals.ledger.totals().total();
+        let errors = self.totals.errors();
         self.recent.settle();
         let result = notify(&Progress {
             elapsed,
             warm_up: is_warming_up.then_some(warm_up),
             requests,
+            carried: requests.min(self.totals.counters.carried),
             requests_per_s: self.rate,
             rate_of: self.rate_of,
             errors,
@@ -451,6 +454,21 @@ mod tests {
         sum += second.activity;
         assert_eq!(sum, collector.totals().activity);
         assert_eq!(sum.queued_ns, Some(35));
+    }
+
+    #[test]
+    fn what_was_abandoned_is_an_error_of_the_progress_each_once() {
+        let mut collector = collector(1);
+        let mut errors = |counters| {
+            let until_ns = SECOND_NS / 2;
+            collector.add(0, &Interval { until_ns, counters, ..Interval::default() });
+            collector.progress(Duration::from_millis(500), Duration::ZERO, |progress| {
+                (progress.errors, progress.requests - progress.carried)
+            })
+        };
+        let none = Counters::default();
+        assert_eq!(errors(Counters { late: 3, carried: 5, completed: 2, ..none }), (3, 0));
+        assert_eq!(errors(Counters { abandoned: 4, late_ended: 3, completed: 4, ..none }), (4, 1));
     }
 
     #[test]

@@ -105,7 +105,7 @@ pub struct Through<'a> {
 pub struct Summary {
     /// The length of the run in microseconds.
     pub duration_us: u64,
-    /// The number of complete responses.
+    /// The number of complete responses that count in the rate.
     pub requests: u64,
     /// The number of bytes received.
     pub bytes: u64,

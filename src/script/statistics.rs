@@ -105,7 +105,10 @@ impl View {
         table.raw_set("distinct", self.values.len() as f64)?;
         let view = Rc::new(self.clone());
         let same = Rc::clone(&view);
-        table.raw_set("percentile", lua.create_function(move |_, p: f64| Ok(has_figures.then(|| same.percentile(p))))?)?;
+        table.raw_set(
+            "percentile",
+            lua.create_function(move |_, p: f64| Ok(has_figures.then(|| same.percentile(p))))?,
+        )?;
         let at = move |_: &Lua, i: f64| {
             let (value, count) = view.at(i);
             Ok((value, count as f64))

@@ -77,15 +77,23 @@ fn protocol(run: &Measured) -> &'static str {
 }
 
 /// The figures after the percentiles in a wide table.
-pub const AFTER_PERCENTILES: [&str; 6] =
-    ["errors.connect", "errors.read", "errors.write", "errors.timeout", "errors.socket", "errors.status"];
+pub const AFTER_PERCENTILES: [&str; 8] = [
+    "errors.connect",
+    "errors.read",
+    "errors.write",
+    "errors.timeout",
+    "errors.socket",
+    "errors.status",
+    "errors.abandoned",
+    "errors",
+];
 
 /// The metrics of these names.
 pub fn metrics(names: &[&str]) -> impl Iterator<Item = Metric> {
     names.iter().filter_map(|name| name.parse().ok())
 }
 
-/// Failed connects and requests.
+/// wrk's socket errors.
 pub const FAILED: Metric = Metric::ErrorsOf(ErrorKind::Socket);
 
 /// Responses with an unsuccessful status.
@@ -129,7 +137,8 @@ mod tests {
             ("requests_per_sec", "rate"),
             ("mean", "mean"),
             ("max_us", "max"),
-            ("errors", "errors.socket"),
+            ("errors", "errors"),
+            ("socket_errors", "errors.socket"),
             ("errors_percent", "errors"),
             ("errors.timeout", "errors.timeout"),
             ("service.p50", "service.p50"),

@@ -6,8 +6,7 @@ use onrush_plan::metric::METRICS;
 const NAMES: &str = "\
 Conditions (--fail-if, --find-max), stop terms (--until) and limits of comparisons
 (--fail-if-worse) take the first name of a metric. Tables take either name, with
-two exceptions: in a table, rate is the rate that was asked for, and errors is
-the number errors.socket; the share is errors_percent.
+one exception: in a table, rate is the rate that was asked for.
 
 Latencies are those of the report: since requests were due if there is a rate,
 and since they were sent otherwise. With scheduled. before the name, such as

@@ -9,7 +9,7 @@ use super::column::{self, PER_SECOND};
 use super::grid::{Cell, Grid, Head};
 use super::group::Group;
 use super::number::Number;
-use crate::record::Document;
+use crate::record::{Document, Requests};
 
 /// The most columns: what fits a terminal, a ticket and the eye.
 const COLUMNS_MAX: usize = 10;
@@ -29,7 +29,9 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
     figures.extend(
         latencies.iter().map(|metric| metric.percent().map_or_else(|| metric.heading(), |_| metric.to_string())),
     );
-    figures.push("errors".to_owned());
+    // The text of wrk does not tell how many requests are errors.
+    let are_told = groups.iter().flat_map(Group::counted).all(|run| run.document.is_some());
+    figures.push(if are_told { "errors" } else { "wrk's errors" }.to_owned());
     let shown = told_apart(groups, key);
     // More fields than fit share a column.
     let is_joined = shown.len() + figures.len() > COLUMNS_MAX;
@@ -59,12 +61,26 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
         cells.extend(latencies.iter().map(|metric| {
             Cell::shown_as(latency_us(group, *metric, merged.as_ref()).map(|us| units::time_us(us.value())))
         }));
-        let errors = [column::FAILED, column::BAD, column::UNFIT].map(|metric| group.sum(metric));
-        let errors = errors.into_iter().sum::<Option<Number>>();
-        cells.push(Cell::shown_as(errors.map(|errors| units::thousands(errors.value() as u64))));
+        cells.push(Cell::shown_as(if are_told { share_of_errors(group) } else { errors_of_wrk(group) }));
         cells
     });
     Grid { rows: rows.collect(), heads }.without_empty(keys.len())
+}
+
+/// The metric `errors` of all runs together.
+fn share_of_errors(group: &Group<'_>) -> Option<String> {
+    let requests = group.counted().filter_map(|run| Some(&run.document.as_ref()?.requests));
+    let add = |(errors, all), requests: &Requests| Some((errors + requests.errors()?, all + requests.all()));
+    let (errors, all): (u64, u64) = { requests }.try_fold((0, 0), add)?;
+    let share = if errors == 0 { "0 %".to_owned() } else { units::percentage(errors as f64 / all as f64) };
+    (all > 0).then_some(share)
+}
+
+/// Socket errors, unsuccessful statuses and failed checks.
+fn errors_of_wrk(group: &Group<'_>) -> Option<String> {
+    let errors = [column::FAILED, column::BAD, column::UNFIT].map(|metric| group.sum(metric));
+    let errors = errors.into_iter().sum::<Option<Number>>();
+    errors.map(|errors| units::thousands(errors.value() as u64))
 }
 
 /// The fields of a key that tell groups apart; of a single group, all.

@@ -27,6 +27,8 @@ pub enum Phase {
     Status,
     /// None: the response is complete and has failed a check, or its end says that a gRPC call failed.
     Check,
+    /// Waiting longer than `--give-up`.
+    Abandoned,
 }
 
 impl Phase {
@@ -42,6 +44,7 @@ impl Phase {
             Self::Timeout => "timeout",
             Self::Status => "status",
             Self::Check => "check",
+            Self::Abandoned => "abandoned",
         }
     }
 }
@@ -70,6 +73,8 @@ pub enum Cause {
     Check(u8),
     /// The `grpc-status` of the response, which is not 0; one more than the highest for any that has no meaning.
     GrpcStatus(u8),
+    /// The request was abandoned after `--give-up`.
+    GivenUp,
 }
 
 /// Why TLS failed, certificates first. The example of a row is the certificate, the message or the response.
@@ -207,7 +212,7 @@ impl Ledger {
         self.rows.clear();
     }
 
-    /// The five totals that wrk prints, and that of the checks.
+    /// The five totals that wrk prints, that of the checks, and that of what was abandoned.
     pub fn totals(&self) -> Errors {
         let mut errors = Errors::default();
         for row in &self.rows {
@@ -218,6 +223,7 @@ impl Ledger {
                 Phase::Timeout => &mut errors.timeout,
                 Phase::Status => &mut errors.status,
                 Phase::Check => &mut errors.check,
+                Phase::Abandoned => &mut errors.abandoned,
             };
             *total += row.count;
         }
@@ -249,7 +255,8 @@ impl AddAssign<&Self> for Ledger {
     }
 }
 
-/// wrk's five error totals, and that of the checks.
+/// wrk's five error totals, that of the checks, and that of what was abandoned. A request may be in several of them, and what
+/// fails without a request, such as a connect, is in one; the metric `errors` counts requests, each once.
 #[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
 pub struct Errors {
@@ -266,6 +273,9 @@ pub struct Errors {
     /// Responses that failed a check of their head or body.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub check: u64,
+    /// Requests abandoned after `--give-up`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub abandoned: u64,
 }
 
 /// For serde.
@@ -277,7 +287,7 @@ fn is_zero(count: &u64) -> bool {
 impl Errors {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.socket() + self.status + self.check
+        self.socket() + self.status + self.check + self.abandoned
     }
 
     /// wrk's `Socket errors`: those of connections and requests, not of complete responses.
@@ -337,10 +347,12 @@ mod tests {
             (Phase::Timeout, 64),
             (Phase::Status, 128),
             (Phase::Check, 256),
+            (Phase::Abandoned, 512),
         ];
         for (phase, times) in often {
             (0..times).for_each(|_| ledger.record(phase, REFUSED, 0, Vec::new));
         }
-        assert_eq!(ledger.totals(), Errors { connect: 7, read: 48, write: 8, timeout: 64, status: 128, check: 256 });
+        let totals = Errors { connect: 7, read: 48, write: 8, timeout: 64, status: 128, check: 256, abandoned: 512 };
+        assert_eq!(ledger.totals(), totals);
     }
 }

@@ -124,6 +124,15 @@ impl<C: Count> Stats<C> {
         self.batch_latency.get_or_insert_default()
     }
 
+    /// Requests without a good response in time, each once, as the metric `errors` counts them: those that failed, were abandoned,
+    /// dropped or unsent, got an unsuccessful response or one too late, or are late and in flight. One that is late and ends badly
+    /// in a later interval counts in that in which it became late.
+    pub fn errors(&self) -> u64 {
+        let Counters { failed, abandoned, unsuccessful, late, late_ended, .. } = self.counters;
+        let never_sent = self.open_loop.as_deref().map_or(0, |open_loop| open_loop.dropped + open_loop.unsent);
+        (failed + abandoned + unsuccessful + late + never_sent).saturating_sub(late_ended)
+    }
+
     /// Records what was left out of the phases; must be called before they are read.
     pub fn settle(&mut self) {
         if let Some(phases) = &mut self.phases {
@@ -346,6 +355,20 @@ mod tests {
         assert_eq!((phases.ttfb.count(), phases.ttfb.mean()), (6, Some(250.0 / 6.0)));
         assert_eq!((phases.ttlb.count(), phases.ttlb.max()), (6, Some(100)));
         assert_eq!(totals.latency.count(), 6);
+    }
+
+    #[test]
+    fn a_request_is_one_error_from_the_interval_on_in_which_it_becomes_late() {
+        let of = |counters| Interval { counters, ..Interval::default() };
+        let late = of(Counters { late: 1, ..Counters::default() });
+        let abandoned = of(Counters { late_ended: 1, abandoned: 1, ..Counters::default() });
+        let mut never_sent = of(Counters { failed: 2, unsuccessful: 3, ..Counters::default() });
+        never_sent.open_loop.get_or_insert_default().dropped = 4;
+        never_sent.open_loop.get_or_insert_default().unsent = 5;
+        assert_eq!([&late, &abandoned, &never_sent].map(Stats::errors), [1, 0, 14]);
+        let mut totals = Totals::default();
+        [late, abandoned, never_sent].iter().for_each(|interval| totals += interval);
+        assert_eq!(totals.errors(), 15);
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct RowFigures {
     pub bytes_received: u64,
     /// The failures.
     pub errors: Errors,
+    /// Requests without a good response in time, each once: what the metric `errors` counts.
+    pub erroneous: u64,
     /// The service latencies.
     pub latency: Latencies,
     /// The latencies since requests were due; none in a closed loop.
@@ -143,6 +145,7 @@ impl RowFigures {
         self.bytes_sent += counters.bytes_sent;
         self.bytes_received += counters.bytes_received;
         self.errors += ledger.totals();
+        self.erroneous += interval.errors();
         self.latency.record(latency);
         if let Some(open_loop) = open_loop.as_deref() {
             self.scheduled.record(&open_loop.scheduled);
@@ -178,7 +181,9 @@ impl RowFigures {
                 timeout: take(&mut self.errors.timeout),
                 status: take(&mut self.errors.status),
                 check: take(&mut self.errors.check),
+                abandoned: take(&mut self.errors.abandoned),
             },
+            erroneous: take(&mut self.erroneous),
             latency: self.latency.take(part, whole),
             scheduled: self.scheduled.take(part, whole),
             late: take(&mut self.late),
@@ -194,6 +199,7 @@ impl AddAssign<&Self> for RowFigures {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.errors += other.errors;
+        self.erroneous += other.erroneous;
         self.latency += &other.latency;
         self.scheduled += &other.scheduled;
         self.late += other.late;
@@ -240,6 +246,7 @@ mod tests {
             bytes_sent: 15,
             bytes_received: 21,
             errors,
+            erroneous: 12,
             latency: Latencies { sum_ns: 3_000, max_ns: 1_000, bins: vec![(79, 3)] },
             scheduled: Latencies { sum_ns: 6_000, max_ns: 2_000, bins: vec![(87, 3)] },
             late: 9,

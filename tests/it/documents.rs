@@ -480,7 +480,9 @@ fn is_of_the_machine(line: &str) -> bool {
     let is_note = line.starts_with("note: ") || line.starts_with("* ");
     // The sides acknowledge each other's at any time.
     let is_acknowledgement = ["> SETTINGS, ACK", "< SETTINGS, ACK"].contains(&line);
-    is_about_the_run || is_acknowledgement || is_note && is_one(line) || is_far_out(line)
+    // A request that becomes due in the last moment may be unsent.
+    let is_unsent = line.ends_with(" unsent at the end)");
+    is_about_the_run || is_acknowledgement || is_note && is_one(line) || is_far_out(line) || is_unsent
 }
 
 /// Whether it is a percentile that takes more requests than a run has that is cut short.

@@ -12,6 +12,7 @@ cases! {
     times_without_answers_are_those_of_all_threads_together (Once);
     what_was_in_flight_when_measuring_began_counts_with_its_whole_latency (Once);
     no_rate_is_higher_than_the_connections_can_make (Once);
+    what_was_due_has_one_account (Once);
     connections_that_were_not_busy_are_said_first_with_where_they_were (Once);
     an_interim_answer_is_counted_and_is_no_first_byte (Once);
     a_bug_in_a_thread_is_named_and_loses_nothing (Once);
@@ -58,6 +59,7 @@ Running 1m test @ http://127.0.0.1:8080/
    99.9%    1.00ms
      max   10.00s 
   50000 requests in 1.00m, 2.48MB read
+  Errors: 1 of 50,001 requests (1 with a late or unsuccessful response)
   Socket errors: connect 0, read 0, write 0, timeout 1
 Requests/sec:    833.33
 Transfer/sec:     42.32KB
@@ -163,6 +165,23 @@ fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
 }
 
+/// Every third request hangs: 20 complete, ten are abandoned, and nothing is left.
+fn what_was_due_has_one_account(context: &Context) {
+    let options = "-t1 -c10 -n30 -R100 --give-up 1s";
+    let scenario = "connect_us = 0.0\nlatency_us = 1000.0\n[[fault]]\nevery = 3\nwhat = 'hang'";
+    let (output, document) = simulated_document(context.onrush().words(options), scenario);
+    assert_eq!(output.line("Requests due"), Some("Requests due: 30 (20 completed, 10 abandoned)"), "{output:?}");
+    assert_eq!(output.line("Errors"), Some("Errors: 10 of 30 requests (10 abandoned)"));
+    output.note("10 of 30 requests got no complete response: 10 were abandoned (--give-up) after ");
+    let counts =
+        ["/requests/due", "/requests/abandoned", "/requests/unsent", "/errors/abandoned", "/evidence/load/left"];
+    assert_eq!(counts.map(|count| number(&document, count)), [30.0, 10.0, 0.0, 10.0, 0.0]);
+    assert!(!output.verdict.contains(" left "), "{}", output.verdict);
+    let rows = document["timeline"].as_array().unwrap();
+    let erroneous: u64 = rows.iter().filter_map(|row| row["erroneous"].as_u64()).sum();
+    assert_eq!(erroneous, 10, "{rows:?}");
+}
+
 /// If the last request of `-n` ends the run, those of the warm-up have no others to make up for.
 fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
     // Requests are sent at 0, 500 and 1,000 ms on each connection; what is measured is the time from 250 to 1,500 ms.
@@ -170,7 +189,9 @@ fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
     let (output, document) =
         simulated_document(context.onrush().words(options), "connect_us = 0.0\nlatency_us = 500000.0");
     let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
-    assert_eq!((output.requests(), fates), (24, [8.0, 16.0, 24.0, 0.0]), "{output:?}");
+    // The line of the requests counts what the rate counts.
+    assert_eq!((output.requests(), fates), (16, [8.0, 16.0, 24.0, 0.0]), "{output:?}");
+    assert_eq!(output.line("8 more"), Some("8 more were carried over from the warm-up"));
     assert_eq!(
         (output.line("Requests/sec"), number(&document, "/rate_per_s")),
         (Some("Requests/sec:     12.80"), 12.8)

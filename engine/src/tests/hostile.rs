@@ -367,7 +367,8 @@ fn interim_answers_without_end_are_counted_and_given_up() {
 /// Every request is late and abandoned, after this many bytes and interim responses each.
 fn check_given_up(acts: Vec<(u64, Act)>, bytes: u64, interim: u64) {
     let totals = run(acts);
-    assert_eq!(rows(&totals), [(LATE.0, LATE.1, REQUESTS)]);
+    assert_eq!(rows(&totals), [(LATE.0, LATE.1, REQUESTS), (Phase::Abandoned, Cause::GivenUp, REQUESTS)]);
+    assert_eq!(totals.errors(), REQUESTS, "each once");
     let counters = &totals.counters;
     assert_eq!((counters.completed, counters.failed, counters.abandoned), (0, 0, REQUESTS));
     assert_eq!((counters.late, counters.connects), (REQUESTS, REQUESTS));

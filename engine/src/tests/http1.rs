@@ -114,7 +114,8 @@ fn giving_up_the_first_of_a_batch_gives_up_those_behind_it() {
     let pipelined = Config { depth: 4, requests: Some(8), duration_ns: None, give_up_ns, ..config() };
     let totals = run_on(pipelined, hanging.network(1), get(), http1(4)).totals;
     assert_eq!((totals.counters.abandoned, totals.counters.failed), (8, 0));
-    assert_eq!(totals.ledger.rows(), []);
+    let rows: Vec<_> = totals.ledger.rows().iter().map(|row| (row.phase, row.cause, row.count)).collect();
+    assert_eq!((rows, totals.errors()), (vec![(Phase::Abandoned, Cause::GivenUp, 8)], 8));
     assert_conserved(&totals);
 }
 
@@ -128,7 +129,8 @@ fn an_unanswered_request_times_out_and_is_abandoned_later() {
     assert_eq!((totals.counters.open_at_end, totals.counters.open_late_at_end), (1, 0));
     let censored = totals.censored.as_ref().expect("three requests got no response");
     assert_eq!((censored.count(), censored.min(), censored.max()), (3, Some(2 * SECOND), Some(4 * SECOND)));
-    assert_eq!(totals.ledger.totals().timeout, 2);
+    assert_eq!((totals.ledger.totals().timeout, totals.ledger.totals().abandoned), (2, 2));
+    assert_eq!((totals.counters.late_ended, totals.errors()), (2, 2), "each once");
     assert_eq!(totals.counters.completed, 0);
     assert_conserved(&totals);
 }
@@ -139,6 +141,7 @@ fn late_answers_count_once_and_keep_their_latency_unless_compatible() {
     let scenario = "connect_us = 0.0\nlatency_us = 2500000.0";
     let native = run_http(slow.clone(), scenario).totals;
     assert_eq!((native.counters.completed, native.counters.late), (3, 3));
+    assert_eq!(native.errors(), 3);
     assert_eq!(native.latency.min(), Some(2_500 * MS));
     let rules = Rules { scale: Scale::WRK, ..slow.rules };
     let compat = run_http(Config { rules, ..slow }, scenario).totals;

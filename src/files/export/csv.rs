@@ -7,8 +7,8 @@ use crate::record::{Document, Row};
 
 /// The columns, by the names that metrics have as columns.
 const COLUMNS: &str = "start_s,length_s,started,completed,rate_per_s,bytes_sent,bytes_received,connect_errors,\
-                       read_errors,write_errors,timeouts,status_errors,check_errors,mean_us,p50_us,p90_us,p99_us,\
-                       max_us";
+                       read_errors,write_errors,timeouts,status_errors,check_errors,abandoned_requests,errors,\
+                       mean_us,p50_us,p90_us,p99_us,max_us";
 
 /// With a schedule, further columns have the latencies since requests were due, the numbers of late and dropped
 /// requests, and how long the target was unavailable.
@@ -30,6 +30,8 @@ fn cell(name: &str, row: &Row, document: &Document) -> String {
     let (value, decimals) = match name {
         "start_s" => return row.start_s.to_string(),
         "length_s" => return row.length_s.to_string(),
+        // A number, because not all requests of a row end in it.
+        "errors" => return row.erroneous.unwrap_or(0).to_string(),
         "unavailable_s" => {
             let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
             let within_s = unavailable.map(|unavailable| unavailable.within_s(row.start_s, row.length_s));
@@ -43,4 +45,26 @@ fn cell(name: &str, row: &Row, document: &Document) -> String {
         },
     };
     value.map_or(String::new(), |value| format!("{value:.decimals$}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::Dialect;
+    use onrush_stats::{Cause, Phase};
+
+    use super::*;
+    use crate::fixtures::{fail, flawless, plan};
+
+    #[test]
+    fn a_row_has_what_was_abandoned_in_it_and_all_errors() {
+        let mut outcome = flawless(20, 1);
+        let counters = &mut outcome.totals.counters;
+        (counters.started, counters.abandoned, counters.unsuccessful) = (30, 10, 2);
+        fail(&mut outcome, 10, Phase::Abandoned, Cause::GivenUp);
+        outcome.timeline.record(&outcome.totals);
+        let text = render(&Document::judged(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome));
+        let cells = |line: usize| text.lines().nth(line).unwrap().split(',').collect::<Vec<_>>();
+        let at = |name| cells(1)[cells(0).iter().position(|cell| *cell == name).unwrap()];
+        assert_eq!([at("abandoned_requests"), at("errors"), at("timeouts")], ["10", "12", "0"]);
+    }
 }

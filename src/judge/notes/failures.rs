@@ -8,10 +8,14 @@ use rustix::io::Errno;
 use crate::failure::{errno_words, too_few_files};
 use crate::record::{Document, ExampleKind, LedgerRow, Note, NoteId, Weight};
 
-/// All of them, frequent ones first; statuses have a note of their own. `is_said`: so has that there were too few open
+/// The phases that other notes are about.
+const HAVE_NOTES: [&str; 2] = ["status", "abandoned"];
+
+/// All of them, frequent ones first; statuses and abandoned requests have notes of their own. `is_said`: so has that there were too few open
 /// files.
 pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
-    let mut rows: Vec<&LedgerRow> = document.ledger.iter().filter(|row| row.phase != "status").collect();
+    let mut rows: Vec<&LedgerRow> =
+        document.ledger.iter().filter(|row| !HAVE_NOTES.contains(&row.phase.as_str())).collect();
     rows.sort_by_key(|row| Reverse(row.count));
     let said = document.connections.shortage.filter(|_| is_said).map(|it| too_few_files(it.needed, it.allowed));
     let note = |row| {

@@ -102,7 +102,7 @@ impl Lost {
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));
         let words =
             |(count, ending): (u64, &str)| (count > 0).then(|| format!("{} {} {ending}", who(count), were(count)));
-        let others = [(self.abandoned, "abandoned"), (self.open, "still in flight at the end")];
+        let others = [(self.abandoned, "abandoned (--give-up)"), (self.open, "still in flight at the end")];
         let others: Vec<String> = others.into_iter().filter_map(words).collect();
         let others = (!others.is_empty()).then(|| listed(&others) + &self.ages());
         let unknown = words((self.unknown, "in flight on a machine that was lost"));

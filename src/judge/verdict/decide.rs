@@ -249,7 +249,7 @@ fn busy_threads(
 fn schedule(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked_per_s = load.asked_per_s?;
-    let is_kept = load.left? <= load.usually_left?
+    let is_kept = load.behind()? <= load.usually_left?
         && is_ordinary(evidence)
         && load.growth.is_none()
         && load.sent.is_none_or(|sent| sent >= SENT);
@@ -258,10 +258,10 @@ fn schedule(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Schedule, format!("the target kept up with {} requests/s", number(asked_per_s)), "")
 }
 
-/// Whether few requests are left at the end, or no more than are in flight on average: a backlog that grows slowly behind
+/// Whether few requests are left or overdue at the end, or no more than are in flight on average: a backlog that grows slowly behind
 /// latencies that vary much may be within what is usual.
 fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
-    let left = load.left.unwrap_or(0) as f64;
+    let left = load.behind().unwrap_or(0) as f64;
     let runs = if load.in_flight > 0.0 { load.all_in_flight() / load.in_flight } else { 1.0 };
     let in_flight = load.rate_per_s * latency.map_or(0.0, |latency| latency.mean_us) / 1e6 * runs;
     left <= (1.0 - SENT) * (load.completed as f64 + left) || left <= in_flight + 3.0 * in_flight.sqrt() + 2.0
@@ -320,9 +320,12 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
     }
     let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
     let is_left = |left: &u64| *left > load.usually_left.unwrap_or(u64::MAX);
-    let said = |left: u64| format!("{} left at the end", count(left, "request"));
-    let left = load.left.filter(is_left).map(said);
-    let some_left = load.left.filter(|_| !is_ordinary(evidence)).map(said);
+    let said = |behind: u64| match load.overrun_s.filter(|_| load.left.is_some_and(|left| left < behind)) {
+        Some(overrun_s) => format!("ending {} after the last request was due", time(overrun_s * 1e6)),
+        None => format!("{} unsent or in flight at the end", count(behind, "request")),
+    };
+    let left = load.behind().filter(is_left).map(said);
+    let some_left = load.behind().filter(|_| !is_ordinary(evidence)).map(said);
     let unsent = load.sent.filter(|sent| *sent < SENT);
     let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
     let is_behind = growth.is_some() || left.is_some();
@@ -446,6 +449,9 @@ fn failures(load: &Load) -> Option<String> {
     let failed = (!failed.is_empty()).then(|| format!("{} failed", listed(&failed)));
     // Some of them may be among those that failed.
     let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
+    // Where --give-up is shorter, nothing times out.
+    let abandoned = counted(load.abandoned, "request").filter(|_| load.abandoned > load.timeouts);
+    let late = abandoned.map(|requests| format!("{requests} were abandoned (--give-up)")).or(late);
     let all: Vec<String> = failed.into_iter().chain(late).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
@@ -460,7 +466,7 @@ pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
 fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     // What was due and got no response, or failed, says as much.
     let failed = load.failures();
-    let all = load.completed.saturating_add(load.left.unwrap_or(0)).saturating_add(failed);
+    let all = load.completed.saturating_add(load.behind().unwrap_or(0)).saturating_add(failed);
     (all < RESPONSES_MIN || load.completed == 0 && failed == 0).then_some(())?;
     if load.completed == 0 {
         return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
@@ -680,7 +686,7 @@ fn unclear_with(reason: String, advice: Option<String>) -> Ruling {
 fn fails(load: &Load) -> bool {
     // In a closed loop, the time until a connection is replaced is missing from the rate.
     let connections = if load.asked_per_s.is_none() { load.failed_connections() } else { 0 };
-    let requests = load.failed_requests().saturating_add(load.timeouts);
+    let requests = load.failed_requests().saturating_add(load.timeouts.max(load.abandoned));
     let failed = load.connect_errors.saturating_add(requests).saturating_add(connections);
     failed as f64 >= FAILED * load.completed as f64 && failed > 0
 }

@@ -255,6 +255,10 @@ fn verdicts_name_figures_and_what_to_change() {
             "unclear: 70 connects failed, 1 request took longer than --timeout; find out why first",
         ),
         (
+            |evidence| (evidence.load.abandoned, evidence.load.timeouts) = (70, 0),
+            "unclear: 70 requests were abandoned (--give-up); find out why first",
+        ),
+        (
             |evidence| evidence.load.hanging = 2,
             "limited by the target: 2 requests had no response by the end, after at least a second and three times the \
              slowest response; the latencies leave them out; find out why it does not respond to them",
@@ -291,11 +295,18 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         ),
         (
             |evidence| evidence.load.left = Some(50),
-            "limited by the target: asked 500 requests/s, reached 500, 50 requests left at the end",
+            "limited by the target: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end",
+        ),
+        (
+            |evidence| {
+                let load = &mut evidence.load;
+                (load.left, load.overdue, load.overrun_s) = (Some(0), Some(50), Some(2.04));
+            },
+            "limited by the target: asked 500 requests/s, reached 500, ending 2.0 s after the last request was due",
         ),
         (
             |evidence| (evidence.load.left, evidence.load.crowded) = (Some(50), Some(0.9)),
-            "unclear: asked 500 requests/s, reached 500, 50 requests left at the end, with all 10 connections in use; allow \
+            "unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
              more (--max-inflight): if it reaches no more, the target is the limit",
         ),
         (

@@ -6,7 +6,7 @@ use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
 use onrush_proto::Error;
 use onrush_stats::silences::GAP_MIN_NS;
-use onrush_stats::{Cause, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
+use onrush_stats::{Cause, Counters, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
 use onrush_text::escape;
 use rustix::io::Errno;
 
@@ -154,6 +154,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let before_any_request: u64 = rows().filter(is_early).map(|row| row.count).sum();
     let hanging = hanging(outcome);
     let in_flight = counters.started + counters.carried;
+    let overdue = open_loop.and_then(|it| overdue(plan, outcome, it));
     // A connection that was opened later had less time.
     let are_equal = counters.connects <= u64::from(plan.load.connections) && plan.levels.is_none();
     let is_spread = are_equal && outcome.spread.requests >= REQUESTS_PER_CONNECTION * outcome.spread.connections;
@@ -189,12 +190,15 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             counters.completed,
         ),
         timeouts: errors.timeout,
+        abandoned: errors.abandoned,
         expected: plan.checks.status.clone(),
         refused: errors.status,
         refusal: Refusal::of(outcome.totals.statuses.iter(), plan.checks.status.as_ref()),
         failed_checks: errors.check,
         hanging,
-        left: open_loop.map(|it| left(plan, outcome, it)),
+        left: open_loop.map(|it| left(counters, it)),
+        overdue: overdue.map(|(overdue, _)| overdue),
+        overrun_s: overdue.map(|(_, overrun)| figure(overrun.as_secs_f64())),
         usually_left: open_loop.and_then(|_| usually_left(outcome)),
         crowded: open_loop
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / outcome.workers.len() as f64).min(1.0))),
@@ -266,8 +270,9 @@ fn is_our_connect(row: &Row) -> bool {
 
 /// Whether connects or requests failed from this time on, in nanoseconds. Those that only lasted long did not.
 fn fails_from(outcome: &Outcome, from_ns: u64) -> bool {
-    let is_failure =
-        |row: &&Row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check) && !is_our_connect(row);
+    let is_failure = |row: &&Row| {
+        !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check | Phase::Abandoned) && !is_our_connect(row)
+    };
     let mut rows = outcome.totals.ledger.rows().iter().filter(is_failure);
     // Their times are in tenths of a second.
     rows.any(|row| row.last_s() + 0.1 >= from_ns as f64 / 1e9)
@@ -323,24 +328,28 @@ fn usually_left(outcome: &Outcome) -> Option<u64> {
 /// The fewest responses that tell how long they usually take.
 const RESPONSES_MIN: u64 = 20;
 
-/// The requests that were due and have not ended. In a run of a number of requests also those that would have been due
-/// while it waited for the last of them.
-fn left(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> u64 {
-    let counters = &outcome.totals.counters;
+/// The requests that were due and have not ended: unsent or in flight.
+fn left(counters: &Counters, open_loop: &OpenLoop<u64>) -> u64 {
     let ended = counters.completed + counters.failed + counters.abandoned + open_loop.dropped;
-    let left = (open_loop.due + open_loop.carried + counters.carried).saturating_sub(ended);
-    let Some(schedule) = plan.schedule.as_ref().filter(|_| plan.stop.requests.is_some()) else { return left };
+    (open_loop.due + open_loop.carried + counters.carried).saturating_sub(ended)
+}
+
+/// How many requests would have been due while a run of a number of requests waited for the last of them, and for how long it did;
+/// `None`: none.
+fn overdue(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> Option<(u64, Duration)> {
+    let schedule = plan.schedule.as_ref().filter(|_| plan.stop.requests.is_some())?;
     let planned = |at: Duration| schedule.per_second_between(Duration::ZERO, at) * at.as_secs_f64();
     let all = planned(outcome.elapsed);
     let by_chance = if schedule.arrivals == Arrivals::Poisson { 3.0 * all.sqrt() } else { 0.0 };
     let never_due = (all - by_chance - open_loop.due as f64).max(0.0);
-    // One slow response at the end holds up nothing: as many came after the last request was due as were left then.
+    // One slow response at the end holds up nothing: as many came after the last request was due as had not ended then.
     let (mut before, mut after) = (Duration::ZERO, outcome.elapsed);
     for _ in 0..60 {
         let between = (before + after) / 2;
         *(if planned(between) < open_loop.due as f64 { &mut before } else { &mut after }) = between;
     }
-    left.max(never_due.min(completed_after(&outcome.timeline, outcome.elapsed, before)) as u64)
+    let overdue = never_due.min(completed_after(&outcome.timeline, outcome.elapsed, before)) as u64;
+    (overdue > 0).then(|| (overdue, outcome.elapsed.saturating_sub(before)))
 }
 
 /// About how many responses were completed from a moment on.
@@ -483,7 +492,6 @@ pub fn figure(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use onrush_plan::Dialect;
-    use onrush_stats::Counters;
 
     use super::*;
     use crate::fixtures::{fail, flawless, outcome, plan, schedule};
@@ -497,11 +505,14 @@ mod tests {
             let mut outcome = outcome(1_000 * elapsed_ms, Counters { completed, ..Counters::default() });
             let row = |completed| RowFigures { completed, ..RowFigures::default() };
             outcome.timeline = Timeline { length_ns: 1_000_000_000, rows: rows.map(row).into() };
-            left(&plan, &outcome, &OpenLoop { due: 1_000, ..OpenLoop::default() })
+            let open_loop = OpenLoop { due: 1_000, ..OpenLoop::default() };
+            let overdue = overdue(&plan, &outcome, &open_loop).map(|(overdue, overrun)| (overdue, overrun.as_millis()));
+            (left(&outcome.totals.counters, &open_loop), overdue)
         };
-        assert_eq!(left_of(1_150, [999, 1]), 1);
-        assert_eq!(left_of(2_000, [500, 500]), 500, "what came after the last was due");
-        assert_eq!(left_of(1_500, [700, 200]), 200, "besides what never ended");
+        assert_eq!(left_of(1_150, [999, 1]), (0, Some((1, 150))));
+        assert_eq!(left_of(2_000, [500, 500]), (0, Some((500, 1_000))), "what came after the last was due");
+        assert_eq!(left_of(1_500, [700, 200]), (100, Some((200, 500))), "besides what never ended");
+        assert_eq!(left_of(1_000, [500, 500]), (0, None));
     }
 
     #[test]

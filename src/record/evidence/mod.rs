@@ -188,10 +188,18 @@ pub struct Load {
     /// Requests in flight at the end that had been for at least a second and three times the slowest response.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hanging: u64,
-    /// With a rate: requests that were due and had not ended when the run did; left out by older versions.
+    /// With a rate: requests that were due and had not ended when the run did, because they were unsent or in flight; left out by
+    /// older versions, of which some counted those of `overdue` instead, where these were more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
-    /// With a rate: how many requests may be left if it was kept up with, by the rate in the last third of the run and the
+    /// In a run of a number of requests with a rate: how many more would have been due while it waited for the last of them, at most
+    /// as many as ended in that time; left out if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overdue: Option<u64>,
+    /// How long the run went on after the last of them was due, in seconds; in a sum, the longest time. Left out with `overdue`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrun_s: Option<f64>,
+    /// With a rate: how many requests may be left, or overdue, if it was kept up with, by the rate in the last third of the run and the
     /// latencies before; left out by older versions, and where there were too few responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usually_left: Option<u64>,
@@ -210,6 +218,9 @@ pub struct Load {
     pub quiet_s: f64,
     /// Requests that lasted longer than the timeout.
     pub timeouts: u64,
+    /// Requests abandoned; left out if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub abandoned: u64,
     /// How long the silence before the end was, as far as onrush would have noticed a response.
     pub silent_at_end_s: f64,
     /// Whether connects or requests failed in it.
@@ -252,6 +263,11 @@ impl Load {
     /// How many connects, requests and connections failed.
     pub fn failures(&self) -> u64 {
         self.connect_errors.saturating_add(self.failed_requests()).saturating_add(self.failed_connections())
+    }
+
+    /// With a rate: by how many requests the run was behind its schedule at the end.
+    pub fn behind(&self) -> Option<u64> {
+        Some(self.left?.max(self.overdue.unwrap_or(0)))
     }
 
     /// The requests in flight on average, in a sum those of all runs: what is left of them at the ends of runs adds up.

@@ -495,6 +495,7 @@ fn staged(began_ms: u64, second_at_s: f64) -> Document {
         late: Some(1),
         dropped: Some(2),
         errors: Errors { read: 3, ..Errors::default() },
+        erroneous: Some(3),
         latency: latency.clone(),
     };
     run.stages = vec![row(0.0, second_at_s, 100.0, 5_000), row(second_at_s, 2.0 - second_at_s, 300.0, 15_000)];

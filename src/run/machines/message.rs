@@ -193,7 +193,7 @@ pub struct Sum {
     pub completed: u64,
     /// Bytes received.
     pub bytes_received: u64,
-    /// Failures of all kinds.
+    /// What the metric `errors` counts.
     pub failures: u64,
     /// The fingerprint of all latencies.
     pub latencies: u64,
@@ -207,7 +207,7 @@ impl Sum {
         self.started = self.started.wrapping_add(counters.started);
         self.completed = self.completed.wrapping_add(counters.completed);
         self.bytes_received = self.bytes_received.wrapping_add(counters.bytes_received);
-        self.failures = self.failures.wrapping_add(row.ledger.totals().total());
+        self.failures = self.failures.wrapping_add(row.errors());
         let open_loop = row.open_loop.as_deref();
         let scheduled = open_loop.map_or(0, |open_loop| open_loop.scheduled.fingerprint().wrapping_mul(3));
         let lateness = open_loop.map_or(0, |open_loop| open_loop.lateness.fingerprint());

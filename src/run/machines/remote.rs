@@ -172,7 +172,7 @@ impl Remote {
         let machine = &mut self.machines[index];
         machine.share.started += row.counters.started;
         machine.share.completed += row.counters.completed;
-        machine.share.failures += row.ledger.totals().total();
+        machine.share.failures += row.errors();
         machine.due += row.open_loop.as_deref().map_or(0, |open_loop| open_loop.due);
         machine.share.elapsed = machine.share.elapsed.max(Duration::from_nanos(row.until_ns));
         self.rows.push_back((machine.threads.clone(), row));

@@ -158,7 +158,7 @@ fn summary(latency: View) -> Summary {
         duration_us: 1_000_123,
         requests: 7,
         bytes: 51,
-        errors: Errors { connect: 1, read: 2, write: 3, timeout: 4, status: 5, check: 0 },
+        errors: Errors { connect: 1, read: 2, write: 3, timeout: 4, status: 5, check: 0, abandoned: 0 },
         ledger: vec![LedgerRow { phase: "connect".into(), cause: "refused".into(), count: 9 }],
         latency,
         rates: View::new(5.0, 0.0, [(5.0, 2)]),

@@ -570,8 +570,8 @@ fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
         text,
         // No group has the 10,000 values that p99.9 needs.
         "c  runs  requests/s  spread       p50       p99  errors\n\
-         1     2      12,534   3.0 %  200.00us  200.00us   1,999\n\
-         8     1      999.50             5.00s     5.00s       0\n"
+         1     2      12,534   3.0 %  200.00us  200.00us     0 %\n\
+         8     1      999.50             5.00s     5.00s     0 %\n"
     );
 }
 
@@ -628,8 +628,8 @@ fn columns_have_the_names_of_gates_unless_a_factor_has_them() {
         columns(&["p99", "service.mean", "late", "status.2xx", "errors", "errors.timeout", "rate", "transfer"]);
     let by = names(&["max"]);
     let Printed { text, said } = run(&Table { by, columns, form: Form::Csv, ..table(paths) });
-    let expected = "max,run,p99_us,service_mean_us,late_requests,status.2xx,errors,timeouts,rate,bytes_transfer_per_sec\n\
-                    big,1,2000,1000.00,7,1000,0,0,1000,0.00\n";
+    let expected = "max,run,p99_us,service_mean_us,late_requests,status.2xx,errors_percent,timeouts,rate,bytes_transfer_per_sec\n\
+                    big,1,2000,1000.00,7,1000,0.00,0,1000,0.00\n";
     assert_eq!(text, expected, "{said:?}");
 }
 
@@ -656,6 +656,7 @@ fn staged(asked_per_s: [f64; 2], bytes: u64) -> String {
         late: Some(index as u64 * 60),
         dropped: Some(0),
         errors: document.errors,
+        erroneous: Some(3),
         latency: document.latency.service.clone(),
     };
     let stages = vec![stage(0, 400), stage(1, 600)];
@@ -675,8 +676,8 @@ fn each_stage_has_a_row() {
         of(Form::Markdown).text,
         "| c | stage | asked | reached | p50 | p99 | late | errors |\n\
          |---|-------|-------|---------|-----|-----|------|--------|\n\
-         | 1 | 0s-500ms | 1,000/s | 800.00/s | 1.00ms | 1.00ms | 0 % | 0 |\n\
-         | 1 | 500ms-1s | 2,000/s | 1,200/s | 1.00ms | 1.00ms | 10 % | 0 |\n"
+         | 1 | 0s-500ms | 1,000/s | 800.00/s | 1.00ms | 1.00ms | 0 % | 3 |\n\
+         | 1 | 500ms-1s | 2,000/s | 1,200/s | 1.00ms | 1.00ms | 10 % | 3 |\n"
     );
     // Of several runs, each has its rows; what has no stages is named.
     write("x-c-1-2.json", staged([1_000.0, 2_000.0], 2));
@@ -687,7 +688,7 @@ fn each_stage_has_a_row() {
     let head =
         "run,stage,start_s,length_s,asked_per_s,requests_per_sec,p50_us,p99_us,late_requests,dropped_requests,errors";
     assert!(rows[0].ends_with(head), "{text}");
-    assert!(rows[4].ends_with("2,2,0.50,0.50,2000.00,1200.00,1000.00,1000.00,60,0,0"), "{text}");
+    assert!(rows[4].ends_with("2,2,0.50,0.50,2000.00,1200.00,1000.00,1000.00,60,0,3"), "{text}");
     assert_eq!(rows.len(), 5, "{text}");
     assert!(said.iter().any(|line| line.starts_with("without stages, and therefore left out: ")), "{said:?}");
     for name in ["x-c-1-1.json", "x-c-1-2.json"] {

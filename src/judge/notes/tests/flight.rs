@@ -11,7 +11,7 @@ fn abandoned_requests_are_said_with_how_long_they_lasted() {
     [30_000_000_000, 31_200_000_000].into_iter().for_each(|age| censored.record(age));
     assert_eq!(
         said(&outcome),
-        ["2 of 100,002 requests got no complete response: 2 were abandoned after 30.00s to 31.20s"]
+        ["2 of 100,002 requests got no complete response: 2 were abandoned (--give-up) after 30.00s to 31.20s"]
     );
 }
 
@@ -25,7 +25,7 @@ fn requests_without_an_answer_are_said_with_their_share() {
     censored.record_many(31_200_000_000, 12);
     censored.record_many(2_100_000_000, 2);
     censored.record_many(4_000_000, 8);
-    let sentence = "0.98 % of 101,000 requests got no complete response: 978 failed; 12 were abandoned and 2 were still in flight \
+    let sentence = "0.98 % of 101,000 requests got no complete response: 978 failed; 12 were abandoned (--give-up) and 2 were still in flight \
                     at the end; the longest of these lasted 31.20s";
     assert_eq!(said(&outcome), [sentence]);
 }

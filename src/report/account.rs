@@ -1,0 +1,125 @@
+//! What became of the requests: how each ended, and how many are errors, which is what the metric `errors` counts.
+
+use onrush_text::units::{share_of, thousands};
+
+use crate::record::Requests;
+
+/// The ends of requests, each with its number, and those carried over from a warm-up: `20 completed, 10 abandoned`. Without a
+/// schedule it is about the requests sent. `None`: all were completed, or are ordinarily in flight.
+pub fn ends(requests: &Requests) -> Option<String> {
+    let Requests { completed, abandoned, open, unknown, .. } = *requests;
+    let (failed, dropped, unsent) = (requests.failed(), requests.dropped.unwrap_or(0), requests.unsent.unwrap_or(0));
+    if failed + abandoned + dropped + unsent + unknown == 0 {
+        return None;
+    }
+    let ends = [
+        (completed, "completed"),
+        (failed, "failed"),
+        (abandoned, "abandoned"),
+        (dropped, "dropped"),
+        (open, "in flight at the end"),
+        (unsent, "unsent at the end"),
+        (unknown, "in flight where a thread or machine was lost"),
+    ];
+    let before = requests.carried + requests.due_before.unwrap_or(0);
+    let before = (before > 0).then(|| format!("; {} of them from the warm-up", thousands(before)));
+    Some(words(&ends) + &before.unwrap_or_default())
+}
+
+/// What requests must be to be among those of [`ends`].
+pub fn whole(requests: &Requests) -> &'static str {
+    if requests.due.is_some() { "due" } else { "sent" }
+}
+
+/// How many of all requests are errors, and of which kinds; `None`: none is, or an older version did not count all.
+pub fn errors(requests: &Requests) -> Option<String> {
+    let errors = requests.errors().filter(|errors| *errors > 0)?;
+    let kinds = [
+        (requests.failed(), "failed"),
+        (requests.abandoned, "abandoned"),
+        (requests.dropped.unwrap_or(0), "dropped"),
+        (requests.unsent.unwrap_or(0), "unsent at the end"),
+        (requests.open_late.unwrap_or(0), "late and in flight at the end"),
+        (requests.unsuccessful.unwrap_or(0), "with a late or unsuccessful response"),
+    ];
+    Some(format!("{} ({})", share_of(errors, requests.all(), "request"), words(&kinds)))
+}
+
+/// Those of which there are any.
+fn words(parts: &[(u64, &str)]) -> String {
+    let some = parts.iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, what)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::Dialect;
+    use onrush_stats::{Cause, Counters, Phase};
+
+    use super::super::form::{Form, print};
+    use crate::fixtures::{closing, fail, flawless, plan, schedule};
+    use crate::record::Document;
+    use crate::run::Outcome;
+
+    /// 30 requests of which ten were abandoned before they were late, in a row of the timeline.
+    fn abandoned() -> Outcome {
+        let mut outcome = flawless(20, 1);
+        let counters = &mut outcome.totals.counters;
+        (counters.started, counters.abandoned) = (30, 10);
+        fail(&mut outcome, 10, Phase::Abandoned, Cause::GivenUp);
+        outcome.totals.censored.get_or_insert_default().record_many(1_000_000_000, 10);
+        outcome.timeline.record(&outcome.totals);
+        outcome.timeline.end(crate::run::nanos(outcome.elapsed));
+        outcome
+    }
+
+    #[test]
+    fn what_was_abandoned_is_an_error_in_every_output() {
+        let (plan, outcome) = (plan(Dialect::Native, "http://h/", 1, 1, 1), abandoned());
+        let document = Document::judged(&plan, &outcome);
+        document.check().unwrap();
+        let text = closing(&plan, &outcome);
+        let lines = "\n  Requests sent: 30 (20 completed, 10 abandoned)\n  Errors: 10 of 30 requests (10 abandoned)\n";
+        assert!(text.contains(lines) && !text.contains("Socket errors"), "{text}");
+        let markdown = print(&document, Form::Markdown, false).unwrap().text;
+        assert!(markdown.contains("\n| sent | 30 (20 completed, 10 abandoned) |\n"), "{markdown}");
+        assert!(markdown.contains("\n| errors | 10 of 30 requests (10 abandoned) |\n"), "{markdown}");
+        let note = "10 of 30 requests got no complete response: 10 were abandoned (--give-up) after 1.00s";
+        assert!(document.notes.iter().any(|note_| note_.text == note), "{:?}", document.notes);
+        assert_eq!((document.errors.abandoned, document.ledger[0].phase.as_str()), (10, "abandoned"));
+        let row = &document.timeline[0];
+        assert_eq!((row.errors.unwrap().abandoned, row.erroneous), (10, Some(10)));
+        let imitated = Document::judged(&crate::fixtures::plan(Dialect::Wrk, "http://h/", 1, 1, 1), &outcome);
+        let text = print(&imitated, Form::Wrk, false).unwrap().text;
+        assert!(!text.contains("Errors") && !text.contains("Requests sent"), "{text}");
+    }
+
+    #[test]
+    fn every_request_that_was_due_has_an_end() {
+        let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+        plan.schedule = Some(schedule(100));
+        let mut outcome = flawless(20, 1);
+        let counters = &mut outcome.totals.counters;
+        *counters = Counters { started: 34, failed: 3, abandoned: 4, open_at_end: 10, carried: 3, ..*counters };
+        let open_loop = outcome.totals.open_loop.get_or_insert_default();
+        (open_loop.due, open_loop.dropped, open_loop.unsent) = (139, 5, 100);
+        let document = Document::of(&plan, &outcome);
+        let ends = "20 completed, 3 failed, 4 abandoned, 5 dropped, 10 in flight at the end, 100 unsent at the end; 3 of them \
+                    from the warm-up";
+        assert_eq!(super::ends(&document.requests).unwrap(), ends);
+        assert_eq!(document.requests.all(), 20 + 3 + 4 + 5 + 10 + 100);
+        assert_eq!(
+            super::errors(&document.requests).unwrap(),
+            "78.87 % of 142 requests (3 failed, 4 abandoned, 5 dropped, 100 unsent at the end)"
+        );
+    }
+
+    #[test]
+    fn what_completed_or_is_in_flight_needs_no_account() {
+        let mut outcome = flawless(20, 1);
+        let counters = &mut outcome.totals.counters;
+        (counters.started, counters.open_at_end) = (21, 1);
+        let text = closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome);
+        assert!(!text.contains("Requests sent") && !text.contains("Errors"), "{text}");
+    }
+}
