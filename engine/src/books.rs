@@ -1,13 +1,16 @@
 //! What a worker has measured: the window that counts, its tally, and the samples taken ten times a second.
 
 use onrush_proto::Nanos;
-use onrush_stats::Gap;
+use onrush_stats::{Gap, silences};
 
 use super::account::Account;
 use super::mailbox::Mailbox;
 use super::rules::Scale;
 use super::run_on::Measured;
 use super::tally::Tally;
+
+/// The most long times in the script that are kept; if there are more, the longest ones.
+const IN_SCRIPT_MAX: usize = 4096;
 
 /// What one worker has measured.
 pub(super) struct Books {
@@ -31,6 +34,8 @@ pub(super) struct Books {
     pub measured: Option<Box<Measured>>,
     /// Whether it is known then how all requests have ended.
     pub is_settled: bool,
+    /// When the script held the worker up.
+    pub in_script: Vec<Gap>,
 }
 
 impl Books {
@@ -49,6 +54,7 @@ impl Books {
             stalls: Vec::new(),
             measured: None,
             is_settled: false,
+            in_script: Vec::new(),
         }
     }
 
@@ -110,6 +116,15 @@ impl Books {
         // The total may be an estimate, and an earlier one too high.
         self.tally.interval.activity.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
         self.script_noted_ns = self.script_noted_ns.max(spent_ns);
+    }
+
+    /// Records a long time in the script. What was before measuring began does not count.
+    pub fn held_up(&mut self, from: Nanos, until: Nanos) {
+        let gap = Gap { from_ns: from.since(self.start), until_ns: until.min(self.end_at).since(self.start) };
+        if gap.length_ns() > 0 {
+            self.tally.interval.activity.held_up_ns += gap.length_ns();
+            silences::push(&mut self.in_script, gap, IN_SCRIPT_MAX);
+        }
     }
 
     /// Hands the supervisor what was recorded since the last time. An interval ends when it was due to end, so that it

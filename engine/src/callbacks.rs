@@ -25,6 +25,9 @@ pub struct Callbacks {
     pub address: Option<Box<dyn Fn() -> Option<SocketAddr>>>,
     /// How long the worker has spent in the script, in nanoseconds; may be an estimate.
     pub spent_ns: Option<Box<dyn Fn() -> u64>>,
+    /// Takes the long times that the worker has spent in the script since the last call, from and until, in nanoseconds of
+    /// the system's monotonic clock.
+    pub take_long: Option<TakeLong>,
 }
 
 /// Makes a worker's callbacks in its thread, and its source, unless the plan says what is sent.
@@ -35,6 +38,9 @@ pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// How long a connection pauses, in nanoseconds; `None`: the script returned something that is not a time.
 pub type Think = Box<dyn FnMut() -> Result<Option<u64>, ScriptFailure>>;
+
+/// Takes times, from and until.
+pub type TakeLong = Box<dyn Fn() -> Vec<(u64, u64)>>;
 
 /// A callback for every complete response, and what it needs of it.
 pub struct OnResponse {
@@ -171,7 +177,12 @@ impl Caller {
 
     /// Counts no time as spent in the script.
     pub fn takes_no_time(&mut self) {
-        self.callbacks.spent_ns = None;
+        (self.callbacks.spent_ns, self.callbacks.take_long) = (None, None);
+    }
+
+    /// Takes the long times in the script since the last call, in nanoseconds of the system's monotonic clock.
+    pub fn take_long(&self) -> Vec<(u64, u64)> {
+        self.callbacks.take_long.as_ref().map_or_else(Vec::new, |take| take())
     }
 
     /// How long the worker has spent in the script, in nanoseconds.

@@ -1,7 +1,7 @@
 //! How long due requests wait because every connection is busy: it has a request in flight, or pauses for the script.
 //!
-//! While a connection is missing, while the plan wants none, or while the worker is stalled, requests wait for
-//! something else, and more connections would not help.
+//! While a connection is missing, while the plan wants none, while the worker is stalled or held up by its script, or
+//! before the first pause of all is over, requests wait for something else, and more connections would not help.
 
 use onrush_proto::Nanos;
 
@@ -12,6 +12,15 @@ use crate::backend::Backend;
 
 /// A loop that reaches a timer or a due request this late, in nanoseconds, without having worked meanwhile, was stalled.
 const LATE_NS: u64 = 10_000_000;
+
+/// A worker was held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeldUp {
+    /// Since when.
+    pub from: Nanos,
+    /// Whether its script did that; otherwise it was stalled.
+    pub by_script: bool,
+}
 
 /// How long due requests have waited for nothing but a connection.
 #[derive(Debug, Default)]
@@ -58,7 +67,7 @@ impl<B: Backend> Engine<B> {
     }
 
     fn count_waiting(&mut self, now: Nanos) {
-        if self.stalled_since(now).is_none() {
+        if self.held_up_since(now).is_none() {
             return self.count_until(now);
         }
         self.count_until(self.turn.began_at);
@@ -71,6 +80,7 @@ impl<B: Backend> Engine<B> {
             && !self.dispatch.can_start(&self.books.tally)
             && self.books.tally.may_start()
             && !self.may_open_more()
+            && self.dispatch.has_paused()
             && !self.dispatch.crowding.is_still_catching_up(now);
         let next_at = self.dispatch.pacer.next_at();
         let crowding = &mut self.dispatch.crowding;
@@ -96,16 +106,17 @@ impl<B: Backend> Engine<B> {
         (crowding.counted_until, crowding.since) = (now, now);
     }
 
-    /// Since when the worker has been stalled, if it was until now: it reaches its next timer, or a request that was due,
-    /// much too late, and neither it nor its script has worked meanwhile.
-    pub(super) fn stalled_since(&self, now: Nanos) -> Option<Nanos> {
+    /// Since when the worker has been held up, if it was until now: it reaches its next timer, or a request that was due,
+    /// much too late, because of its script, or because nobody has worked meanwhile.
+    pub(super) fn held_up_since(&self, now: Nanos) -> Option<HeldUp> {
         let due = self.timers.next_at().min(self.turn.waited_until).min(self.books.end_at);
         let late_ns = now.since(due);
         if late_ns < LATE_NS {
             return None;
         }
         let in_script_ns = self.dispatch.script.spent_ns().saturating_sub(self.books.script_noted_ns);
-        let worked_ns = self.books.account.as_ref().map_or(0, Account::cpu_ns) + in_script_ns;
-        (worked_ns < late_ns / 2).then_some(due)
+        let by_script = in_script_ns >= late_ns / 2;
+        let has_worked = || self.books.account.as_ref().map_or(0, Account::cpu_ns) + in_script_ns >= late_ns / 2;
+        (by_script || !has_worked()).then_some(HeldUp { from: due, by_script })
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Dispatch {
     pub active: Option<Active>,
     pub pacer: Pacer,
     pub crowding: Crowding,
+    /// Whether any pause is over, of those before a batch.
+    pub pause_ended: bool,
 }
 
 /// The lanes in which a request may be in flight, where that is not all of them: in turn, because connections may not be
@@ -113,6 +115,7 @@ impl Dispatch {
             active: None,
             pacer,
             crowding: Crowding::default(),
+            pause_ended: false,
         }
     }
 
@@ -348,7 +351,10 @@ impl Dispatch {
         let in_flight = slot.live().map_or(0, |live| live.open.len().div_ceil(self.batch.len().max(1))) as u32;
         while slot.pauses.lasting + slot.pauses.over + in_flight < self.lanes() {
             match self.script.think_ns() {
-                0 => slot.pauses.over += 1,
+                0 => {
+                    slot.pauses.over += 1;
+                    self.pause_ended = true;
+                }
                 pause_ns => {
                     books.tally.paused(pause_ns);
                     timers.set(at + pause_ns, Timer::Begin(conn));
@@ -357,6 +363,11 @@ impl Dispatch {
             }
         }
         slot.pauses.over > 0
+    }
+
+    /// Whether any connection has paused for a batch, if it must: until then none can send, however many there are.
+    pub fn has_paused(&self) -> bool {
+        !self.script.wants.delay || self.pause_ended
     }
 
     /// Whether a connection has paused for the next batch, if it must. The rest of a batch that another connection had no

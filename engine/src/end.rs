@@ -46,6 +46,8 @@ pub struct WorkerEnd {
     pub ahead: Vec<Gap>,
     /// When it was stalled, for want of a processor or because the process was stopped.
     pub stalls: Vec<Gap>,
+    /// When its script held it up.
+    pub in_script: Vec<Gap>,
     /// How its requests were spread over the connections open at the end, where their number per connection is not
     /// limited.
     pub spread: Spread,
@@ -77,6 +79,7 @@ impl WorkerEnd {
             awaited: self.awaited.clone(),
             ahead: self.ahead.clone(),
             stalls: self.stalls.clone(),
+            in_script: self.in_script.clone(),
             http2: self.http2.clone(),
             failure: None,
             ..*self
@@ -124,7 +127,7 @@ impl<B: Backend> Engine<B> {
         };
         let spread = self.roster.spread();
         let Self { books, roster, dispatch, .. } = self;
-        let Measured { interval, elapsed_ns, silences, awaited, ahead, stalls, http2 } = measured;
+        let Measured { interval, elapsed_ns, silences, awaited, ahead, stalls, in_script, http2 } = measured;
         WorkerEnd {
             connections: roster.config.max_inflight,
             interval,
@@ -139,6 +142,7 @@ impl<B: Backend> Engine<B> {
             awaited,
             ahead,
             stalls,
+            in_script,
             spread,
             buffers: roster.backend.buffers(),
             pauses: dispatch.script.wants.delay,

@@ -351,7 +351,7 @@ impl<B: Backend> Engine<B> {
                 self.take_counts();
                 self.settle_spin();
                 self.books.sample_if_due(now);
-                self.books.note_script_time(self.dispatch.script.spent_ns());
+                self.note_script_time();
                 self.roster.read_a_socket(&mut self.books, now);
                 self.books.tally.hand_over_log();
                 self.books.hand_over(now, &self.worker_link.mailbox);

@@ -41,6 +41,7 @@ pub(super) struct Measured {
     pub awaited: Vec<Gap>,
     pub ahead: Vec<Gap>,
     pub stalls: Vec<Gap>,
+    pub in_script: Vec<Gap>,
     pub http2: Option<Seen>,
 }
 
@@ -98,7 +99,7 @@ impl<B: Backend> Engine<B> {
             self.books.sample_rest(now);
         }
         self.books.tally.hand_over_log();
-        self.books.note_script_time(self.dispatch.script.spent_ns());
+        self.note_script_time();
         self.books.settle_account();
         let asks_at_once = !self.dispatch.script.wants.delay && self.roster.config.rules.open_loop.is_none();
         let elapsed_ns = now.since(self.books.start);
@@ -112,6 +113,7 @@ impl<B: Backend> Engine<B> {
             awaited: if asks_at_once { vec![Gap::ALL] } else { awaited },
             ahead,
             stalls: std::mem::take(&mut self.books.stalls),
+            in_script: std::mem::take(&mut self.books.in_script),
             http2: self.http2.as_ref().map(Shared::seen),
         }
     }

@@ -1,4 +1,5 @@
-//! What a worker does after a stall: the process was stopped, or others had the processor.
+//! What a worker does after a stall: the process was stopped, or others had the processor. A script that held it up is no
+//! stall, but is caught up with alike.
 //!
 //! Whatever arrived meanwhile is handled before anything is counted as late. If the stall lasted past the end of the
 //! run, it is unknown what came before the end and what after, so the run ends where the stall began. With a schedule
@@ -7,6 +8,7 @@
 use onrush_proto::Nanos;
 use onrush_stats::Gap;
 
+use super::crowding::HeldUp;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::Backend;
 
@@ -14,17 +16,17 @@ use crate::backend::Backend;
 const TURNS_PER_SLOT: usize = 4;
 
 impl<B: Backend> Engine<B> {
-    /// If the worker was stalled until now, handles what has arrived meanwhile, before the timers. Returns the time.
+    /// If the worker was held up until now, handles what has arrived meanwhile, before the timers. Returns the time.
     pub(super) fn catch_up(&mut self, now: Nanos) -> Nanos {
-        let Some(from) = self.stalled_since(now) else { return now };
-        if from > self.books.start {
+        let Some(HeldUp { from, by_script }) = self.held_up_since(now) else { return now };
+        if from > self.books.start && !by_script {
             self.books
                 .stalls
                 .push(Gap { from_ns: from.since(self.books.start), until_ns: now.since(self.books.start) });
         }
         if now >= self.books.end_at {
             // What a schedule had due until the end counts in spite of the stall.
-            if self.roster.config.rules.open_loop.is_none() {
+            if self.roster.config.rules.open_loop.is_none() && !by_script {
                 // What was handled since then belongs to the run, although the timers come late.
                 self.books.end_at = from.max(self.turn.awaited_since);
             }
@@ -55,5 +57,14 @@ impl<B: Backend> Engine<B> {
             left = left.saturating_sub(1);
         }
         self.roster.backend.now()
+    }
+
+    /// Counts the time spent in the script since this was last called.
+    pub(super) fn note_script_time(&mut self) {
+        self.books.note_script_time(self.dispatch.script.spent_ns());
+        for (from_ns, until_ns) in self.dispatch.script.take_long() {
+            let [from, until] = [from_ns, until_ns].map(|ns| self.roster.backend.time_of(ns));
+            self.books.held_up(from, until);
+        }
     }
 }

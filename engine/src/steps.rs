@@ -233,6 +233,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn resume(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.roster.slots[conn.index()];
         slot.end_pause();
+        self.dispatch.pause_ended = true;
         if slot.live().is_some() {
             self.pump_one(conn, now);
         }

@@ -67,6 +67,8 @@ impl<B: Backend> Engine<B> {
         }
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.spent_ns();
+        // Those of the warm-up do not count; one that ends in it was noticed late and goes on until now.
+        self.dispatch.script.take_long();
         self.worker_link.show_warm_up(self.books.tally.completed);
         self.roster.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
         let open = self.roster.slots.iter().filter(|slot| slot.is_counted).count();

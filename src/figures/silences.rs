@@ -1,7 +1,7 @@
 //! The silences of a run: times without any response.
 
 use onrush_plan::Plan;
-use onrush_stats::silences::{GAP_MIN_NS, common};
+use onrush_stats::silences::{GAP_MIN_NS, without};
 use onrush_stats::{Distribution, Gap};
 
 use crate::run::Outcome;
@@ -27,9 +27,11 @@ pub fn least_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
     latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR).max(GAP_MIN_NS)
 }
 
-/// How long onrush could have noticed a response: it was not stalled, and its stages had connections.
+/// How long onrush could have noticed a response: neither was it stalled nor held up by its script, and its stages had
+/// connections.
 pub fn heard_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
-    let stalled_ns: u64 = common(&outcome.stalls, &[gap]).into_iter().map(Gap::length_ns).sum();
+    let not_stalled = without(gap, &outcome.stalls).into_iter();
+    let free_ns: u64 = not_stalled.flat_map(|part| without(part, &outcome.in_script)).map(Gap::length_ns).sum();
     let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));
-    gap.length_ns().saturating_sub(stalled_ns + empty_ns)
+    free_ns.saturating_sub(empty_ns)
 }

@@ -18,7 +18,7 @@ const USUAL_FACTOR: u64 = 10;
 pub struct Unavailable {
     /// Each time, from when the first request was due in it to the next response, in order.
     pub times: Vec<DueGap>,
-    /// The parts of them that count: onrush was not stalled, and requests could be due and sent.
+    /// The parts of them that count: onrush was neither stalled nor held up by its script, and requests could be due and sent.
     pub spans: Vec<Gap>,
     /// Shorter times, in nanoseconds, do not count.
     pub longer_than_ns: u64,
@@ -72,13 +72,13 @@ fn usual_ns(outcome: &Outcome) -> u64 {
     free.map_or(all_ns, |free| free.percentile(50.0).min(all_ns))
 }
 
-/// The times in which a lack of responses says nothing about the target: onrush was stalled, stages made no request due
-/// or had no connection for it.
+/// The times in which a lack of responses says nothing about the target: onrush was stalled, its script held it up, stages
+/// made no request due or had no connection for it.
 fn excused(plan: &Plan, outcome: &Outcome, elapsed_ns: u64) -> Vec<Gap> {
     let idle = plan.schedule.as_ref().map_or_else(Vec::new, |schedule| schedule.idle());
     let empty = plan.levels.as_ref().map_or_else(Vec::new, |levels| levels.empty(0, elapsed_ns));
     let of_plan = idle.into_iter().chain(empty).map(|(from_ns, until_ns)| Gap { from_ns, until_ns });
-    joined(&outcome.stalls, &of_plan.collect::<Vec<_>>())
+    joined(&joined(&outcome.stalls, &outcome.in_script), &of_plan.collect::<Vec<_>>())
 }
 
 fn total_ns(gaps: &[Gap]) -> u64 {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn only_unusually_long_silences_count() {
         let (plan, mut outcome) = run(&[(0, 200), (1_000, 1_201), (3_000, 4_000), (9_000, 10_000)]);
-        outcome.stalls = vec![gap(3_100, 3_950), gap(9_500, 9_900)];
+        (outcome.stalls, outcome.in_script) = (vec![gap(3_100, 3_950)], vec![gap(9_500, 9_900)]);
         let found = Unavailable::of(&plan, &outcome).unwrap();
         assert_eq!(found.spans, [gap(1_000, 1_201), gap(9_000, 9_500), gap(9_900, 10_000)]);
         assert_eq!((found.times.len(), found.due(), found.longer_than_ns), (2, 14, 200 * MS));

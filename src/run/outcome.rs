@@ -70,6 +70,8 @@ pub struct Outcome {
     pub ahead: Vec<Vec<Gap>>,
     /// Times in which at least one worker was stalled, in order and without overlaps.
     pub stalls: Vec<Gap>,
+    /// Times in which the script held up at least one worker, in order and without overlaps.
+    pub in_script: Vec<Gap>,
     /// How requests were spread over the connections that were open at the end.
     pub spread: Spread,
     /// How large the kernel made the buffers of connections, if the plan sets their size.
@@ -183,6 +185,7 @@ impl Outcome {
             awaited: Vec::new(),
             ahead: Vec::new(),
             stalls: Vec::new(),
+            in_script: Vec::new(),
             spread: Spread::default(),
             buffers: Buffers::default(),
             http2: None,
@@ -357,6 +360,7 @@ impl Outcome {
         self.awaited = silences::joined(&self.awaited, &end.awaited);
         self.ahead.push(end.ahead);
         self.stalls = silences::joined(&self.stalls, &end.stalls);
+        self.in_script = silences::joined(&self.in_script, &end.in_script);
         self.spread += end.spread;
         self.buffers += end.buffers;
         if let Some(seen) = &end.http2 {

@@ -22,13 +22,14 @@ pub fn of(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
         let thread = Rc::clone(&thread);
         Box::new(move || thread.delay_ns())
     });
-    let [of_stop, of_address] = [Rc::clone(&thread), Rc::clone(&thread)];
+    let [of_stop, of_address, of_long] = [0; 3].map(|_| Rc::clone(&thread));
     let callbacks = Callbacks {
         response,
         think_ns,
         is_stopped: Some(Box::new(move || of_stop.decisions().is_stopped.get())),
         address: Some(Box::new(move || of_address.decisions().address.get())),
         spent_ns: Some(Box::new(move || thread.spent_ns())),
+        take_long: Some(Box::new(move || of_long.take_long())),
     };
     (source, callbacks)
 }

@@ -11,19 +11,25 @@ const TIMED: u64 = 61;
 /// A call that takes at least this time on the coarse clock, in nanoseconds, is counted by itself, timed or not,
 /// because it may be rare. This is at least two ticks of that clock, so that no short call qualifies.
 const LONG_NS: u64 = 20_000_000;
+/// The most long times that wait to be taken.
+const TIMES_MAX: usize = 1024;
 
 /// Estimates the time spent in calls: the first and the long ones are all timed, the others are sampled.
 #[derive(Debug, Default)]
 pub struct Meter {
     calls: u64,
-    /// The first calls, which may be the only ones, and which compile the script.
+    /// The first calls, which may be the only ones, and which compile the script, and their number.
     first_ns: u64,
-    /// The long calls after them, and their number.
+    first: u64,
+    /// The long calls, and their number.
     long_ns: u64,
     long: u64,
     /// The other calls that were timed, and their number.
     sampled_ns: u64,
     sampled: u64,
+    /// Times in calls, from and until, on the coarse clock: each at least as long as a long call, but for the last one. A
+    /// call that crosses a tick counts whole ticks, so that calls in close succession are one time.
+    times: Vec<(u64, u64)>,
 }
 
 /// The beginning of a call, on the coarse clock and, if the call is timed, exactly.
@@ -51,13 +57,19 @@ impl Meter {
     }
 
     fn end_at(&mut self, began: Began, coarse_ns: u64, exact: impl FnOnce() -> Instant) {
+        if coarse_ns > began.coarse_ns {
+            self.crossed_tick(began.coarse_ns, coarse_ns);
+        }
         let coarse_ns = coarse_ns - began.coarse_ns;
         let timed_ns = began.at.map(|at| (exact() - at).as_nanos() as u64);
         match timed_ns {
-            Some(timed_ns) if self.calls <= FIRST => self.first_ns += timed_ns,
             _ if coarse_ns >= LONG_NS => {
                 self.long += 1;
                 self.long_ns += timed_ns.unwrap_or(coarse_ns);
+            }
+            Some(timed_ns) if self.calls <= FIRST => {
+                self.first += 1;
+                self.first_ns += timed_ns;
             }
             Some(timed_ns) => {
                 self.sampled += 1;
@@ -67,12 +79,34 @@ impl Meter {
         }
     }
 
+    /// A call lasted across a tick of the coarse clock, at least.
+    #[cold]
+    fn crossed_tick(&mut self, from_ns: u64, until_ns: u64) {
+        match self.times.last_mut() {
+            Some(last) if from_ns <= last.1 => last.1 = until_ns,
+            Some(last) if last.1 - last.0 < LONG_NS => *last = (from_ns, until_ns),
+            _ => {
+                self.times.truncate(TIMES_MAX - 1);
+                self.times.push((from_ns, until_ns));
+            }
+        }
+    }
+
+    /// Takes the long times in calls, from and until, in nanoseconds of the monotonic clock.
+    pub fn take_long(&mut self) -> Vec<(u64, u64)> {
+        let short = self.times.pop_if(|last| last.1 - last.0 < LONG_NS);
+        let long = std::mem::take(&mut self.times);
+        self.times.extend(short);
+        long
+    }
+
     /// The time spent so far, in nanoseconds. Until another is timed, a call is taken to last as long as the first
     /// ones.
     pub fn spent_ns(&self) -> u64 {
-        let others = self.calls.saturating_sub(FIRST + self.long);
-        let (timed, timed_ns) = if self.sampled > 0 { (self.sampled, self.sampled_ns) } else { (FIRST, self.first_ns) };
-        let others_ns = u128::from(others) * u128::from(timed_ns) / u128::from(timed);
+        let others = self.calls.saturating_sub(self.first + self.long);
+        let (timed, timed_ns) =
+            if self.sampled > 0 { (self.sampled, self.sampled_ns) } else { (self.first, self.first_ns) };
+        let others_ns = u128::from(others) * u128::from(timed_ns) / u128::from(timed.max(1));
         self.first_ns + self.long_ns + others_ns as u64
     }
 }
@@ -107,6 +141,35 @@ mod tests {
     fn the_first_calls_compile_and_are_not_extrapolated() {
         let share = estimated(10_000, |call| if call <= 3 { 15_000_000 } else { 1_000 });
         assert!((0.999..1.001).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn a_long_call_among_the_first_is_not_extrapolated() {
+        let share = estimated(110, |call| if call == 1 { 1_000_000_000 } else { 1_000 });
+        assert!((0.999..1.001).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn times_of_long_calls_are_exact_to_the_tick() {
+        const MS: u64 = 1_000_000;
+        let mut meter = Meter::default();
+        let mut call = |from_ms: u64, until_ms: u64| {
+            let (start, [from_ns, until_ns]) = (Instant::now(), [from_ms, until_ms].map(|ms| ms * MS / 4 * 4));
+            let tick = |ns: u64| ns / (4 * MS) * (4 * MS);
+            let began = meter.begin_at(tick(from_ns), || start);
+            meter.end_at(began, tick(until_ns), || start + Duration::from_nanos(until_ns - from_ns));
+        };
+        // Short, long, a hundred in close succession, and every other millisecond.
+        call(1, 2);
+        call(5, 306);
+        (0..100).for_each(|n| call(400 + n, 401 + n));
+        (0..100).for_each(|n| call(600 + 16 * n, 601 + 16 * n));
+        call(3_000, 3_015);
+        let in_ms = |times: Vec<(u64, u64)>| times.iter().map(|time| (time.0 / MS, time.1 / MS)).collect::<Vec<_>>();
+        assert_eq!(in_ms(meter.take_long()), [(4, 304), (400, 500)]);
+        meter.crossed_tick(3_012 * MS, 3_024 * MS);
+        assert_eq!(in_ms(meter.take_long()), [(3_000, 3_024)], "the last one may go on");
+        assert_eq!(in_ms(meter.take_long()), []);
     }
 
     #[test]

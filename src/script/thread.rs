@@ -106,6 +106,11 @@ impl ScriptThread {
         self.meter.borrow().spent_ns()
     }
 
+    /// Takes the long times in the script since the last call, from and until, in nanoseconds of the monotonic clock.
+    pub fn take_long(&self) -> Vec<(u64, u64)> {
+        self.meter.borrow_mut().take_long()
+    }
+
     /// Makes a call into Lua and counts its time as spent in the script.
     fn timed<T>(&self, call: impl FnOnce() -> T) -> T {
         let began = self.meter.borrow_mut().begin();

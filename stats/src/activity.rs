@@ -21,6 +21,8 @@ pub struct Activity {
     pub spun_ns: u64,
     /// Nanoseconds spent inside a script, estimated.
     pub script_ns: u64,
+    /// Nanoseconds of these in long calls or in many in close succession, so that nothing else was done meanwhile.
+    pub held_up_ns: u64,
     /// The number of waits for completions, blocking or not; a series of polls is one wait.
     pub waits: u64,
     /// The completions that it handled.
@@ -90,6 +92,7 @@ impl AddAssign for Activity {
             queued_ns,
             spun_ns,
             script_ns,
+            held_up_ns,
             waits,
             completions,
             completions_max,
@@ -110,6 +113,7 @@ impl AddAssign for Activity {
         self.system_ns += system_ns;
         self.spun_ns += spun_ns;
         self.script_ns += script_ns;
+        self.held_up_ns += held_up_ns;
         self.waits += waits;
         self.completions += completions;
         self.completions_max = self.completions_max.max(completions_max);
@@ -132,6 +136,7 @@ mod tests {
         queued_ns: Some(10),
         spun_ns: 4,
         script_ns: 5,
+        held_up_ns: 4,
         waits: 6,
         completions: 7,
         completions_max: 8,
@@ -153,6 +158,7 @@ mod tests {
             queued_ns: Some(20),
             spun_ns: 8,
             script_ns: 10,
+            held_up_ns: 8,
             waits: 12,
             completions: 14,
             completions_max: 8,

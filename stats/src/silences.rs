@@ -139,7 +139,7 @@ impl Silences {
     #[cold]
     fn keep(&mut self, until_ns: u64) {
         let gap = Gap { from_ns: self.last_ns, until_ns };
-        if push(&mut self.gaps, gap) {
+        if push(&mut self.gaps, gap, GAPS_MAX) {
             let gaps = &self.gaps;
             self.ahead.retain(|ahead| {
                 gaps[gaps.partition_point(|gap| gap.until_ns <= ahead.from_ns)..]
@@ -155,17 +155,17 @@ impl Silences {
         self.ahead.extend(new);
         let awaited = self.asked_ns.map(|asked_ns| Gap { from_ns: self.last_ns.max(asked_ns), until_ns });
         if let Some(awaited) = awaited.filter(|awaited| awaited.length_ns() >= GAP_MIN_NS) {
-            push(&mut self.awaited, awaited);
+            push(&mut self.awaited, awaited, GAPS_MAX);
         }
     }
 }
 
-/// Adds the last gap; if there are too many, the longer half is kept. Returns whether that was so.
-fn push(gaps: &mut Vec<Gap>, gap: Gap) -> bool {
-    let is_full = gaps.len() == GAPS_MAX;
+/// Adds the last gap; if there are more than `most`, the longer half is kept. Returns whether that was so.
+pub fn push(gaps: &mut Vec<Gap>, gap: Gap, most: usize) -> bool {
+    let is_full = gaps.len() == most;
     if is_full {
-        gaps.select_nth_unstable_by_key(GAPS_MAX / 2, |gap| std::cmp::Reverse(gap.length_ns()));
-        gaps.truncate(GAPS_MAX / 2);
+        gaps.select_nth_unstable_by_key(most / 2, |gap| std::cmp::Reverse(gap.length_ns()));
+        gaps.truncate(most / 2);
         gaps.sort_unstable_by_key(|gap| gap.from_ns);
     }
     gaps.push(gap);

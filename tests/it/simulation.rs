@@ -31,6 +31,7 @@ cases! {
     a_server_of_few_processes_leaves_the_other_connections_hanging (Once);
     connections_that_close_make_room_for_others_in_their_order (Once);
     delays_have_the_distribution_that_was_asked_for (Once);
+    advice_on_connections_that_pause_settles (Once);
     a_scenario_that_cannot_be_understood_is_refused (Once);
     a_script_that_never_returns_is_named_in_virtual_time_too (Once);
     a_search_over_threads_needs_a_target_for_any_number_of_them (Once);
@@ -567,4 +568,19 @@ pub fn simulate(onrush: Onrush, scenario: &str) -> Output {
     let mut output = onrush.word("--io").word(io).word("http://127.0.0.1:8080/").run_plain();
     output.take_verdict();
     output
+}
+
+/// Whoever follows it gets no other number: at 100 requests per second, pauses of half a second take 50 connections.
+fn advice_on_connections_that_pause_settles(context: &Context) {
+    let pauses = "function delay() return 500 end";
+    let mut connections = 20;
+    for advice in 0.. {
+        let words = format!("-t1 -c{connections} -d6s -R 100");
+        let output = simulate(context.onrush().words(&words).lua(pauses), "connect_us = 0.0\nlatency_us = 1000.0");
+        let Some((_, number)) = output.stderr.split_once("use --max-inflight ") else { break };
+        let number: u32 = number.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
+        assert!(number > connections && number <= 125 && advice < 2, "{connections}: {output:?}");
+        connections = number;
+    }
+    assert!((51..=125).contains(&connections), "{connections}");
 }

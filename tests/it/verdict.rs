@@ -18,6 +18,7 @@ cases! {
     few_local_ports_are_the_limit needs "unshare -rn true", "ip -V";
     a_target_that_dies_is_found needs "python3";
     a_generator_that_is_stopped_is_the_limit;
+    a_script_that_blocks_is_the_limit;
     strict_runs_fail_where_onrush_was_the_limit;
     strict_runs_fail_by_their_gates_where_it_was_not (Once);
     what_cannot_be_seen_is_said needs "unshare -rm true";
@@ -82,6 +83,33 @@ fn a_generator_that_is_stopped_is_the_limit(context: &Context) {
     let text = std::fs::read(&file).expect("it wrote a file");
     let document: Value = serde_json::from_slice(&text).expect("it is JSON");
     assert_limited(&document["verdict"], "generator_cpu", &["stalled"]);
+}
+
+/// A callback that sleeps takes no processor time, and the target is not silent meanwhile.
+fn a_script_that_blocks_is_the_limit(context: &Context) {
+    let server = target();
+    let always = "function response() os.execute('sleep 0.25') end";
+    let once = "local n = 0 function response() n = n + 1 if n == 20 then os.execute('sleep 1') end end";
+    for (script, words) in [
+        (always, "-t1 -c4 -d2s"),
+        (always, "-t1 -c4 -d2s -R 100 --fail-if unavailable>5%"),
+        (once, "-t1 -c4 -d2s"),
+        (once, "-t1 -c4 -d2s -R 100 --fail-if unavailable>5%"),
+    ] {
+        let scratch = Scratch::new("blocking");
+        let path = scratch.path().join("result.json");
+        let program = context.onrush().words(words).word("--strict").word("-o").word(&path);
+        let output = program.lua(script).word(url(&server, "/")).run();
+        let document: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).expect("it is JSON");
+        // On a busy machine it is stalled as well.
+        let limits = ["generator_script", "generator_cpu"];
+        assert!(limits.iter().any(|limit| document["verdict"]["limited_by"] == *limit), "{output:?}");
+        assert_eq!(output.code, 4, "{output:?}");
+        let is_blamed = |said: &String| said.contains("sent no response");
+        assert!(![&output.stderr, &output.of_the_machine].into_iter().any(is_blamed), "{output:?}");
+        let unavailable = &document["open_loop"]["unavailable"]["spans"];
+        assert!(unavailable.is_null() || unavailable.as_array().is_some_and(Vec::is_empty), "{unavailable}");
+    }
 }
 
 fn strict_runs_fail_where_onrush_was_the_limit(context: &Context) {

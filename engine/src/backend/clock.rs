@@ -30,6 +30,11 @@ impl Clock {
         Nanos(monotonic_ns() - self.origin_ns)
     }
 
+    /// The nanoseconds from the origin to a reading of the monotonic clock; zero for an earlier one.
+    pub fn of(&self, monotonic_ns: u64) -> Nanos {
+        Nanos(monotonic_ns.saturating_sub(self.origin_ns))
+    }
+
     /// The nanoseconds from the origin to a moment; zero for an earlier one.
     pub fn at(&self, moment: Instant) -> Nanos {
         Nanos(moment.saturating_duration_since(self.origin).as_nanos() as u64)

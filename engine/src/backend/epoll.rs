@@ -235,6 +235,10 @@ impl Backend for Epoll {
         self.clock.at(moment)
     }
 
+    fn time_of(&mut self, monotonic_ns: u64) -> Nanos {
+        self.clock.of(monotonic_ns)
+    }
+
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
         let socket = &mut self.sockets[conn.index()];
         debug_assert!(socket.fd.is_none(), "a connection in use cannot be connected");

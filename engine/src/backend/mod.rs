@@ -105,6 +105,11 @@ pub trait Backend {
         self.now()
     }
 
+    /// The same of a reading of that clock; in virtual time it shows the virtual time.
+    fn time_of(&mut self, monotonic_ns: u64) -> Nanos {
+        Nanos(monotonic_ns)
+    }
+
     /// Opens a connection. `conn` must be closed or never used.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
 

@@ -7,6 +7,7 @@ use onrush_plan::Part;
 use onrush_plan::levels::Level;
 
 use super::pacing::{every, open_loop};
+use super::stall::blocking;
 use super::*;
 
 /// Runs a second with a request due every `step_ms` milliseconds.
@@ -101,6 +102,17 @@ fn connections_that_pause_are_taken_and_how_long_they_pause_is_known() {
     // Nine times a second each.
     let open_loop = totals.open_loop.as_deref().unwrap();
     assert_eq!((totals.counters.started, open_loop.paused_ns), (90, 10 * 10 * 100 * MS));
+    // More connections would not have sent anything before the first pause was over.
     let (busy_ms, _) = all_busy_ms(&totals);
-    assert!(busy_ms > 990, "{busy_ms}");
+    assert!((890..=900).contains(&busy_ms), "{busy_ms}");
+}
+
+#[test]
+fn a_script_that_holds_the_worker_up_is_no_lack_of_connections() {
+    let (callbacks, scenario) = blocking(1_003);
+    let job = Job { pacer: every(MS, None), callbacks, ..job(get(), http1(1)) };
+    let config = Config { duration_ns: Some(3 * SECOND), ..connections(40) };
+    let totals = run_job(config, scenario.network(1), job).totals;
+    assert!(totals.open_loop.as_deref().unwrap().late > 900);
+    assert_eq!(all_busy_ms(&totals), (0, 0));
 }

@@ -92,6 +92,7 @@ impl Script {
             is_stopped: Some(Box::new(is_stopped)),
             address: Some(Box::new(move || address)),
             spent_ns: Some(Box::new(move || of_time.borrow().written as u64)),
+            take_long: None,
         };
         let source = if wants.request { Box::new(Written(source)) } else { job.source };
         Job { source, callbacks, ..job }

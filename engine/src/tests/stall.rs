@@ -1,5 +1,8 @@
 //! A generator that stalls, and a server that does not.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use onrush_stats::Gap;
 use onrush_stats::silences::GAP_MIN_NS;
 use rustix::io::Errno;
@@ -104,6 +107,43 @@ fn short_delays_are_kept_and_make_nobody_late() {
     let Ran { totals, end } = standing(2, 1_000, "from_s = 0.505\nfor_s = 0.1");
     let lengths: Vec<u64> = end.stalls.iter().map(|gap| gap.length_ns()).collect();
     assert!(matches!(lengths[..], [length] if length < GAP_MIN_NS) && totals.counters.late == 0, "{lengths:?}");
+}
+
+/// Callbacks of a script that blocks for a second from 1.015 s on, shortly after the `first` response; and a server that
+/// goes on meanwhile.
+pub fn blocking(first: u64) -> (Callbacks, Scenario) {
+    let scenario = format!("{QUICK}[[generator_stall]]\nfrom_s = 1.015\nfor_s = 1.0");
+    let (told, spent_ns) = (Rc::new(Cell::new(0)), SECOND);
+    let [of_response, of_spent, of_long] = [0; 3].map(|_| Rc::clone(&told));
+    let call = move |_: &Response<'_>| {
+        of_response.set(of_response.get() + 1);
+        Ok(())
+    };
+    let long = Cell::new(vec![(1_015 * MS, 2_015 * MS)]);
+    let callbacks = Callbacks {
+        response: Some(OnResponse { headers: false, body: false, call: Box::new(call) }),
+        spent_ns: Some(Box::new(move || if of_spent.get() >= first { spent_ns } else { 0 })),
+        take_long: Some(Box::new(move || if of_long.get() >= first { long.take() } else { Vec::new() })),
+        ..Callbacks::default()
+    };
+    (callbacks, toml::from_str(&scenario).expect("it is valid"))
+}
+
+#[test]
+fn a_script_that_blocks_is_no_stall_and_what_arrived_meanwhile_counts() {
+    for duration_ms in [3_000, 1_500] {
+        let (callbacks, scenario) = blocking(101);
+        let config = Config { give_up_ns: Some(500 * MS), duration_ns: Some(duration_ms * MS), ..config() };
+        let ran = run_job(config, scenario.network(1), Job { callbacks, ..job(get(), http1(1)) });
+        let Ran { totals, end } = ran;
+        // It may last past the end of the run, which ends when it was to.
+        assert_eq!((end.elapsed_ns, end.stalls), (duration_ms * MS, Vec::new()));
+        let until_ns = 2_015.min(duration_ms) * MS;
+        assert_eq!(end.in_script, [Gap { from_ns: 1_015 * MS, until_ns }]);
+        assert_eq!(totals.activity.held_up_ns, until_ns - 1_015 * MS);
+        assert_eq!(totals.counters.abandoned, 0, "the responses were there");
+        assert_conserved(&totals);
+    }
 }
 
 /// A network on which a worker that is late has been working.

@@ -6,6 +6,7 @@ use onrush_plan::Dialect;
 use onrush_stats::Distribution;
 
 use crate::figures::silences::least_ns;
+use crate::judge::verdict::HELD_UP;
 use crate::record::evidence::Silence;
 use crate::record::{self, Document};
 use crate::run::nanos;
@@ -51,6 +52,12 @@ impl<'a> Facts<'a> {
     /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
     pub fn most_in_flight(&self) -> Option<u64> {
         self.document.evidence.as_ref()?.load.in_flight_max
+    }
+
+    /// Whether the script held a thread up for long enough to be the limit.
+    pub fn is_held_up(&self) -> bool {
+        let mut threads = self.document.evidence.iter().flat_map(|evidence| &evidence.generator.threads);
+        threads.any(|thread| thread.held_up >= HELD_UP)
     }
 
     /// The silences that stand out.

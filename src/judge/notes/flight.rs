@@ -33,7 +33,10 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
     if plan.once || facts.is_compat() || completed == 0 || elapsed_ns == 0 {
         return Vec::new();
     }
-    let hanging = censored.as_ref().and_then(|censored| Hanging::of(censored, requests.abandoned, latency));
+    // Where the script holds a thread up, responses wait to be read.
+    let unread = facts.is_held_up();
+    let hanging =
+        censored.as_ref().filter(|_| !unread).and_then(|censored| Hanging::of(censored, requests.abandoned, latency));
     let flight = Flight {
         connections: facts.most_connections(),
         elapsed_ns,

@@ -143,6 +143,8 @@ pub enum MoreConnections {
 enum LateReason {
     /// onrush was stalled for this long in all, in stalls that no other note mentions.
     Stalled(Duration),
+    /// The script held up a thread for this share (0 to 1) of the time.
+    Script(f64),
     /// A thread waited for a processor for this share (0 to 1) of the time.
     Waited(f64),
 }
@@ -269,6 +271,10 @@ impl Scheduled<'_> {
     /// Why requests were late although connections were free.
     fn late_reason(&self) -> Option<LateReason> {
         let generator = &self.facts.document.evidence.as_ref()?.generator;
+        let held_up = generator.threads.iter().map(|thread| thread.held_up).fold(0.0, f64::max);
+        if held_up * 100.0 > MISSED_PERCENT as f64 {
+            return Some(LateReason::Script(held_up));
+        }
         let waited = generator.threads.iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
         let waited = (waited >= WAITED).then_some(LateReason::Waited(waited));
         // The stalls, if all were too short for a note of their own and they may explain why requests were late.
@@ -582,6 +588,9 @@ fn late_reason_words(reason: Option<LateReason>, burst: Option<&Burst>) -> Strin
     let reason = reason.map(|reason| match reason {
         LateReason::Stalled(stalled) => {
             format!("; onrush itself was stalled for {} in all", time_us(stalled.as_secs_f64() * 1e6))
+        }
+        LateReason::Script(share) => {
+            format!("; callbacks of the script held up a thread of onrush for {:.0} % of the time", share * 100.0)
         }
         LateReason::Waited(share) => {
             format!("; a thread of onrush waited for a processor for {:.0} % of the time", share * 100.0)

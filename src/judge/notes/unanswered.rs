@@ -40,7 +40,8 @@ pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
     let censored = facts.censored.as_ref();
     let open = match nothing_answered {
         true => requests.open,
-        false if has_hanging => 0,
+        // Where the script holds a thread up, responses wait to be read.
+        false if has_hanging || facts.is_held_up() => 0,
         false => unusual(facts),
     };
     let lost = Lost {

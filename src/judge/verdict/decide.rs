@@ -19,8 +19,10 @@ const BUSY: f64 = 0.9;
 const STARVED: f64 = 0.2;
 /// ... and one that is less busy than this leaves requests no time to queue in it.
 const UNDOUBTED: f64 = 0.75;
-/// A generator that was stalled for this share of the run has measured only itself.
+/// A generator that was stalled for this share of the run has measured only itself ...
 const STOPPED: f64 = 0.05;
+/// ... and so has a thread that the script held up.
+pub const HELD_UP: f64 = 0.05;
 /// Missing connections matter from this share of those asked for.
 const MISSING: f64 = 0.05;
 /// A wait for a processor is worth a word from this share of a thread's time.
@@ -90,10 +92,11 @@ impl Ruling {
 }
 
 /// The rules on what was observed, in order.
-const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 17] = [
+const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 18] = [
     ports,
     stopped,
     script,
+    held_up,
     generator_cpu,
     died,
     unused,
@@ -162,6 +165,18 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
         format!("{}, {} of the run in the script", how_busy(thread), percent(thread.script))
     })?;
     ruling(LimitedBy::GeneratorScript, reason, "do less per request in the script, or use more threads (-t)")
+}
+
+fn held_up(evidence: &Evidence) -> Option<Ruling> {
+    // A thread that waits for a processor does so in callbacks, too.
+    let is_held_up = |thread: &Thread| {
+        thread.held_up >= HELD_UP.max(thread.queued.unwrap_or(0.0)) && !is_busy(&evidence.load, thread)
+    };
+    let reason = busy_threads(evidence, is_held_up, |thread| {
+        format!("held up by callbacks for {} of the run, and the latencies include it", percent(thread.held_up))
+    })?;
+    let advice = "do not wait or compute for long in callbacks: pause with delay(), prepare in init()";
+    ruling(LimitedBy::GeneratorScript, reason, advice)
 }
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {

@@ -12,7 +12,7 @@ use crate::record::evidence::Evidence;
 use crate::record::{Document, Verdict};
 use onrush_plan::LimitedBy;
 
-pub use decide::{CROWDED, needs_probe, uses_all};
+pub use decide::{CROWDED, HELD_UP, needs_probe, uses_all};
 pub use find::note_on;
 pub use usage::usage;
 

@@ -15,7 +15,7 @@ type Change = fn(&mut Evidence);
 
 /// Ten connections for ten seconds against a target that cannot be observed; nothing is the limit yet.
 fn idle() -> Evidence {
-    let thread = Thread { busy: 0.3, queued: Some(0.01), script: 0.0 };
+    let thread = Thread { busy: 0.3, queued: Some(0.01), ..Thread::default() };
     Evidence {
         generator: Generator { threads: vec![thread; 2], cpus: Some(4), thread_s: 20.0, ..Generator::default() },
         load: Load {
@@ -56,15 +56,16 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
 
 /// Situations that a later one explains: a stall of the whole target makes no rate, and a rate that is kept up with is
 /// no matter what else.
-const SITUATIONS: [(LimitedBy, Change); 18] = [
+const SITUATIONS: [(LimitedBy, Change); 19] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stalled_s = 0.5),
     (LimitedBy::GeneratorScript, |evidence| {
-        evidence.generator.threads[0] = Thread { busy: 0.95, queued: None, script: 0.5 };
+        evidence.generator.threads[0] = Thread { busy: 0.95, script: 0.5, ..Thread::default() };
     }),
+    (LimitedBy::GeneratorScript, |evidence| evidence.generator.threads[0].held_up = 0.05),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.threads[1].busy = 0.9),
     (LimitedBy::GeneratorCpu, |evidence| {
-        evidence.generator.threads[1] = Thread { busy: 0.4, queued: Some(0.2), script: 0.0 };
+        evidence.generator.threads[1] = Thread { busy: 0.4, queued: Some(0.2), ..Thread::default() };
     }),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.throttled_s = Some(4.0)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.machine.stolen = Some(0.2)),
@@ -147,7 +148,7 @@ fn verdicts_name_figures_and_what_to_change() {
             "limited by onrush itself: both threads were 98 % busy; use more threads (-t), or another machine",
         ),
         (
-            |evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), script: 0.0 },
+            |evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), ..Thread::default() },
             "limited by onrush itself: 1 of 2 threads was 50 % busy, 50 % waiting for a processor; give it a processor of \
              its own, or use another machine",
         ),
@@ -186,7 +187,7 @@ fn verdicts_name_figures_and_what_to_change() {
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
-                evidence.generator.threads[1] = Thread { busy: 0.4, queued: Some(0.3), script: 0.0 };
+                evidence.generator.threads[1] = Thread { busy: 0.4, queued: Some(0.3), ..Thread::default() };
             },
             "limited by the target: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
              stops it",
@@ -194,14 +195,14 @@ fn verdicts_name_figures_and_what_to_change() {
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed) = (151, Some(426));
-                evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.85), script: 0.0 };
+                evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.85), ..Thread::default() };
             },
             "unclear: 426 requests failed; find out why first",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed) = (151, Some(426));
-                evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.04), script: 0.0 };
+                evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.04), ..Thread::default() };
             },
             "limited by onrush itself: 1 of 2 threads was 91 % busy; use more threads (-t), or another machine",
         ),
@@ -520,7 +521,7 @@ fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
 #[test]
 fn a_thread_that_its_control_group_stops_needs_no_processor_of_its_own() {
     let verdict = after(|evidence| {
-        evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.6), script: 0.0 };
+        evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.6), ..Thread::default() };
         evidence.generator.throttled_s = Some(12.0);
     });
     assert!(verdict.to_string().contains("the limit of its control group took"), "{verdict}");
@@ -581,7 +582,7 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
 #[test]
 fn how_busy_everything_was_is_said_as_far_as_it_is_known() {
     let mut evidence = changed(|evidence| {
-        evidence.generator.threads = vec![Thread { busy: 0.3, queued: Some(0.1), script: 0.15 }];
+        evidence.generator.threads = vec![Thread { busy: 0.3, queued: Some(0.1), script: 0.15, ..Thread::default() }];
         evidence.load.places.pausing = 2.0;
         evidence.target = Some(target());
     });

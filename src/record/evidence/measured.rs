@@ -5,7 +5,7 @@ use std::time::Duration;
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
 use onrush_proto::Error;
-use onrush_stats::silences::GAP_MIN_NS;
+use onrush_stats::silences::{GAP_MIN_NS, without};
 use onrush_stats::{Cause, Counters, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
 use onrush_text::escape;
 use rustix::io::Errno;
@@ -107,9 +107,11 @@ fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
             let to_work = worked_ns as f64 / activity.cpu_ns().max(1) as f64;
             let queued_ns = activity.queued_ns.map(|queued_ns| (queued_ns as f64 * to_work) as u64);
             Thread {
-                busy: share(worked_ns + queued_ns.unwrap_or(0)),
+                // A script that sleeps takes no processor time, but nothing else is done meanwhile.
+                busy: share((worked_ns + queued_ns.unwrap_or(0)).max(activity.script_ns)),
                 queued: queued_ns.map(share),
                 script: share(activity.script_ns),
+                held_up: share(activity.held_up_ns),
             }
         })
         .collect()
@@ -298,8 +300,15 @@ const HANGING_TIMES: u64 = 3;
 fn hanging(outcome: &Outcome) -> u64 {
     let Totals { latency, censored, counters, .. } = &outcome.totals;
     let least_ns = HANGING_NS.max(latency.max().unwrap_or(0).saturating_mul(HANGING_TIMES));
+    // Responses that arrive while the script holds the thread up are not read, perhaps not even by the end.
+    let run_ns = nanos(outcome.elapsed);
+    let is_old = |age_ns: u64| {
+        let waited = Gap { from_ns: run_ns.saturating_sub(age_ns), until_ns: run_ns };
+        let free = without(waited, &outcome.in_script);
+        age_ns - waited.length_ns() + free.into_iter().map(Gap::length_ns).sum::<u64>() >= least_ns
+    };
     let ages = censored.iter().flat_map(|censored| censored.values());
-    let older: u64 = ages.filter(|&(age_ns, _)| age_ns >= least_ns).map(|(_, count)| count).sum();
+    let older: u64 = ages.filter(|&(age_ns, _)| is_old(age_ns)).map(|(_, count)| count).sum();
     older.saturating_sub(counters.abandoned).min(counters.open_at_end)
 }
 

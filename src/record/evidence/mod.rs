@@ -96,13 +96,17 @@ pub struct Stall {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Thread {
-    /// The share of the time in which it worked or waited for a processor; busy-polling does not count as work.
+    /// The share of the time in which it worked, waited for a processor, or was in the script; busy-polling does not count as
+    /// work.
     pub busy: f64,
     /// The share of the time in which it waited for a processor; left out if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<f64>,
     /// The share of the time spent inside the script, estimated.
     pub script: f64,
+    /// The share of the time in which the script held it up, for 20 ms or more at a time.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub held_up: f64,
 }
 
 impl Thread {
@@ -358,8 +362,8 @@ pub struct Silence {
     pub start_s: f64,
     /// How long it lasted, in seconds.
     pub length_s: f64,
-    /// For how much of that onrush could have noticed a response: it was not stalled, and had connections. In a sum: at
-    /// least.
+    /// For how much of that onrush could have noticed a response: it was neither stalled nor held up by its script, and had
+    /// connections. In a sum: at least.
     pub heard_s: f64,
 }
 

@@ -239,6 +239,10 @@ impl Backend for Uring {
         self.clock.at(moment)
     }
 
+    fn time_of(&mut self, monotonic_ns: u64) -> Nanos {
+        self.clock.of(monotonic_ns)
+    }
+
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
         let created = self.dialer.create(address);
         let socket = &mut self.sockets[conn.index()];

@@ -393,6 +393,12 @@ fn requests_that_were_late_or_dropped_are_said() {
     stalled.stalls = vec![Gap { from_ns: 1_000 * MS, until_ns: 1_150 * MS }];
     let reason = format!("{words}; onrush itself was stalled for 150.00ms in all");
     assert_eq!(said_of(&with_rate(1_000), &stalled), [reason]);
+    let mut blocked = stalled.clone();
+    let activity = Activity { wall_ns: 10_000 * MS, held_up_ns: 300 * MS, ..Activity::default() };
+    let counters = blocked.totals.counters;
+    blocked.workers = vec![WorkerShare { connections: 10, counters, activity: Some(activity) }];
+    let reason = format!("{words}; callbacks of the script held up a thread of onrush for 3 % of the time");
+    assert_eq!(said_of(&with_rate(1_000), &blocked), [reason]);
     let mut waited = late_too(|_| ());
     let activity = Activity { wall_ns: 10_000 * MS, user_ns: MS, queued_ns: Some(1_200 * MS), ..Activity::default() };
     let counters = waited.totals.counters;
