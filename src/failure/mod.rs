@@ -92,7 +92,7 @@ pub fn stuck(outcome: &Outcome) -> Vec<String> {
         };
         format!(
             "{threads} {are} still in the script's {callback}() more than a second after {they} should have ended: what \
-             {they} measured last is missing from the report; look for an endless loop in {callback}()"
+             {they} measured last is missing from the report; look for an endless loop, or a call that waits, in {callback}()"
         )
     };
     threads_in.into_iter().map(sentence).collect()

@@ -18,6 +18,7 @@ use signal_hook::low_level::emulate_default_handler;
 use super::exit::EXIT_WRONG;
 use super::screen::say;
 use crate::run::{self, Interrupt, NotStarted};
+use crate::script;
 
 /// The exit code of a run that was quit by a second signal.
 pub const EXIT_QUIT: i32 = 130;
@@ -29,7 +30,7 @@ const ECHO: Duration = Duration::from_millis(20);
 /// How often it is looked whether a process is to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is to be done before a signal ends the process, in this order.
+/// What is to be done before a signal ends the process, in this order, after the commands of scripts have been ended.
 #[derive(Clone, Default)]
 struct Before(Arc<Mutex<Vec<Work>>>);
 
@@ -41,6 +42,7 @@ impl Before {
     }
 
     fn work(&self) {
+        script::end_commands();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|work| work());
     }
 }

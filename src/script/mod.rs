@@ -6,8 +6,8 @@
 //! may read from the others. Two threads never use a state at the same time.
 //!
 //! Reading order: `state` is a Lua state, `holder` keeps it while no worker has it, `fresh` prepares it for the script,
-//! `wrk.lua` is what scripts see, `native` has the host functions for that file, with `copy`, `address` and
-//! `statistics` as parts, `decisions` are the results, and `stack` keeps recursion within the C stack. During the run,
+//! `wrk.lua` is what scripts see, `native` has the host functions for that file, with `copy`, `address`, `shell`
+//! and `statistics` as parts, `decisions` are the results, and `stack` keeps recursion within the C stack. During the run,
 //! `thread` is the script of a worker, `written` its requests, `callbacks` the other functions that the engine calls,
 //! `refused` says what is wrong with them, `returned` is a value for their responses, `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
 //! errors. Nothing here sends a request or measures a response.
@@ -25,6 +25,7 @@ mod meter;
 mod native;
 mod refused;
 mod returned;
+mod shell;
 mod stack;
 mod state;
 mod statistics;
@@ -37,6 +38,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use anyhow::anyhow;
 use onrush_engine::{Listener, MakeCallbacks, Wants};
 use onrush_stats::Errors;
@@ -48,6 +51,7 @@ use self::native::Who;
 use self::state::State;
 use self::thread::ScriptThread;
 
+pub use self::shell::end as end_commands;
 pub use self::statistics::View;
 
 /// The part of the command line that scripts can see, and what a script needs to start.
@@ -167,6 +171,10 @@ impl Script {
         };
         for number in 1..=setting.threads {
             script.load_thread(setting, number)?;
+        }
+        if shell::is_ending() {
+            // A signal that ends a command ends the program before a run begins, too, in a moment.
+            std::thread::sleep(Duration::from_secs(1));
         }
         Ok(script)
     }

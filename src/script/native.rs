@@ -13,7 +13,7 @@ use mlua::{Lua, LuaString, Table, Value};
 use super::copy::{self, Direction};
 use super::decisions::Decisions;
 use super::holder::{StateHolder, lock};
-use super::{Setting, address, stack};
+use super::{Setting, address, shell, stack};
 
 /// The owner of a state.
 pub enum Who {
@@ -58,6 +58,7 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
     native.raw_set("lookup", lua.create_function(lookup)?)?;
     // SAFETY: the function only pushes a boolean, for which every C function has room.
     native.raw_set("is_stack_low", unsafe { lua.create_c_function(stack::is_low_for_lua)? })?;
+    shell::add(lua, &native, matches!(who, Who::Thread(_)))?;
     let reach = Rc::new(match who {
         Who::Main(threads) => Reach::Others(threads),
         Who::Thread(_) => Reach::Own(Rc::clone(decisions)),

@@ -35,6 +35,64 @@ function os.exit(code)
   exit(code == false and 1 or tonumber(code) or 0)
 end
 
+-- Commands: see `shell.rs`.
+
+local function command_of(value, name)
+  if type(value) ~= "string" and type(value) ~= "number" then
+    error(format("bad argument #1 to '%s' (string expected, got %s)", name, value == nil and "no value" or type(value)), 3)
+  end
+  return tostring(value)
+end
+
+function os.execute(command)
+  -- Without a command: whether there is a shell.
+  return command == nil and 1 or native.execute(command_of(command, "execute"))
+end
+
+local open, usual_output = io.open, io.output
+local file_type = getmetatable(io.stdout)
+local close = file_type.__index.close
+-- The descriptors of those that read from a command or write to it.
+local pipes = setmetatable({}, { __mode = "k" })
+
+function io.popen(command, mode)
+  command = command_of(command, "popen")
+  local is_read = mode == nil or find(mode, "^r") ~= nil
+  if not is_read and not find(mode, "^w") then
+    return nil, command .. ": Invalid argument", 22
+  end
+  local file, problem, number = open("/dev/null", is_read and "r" or "w")
+  if not file then
+    return nil, problem, number
+  end
+  local descriptor = native.fileno(file)
+  problem, number = native.popen(descriptor, command, is_read)
+  if problem then
+    close(file)
+    return nil, command .. ": " .. problem, number
+  end
+  pipes[file] = descriptor
+  return file
+end
+
+function file_type.__index.close(...)
+  local descriptor = pipes[(...)]
+  if not descriptor then
+    return close(...)
+  end
+  pipes[(...)] = nil
+  local is_closed = close(...)
+  native.wait(descriptor)
+  return is_closed
+end
+
+function io.close(...)
+  if select("#", ...) == 0 then
+    return file_type.__index.close(usual_output())
+  end
+  return file_type.__index.close(...)
+end
+
 function wrk.log(...)
   local words = {}
   for i = 1, select("#", ...) do

@@ -1,8 +1,9 @@
 //! Scripts with errors, and scripts that misbehave: each ends in one clear message, or in a correct run.
 
+use std::fs;
 use std::io::Read;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::ioctl_fionread;
 use rustix::process::Signal;
@@ -21,6 +22,7 @@ cases! {
     a_script_may_end_the_process_in_every_phase (Once);
     a_signal_ends_a_script_that_never_comes_to_the_start (Once);
     a_second_signal_ends_a_script_whose_output_nobody_reads (Once);
+    a_signal_ends_the_commands_of_a_script;
     a_script_that_calls_itself_without_end_is_told_so (Once);
     a_script_that_returns_something_runs (Once);
     a_callback_that_never_returns_is_named_and_the_rest_is_reported (Once);
@@ -229,6 +231,41 @@ fn a_signal_ends_a_script_that_never_comes_to_the_start(context: &Context) {
             assert_eq!(finish(child).code, 130, "{script}");
         }
     }
+}
+
+fn a_signal_ends_the_commands_of_a_script(context: &Context) {
+    let server = target();
+    for call in ["os.execute(C)", "io.popen(C):read('*a')", "io.popen(C):close()"] {
+        for (name, code) in [("init", 130), ("request", 0), ("response", 0)] {
+            for onrush in context.both() {
+                // A number of seconds that no other command has.
+                let seconds = format!("60.{}", server.address().port());
+                let script = format!(
+                    "C = 'sleep {seconds}; true'
+                     local n = 0
+                     function {name}() n = n + 1 if n > 9 or '{name}' == 'init' then {call} end return wrk.format() end",
+                );
+                let began = Instant::now();
+                let child = onrush.words("-t2 -c2 -d60s").lua(&script).word(url(&server, "/")).spawn();
+                // A program that a shell is about to start may miss the signal.
+                wait_until(|| processes(&["sleep", &seconds]) == if name == "init" { 1 } else { 2 });
+                signal(&child, Signal::INT);
+                // Its commands have its standard output, too, which ends with the last of them.
+                let output = finish(child);
+                assert_eq!(output.code, code, "{call} in {name}: {output:?}");
+                assert_eq!(output.stdout.contains("Requests/sec"), code == 0, "{call} in {name}: {output:?}");
+                assert_eq!(processes(&["sleep", &seconds]), 0, "{call} in {name}");
+                assert!(began.elapsed().as_secs() < 30, "{call} in {name}: a command went on");
+            }
+        }
+    }
+}
+
+/// How many processes have this command line.
+fn processes(words: &[&str]) -> usize {
+    let wanted: String = words.iter().map(|word| format!("{word}\0")).collect();
+    let all = fs::read_dir("/proc").expect("there is /proc").flatten();
+    all.filter(|entry| fs::read(entry.path().join("cmdline")).is_ok_and(|line| line == wanted.as_bytes())).count()
 }
 
 fn a_second_signal_ends_a_script_whose_output_nobody_reads(context: &Context) {

@@ -366,3 +366,33 @@ fn exit_takes_what_lua_takes() {
         assert_eq!(output.status.code(), Some(code), "os.exit({argument})");
     }
 }
+
+#[test]
+fn commands_are_run_as_the_c_library_runs_them() {
+    let script = load(
+        "local function read(command) local file = assert(io.popen(command)) local text = file:read('*a') return text, file:close() end
+         assert(os.execute() == 1 and os.execute('exit 3') == 3 * 256 and os.execute('kill -9 $$') == 9)
+         assert(os.execute(7) == 127 * 256 and os.execute('true\\0false') == 0)
+         local text, is_closed = read('printf \"a b\\\\nc\"; exit 5')
+         assert(text == 'a b\\nc' and is_closed == true)
+         local lines = 0
+         for line in io.popen('seq 1 5000', 'r'):lines() do lines = lines + 1 end
+         assert(lines == 5000)
+         local file = io.popen('cat > $DIR/written', 'w')
+         assert(io.type(file) == 'file' and file:write(('x'):rep(1e5)) and io.close(file))
+         assert(io.type(file) == 'closed file' and not pcall(file.close, file))
+         assert(#io.open('$DIR/written'):read('*a') == 1e5)
+         -- A child has none of the script's pipes, and gets its end.
+         local one, two = io.popen('cat', 'w'), io.popen('cat', 'w')
+         assert(one:close() and two:close())
+         local none, problem, number = io.popen('true', 'x')
+         assert(none == nil and problem == 'true: Invalid argument' and number == 22)
+         for _, call in ipairs { os.execute, io.popen } do assert(not pcall(call, {})) end
+         for _ = 1, 600 do io.popen('true') end
+         collectgarbage() collectgarbage()
+         assert(read('trap \"\" INT; echo $(grep -c . /proc/self/stat)') == '1\\n')
+         -- No signal is blocked.
+         assert(read('grep SigBlk /proc/self/status'):match('SigBlk:%s*0+\\n'))",
+    );
+    assert_eq!(script.depth(), 1);
+}

@@ -349,9 +349,9 @@ fn all_threads_that_never_came_back_are_named() {
     outcome.stuck = vec![(1, "response"), (2, "delay"), (3, "response")];
     outcome.breakdown = Some(Breakdown::Exit(7));
     let words = "the script called os.exit(7); thread 2 is still in the script's delay() more than a second after it \
-                 should have ended: what it measured last is missing from the report; look for an endless loop in \
+                 should have ended: what it measured last is missing from the report; look for an endless loop, or a call that waits, in \
                  delay(); threads 1, 3 are still in the script's response() more than a second after they should have \
-                 ended: what they measured last is missing from the report; look for an endless loop in response()";
+                 ended: what they measured last is missing from the report; look for an endless loop, or a call that waits, in response()";
     assert_eq!(crate::failure::incomplete(&outcome).as_deref(), Some(words));
 }
 
