@@ -6,10 +6,11 @@
 //! may read from the others. Two threads never use a state at the same time.
 //!
 //! Reading order: `state` is a Lua state, `holder` keeps it while no worker has it, `fresh` prepares it for the script,
-//! `wrk.lua` is what scripts see, `native` has the host functions for that file, with `copy`, `address`, `shell`
-//! and `statistics` as parts, `decisions` are the results, and `stack` keeps recursion within the C stack. During the run,
-//! `thread` is the script of a worker, `written` its requests, `callbacks` the other functions that the engine calls,
-//! `refused` says what is wrong with them, `returned` is a value for their responses, `call` the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
+//! `phase` tells how long a function takes there, `wrk.lua` is what scripts see, `native` has the host functions for that
+//! file, with `copy`, `address`, `shell` and `statistics` as parts, `decisions` are the results, and `stack` keeps recursion
+//! within the C stack. During the run, `thread` is the script of a worker, `written` its requests, `refused` says what is
+//! wrong with these, `returned` is a value for their responses, `callbacks` are the other functions that the engine calls,
+//! `call` is the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
 //! errors. Nothing here sends a request or measures a response.
 
 mod address;
@@ -23,6 +24,7 @@ mod holder;
 mod message;
 mod meter;
 mod native;
+mod phase;
 mod refused;
 mod returned;
 mod shell;
@@ -51,6 +53,7 @@ use self::native::Who;
 use self::state::State;
 use self::thread::ScriptThread;
 
+pub use self::phase::{Phase, Watch};
 pub use self::shell::end as end_commands;
 pub use self::statistics::View;
 
@@ -146,20 +149,21 @@ pub struct Script {
     wants: Wants,
     arity: Arity,
     is_compat: bool,
+    phase: Phase,
 }
 
 impl Script {
     /// Runs the file in every state, calls `setup` and `init` for every thread, and asks the first thread for its first
-    /// batch of requests, all on the calling thread.
+    /// batch of requests, all on the calling thread. `phase` shows what it is doing, and later `done`.
     ///
     /// # Errors
     ///
     /// The first error, with file and line; [`Exit`] if the script ended the program.
-    pub fn load(setting: &Setting<'_>) -> anyhow::Result<Self> {
+    pub fn load(setting: &Setting<'_>, phase: Phase) -> anyhow::Result<Self> {
         let threads: Arc<[StateHolder]> = (0..setting.threads).map(|_| StateHolder::default()).collect();
         let main = fresh::state(setting, Who::Main(Arc::clone(&threads)))?;
-        main.run(setting)?;
-        main.call("start", ())?;
+        main.run(setting, &phase)?;
+        main.call(("start", "wrk.resolve()"), &phase, ())?;
         let mut script = Self {
             main,
             threads,
@@ -168,6 +172,7 @@ impl Script {
             wants: Wants::default(),
             arity: Arity::default(),
             is_compat: setting.is_compat,
+            phase,
         };
         for number in 1..=setting.threads {
             script.load_thread(setting, number)?;
@@ -217,7 +222,7 @@ impl Script {
             return Ok(());
         }
         let arguments = statistics::arguments(self.main.lua(), summary).map_err(|error| anyhow!("{error}"))?;
-        let result = self.main.call("done", arguments);
+        let result = self.main.call(("done", "done()"), &self.phase, arguments);
         flush();
         result
     }
@@ -226,19 +231,19 @@ impl Script {
     fn load_thread(&mut self, setting: &Setting<'_>, number: u32) -> anyhow::Result<()> {
         let index = number as usize - 1;
         let state = fresh::state(setting, Who::Thread(number))?;
-        state.run(setting)?;
+        state.run(setting, &self.phase)?;
         *lock(&self.threads[index]) = Some(state);
-        self.main.call("setup", number)?;
+        self.main.call(("setup", "setup()"), &self.phase, number)?;
         let threads = Arc::clone(&self.threads);
         let mut holder = lock(&threads[index]);
         let state = holder.as_mut().expect("it was put there, and no worker runs yet");
-        state.init(setting)?;
+        state.init(setting, &self.phase)?;
         let is_dynamic = if number == 1 { state.has_function("request") } else { self.wants.request };
         if is_dynamic && number > 1 {
             return Ok(());
         }
         let name = if is_dynamic { "request()" } else { "wrk.request()" };
-        let bytes = state.request().map(<[u8]>::to_vec);
+        let bytes = state.request(&self.phase).map(<[u8]>::to_vec);
         let bytes = state.ended(bytes.map_err(|problem| anyhow!(state.located(problem))))?;
         let outlines =
             refused::outline(&bytes, name, setting.is_compat, state.lua()).map_err(|problem| anyhow!(problem))?;

@@ -10,6 +10,7 @@ use mlua::{Function, IntoLuaMulti, Lua, Table, Value, ffi};
 
 use super::call::{self, Arity, Asking};
 use super::decisions::Decisions;
+use super::phase::Phase;
 use super::{Exit, Setting, message};
 
 /// A Lua state with everything that depends on it.
@@ -50,9 +51,10 @@ impl State {
     }
 
     /// Runs the script's file.
-    pub fn run(&self, setting: &Setting<'_>) -> anyhow::Result<()> {
+    pub fn run(&self, setting: &Setting<'_>, phase: &Phase) -> anyhow::Result<()> {
         let chunk = self.lua.load(setting.file).set_name(format!("@{}", setting.path.display())).into_function();
-        self.call("run", chunk.map_err(|error| anyhow!(self.located(words(&error))))?)
+        let shown = ("run", "its file, outside of all functions,");
+        self.call(shown, phase, chunk.map_err(|error| anyhow!(self.located(words(&error))))?)
     }
 
     /// Adds the script's file to a problem that does not name it: LuaJIT names no place when memory or its stack runs
@@ -61,8 +63,17 @@ impl State {
         if problem.contains(&self.path) { problem } else { format!("{}: {problem}", self.path) }
     }
 
-    /// Calls one of the functions of `wrk.lua`.
-    pub fn call(&self, name: &str, arguments: impl IntoLuaMulti) -> anyhow::Result<()> {
+    /// Calls one of the functions of `wrk.lua`; `shown` is what a user calls it.
+    pub fn call(
+        &self,
+        (name, shown): (&str, &'static str),
+        phase: &Phase,
+        arguments: impl IntoLuaMulti,
+    ) -> anyhow::Result<()> {
+        phase.within(shown, || self.call_at_once(name, arguments))
+    }
+
+    fn call_at_once(&self, name: &str, arguments: impl IntoLuaMulti) -> anyhow::Result<()> {
         let result = self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Value)>(arguments));
         self.ended(match result {
             // The function's own result does not matter.
@@ -79,17 +90,17 @@ impl State {
     }
 
     /// Runs `init`.
-    pub fn init(&mut self, setting: &Setting<'_>) -> anyhow::Result<()> {
+    pub fn init(&mut self, setting: &Setting<'_>, phase: &Phase) -> anyhow::Result<()> {
         let arguments = self.lua.create_sequence_from(setting.args.iter().map(String::as_str));
         let arguments = arguments.and_then(|table| table.raw_set(0, setting.url).map(|()| table));
-        self.call("init", arguments.map_err(|error| anyhow!(words(&error)))?)
+        self.call(("init", "init()"), phase, arguments.map_err(|error| anyhow!(words(&error)))?)
     }
 
     /// The requests of one batch, as the script writes them before the run; they are valid until the state is used again.
-    pub fn request(&mut self) -> Result<&[u8], String> {
+    pub fn request(&mut self, phase: &Phase) -> Result<&[u8], String> {
         let asking = Asking { running: None, keeps_value: false };
         // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
-        let answer = unsafe { call::request(self.owner.0, &asking) };
+        let answer = phase.within("its first request()", || unsafe { call::request(self.owner.0, &asking) });
         answer.map(|answer| answer.text).map_err(|problem| self.located(problem))
     }
 

@@ -17,8 +17,10 @@ use onrush_plan::{Addresses, Dialect, Plan, proxy};
 use crate::run::{
     self, Choice, Clock, Gathered, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted,
 };
-use crate::script::{Script, Setting, Through};
+use crate::script::{Phase, Script, Setting, Through};
 
+/// How long a script may be in one function before or after the run until a line says so.
+const SILENT_MAX: Duration = Duration::from_secs(5);
 /// How often a wait for the resolver checks for a signal.
 const WATCH: Duration = Duration::from_millis(20);
 
@@ -162,11 +164,20 @@ pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> an
         body: Some(plan.body()?).filter(|body| !body.is_empty()),
         proxy: plan.way.proxy.as_ref().map(|_| Through { origin: origin.as_deref(), login: plan.request_login() }),
         addresses: &addresses.0,
-        listener,
+        listener: Arc::clone(&listener),
         threads: plan.load.threads,
         seed: plan.seed,
         is_compat: plan.dialect.is_compat(),
         is_wrk2: plan.dialect == Dialect::Wrk2,
     };
-    Script::load(&setting).map(Some)
+    let phase = Phase::default();
+    let watch = phase.watch();
+    let name_long = move || {
+        watch.name_long(SILENT_MAX, |function| {
+            let seconds = SILENT_MAX.as_secs();
+            listener(format!("onrush: the script has been in {function} for {seconds} s\n").as_bytes());
+        });
+    };
+    run::beside("phases", name_long).map_err(|reason| NotStarted::Helper { job: "the script", reason })?;
+    Script::load(&setting, phase).map(Some)
 }

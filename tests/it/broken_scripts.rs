@@ -23,6 +23,7 @@ cases! {
     a_signal_ends_a_script_that_never_comes_to_the_start (Once);
     a_second_signal_ends_a_script_whose_output_nobody_reads (Once);
     a_signal_ends_the_commands_of_a_script;
+    a_script_that_is_long_in_one_function_is_said_to_be (Once);
     a_script_that_calls_itself_without_end_is_told_so (Once);
     a_script_that_returns_something_runs (Once);
     a_callback_that_never_returns_is_named_and_the_rest_is_reported (Once);
@@ -230,6 +231,26 @@ fn a_signal_ends_a_script_that_never_comes_to_the_start(context: &Context) {
             signal(&child, Signal::INT);
             assert_eq!(finish(child).code, 130, "{script}");
         }
+    }
+}
+
+fn a_script_that_is_long_in_one_function_is_said_to_be(context: &Context) {
+    let server = target();
+    let lasting = "local till = os.time() + 7 while os.time() < till do end";
+    let started: Vec<_> = [
+        (lasting.to_owned(), "its file, outside of all functions,"),
+        (format!("function init() {lasting} end"), "init()"),
+        (format!("function request() {lasting} return wrk.format() end"), "its first request()"),
+        (format!("function done() {lasting} end"), "done()"),
+    ]
+    .map(|(script, function)| {
+        let onrush = context.onrush().words("-t1 -c1 -d10ms").lua(&script).word(url(&server, "/"));
+        (onrush.spawn(), format!("onrush: the script has been in {function} for 5 s\n"))
+    })
+    .into();
+    for (child, line) in started {
+        let output = finish(child);
+        assert!(output.stderr.contains(&line), "{line}: {output:?}");
     }
 }
 

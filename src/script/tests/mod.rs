@@ -63,7 +63,7 @@ impl Folder {
             is_wrk2: false,
         };
         change(&mut setting);
-        Script::load(&setting)
+        Script::load(&setting, Phase::default())
     }
 }
 

@@ -1,0 +1,105 @@
+//! The function that a script is in before and after the run, and for how long.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The function that a script is in, shared with a thread that watches it until this is dropped.
+#[derive(Debug, Default)]
+pub struct Phase(Arc<Shared>);
+
+/// What the watching thread has of it.
+#[derive(Clone, Debug)]
+pub struct Watch(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    now: Mutex<Now>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Now {
+    /// The function, and when it was called; `None` between two of them.
+    function: Option<(&'static str, Instant)>,
+    is_over: bool,
+}
+
+impl Phase {
+    /// For the thread that watches.
+    pub fn watch(&self) -> Watch {
+        Watch(Arc::clone(&self.0))
+    }
+
+    /// Makes a call of this function.
+    pub fn within<T>(&self, function: &'static str, call: impl FnOnce() -> T) -> T {
+        self.0.change(|now| now.function = Some((function, Instant::now())));
+        let outcome = call();
+        self.0.change(|now| now.function = None);
+        outcome
+    }
+}
+
+impl Drop for Phase {
+    fn drop(&mut self) {
+        self.0.change(|now| now.is_over = true);
+    }
+}
+
+impl Watch {
+    /// Names every call that lasts this long, until there will be no others.
+    pub fn name_long(&self, long: Duration, mut name: impl FnMut(&'static str)) {
+        let mut named = None;
+        let mut now = self.0.lock();
+        while !now.is_over {
+            now = match now.function.filter(|function| named != Some(*function)) {
+                None => self.0.changed.wait(now).unwrap_or_else(PoisonError::into_inner),
+                Some((_, since)) if since.elapsed() < long => {
+                    let left = long.saturating_sub(since.elapsed());
+                    self.0.changed.wait_timeout(now, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                Some((function, since)) => {
+                    named = Some((function, since));
+                    name(function);
+                    now
+                }
+            };
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Now)) {
+        change(&mut self.lock());
+        self.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_lasts_long_is_named_once() {
+        let (phase, (sender, named)) = (Phase::default(), mpsc::channel());
+        let watch = phase.watch();
+        let watching = thread::spawn(move || {
+            watch.name_long(Duration::from_millis(50), |function| sender.send(function).expect("it is awaited"));
+        });
+        phase.within("setup()", || ());
+        phase.within("init()", || assert_eq!(named.recv(), Ok("init()")));
+        phase.within("init()", || {
+            assert_eq!(named.recv(), Ok("init()"));
+            thread::sleep(Duration::from_millis(150));
+        });
+        drop(phase);
+        watching.join().unwrap();
+        assert_eq!(named.try_iter().count(), 0);
+    }
+}
