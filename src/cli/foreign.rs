@@ -74,6 +74,11 @@ pub(super) fn meant(id: Id, value: &str) -> Option<String> {
             let file = quoted(&format!("@{}", value.trim_start_matches('@')));
             Some(format!("not a time; onrush's option for the -D of hey and oha is --body {file}"))
         }
+        Id::DelayStats if is_distribution(id, value) => Some(match value {
+            "exp" => "not a time; onrush's option for wrk2's -D exp is --arrivals poisson".to_owned(),
+            "fixed" => "not a time; wrk2's -D fixed is how onrush sends requests; leave it out".to_owned(),
+            _ => format!("not a time; wrk2's -D {value} has no counterpart: --arrivals is uniform, poisson or burst:N"),
+        }),
         Id::Method if is_host_and_port(value) => {
             let proxy = quoted(&secrets::misspelt_url(&format!("http://{value}")));
             Some(format!("not the name of a method; onrush's option for the -X of ab is --http-proxy {proxy}"))
@@ -90,6 +95,11 @@ pub(super) fn meant(id: Id, value: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether it is a distribution of arrivals, which the wrk2 of DeathStarBench takes for `-D`.
+pub(super) fn is_distribution(id: Id, value: &str) -> bool {
+    id == Id::DelayStats && ["exp", "fixed", "norm", "zipf"].contains(&value)
 }
 
 /// Whether it is the type of a content, with or without parameters: `text/html`.
@@ -226,6 +236,7 @@ const FOREIGN: &[(&[&str], Advice)] = &[
     ),
     (&["--latency-correction"], Advice::Needless("with -R latencies count from when requests are due")),
     (&["--max-workers", "--max-vus"], Advice::Spelled("--max-inflight, for instance --max-inflight 1000")),
+    (&["--dist"], Advice::Spelled("--arrivals, for instance --arrivals poisson")),
     (&["--poisson"], Advice::Spelled("--arrivals poisson")),
     (&["--warm-up", "--warm-up-time"], Advice::Spelled("--warmup, for instance --warmup 5s")),
     (

@@ -112,7 +112,8 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
         Ok(time) => Ok(time),
         Err(reason) => {
             let text = value.to_string_lossy();
-            if let Some(meant) = foreign::meant(flag.id, &text).filter(|_| !dialect.is_compat()) {
+            let may_say = !dialect.is_compat() || foreign::is_distribution(flag.id, &text);
+            if let Some(meant) = foreign::meant(flag.id, &text).filter(|_| may_say) {
                 return Err(wrong(flag, value, meant));
             }
             let meant = units::seconds_meant(&text);

@@ -47,15 +47,18 @@ impl<'a> Line<'a> {
     /// What is wrong with it.
     pub fn read(text: &'a str) -> Result<Self, String> {
         let text = text.trim_ascii();
+        if let Some(kind) = foreign(text) {
+            return Err(format!(
+                "this looks like {kind}; a request is METHOD and URL, with its headers on lines below it, and @FILE names the \
+                 file with its body"
+            ));
+        }
         match text.as_bytes() {
             [] => Ok(Self::Blank),
             [b'#', ..] => Ok(Self::Comment),
             [b'/', ..] => Head::read(text).map(Self::Request),
             [b'@'] => Err("no file after the @".to_owned()),
             [b'@', ..] => Ok(Self::Body(&text[1..])),
-            [b'{', ..] | [b'[', b'{', ..] => {
-                Err("this looks like JSON; write METHOD and URL, headers below it, and @FILE for a body".to_owned())
-            }
             _ if is_host(text) => Err(format!("{} has no scheme; write http:// in front", shown(text))),
             _ if is_field(text) => field(text).map(|(name, value)| Self::Field(name, value)).map_err(str::to_owned),
             _ => Head::read(text).map(Self::Request),
@@ -90,6 +93,9 @@ impl<'a> Head<'a> {
                          {NOT_IN_NAMES}",
                         shown(word)
                     ));
+                }
+                _ if word.starts_with("HTTP/") => {
+                    return Err(format!("{} after the URL; leave it out", shown(word)));
                 }
                 _ if word.starts_with('@') => {
                     return Err(format!("{} after the URL; the file with the body is on the next line", shown(word)));
@@ -140,6 +146,21 @@ fn word_end(text: &str) -> usize {
 /// Whether a word is a URL or a path, not a method.
 fn is_url(word: &str) -> bool {
     word.starts_with('/') || word.contains("://")
+}
+
+/// What a line seems to be that belongs into the file of a body, or to another program.
+fn foreign(text: &str) -> Option<&'static str> {
+    let first = text.split_ascii_whitespace().next().unwrap_or_default();
+    match text.as_bytes() {
+        [b'{' | b'[' | b'}' | b']' | b'"', ..] => Some("JSON"),
+        [b'<', ..] => Some("XML"),
+        _ if first == "curl" => Some("a curl command"),
+        // The names of headers have no =, and URLs have something else before it.
+        _ if first.find(['=', '/', ':', '?']).is_some_and(|at| first[at..].starts_with('=')) => {
+            Some("the body of a form")
+        }
+        _ => None,
+    }
 }
 
 /// Whether a line is a host with its port, and not a header field: `127.0.0.1:8080/path`.
@@ -244,7 +265,21 @@ mod tests {
             ("/a name=", "\"name=\": a name has 1 to 64 characters"),
             ("/a name=a]", "one of [],<>=!\""),
             ("@", "no file after the @"),
-            ("{\"method\": \"GET\"}", "looks like JSON"),
+            (
+                "{\"method\": \"GET\"}",
+                "looks like JSON; a request is METHOD and URL, with its headers on lines below it, and @FILE",
+            ),
+            ("[1, 2]", "looks like JSON"),
+            ("[\"/a\"]", "looks like JSON"),
+            ("\"method\": \"GET\",", "looks like JSON"),
+            ("]", "looks like JSON"),
+            ("<a href=\"/\">", "looks like XML"),
+            ("<?xml version=\"1.0\"?>", "looks like XML"),
+            ("user=zebra&at=12:30", "looks like the body of a form"),
+            ("to=http://h/", "looks like the body of a form"),
+            ("curl -X POST http://h/ -d zebra", "looks like a curl command"),
+            ("GET http://h/ HTTP/1.1", "\"HTTP/1.1\" after the URL; leave it out"),
+            ("GET / HTTP/2", "\"HTTP/2\" after the URL; leave it out"),
             (": a", "no name before the colon"),
             ("a\u{e9}: b", "a header name consists of"),
             ("A: b\u{1}", "a control character in the value"),

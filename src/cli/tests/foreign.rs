@@ -74,6 +74,16 @@ fn a_value_that_only_another_tool_has_is_refused_with_the_option_for_it() {
                 .to_owned(),
         ),
         (
+            "-D exp",
+            "--delay-stats \"exp\": not a time; onrush's option for wrk2's -D exp is --arrivals poisson".to_owned(),
+        ),
+        (
+            "-D zipf",
+            "--delay-stats \"zipf\": not a time; wrk2's -D zipf has no counterpart: --arrivals is uniform, poisson or burst:N"
+                .to_owned(),
+        ),
+        ("--dist exp", "--dist: onrush spells this --arrivals, for instance --arrivals poisson".to_owned()),
+        (
             "-t 4s",
             "--threads \"4s\": not a number; onrush's option for oha's -t is --give-up 4s, and for ab's -d 4s"
                 .to_owned(),
@@ -89,6 +99,9 @@ fn a_value_that_only_another_tool_has_is_refused_with_the_option_for_it() {
     }
     let compat_time = "wrk: --timeout \"text/xml\": not a time; try 10s, 2m or 1h\n";
     assert_eq!(refused_by_wrk("wrk -T text/xml http://h/"), compat_time);
+    // Scripts call the wrk2 of DeathStarBench wrk.
+    let compat = "wrk: --delay-stats \"exp\": not a time; onrush's option for wrk2's -D exp is --arrivals poisson\n";
+    assert_eq!(refused_by_wrk("wrk -D exp http://h/"), compat);
     assert_eq!(refused_by_wrk("wrk -t 4s http://h/"), "wrk: --threads \"4s\": not a number; try 2 or 8\n");
     assert!(run("wrk -s 30s:10 http://h/").script.is_some());
 }
