@@ -5,8 +5,8 @@ use onrush_stats::{Gap, silences};
 
 use super::account::Account;
 use super::mailbox::Mailbox;
+use super::measured::Measured;
 use super::rules::Scale;
-use super::run_on::Measured;
 use super::tally::Tally;
 
 /// The most long times in the script that are kept; if there are more, the longest ones.

@@ -58,13 +58,4 @@ impl<B: Backend> Engine<B> {
         }
         self.roster.backend.now()
     }
-
-    /// Counts the time spent in the script since this was last called.
-    pub(super) fn note_script_time(&mut self) {
-        self.books.note_script_time(self.dispatch.script.spent_ns());
-        for (from_ns, until_ns) in self.dispatch.script.take_long() {
-            let [from, until] = [from_ns, until_ns].map(|ns| self.roster.backend.time_of(ns));
-            self.books.held_up(from, until);
-        }
-    }
 }

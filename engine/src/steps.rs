@@ -134,6 +134,15 @@ impl<B: Backend> Engine<B> {
         }
     }
 
+    /// Counts the time spent in the script since this was last called.
+    pub(super) fn note_script_time(&mut self) {
+        self.books.note_script_time(self.dispatch.script.spent_ns());
+        for (from_ns, until_ns) in self.dispatch.script.take_long() {
+            let [from, until] = [from_ns, until_ns].map(|ns| self.roster.backend.time_of(ns));
+            self.books.held_up(from, until);
+        }
+    }
+
     /// Sends and stamps what leaves with the next wait.
     pub(super) fn stamp(&mut self, now: Nanos) {
         let (roster, mut cx) = self.parts();

@@ -14,8 +14,8 @@ use super::open_request::{OpenRequest, Watched};
 use super::request_log::RequestLog;
 use super::round::Round;
 use super::rules::{Rules, Scale};
-use super::run_on::RunOn;
 use super::samples::Samples;
+use super::unsettled::Unsettled;
 
 /// What one worker counts.
 pub struct Tally {
@@ -67,7 +67,7 @@ pub struct Tally {
     /// What is due from then on counts: since measuring was to begin, even if it began later.
     due_from: Nanos,
     /// How requests ended after the end of the run, if it goes on to learn that.
-    pub run_on: Option<Box<RunOn>>,
+    pub run_on: Option<Box<Unsettled>>,
 }
 
 impl Tally {

@@ -5,12 +5,12 @@ use onrush_stats::silences::GAP_MIN_NS;
 use onrush_stats::{Interval, OpenLoop};
 
 use super::{OpenRequest, Tally};
-use crate::run_on::RunOn;
+use crate::unsettled::Unsettled;
 
 impl Tally {
     /// The run ends at this moment, and goes on uncounted.
     pub fn end_at(&mut self, at: Nanos) {
-        self.run_on = Some(Box::new(RunOn { begun_at: at, ..RunOn::default() }));
+        self.run_on = Some(Box::new(Unsettled { begun_at: at, ..Unsettled::default() }));
     }
 
     /// Takes what was recorded. If the run goes on, nothing counts from now on.
