@@ -8,7 +8,7 @@ use onrush_plan::Random;
 use super::decisions::Decisions;
 use super::native::{self, Who};
 use super::state::State;
-use super::{Setting, call};
+use super::{Setting, call, module};
 
 /// A state with all libraries and the table `wrk`, in which no script has run yet.
 pub fn state(setting: &Setting<'_>, who: Who) -> anyhow::Result<State> {
@@ -39,16 +39,14 @@ fn prepare(
     Ok((decisions, calls))
 }
 
-/// Makes `require` search the working directory first and then the script's directory.
+/// Makes `require` search the working directory first, then the script's directory, and the folders of Debian last.
 fn find_modules(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<()> {
-    let Some(folder) = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty())
-    else {
-        return Ok(());
-    };
+    let folder = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty());
     let package: Table = lua.globals().get("package")?;
-    for (field, ending) in [("path", "lua"), ("cpath", "so")] {
+    for ((field, of_debian), ending) in module::folders().into_iter().zip(["lua", "so"]) {
         let usual: String = package.get(field)?;
-        package.set(field, format!("./?.{ending};{folder}/?.{ending};{usual}"))?;
+        let first = folder.map(|folder| format!("./?.{ending};{folder}/?.{ending};")).unwrap_or_default();
+        package.set(field, format!("{first}{usual};{of_debian}"))?;
     }
     Ok(())
 }

@@ -7,11 +7,11 @@
 //!
 //! Reading order: `state` is a Lua state, `holder` keeps it while no worker has it, `fresh` prepares it for the script,
 //! `phase` tells how long a function takes there, `wrk.lua` is what scripts see, `native` has the host functions for that
-//! file, with `copy`, `address`, `shell` and `statistics` as parts, `decisions` are the results, and `stack` keeps recursion
-//! within the C stack. During the run, `thread` is the script of a worker, `written` its requests, `refused` says what is
-//! wrong with these, `returned` is a value for their responses, `callbacks` are the other functions that the engine calls,
-//! `call` is the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text of
-//! errors. Nothing here sends a request or measures a response.
+//! file, with `copy`, `address`, `module`, `shell` and `statistics` as parts, `decisions` are the results, and `stack` keeps
+//! recursion within the C stack. During the run, `thread` is the script of a worker, `written` its requests, `refused` says
+//! what is wrong with these, `returned` is a value for their responses, `callbacks` are the other functions that the engine
+//! calls, `call` is the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text
+//! of errors. Nothing here sends a request or measures a response.
 
 mod address;
 mod call;
@@ -23,6 +23,7 @@ mod fresh;
 mod holder;
 mod message;
 mod meter;
+mod module;
 mod native;
 mod phase;
 mod refused;

@@ -13,7 +13,7 @@ use mlua::{Lua, LuaString, Table, Value};
 use super::copy::{self, Direction};
 use super::decisions::Decisions;
 use super::holder::{StateHolder, lock};
-use super::{Setting, address, shell, stack};
+use super::{Setting, address, module, shell, stack};
 
 /// The owner of a state.
 pub enum Who {
@@ -58,6 +58,8 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
     native.raw_set("lookup", lua.create_function(lookup)?)?;
     // SAFETY: the function only pushes a boolean, for which every C function has room.
     native.raw_set("is_stack_low", unsafe { lua.create_c_function(stack::is_low_for_lua)? })?;
+    let problem = |_: &Lua, path: LuaString| Ok(module::problem(&path.to_string_lossy()));
+    native.raw_set("module_problem", lua.create_function(problem)?)?;
     shell::add(lua, &native, matches!(who, Who::Thread(_)))?;
     let reach = Rc::new(match who {
         Who::Main(threads) => Reach::Others(threads),

@@ -25,6 +25,31 @@ _G.wrk = wrk
 -- Scripts may say `local wrk = require("wrk")`, even one that is itself called wrk.lua.
 package.loaded.wrk = wrk
 
+-- C modules: those that would crash are not loaded, see `module.rs`.
+
+local loadlib, match, searchpath = package.loadlib, string.match, package.searchpath
+
+function package.loadlib(path, ...)
+  local problem = native.module_problem(tostring(path))
+  if problem then
+    return nil, problem, "open"
+  end
+  return loadlib(path, ...)
+end
+
+-- The third and the fourth one load C modules: by the whole name, and by its first part.
+for i, part in next, { [3] = "^.*$", [4] = "^[^.]*" } do
+  local load = package.loaders[i]
+  package.loaders[i] = function(name)
+    local path = searchpath(match(name, part), package.cpath)
+    local problem = path and native.module_problem(path)
+    if problem then
+      error(problem, 0)
+    end
+    return load(name)
+  end
+end
+
 -- The host ends the run as soon as the call it made returns, even if the script catches the error.
 local function exit(code)
   native.exit(code)

@@ -1,0 +1,146 @@
+//! C modules that scripts load: those that cannot work are refused before they are loaded.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The folders of Debian's packages, for `package.path` and `package.cpath`.
+pub fn folders() -> [(&'static str, String); 2] {
+    let triplet = format!("/usr/lib/{}-linux-gnu/lua/5.1/?.so", std::env::consts::ARCH);
+    [
+        ("path", "/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua".to_owned()),
+        ("cpath", format!("{triplet};/usr/lib/lua/5.1/?.so")),
+    ]
+}
+
+/// Why a module cannot be loaded, if it cannot.
+pub fn problem(path: &str) -> Option<String> {
+    if cfg!(target_feature = "crt-static") {
+        return Some(format!(
+            "{path}: this program is static and loads no C modules; build onrush from source for them"
+        ));
+    }
+    // What cannot be read or is no library is refused by the system's loader.
+    let needed = needed(Path::new(path)).unwrap_or_default();
+    let own = needed.into_iter().find(|name| is_lua(name))?;
+    Some(format!(
+        "{path}: it brings its own Lua ({own}), and values of one are none of the other; build it without -llua, as \
+         LuaRocks and Debian do"
+    ))
+}
+
+/// Whether a library is Lua, such as `liblua5.1.so.0` or `libluajit-5.1.so.2`. Those of modules have names, too:
+/// `liblua5.1-socket.so.2`.
+fn is_lua(library: &str) -> bool {
+    let file = library.rsplit('/').next().unwrap_or_default();
+    let stem = file.split(".so").next().unwrap_or_default();
+    let Some(version) = stem.strip_prefix("liblua") else { return false };
+    let version = version.strip_prefix("jit").unwrap_or(version);
+    let version = version.strip_suffix("-c++").unwrap_or(version);
+    version.bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte))
+}
+
+const PT_LOAD: u64 = 1;
+const PT_DYNAMIC: u64 = 2;
+const DT_NULL: u64 = 0;
+const DT_NEEDED: u64 = 1;
+const DT_STRTAB: u64 = 5;
+/// The longest table or name that is read.
+const LENGTH_MAX: u64 = 1 << 16;
+
+/// The libraries that a 64-bit library of this machine needs, by their names in its dynamic section.
+fn needed(path: &Path) -> io::Result<Vec<String>> {
+    let file = File::open(path)?;
+    let header = read(&file, 0, 64)?;
+    if !header.starts_with(b"\x7fELF\x02") {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let (at, size, count) = (number(&header, 32, 8), number(&header, 54, 2), number(&header, 56, 2));
+    let table = read(&file, at, size * count)?;
+    // Kind, offset, address and length in the file.
+    let segments: Vec<[u64; 4]> = table
+        .chunks_exact((size as usize).max(56))
+        .map(|entry| [number(entry, 0, 4), number(entry, 8, 8), number(entry, 16, 8), number(entry, 32, 8)])
+        .collect();
+    let Some([_, at, _, length]) = segments.iter().find(|segment| segment[0] == PT_DYNAMIC) else {
+        return Ok(Vec::new());
+    };
+    let dynamic = read(&file, *at, *length)?;
+    let entries = dynamic.chunks_exact(16).map(|entry| (number(entry, 0, 8), number(entry, 8, 8)));
+    let entries: Vec<(u64, u64)> = entries.take_while(|(tag, _)| *tag != DT_NULL).collect();
+    let names_address = entries.iter().find(|(tag, _)| *tag == DT_STRTAB).map_or(0, |(_, value)| *value);
+    let holds = |[kind, _, address, length]: &&[u64; 4]| {
+        *kind == PT_LOAD && names_address.checked_sub(*address).is_some_and(|offset| offset < *length)
+    };
+    let Some([_, offset, address, _]) = segments.iter().find(holds) else { return Ok(Vec::new()) };
+    let names_at = offset.saturating_add(names_address - address);
+    let names = entries
+        .iter()
+        .filter(|(tag, _)| *tag == DT_NEEDED)
+        .map(|(_, place)| name(&file, names_at.saturating_add(*place)));
+    names.collect()
+}
+
+/// The text at a place, up to its NUL.
+fn name(file: &File, at: u64) -> io::Result<String> {
+    let mut bytes = [0; 256];
+    let length = file.read_at(&mut bytes, at)?;
+    let text = bytes[..length].split(|&byte| byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+fn read(file: &File, at: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length.min(LENGTH_MAX) as usize];
+    file.read_exact_at(&mut bytes, at)?;
+    Ok(bytes)
+}
+
+/// A number of this many bytes, in the machine's order.
+fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
+    let mut number = [0; 8];
+    let from = if cfg!(target_endian = "big") { 8 - length } else { 0 };
+    number[from..from + length].copy_from_slice(&bytes[at..at + length]);
+    u64::from_ne_bytes(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_a_library_needs_is_read() {
+        // The test itself is one, or at least not less.
+        let needed = needed(Path::new("/proc/self/exe")).unwrap();
+        assert_eq!(needed.iter().any(|name| name.starts_with("libc.so")), cfg!(not(target_feature = "crt-static")));
+        assert!(needed.iter().all(|name| name.contains(".so")), "{needed:?}");
+    }
+
+    #[test]
+    fn lua_itself_is_told_from_its_modules() {
+        for name in ["liblua5.1.so.0", "liblua.so", "/opt/liblua-5.1.so", "libluajit-5.1.so.2", "liblua5.1-c++.so.0"] {
+            assert!(is_lua(name), "{name}");
+        }
+        for name in ["libc.so.6", "liblua5.1-socket.so.2", "liblualib.so", "libm.so.6", ""] {
+            assert!(!is_lua(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_library_needs_nothing() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("module.so");
+        let whole = fs::read("/proc/self/exe").unwrap();
+        for length in [0, 4, 63, 64, 100, 500] {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert!(needed(&path).is_err(), "{length}");
+            assert_eq!(problem(path.to_str().unwrap()).is_some(), cfg!(target_feature = "crt-static"));
+        }
+        let mut absurd = whole[..64].to_vec();
+        absurd[32..].fill(0xff);
+        fs::write(&path, absurd).unwrap();
+        assert!(needed(&path).is_err());
+    }
+}
