@@ -3,6 +3,8 @@
 /// The numbers of requests without a complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Incomplete {
+    /// Complete after the end of the run, which went on to learn that.
+    pub later: u64,
     /// In flight or unsent when the run stopped.
     pub open: u64,
     /// Abandoned or dropped.
@@ -15,12 +17,12 @@ impl Incomplete {
     /// Of these `censored` requests, so many were open when the run stopped.
     pub fn of(censored: u64, open: u64, failed: u64) -> Self {
         let open = open.min(censored);
-        Self { open, given_up: censored - open, failed }
+        Self { later: 0, open, given_up: censored - open, failed }
     }
 
-    /// How many of them have an age.
-    pub fn with_age(self) -> u64 {
-        self.open + self.given_up
+    /// How many of them have a latency or an age.
+    pub fn with_time(self) -> u64 {
+        self.later + self.open + self.given_up
     }
 
     /// A line for each kind that there is, as in a histogram of HdrHistogram.
@@ -29,7 +31,8 @@ impl Incomplete {
             0 => String::new(),
             _ => format!("#[{name:<8}= {count:12} {what}]\n"),
         };
-        line("Open", self.open, "still open at the end, counted like others of their age")
+        line("Later", self.later, "with a response after the end, in the percentiles and the maximum")
+            + &line("Open", self.open, "still open at the end, counted like others of their age")
             + &line("GivenUp", self.given_up, "abandoned or dropped, counted like others of their age")
             + &line("Failed", self.failed, "without a response, left out")
     }

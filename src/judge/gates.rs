@@ -232,7 +232,7 @@ pub(super) fn missing(requests: &Requests, open_loop: &OpenLoop, estimate: &Esti
     let due = estimate.requests();
     let slowest_ns = due.completed.max().filter(|_| !any_open && due.is_steady).unwrap_or(0);
     let left: u64 = due.open.values().filter(|(age_ns, _)| *age_ns > slowest_ns).map(|(_, count)| count).sum();
-    let dropped = requests.dropped.unwrap_or(0);
+    let dropped = requests.dropped.unwrap_or(0) + open_loop.later_dropped;
     let unsent = if open_loop.run_on_s > 0.0 { 0 } else { requests.unsent.unwrap_or(0).min(left) };
     Missing {
         due: estimate.due(),

@@ -260,6 +260,7 @@ impl OpenLoop {
             run_on_s: parts.iter().map(|part| part.run_on_s).fold(0.0, f64::max),
             later,
             later_failed: parts.iter().map(|part| part.later_failed).sum(),
+            later_dropped: parts.iter().map(|part| part.later_dropped).sum(),
             censored,
             open,
             unsteady: parts.iter().any(|part| part.unsteady),

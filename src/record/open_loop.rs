@@ -42,6 +42,9 @@ pub struct OpenLoop {
     /// How many of them failed then.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub later_failed: u64,
+    /// How many of them were dropped then (`--max-late`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub later_dropped: u64,
     /// The ages, since they were due, of requests without a complete response: when they were abandoned, at `--max-late`
     /// where they were dropped, and else when the run stopped. Each would have lasted at least that long. Those that failed
     /// are not in it.
@@ -129,6 +132,7 @@ impl OpenLoop {
             run_on_s: outcome.ran_on.as_secs_f64(),
             later: some(later),
             later_failed: open_loop.later_failed,
+            later_dropped: open_loop.later_dropped,
             censored: view(censored),
             open: some(open),
             entered: some(entered),
@@ -153,7 +157,8 @@ impl OpenLoop {
     /// The requests without a complete response, of which so many failed in the run.
     pub fn incomplete(&self, failed: u64) -> Incomplete {
         let count = |ages: &Option<Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
-        Incomplete::of(count(&self.censored), count(&self.open), failed + self.later_failed)
+        let incomplete = Incomplete::of(count(&self.censored), count(&self.open), failed + self.later_failed);
+        Incomplete { later: count(&self.later), ..incomplete }
     }
 
     /// The requests that were due, of which these had a response in the run, and so many failed in it.
@@ -181,7 +186,7 @@ impl Document {
 
     /// Whether enough values lie beyond a percentile that nobody asked for.
     pub fn is_sure_of(&self, percent: Percent) -> bool {
-        has_enough_beyond(percent.value(), self.shown_latency().count + self.incomplete().with_age())
+        has_enough_beyond(percent.value(), self.shown_latency().count + self.incomplete().with_time())
     }
 
     /// The percentiles of the latency that the text shows, over all requests that were due; without a schedule, or where

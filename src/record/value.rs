@@ -74,15 +74,19 @@ impl Document {
             Statistic::Stdev => return latency.stdev_us,
             Statistic::Percentile(percent) => percent,
         };
-        // A percentile that was not recorded is in the histogram, if that has all requests.
-        let (written, is_whole) = match view {
-            View::Service => (latency.percentiles_us.get(&percent).copied(), true),
-            _ => (self.shown_percentile_us(percent), self.bounded().is_none()),
+        // A percentile that was not recorded is in the histograms.
+        let computed = |values: &Distribution<u64>| (values.count() > 0).then(|| values.percentile(percent.value()));
+        let ns = match view {
+            View::Service => match latency.percentiles_us.get(&percent) {
+                Some(written) => return Some(*written),
+                None => computed(&latency.values().ok()?)?,
+            },
+            _ => match self.shown_percentile_us(percent) {
+                Some(written) => return Some(written),
+                None => self.estimate().ok()?.percentile(percent.value())?.ns(),
+            },
         };
-        written.or_else(|| {
-            let values = is_whole.then(|| latency.values().ok())??;
-            (values.count() > 0).then(|| values.percentile(percent.value()) as f64 / NS_PER_US)
-        })
+        Some(ns as f64 / NS_PER_US)
     }
 }
 

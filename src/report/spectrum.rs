@@ -103,7 +103,7 @@ impl Spectrum {
 
     /// Whether a percentile has enough values beyond it to mean something.
     pub fn has_enough_beyond(&self, percent: f64) -> bool {
-        has_enough_beyond(percent, self.count + self.incomplete.with_age())
+        has_enough_beyond(percent, self.count + self.incomplete.with_time())
     }
 
     /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, which

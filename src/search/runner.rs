@@ -513,8 +513,9 @@ impl<'a> Runs<'a> {
         let rows = match outcome.ended {
             // Its last response may come before the end of its last row, in which nothing more was due.
             RunEnded::Requests => WINDOWS,
-            // A run that was hopeless has gone on until its first row was over.
-            _ => (outcome.elapsed.as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
+            // A run that was hopeless has gone on until its first row was over. One whose warm-up ended late is a little
+            // shorter.
+            _ => ((outcome.elapsed + row / 20).as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
         };
         let document = &judged.document;
         let mut point = Point::of(self.search, &plan, Step { length: row * rows, ..step }, &outcome, document);

@@ -20,6 +20,8 @@ pub struct OpenLoop<C: Count> {
     pub later: Option<Box<Distribution<C>>>,
     /// Requests that were due by the end and failed after it, in such a run.
     pub later_failed: u64,
+    /// Requests that were due by the end and were dropped after it, in such a run.
+    pub later_dropped: u64,
     /// The ages of requests without a complete response, in nanoseconds since they were due: when they were dropped or
     /// abandoned, or when the run stopped. Each would have taken at least that long. Failed requests are in no
     /// distribution.
@@ -80,7 +82,7 @@ impl<C: Count> OpenLoop<C> {
         self.lateness.clear();
         self.censored.clear();
         [&mut self.later, &mut self.open, &mut self.entered].into_iter().flatten().for_each(|times| times.clear());
-        self.later_failed = 0;
+        (self.later_failed, self.later_dropped) = (0, 0);
         if let Some(wrk2) = &mut self.wrk2 {
             wrk2.clear();
         }
@@ -101,6 +103,7 @@ impl<C: Count> Default for OpenLoop<C> {
             lateness: Distribution::default(),
             later: None,
             later_failed: 0,
+            later_dropped: 0,
             censored: Distribution::default(),
             open: None,
             entered: None,
@@ -136,6 +139,7 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
             }
         }
         self.later_failed += other.later_failed;
+        self.later_dropped += other.later_dropped;
         if let Some(wrk2) = other.wrk2.as_deref() {
             **self.wrk2.get_or_insert_default() += wrk2;
         }

@@ -133,7 +133,10 @@ impl Tally {
         self.was_due(due, requests).dropped += requests;
         let found = match self.run_on.as_deref_mut() {
             Some(run_on) if run_on.begun_at <= due => None,
-            Some(run_on) => run_on.learned(requests),
+            Some(run_on) => {
+                run_on.found.later_dropped += requests;
+                run_on.learned(requests)
+            }
             None => self.interval.open_loop.as_deref_mut(),
         };
         if let Some(found) = found {

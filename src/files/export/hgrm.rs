@@ -16,7 +16,8 @@ const NS_PER_MS: f64 = 1e6;
 /// figures cover complete responses.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
-    let all = document.estimate()?.distribution();
+    let estimate = document.estimate()?;
+    let all = estimate.distribution();
     let mut text = String::new();
     let [value, share, count, inverse] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
     let _ = writeln!(text, "{value:>12} {share:>14} {count:>10} {inverse:>14}\n");
@@ -30,7 +31,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let ms = |ns: f64| ns / NS_PER_MS;
     let mean = ms(latency.mean().unwrap_or(0.0));
     let stdev = ms(latency.stdev());
-    let max = ms(latency.max().unwrap_or(0) as f64);
+    let max = ms(estimate.requests().completed.max().unwrap_or(0) as f64);
     let count = latency.count();
     let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {stdev:12.3}]");
     let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");

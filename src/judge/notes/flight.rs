@@ -34,7 +34,8 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
         return Vec::new();
     }
     // Where the script holds a thread up, responses wait to be read.
-    let unread = facts.is_held_up();
+    // Where the run went on, it is known how what was open at its end has ended.
+    let unread = facts.is_held_up() || document.open_loop.as_ref().is_some_and(|open_loop| open_loop.run_on_s > 0.0);
     let hanging =
         censored.as_ref().filter(|_| !unread).and_then(|censored| Hanging::of(censored, requests.abandoned, latency));
     let flight = Flight {

@@ -633,13 +633,21 @@ fn sliced_line(slice: Duration, mean_us: f64) -> String {
 
 fn ran_on_line(open_loop: &OpenLoop) -> String {
     let count = |ages: &Option<record::Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
-    let ended = counted(count(&open_loop.later) + open_loop.later_failed, "request");
-    let left = match count(&open_loop.open) {
-        0 => String::new(),
-        left => format!("; {} did not end", thousands(left)),
-    };
+    let known = [
+        (count(&open_loop.later), "had a response in that time"),
+        (open_loop.later_failed, "failed"),
+        (open_loop.later_dropped, "were dropped"),
+        (count(&open_loop.open), "did not end"),
+    ];
+    let known = known.into_iter().filter(|(requests, _)| *requests > 0).enumerate();
+    let words: Vec<String> = known
+        .map(|(index, (requests, end))| match index {
+            0 => format!(": {} {end}", counted(requests, "request")),
+            _ => format!(", {} {end}", thousands(requests)),
+        })
+        .collect();
     let time = time_us(open_loop.run_on_s * 1e6);
-    format!("the load went on for {time} after the end, uncounted, because of a gate: {ended} ended in that time{left}")
+    format!("the load went on for {time} after the end, uncounted, because of a gate{}", words.concat())
 }
 
 fn uncertain_line(Uncertain { percent, between, missing }: &Uncertain) -> String {
