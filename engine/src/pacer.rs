@@ -6,6 +6,7 @@ use super::scheduled::Scheduled;
 
 /// When the requests of a worker are due: an enum, to avoid virtual calls.
 #[derive(Clone, Default)]
+#[expect(clippy::large_enum_variant, reason = "a worker has one, and reads it for every request")]
 pub enum Pacer {
     /// Always: a request starts as soon as there is room for it.
     #[default]
