@@ -181,6 +181,7 @@ fn a_shape_is_a_line_without_its_numbers(_: &Context) {
             "onrush serve: listening on http://#:#/ (# thread)",
         ),
         ("note: all 10,000 responses were 301 to /", "note: all # responses were # to /"),
+        ("     50%   ≥8.38ms", " # #"),
         ("  \"user_s\": 0.000549,", " \"user_s\": #"),
         ("  \"user_s\": 5.49e-07,", " \"user_s\": #"),
     ] {
@@ -481,7 +482,8 @@ fn is_of_the_machine(line: &str) -> bool {
     // The sides acknowledge each other's at any time.
     let is_acknowledgement = ["> SETTINGS, ACK", "< SETTINGS, ACK"].contains(&line);
     // A request that becomes due in the last moment may be unsent.
-    let is_unsent = line.ends_with(" unsent at the end)");
+    let is_unsent =
+        line.ends_with(" unsent at the end)") || line.trim_start().starts_with("Oldest request without a response: ");
     is_about_the_run || is_acknowledgement || is_note && is_one(line) || is_far_out(line) || is_unsent
 }
 
@@ -515,6 +517,9 @@ fn shape(line: &str) -> String {
         } else if first == ' ' {
             rest = rest.trim_start_matches(' ');
             shape.push(' ');
+        } else if first == '≥' {
+            // Where a request was unsent at the end, a percentile may only be a bound.
+            rest = &rest[first.len_utf8()..];
         } else {
             rest = &rest[first.len_utf8()..];
             shape.push(first);
