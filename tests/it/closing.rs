@@ -294,10 +294,11 @@ const TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Time-out\r\nContent-length: 4\r\nC
 /// A server like HAProxy, Node and Jetty: it says 408 before it closes a connection that was idle for 20 ms.
 fn a_timeout_between_requests_is_an_idle_close(context: &Context) {
     let address = server(|stream| {
-        stream.set_read_timeout(Some(Duration::from_millis(20)))?;
         let mut stream = BufReader::new(stream);
+        // The clock of a connection begins with its first response: a 408 that crosses its first request is the response.
         while read_head(&mut stream).is_ok() {
             stream.get_mut().write_all(HI)?;
+            stream.get_mut().set_read_timeout(Some(Duration::from_millis(20)))?;
         }
         stream.get_mut().write_all(TIMEOUT)
     });
