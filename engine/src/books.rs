@@ -32,7 +32,7 @@ pub(super) struct Books {
     pub stalls: Vec<Gap>,
     /// Everything up to the end of the run, if that is over and goes on uncounted.
     pub measured: Option<Box<Measured>>,
-    /// Whether it is known then how all requests have ended.
+    /// Set if it is known then how all requests have ended.
     pub is_settled: bool,
     /// When the script held the worker up.
     pub in_script: Vec<Gap>,

@@ -68,7 +68,7 @@ pub struct Response<'a> {
     pub body: &'a [u8],
     /// Its service latency in nanoseconds.
     pub latency_ns: u64,
-    /// What the source remarked on its request.
+    /// The source's remark on its request.
     pub remark: Option<&'a Remark>,
 }
 

@@ -433,7 +433,7 @@ impl Live {
         }
     }
 
-    /// Whether a response with status 408 only says that the server had ended an idle connection before the request arrived:
+    /// Returns whether a response with status 408 only says that the server had ended an idle connection before the request arrived:
     /// then it is sent again, once.
     #[cold]
     fn timed_out(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> bool {

@@ -25,7 +25,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// That of so many workers.
+    /// Control of this many workers.
     pub fn new(workers: u32) -> Self {
         Self { unsettled: AtomicU32::new(workers), ..Self::default() }
     }
@@ -35,7 +35,7 @@ impl Control {
         let _ = self.unsettled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| workers.checked_sub(1));
     }
 
-    /// Whether all workers know that.
+    /// Returns whether all workers know that.
     pub fn is_settled(&self) -> bool {
         self.unsettled.load(Ordering::Relaxed) == 0
     }
@@ -50,7 +50,7 @@ impl Control {
         self.enough.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run ends now, earlier than planned.
+    /// Returns whether the run ends now, earlier than planned.
     pub fn has_enough(&self) -> bool {
         self.enough.load(Ordering::Relaxed)
     }

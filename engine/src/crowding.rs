@@ -18,7 +18,7 @@ const LATE_NS: u64 = 10_000_000;
 pub(super) struct HeldUp {
     /// Since when.
     pub from: Nanos,
-    /// Whether its script did that; otherwise it was stalled.
+    /// Set if its script did that; otherwise it was stalled.
     pub by_script: bool,
 }
 

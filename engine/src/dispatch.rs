@@ -42,7 +42,7 @@ pub(super) struct Dispatch {
     pub active: Option<Active>,
     pub pacer: Pacer,
     pub crowding: Crowding,
-    /// Whether any pause is over, of those before a batch.
+    /// Set if any pause is over, of those before a batch.
     pub pause_ended: bool,
 }
 
@@ -365,7 +365,7 @@ impl Dispatch {
         slot.pauses.over > 0
     }
 
-    /// Whether any connection has paused for a batch, if it must: until then none can send, however many there are.
+    /// Returns whether any connection has paused for a batch, if it must: until then none can send, however many there are.
     pub fn has_paused(&self) -> bool {
         !self.script.wants.delay || self.pause_ended
     }

@@ -176,7 +176,7 @@ impl<B: Backend> Engine<B> {
         true
     }
 
-    /// Whether it is known of all workers' requests how they have ended.
+    /// Returns whether it is known of all workers' requests how they have ended.
     pub(super) fn has_learned_all(&mut self) -> bool {
         if self.books.measured.is_none() {
             return false;

@@ -1,9 +1,9 @@
-//! What a worker measured up to the end of the run.
+//! A worker's measurements up to the end of the run.
 
 use onrush_proto::http2::Seen;
 use onrush_stats::{Gap, Interval};
 
-/// What a worker measured up to the end of the run.
+/// A worker's measurements up to the end of the run.
 pub(super) struct Measured {
     pub interval: Box<Interval>,
     pub elapsed_ns: u64,

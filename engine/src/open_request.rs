@@ -35,7 +35,7 @@ pub struct OpenRequest {
     pub status: Option<u16>,
     /// Whether it is the last of its batch.
     pub is_last: bool,
-    /// Whether it became due after the end of the run, so that it does not count.
+    /// Set if it became due after the end of the run, so that it does not count.
     pub is_after: bool,
     /// Whether its stream stays open and messages may come at any time, so that it is never late.
     pub lives: bool,

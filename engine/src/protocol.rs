@@ -75,7 +75,7 @@ impl Protocol {
         }
     }
 
-    /// Whether the server has begun to send something that answers no request.
+    /// Returns whether the server has begun to send something that answers no request.
     pub fn is_unasked(&self) -> bool {
         if let Self::Http1(client) = self { client.unasked().is_some() } else { false }
     }

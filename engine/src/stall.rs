@@ -1,4 +1,4 @@
-//! What a worker does after a stall: the process was stopped, or others had the processor. A script that held it up is no
+//! A worker after a stall: the process was stopped, or others had the processor. A script that held it up is no
 //! stall, but is caught up with alike.
 //!
 //! Whatever arrived meanwhile is handled before anything is counted as late. If the stall lasted past the end of the

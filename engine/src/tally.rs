@@ -236,7 +236,7 @@ impl Tally {
         self.counts_idle_closes()
     }
 
-    /// Whether it is an error if a server closes a connection with nothing in flight.
+    /// Returns whether it is an error if a server closes a connection with nothing in flight.
     pub fn counts_idle_closes(&self) -> bool {
         self.rules.scale.counts_idle_closes
     }

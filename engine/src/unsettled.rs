@@ -8,7 +8,7 @@ use onrush_stats::OpenLoop;
 pub(super) struct Unsettled {
     /// When the run ended.
     pub begun_at: Nanos,
-    /// Whether what happens does not count any more: everything up to the end has been counted.
+    /// Set if what happens does not count any more: everything up to the end has been counted.
     pub has_begun: bool,
     /// Requests of which that is not known yet.
     pub unsettled: u64,

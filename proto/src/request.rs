@@ -50,7 +50,7 @@ pub struct Encoded {
     remark: Option<Remark>,
 }
 
-/// What the source of a request wants to be told with its response. It is not sent.
+/// A value of the source that comes back with the response. It is not sent.
 #[derive(Clone)]
 pub struct Remark(pub Rc<dyn Any>);
 
@@ -79,7 +79,7 @@ impl Request {
         Self::Parts(Rc::new(Said { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
     }
 
-    /// The same request with a remark, if it is encoded elsewhere.
+    /// The request with a remark, if it is encoded elsewhere.
     #[must_use]
     pub fn remarked(&self, remark: Remark) -> Self {
         match self {

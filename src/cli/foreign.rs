@@ -97,7 +97,7 @@ pub(super) fn meant(id: Id, value: &str) -> Option<String> {
     }
 }
 
-/// Whether it is a distribution of arrivals, which the wrk2 of DeathStarBench takes for `-D`.
+/// Returns whether it is a distribution of arrivals, which the wrk2 of DeathStarBench takes for `-D`.
 pub(super) fn is_distribution(id: Id, value: &str) -> bool {
     id == Id::DelayStats && ["exp", "fixed", "norm", "zipf"].contains(&value)
 }

@@ -23,7 +23,7 @@ pub struct Checks {
     pub completed: Option<f64>,
     /// Connections and requests that failed without a status, and requests that took too long.
     failed: Option<f64>,
-    /// What the metric `errors` counts, and of how many requests.
+    /// The count of the metric `errors`, and the number of requests.
     errors: Option<(f64, f64)>,
     /// Responses with an unsuccessful status.
     bad: Option<f64>,
@@ -65,7 +65,7 @@ impl Checks {
         }
     }
 
-    /// What the metric `errors` counts, and all requests; `None`: some run does not tell.
+    /// The count of the metric `errors`, and of all requests; `None`: some run does not tell.
     pub fn errors(&self) -> Option<(f64, f64)> {
         self.errors
     }
@@ -164,7 +164,7 @@ fn failed(run: &Measured) -> Option<f64> {
     Some(of(ErrorKind::Socket)? + beyond.max(0.0))
 }
 
-/// What the metric `errors` counts in all of these runs, and of how many requests.
+/// The count of the metric `errors` in all of these runs, and the number of requests.
 fn errors(runs: &[&Measured]) -> Option<(f64, f64)> {
     runs.iter().try_fold((0.0, 0.0), |(errors, all), run| {
         let requests = &run.document.as_ref()?.requests;

@@ -97,7 +97,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Whether more requests were in flight at the end of a run with a schedule than the latencies account for: a target that
+/// Returns whether more requests were in flight at the end of a run with a schedule than the latencies account for: a target that
 /// cannot keep up.
 pub fn is_backlog(plan: &Plan, outcome: &Outcome) -> bool {
     let (Some(schedule), Some(open_loop)) = (&plan.schedule, outcome.totals.open_loop.as_deref()) else { return false };

@@ -31,7 +31,7 @@ pub struct Due {
     pub entered: Distribution<u64>,
     /// Requests that failed.
     pub failed: u64,
-    /// Whether the load on the target was steady up to the end, so that requests which were open then are like others: none
+    /// Set if the load on the target was steady up to the end, so that requests which were open then are like others: none
     /// waited unsent, and the target was not silent.
     pub is_steady: bool,
 }
@@ -120,7 +120,7 @@ impl Curve {
 }
 
 impl Estimate {
-    /// Those of a run with a schedule, in which so many requests failed by its end.
+    /// The estimate for a run with a schedule, in which so many requests failed by its end.
     pub fn of(open_loop: &OpenLoop<u64>, failed: u64, is_steady: bool) -> Self {
         let OpenLoop { scheduled, later, censored, open, entered, later_failed, .. } = open_loop;
         let some = |ages: &Option<Box<Distribution<u64>>>| ages.as_deref().cloned().unwrap_or_default();
@@ -222,7 +222,7 @@ impl Known {
         }
     }
 
-    /// What comes before the time where it is a bound.
+    /// The sign before the time where it is a bound.
     pub fn sign(self) -> &'static str {
         match self {
             Self::About(_) => "",

@@ -134,7 +134,7 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
     Judged { term: term.text.clone(), was, holds, undecided: figure.is_none() && !may_be_missing(term) }
 }
 
-/// Whether a figure that does not exist passes: no response had a status that is a failure.
+/// Returns whether a figure that does not exist passes: no response had a status that is a failure.
 fn may_be_missing(term: &Term) -> bool {
     matches!(term.metric, Metric::Latency(View::Class(3..), _)) && term.name.is_none()
 }
@@ -226,7 +226,7 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     Some(Judged { term: term.text.clone(), was: Some(was), holds: holds(never) && !undecided, undecided })
 }
 
-/// What became of the requests whose latency has no upper bound; `any_open`: all that were open when the run stopped are
+/// Counts the requests whose latency has no upper bound, by how they ended; `any_open`: all that were open when the run stopped are
 /// among them, and not only those that are older than any response.
 pub(super) fn missing(requests: &Requests, open_loop: &OpenLoop, estimate: &Estimate, any_open: bool) -> Missing {
     let due = estimate.requests();

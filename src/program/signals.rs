@@ -30,7 +30,7 @@ const ECHO: Duration = Duration::from_millis(20);
 /// How often it is looked whether a process is to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is to be done before a signal ends the process, in this order, after the commands of scripts have been ended.
+/// Steps before a signal ends the process, in this order, after the commands of scripts have been ended.
 #[derive(Clone, Default)]
 struct Before(Arc<Mutex<Vec<Work>>>);
 

@@ -14,7 +14,7 @@ const STRICT: &str = "--strict";
 pub struct Gate {
     /// Whether it is broken, which means that all its terms hold.
     pub broken: bool,
-    /// Whether that is unknown: a term could not be judged, and the others hold. Left out if not.
+    /// Set if the outcome is unknown: a term could not be judged, and the others hold. Left out if not.
     #[serde(default, skip_serializing_if = "is_false")]
     pub undecided: bool,
     /// Its terms.
@@ -32,7 +32,7 @@ pub struct Judged {
     pub was: Option<String>,
     /// Whether it holds.
     pub holds: bool,
-    /// Whether that is unknown: there is no such figure, or it depends on requests that were open when the run stopped. Left
+    /// Set if the outcome is unknown: there is no such figure, or it depends on requests that were open when the run stopped. Left
     /// out if not.
     #[serde(default, skip_serializing_if = "is_false")]
     pub undecided: bool,
@@ -43,7 +43,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Gate {
-    /// That of these terms.
+    /// A gate with these terms.
     pub fn of(terms: Vec<Judged>) -> Self {
         let broken = terms.iter().all(|term| term.holds);
         let undecided = !broken && terms.iter().all(|term| term.holds || term.undecided);
@@ -62,7 +62,7 @@ impl Gate {
         matches!(&self.terms[..], [only] if only.term == STRICT)
     }
 
-    /// Whether it passed because something that it is about did not occur.
+    /// Returns whether it passed because something that it is about did not occur.
     pub fn lacks_figure(&self) -> bool {
         !self.undecided && self.terms.iter().any(|term| term.was.is_none())
     }
@@ -72,7 +72,7 @@ impl Gate {
         self.terms.iter().map(|term| term.term.as_str()).collect::<Vec<_>>().join(",")
     }
 
-    /// That it is broken or undecided, in a sentence: `--fail-if p99>50ms: it was 63.20ms`.
+    /// The sentence for a broken or undecided gate: `--fail-if p99>50ms: it was 63.20ms`.
     pub fn sentence(&self) -> String {
         let option = if self.is_strict() { "" } else { "--fail-if " };
         let undecided = if self.undecided { "undecided: " } else { "" };

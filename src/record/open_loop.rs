@@ -53,7 +53,7 @@ pub struct OpenLoop {
     /// Of these, those that were in flight or unsent when the run stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Distribution>,
-    /// Whether those may take longer than others of their age: requests were still unsent at the end of the run, more were in
+    /// Set if open requests may take longer than others of their age: requests were still unsent at the end of the run, more were in
     /// flight than the latencies account for, or it ended in an outage. Left out if not.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unsteady: bool,

@@ -1,4 +1,4 @@
-//! What became of the requests: how each ended, and how many are errors, which is what the metric `errors` counts.
+//! The account of the requests: how each ended, and how many are errors, as the metric `errors` counts them.
 
 use onrush_text::units::{share_of, thousands};
 
@@ -26,7 +26,7 @@ pub fn ends(requests: &Requests) -> Option<String> {
     Some(words(&ends) + &before.unwrap_or_default())
 }
 
-/// What requests must be to be among those of [`ends`].
+/// The requests that [`ends`] has.
 pub fn whole(requests: &Requests) -> &'static str {
     if requests.due.is_some() { "due" } else { "sent" }
 }
@@ -45,7 +45,7 @@ pub fn errors(requests: &Requests) -> Option<String> {
     Some(format!("{} ({})", share_of(errors, requests.all(), "request"), words(&kinds)))
 }
 
-/// Those of which there are any.
+/// The ones that are not zero.
 fn words(parts: &[(u64, &str)]) -> String {
     let some = parts.iter().filter(|(count, _)| *count > 0);
     some.map(|(count, what)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", ")

@@ -148,7 +148,7 @@ fn is_url(word: &str) -> bool {
     word.starts_with('/') || word.contains("://")
 }
 
-/// What a line seems to be that belongs into the file of a body, or to another program.
+/// The kind of a line that belongs into the file of a body, or to another program.
 fn foreign(text: &str) -> Option<&'static str> {
     let first = text.split_ascii_whitespace().next().unwrap_or_default();
     match text.as_bytes() {

@@ -26,14 +26,14 @@ pub struct DueGap {
     pub due: u64,
 }
 
-/// What a worker had to send.
+/// The load of a worker.
 pub(super) struct WorkerPart {
     part: Part,
     /// How many requests of it at most.
     requests: u64,
 }
 
-/// What each worker had to send, in order; `machines` is empty unless there are several.
+/// The load of each worker, in order; `machines` is empty unless there are several.
 pub(super) fn worker_parts(plan: &Plan, machines: &[MachineShare]) -> Vec<WorkerPart> {
     let requests = plan.stop.requests;
     let of = |part: Part, threads: u32, requests: Option<u64>| {

@@ -23,7 +23,7 @@ pub struct Progress<'a> {
     pub warm_up: Option<Duration>,
     /// Responses so far, those of the warm-up not included.
     pub requests: u64,
-    /// Those of them whose requests were carried over from the warm-up, as far as they may have come.
+    /// Responses to requests carried over from the warm-up, as far as they may have come.
     pub carried: u64,
     /// Responses per second over about the last second.
     pub requests_per_s: f64,

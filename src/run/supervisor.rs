@@ -103,7 +103,7 @@ struct Supervisor<'a> {
     /// The results of the workers that have ended.
     ends: Vec<Option<WorkerEnd>>,
     is_interrupted: bool,
-    /// What is known once the run is over and goes on uncounted.
+    /// Facts that are final once the run is over and goes on uncounted.
     over: Option<Over>,
     /// Whether the run ends because memory was refused.
     is_short: bool,
@@ -117,15 +117,15 @@ struct Supervisor<'a> {
     overdue: Overdue,
 }
 
-/// What is known at the end of a run, even if it goes on uncounted.
+/// Facts that are final at the end of a run, even if it goes on uncounted.
 struct Over {
     /// The processor time of the process since the start, in nanoseconds.
     cpu_ns: u64,
-    /// What was seen of the target and the machine.
+    /// Observations of the target and the machine.
     seen: Option<Seen>,
     /// The sums of the socket samples.
     sampled: Option<SocketSamples>,
-    /// Whether a signal had ended the run.
+    /// Set if a signal had ended the run.
     is_interrupted: bool,
 }
 

@@ -48,7 +48,7 @@ impl Arity {
         Self { arguments: arguments.min(most) }
     }
 
-    /// Whether `response` gets the second value that `request` returned.
+    /// Returns whether `response` gets the second value that `request` returned.
     pub fn has_value(self) -> bool {
         self.arguments == ALL
     }
@@ -80,9 +80,9 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
 
 /// How the script is asked for requests.
 pub struct Asking<'a> {
-    /// What it has decided, if its thread runs. If it stops its thread, the text may be anything.
+    /// The script's decisions, if its thread runs. If it stops its thread, the text may be anything.
     pub running: Option<&'a Decisions>,
-    /// Whether the second value that it returns is kept.
+    /// Set if the second value that it returns is kept.
     pub keeps_value: bool,
 }
 

@@ -125,7 +125,7 @@ pub struct Summary {
     pub latency: View,
     /// The requests per second of each thread.
     pub rates: View,
-    /// Whether no tool is imitated: then a figure of no values is nil.
+    /// Set if no tool is imitated: then a figure of no values is nil.
     pub is_native: bool,
 }
 

@@ -30,7 +30,7 @@ pub fn problem(path: &str) -> Option<String> {
     ))
 }
 
-/// Whether a library is Lua, such as `liblua5.1.so.0` or `libluajit-5.1.so.2`. Those of modules have names, too:
+/// Returns whether a library is Lua, such as `liblua5.1.so.0` or `libluajit-5.1.so.2`. Those of modules have names, too:
 /// `liblua5.1-socket.so.2`.
 fn is_lua(library: &str) -> bool {
     let file = library.rsplit('/').next().unwrap_or_default();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub struct Phase(Arc<Shared>);
 
-/// What the watching thread has of it.
+/// The part of it that the watching thread has.
 #[derive(Clone, Debug)]
 pub struct Watch(Arc<Shared>);
 

@@ -45,7 +45,7 @@ struct Refused<'a> {
 }
 
 impl Refused<'_> {
-    /// What is wrong and what to do.
+    /// The flaw and the remedy.
     fn reason(&self) -> String {
         let request = &self.bytes[self.start..];
         let line_ends = request.iter().take_while(|byte| b"\r\n".contains(byte)).count();
@@ -76,7 +76,7 @@ impl Refused<'_> {
         self.of_body(&lines[1..], None)
     }
 
-    /// What is wrong with a request line, `at` this byte.
+    /// The flaw of a request line, `at` this byte.
     fn of_line(&self, line: &[u8], at: usize) -> String {
         if at == 0 && self.error.reason.contains("connection: close") {
             return "the request before it says 'Connection: close' or HTTP/1.0, so that no other can follow on its \
@@ -124,7 +124,7 @@ impl Refused<'_> {
         format!("{name} is {}; it has letters, digits and -, and a path follows it", shown(method))
     }
 
-    /// What is wrong with a line of these fields, which may be the empty one after them.
+    /// The flaw of a line of these fields, which may be the empty one after them.
     fn of_field(&self, line: &[u8], fields: &[&[u8]]) -> String {
         let line = String::from_utf8_lossy(line);
         let line = line.strip_suffix('\n').unwrap_or(&line);
@@ -151,7 +151,7 @@ impl Refused<'_> {
         }
     }
 
-    /// What is wrong with the fields that say where the body ends, or with a body of this length.
+    /// The flaw of the fields that say where the body ends, or of a body of this length.
     fn of_body(&self, fields: &[&[u8]], body_bytes: Option<usize>) -> String {
         let mut lengths = Vec::new();
         let mut coding = None;

@@ -1,6 +1,6 @@
 //! `os.execute` and `io.popen`, whose commands a signal ends.
 //!
-//! Those of the C library do not do here: `system` ignores SIGINT and SIGQUIT in the whole process while a command runs, and
+//! The C library's functions do not do here: `system` ignores SIGINT and SIGQUIT in the whole process while a command runs, and
 //! commands of a worker's thread inherit its blocked signals. A command gets a process group of its own, to which the signals that
 //! end the program are passed on. If standard input is a terminal, the group is ours, so that the command may read from it, and
 //! the terminal's keys reach it; other signals then reach the shell alone.
@@ -223,7 +223,7 @@ fn signal_all(number: c_int) {
     targets.filter(|target| *target != 0).for_each(|target| signal(target, number));
 }
 
-/// Whether the program ends because of a signal that commands got.
+/// Returns whether the program ends because of a signal that commands got.
 pub fn is_ending() -> bool {
     SIGNALLED.load(Ordering::SeqCst) != 0
 }

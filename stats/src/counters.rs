@@ -29,7 +29,7 @@ pub struct Counters {
     pub interim: u64,
     /// Requests that exceeded `--timeout`, whether or not a response came later.
     pub late: u64,
-    /// Those of them that have ended.
+    /// The ones that have ended.
     pub late_ended: u64,
     /// Complete responses that took longer than `--timeout`, have an unsuccessful status or failed a check, each once.
     pub unsuccessful: u64,

@@ -34,7 +34,7 @@ fn run(onrush: Onrush) -> (Output, serde_json::Value) {
     (output, result["connections"].clone())
 }
 
-/// The same with all of the file.
+/// As above, with all of the file.
 fn run_whole(onrush: Onrush) -> (Output, serde_json::Value) {
     let scratch = Scratch::new("closing-result");
     let path = scratch.path().join("result.json");

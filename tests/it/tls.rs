@@ -208,7 +208,7 @@ fn a_certificate_that_openssl_signs_by_itself_can_be_named(context: &Context) {
     assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
 }
 
-/// What this script of openssl's commands, a line each, makes of a certificate, `cert.pem` and `key.pem`.
+/// The `cert.pem` and `key.pem` that a script of openssl's commands makes, one command a line.
 fn made_by_openssl(scratch: &Scratch, script: &str) -> Pair {
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let made = Command::new("openssl").args(line.split(' ')).current_dir(scratch.path()).output();
@@ -228,7 +228,7 @@ fn version_1(key: &str) -> String {
     )
 }
 
-/// Those for one that `ca.pem` signs.
+/// The commands for a certificate that `ca.pem` signs.
 const SIGNED_BY_ANOTHER: &str =
     "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=authority
     req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj /CN=localhost

@@ -105,7 +105,7 @@ pub trait Backend {
         self.now()
     }
 
-    /// The same of a reading of that clock; in virtual time it shows the virtual time.
+    /// Converts a reading of that clock; in virtual time it shows the virtual time.
     fn time_of(&mut self, monotonic_ns: u64) -> Nanos {
         Nanos(monotonic_ns)
     }

@@ -21,13 +21,13 @@ impl Tally {
         std::mem::take(&mut self.interval)
     }
 
-    /// Whether a request that is due at this moment becomes due after the end of the run.
+    /// Returns whether a request that is due at this moment becomes due after the end of the run.
     #[inline]
     pub fn is_after(&self, due: Nanos) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| due >= run_on.begun_at)
     }
 
-    /// Whether the run is over and goes on uncounted.
+    /// Returns whether the run is over and goes on uncounted.
     pub fn runs_on(&self) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| run_on.has_begun)
     }

@@ -26,9 +26,9 @@ const TIMEOUTS: [&[u8]; 3] = [
 #[derive(Clone)]
 struct Servers {
     responses: Vec<&'static [u8]>,
-    /// The same of the second connection, if it differs.
+    /// Its counterpart on the second connection, if that differs.
     second: Option<Vec<&'static [u8]>>,
-    /// What they send with no request in flight, this long after their last response, in pieces of that size.
+    /// Bytes sent with no request in flight, this long after the last response, in pieces of that size.
     farewell: Option<(&'static [u8], u64, usize)>,
     /// How many requests each connection had.
     asked: Rc<RefCell<Vec<usize>>>,

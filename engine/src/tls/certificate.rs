@@ -1,9 +1,9 @@
-//! What a certificate says of itself, whatever its version. It reads DER and verifies nothing.
+//! The contents of a certificate of any version. Reads DER and verifies nothing.
 
 /// The algorithm of an RSA key, as DER: rsaEncryption, without parameters.
 const RSA: &[u8] = b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00";
 
-/// Whether a certificate names itself as its issuer.
+/// Returns whether a certificate names itself as its issuer.
 pub fn is_self_signed(certificate: &[u8]) -> bool {
     parts(certificate).is_some_and(|parts| parts.issuer == parts.subject)
 }

@@ -116,7 +116,7 @@ fn flaw(error: &CertificateError) -> String {
 const UNSUPPORTED_SIGNATURE: &str =
     "it is signed with an algorithm that onrush does not support, such as Ed448 or SHA-1";
 
-/// What went wrong, in words: the library has none, only the names of its values.
+/// The failure in words: the library has only the names of its values.
 pub(super) fn words(error: &Error) -> String {
     match error {
         Error::PeerMisbehaved(reason) => readable(&format!("{reason:?}")),

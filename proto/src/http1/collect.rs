@@ -49,7 +49,7 @@ pub(super) struct Collector {
     usual: Option<Box<(Vec<u8>, Head)>>,
     /// Whether a head has been read.
     has_read: bool,
-    /// What other connections keep, too.
+    /// The memory that other connections share.
     heads: Heads,
     /// How much of that it is.
     counted: usize,

@@ -18,7 +18,7 @@ const REQUEST_TIMEOUT: u16 = 408;
 pub(super) struct Head {
     /// The status, 100 to 999.
     pub(super) status: u16,
-    /// What the fields say about the body, or why they cannot be read: both are of no account where the status or the
+    /// The framing of the body by the fields, or why they cannot be read: both are of no account where the status or the
     /// request's method rules a body out.
     pub(super) framing: Result<Framing, Error>,
     /// Whether version and fields allow the connection to stay open.
@@ -90,7 +90,7 @@ impl Head {
 }
 
 impl Head {
-    /// Whether a response that answers no request tells that the server ends the connection.
+    /// Returns whether a response that answers no request tells that the server ends the connection.
     pub(super) fn is_last_word(&self) -> bool {
         let ends = !self.keep_alive || self.status == REQUEST_TIMEOUT;
         ends && self.status >= 200 && self.framing.is_ok()
@@ -102,7 +102,7 @@ impl Head {
 pub(super) struct Facts {
     /// The `Content-Length`, if there is any.
     length: Option<u64>,
-    /// Whether the last transfer coding is `chunked`, if there is any.
+    /// Set if the last transfer coding is `chunked`, if there is any.
     chunked: Option<bool>,
     /// Whether a `Connection` has the option `close`.
     close: bool,

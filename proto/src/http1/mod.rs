@@ -14,7 +14,7 @@
 //! `collect` and `head` read its head, `body` and `chunked` its body. Whatever ends the connection makes it *ending*:
 //! the requests still in flight fail, then it drains, and from then on all bytes are ignored.
 //!
-//! What arrives without a request on its way is the server's last word, or a mistake: *unasked*, until its head tells.
+//! Bytes that arrive without a request on its way are the server's last word, or a mistake: *unasked*, until the head tells.
 //!
 //! It never buffers a body, never allocates for a response whose head has a usual size and arrives in one piece, and
 //! never sends a request again: that is the driver's decision.
@@ -147,7 +147,7 @@ impl Http1 {
         Self::sharing(depth, &Heads::default())
     }
 
-    /// The same, with memory that others share.
+    /// A client whose memory for heads is shared.
     pub fn sharing(depth: usize, heads: &Heads) -> Self {
         Self {
             depth,
@@ -276,7 +276,7 @@ impl Http1 {
         bytes.len()
     }
 
-    /// What the server sent that cannot be read, where in it the line begins that is wrong, and where that goes wrong, as far as
+    /// The text that cannot be read, where in it the line begins that is wrong, and where that goes wrong, as far as
     /// is known. `input` is what [`Client::handle_bytes`] was last passed.
     pub fn flaw<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize, usize) {
         let text = self.collector.so_far(input);
@@ -284,7 +284,7 @@ impl Http1 {
         (text, line, at)
     }
 
-    /// What it has begun to hear without a request on its way, if it has, as an error.
+    /// The error of a response that has begun without a request on its way, if one has.
     pub fn unasked(&self) -> Option<Error> {
         if let Life::Unasked { error } = self.life { Some(error) } else { None }
     }

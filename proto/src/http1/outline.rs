@@ -61,7 +61,7 @@ pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> 
 ///
 /// # Errors
 ///
-/// Those of [`outline`].
+/// As [`outline`].
 pub fn outline_any(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
     Reader { bytes, at: 0, any_method: true }.read(found)
 }
@@ -125,7 +125,7 @@ struct Reader<'a> {
     bytes: &'a [u8],
     /// How many bytes have been read.
     at: usize,
-    /// Whether a method may be one that wrk does not know.
+    /// Set if a method may be one that wrk does not know.
     any_method: bool,
 }
 

@@ -54,7 +54,7 @@ impl<'a> Facts<'a> {
         self.document.evidence.as_ref()?.load.in_flight_max
     }
 
-    /// Whether the script held a thread up for long enough to be the limit.
+    /// Returns whether the script held a thread up for long enough to be the limit.
     pub fn is_held_up(&self) -> bool {
         let mut threads = self.document.evidence.iter().flat_map(|evidence| &evidence.generator.threads);
         threads.any(|thread| thread.held_up >= HELD_UP)

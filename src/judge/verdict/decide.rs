@@ -273,7 +273,7 @@ fn schedule(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Schedule, format!("the target kept up with {} requests/s", number(asked_per_s)), "")
 }
 
-/// Whether few requests are left or overdue at the end, or no more than are in flight on average: a backlog that grows slowly behind
+/// Returns whether few requests are left or overdue at the end, or no more than are in flight on average: a backlog that grows slowly behind
 /// latencies that vary much may be within what is usual.
 fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
     let left = load.behind().unwrap_or(0) as f64;

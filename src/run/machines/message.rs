@@ -193,7 +193,7 @@ pub struct Sum {
     pub completed: u64,
     /// Bytes received.
     pub bytes_received: u64,
-    /// What the metric `errors` counts.
+    /// The count of the metric `errors`.
     pub failures: u64,
     /// The fingerprint of all latencies.
     pub latencies: u64,

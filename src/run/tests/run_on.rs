@@ -19,7 +19,7 @@ fn document(words: &str, scenario: &str) -> Document {
     document
 }
 
-/// The same run, carried on until every request has ended.
+/// Carries a run on until every request has ended.
 fn carried_on(words: &str, scenario: &str) -> Estimate {
     let document = document(&format!("{words} --fail-if p50>100s --timeout 100s --give-up 200s"), scenario);
     let estimate = document.estimate().unwrap();
@@ -31,7 +31,7 @@ fn gate(words: &str, scenario: &str) -> Gate {
     document(words, scenario).gates.remove(0)
 }
 
-/// What a percentile is, in milliseconds.
+/// A percentile as it is printed.
 fn percentile(document: &Document, percent: f64) -> String {
     document.estimate().unwrap().percentile(percent).unwrap().to_string()
 }

@@ -58,7 +58,7 @@ fn a_coding_that_is_none_changes_nothing() {
     check("GET", until_eof, &["0 head 200", "0 data hi", "0 complete", "draining"]);
 }
 
-/// What compressors and caches leave in heads that have no body.
+/// Framing fields that compressors and caches leave in heads that have no body.
 #[test]
 fn where_no_body_can_be_the_fields_about_its_length_are_of_no_account() {
     for fields in [
