@@ -15,9 +15,6 @@ use onrush_text::units;
 use super::NS_PER_US;
 use super::bounds::Between;
 
-/// Percentiles are the same for people if they differ by at most this share.
-const SAME: f64 = 0.01;
-
 /// All requests that were due, by what is known of their latency.
 #[derive(Clone, Debug, Default)]
 pub struct Due {
@@ -169,10 +166,8 @@ impl Estimate {
         // Nothing says that a request which is open would have been faster than any other.
         let fastest = completed.min().unwrap_or(0);
         let least = self.least.percentile(percent).unwrap_or(self.largest_ns).max(fastest);
-        Some(match (likely, most) {
-            (Some(likely), Some(most)) if most as f64 <= least as f64 * (1.0 + SAME) => Known::About(likely),
-            _ => Known::AtLeast(least),
-        })
+        let is_known = Between { lower_ns: least, upper_ns: most }.is_known();
+        Some(likely.filter(|_| is_known).map_or(Known::AtLeast(least), Known::About))
     }
 
     /// The bounds of a percentile: as it is printed, and with requests that never end; `None`: no request was due.
