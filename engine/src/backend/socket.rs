@@ -105,8 +105,8 @@ impl Delay {
     }
 }
 
-/// Discards wait for up to this many bytes: more than that saves little.
-pub const DISCARDED_AT_ONCE: u32 = 256 * 1024;
+/// Discards wait for up to this many bytes: more than that saves little, and lets a server that blocks in a write wait.
+pub const DISCARDED_AT_ONCE: u32 = 128 * 1024;
 
 /// How many bytes make a connection readable, if not the first. In the middle of a large body no single piece matters.
 /// Taking each as it arrives costs both sides: we wake up for it, and the server, which finds a little room whenever it
