@@ -298,7 +298,7 @@ impl Dispatch {
     }
 
     /// Whether no batch can begin, or go on, because as many requests are in flight as there may be.
-    #[inline]
+    #[inline(always)]
     pub fn is_full(&self, tally: &Tally) -> bool {
         self.config.in_flight_max.is_some_and(|most| {
             let next = if self.is_begun() { self.batch.len() - self.started } else { self.batch.len().max(1) };
@@ -333,7 +333,7 @@ impl Dispatch {
     }
 
     /// Whether the script lets a connection begin a batch now. If it wants pauses first, sets timers for their ends.
-    #[inline]
+    #[inline(always)]
     pub fn pause_is_over(
         &mut self,
         conn: ConnId,

@@ -116,6 +116,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
+    #[inline(always)]
     fn settle(&mut self, conn: ConnId, at: Nanos) {
         let (roster, mut cx) = self.parts();
         roster.settle(conn, &mut cx, at);

@@ -5,6 +5,7 @@
 //! arrives as a message. Lua may unwind out of such a function at any call into Lua, so the function owns nothing that
 //! must be dropped.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use mlua::ffi::{self, lua_State};
@@ -81,9 +82,18 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
 /// How the script is asked for requests.
 pub struct Asking<'a> {
     /// The script's decisions, if its thread runs. If it stops its thread, the text may be anything.
-    pub running: Option<&'a Decisions>,
+    running: Option<&'a Decisions>,
     /// Set if the second value that it returns is kept.
-    pub keeps_value: bool,
+    keeps_value: bool,
+    /// The key of that value, unless it is nil; set by the call.
+    value: Cell<Option<c_int>>,
+}
+
+impl<'a> Asking<'a> {
+    /// For requests of a thread that runs, if it does.
+    pub fn new(running: Option<&'a Decisions>, keeps_value: bool) -> Self {
+        Self { running, keeps_value, value: Cell::new(None) }
+    }
 }
 
 /// The requests that the script has written.
@@ -100,16 +110,13 @@ pub struct Answer<'a> {
 ///
 /// `raw` must be a prepared state that no other code uses; the bytes last until its next use.
 pub unsafe fn request<'a>(raw: *mut lua_State, asking: &Asking<'_>) -> Result<Answer<'a>, String> {
-    // SAFETY: as the caller promises; `asking` outlives the call and is only read. `call_request` returns a string and a
-    // number, or nil.
+    // SAFETY: as the caller promises; `asking` outlives the call, and only its cell changes. `call_request` returns a string.
     unsafe {
-        call(raw, REQUEST, std::ptr::from_ref(asking).cast_mut().cast(), 2)?;
-        let value = (ffi::lua_isnumber(raw, -1) != 0).then(|| ffi::lua_tonumber(raw, -1) as c_int);
-        ffi::lua_pop(raw, 1);
+        call(raw, REQUEST, std::ptr::from_ref(asking).cast_mut().cast(), 1)?;
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         ffi::lua_replace(raw, LAST);
-        Ok(Answer { text: std::slice::from_raw_parts(text.cast::<u8>(), length), value })
+        Ok(Answer { text: std::slice::from_raw_parts(text.cast::<u8>(), length), value: asking.value.get() })
     }
 }
 
@@ -180,12 +187,11 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
     }
 }
 
-/// Calls `request()` or, if there is none, `wrk.request()`, with an [`Asking`] as the argument. Returns a string, and the key of
-/// the second value or nil.
+/// Calls `request()` or, if there is none, `wrk.request()`, with an [`Asking`] as the argument. Returns a string.
 unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalues of `prepare`, the argument of `request` and room for twenty values.
     unsafe {
-        let Asking { running, keeps_value } = &*ffi::lua_touserdata(raw, 1).cast::<Asking<'_>>();
+        let Asking { running, keeps_value, value } = &*ffi::lua_touserdata(raw, 1).cast::<Asking<'_>>();
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {
@@ -197,25 +203,21 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
             return ffi::luaL_error(raw, c"wrk.request is a %s value; wrk.init makes it a function".as_ptr(), kind);
         }
         ffi::lua_pushvalue(raw, -1);
-        ffi::lua_call(raw, 0, 2);
-        if ffi::lua_isstring(raw, -2) == 0 {
+        ffi::lua_call(raw, 0, 1 + c_int::from(*keeps_value));
+        if *keeps_value {
+            // The key of nil is less than zero.
+            value.set(Some(ffi::luaL_ref(raw, ffi::LUA_REGISTRYINDEX)).filter(|key| *key >= 0));
+        }
+        if ffi::lua_isstring(raw, -1) == 0 {
             if running.is_some_and(|decisions| decisions.is_stopped.get()) {
                 ffi::lua_pushstring(raw, c"".as_ptr());
                 return 1;
             }
-            ffi::lua_pop(raw, 1);
             return complain(raw);
         }
         // Converts a number to a string here, where an error is still caught.
-        ffi::lua_tolstring(raw, -2, std::ptr::null_mut());
-        if *keeps_value && ffi::lua_isnil(raw, -1) == 0 {
-            let key = ffi::luaL_ref(raw, ffi::LUA_REGISTRYINDEX);
-            ffi::lua_pushnumber(raw, f64::from(key));
-        } else {
-            ffi::lua_pop(raw, 1);
-            ffi::lua_pushnil(raw);
-        }
-        2
+        ffi::lua_tolstring(raw, -1, std::ptr::null_mut());
+        1
     }
 }
 

@@ -8,7 +8,16 @@ use onrush_engine::Response;
 use onrush_proto::Remark;
 
 /// The keys of values that no request has any more.
-pub type Freed = Rc<RefCell<Vec<c_int>>>;
+#[derive(Clone, Default)]
+pub struct Freed(Rc<RefCell<Vec<c_int>>>);
+
+impl Freed {
+    /// Takes one of them.
+    #[inline(always)]
+    pub fn take_one(&self) -> Option<c_int> {
+        self.0.borrow_mut().pop()
+    }
+}
 
 /// A value of a script, by its key in the state. Dropping it does not use the state, which another thread may have by then.
 pub struct Returned {
@@ -19,7 +28,7 @@ pub struct Returned {
 impl Returned {
     /// The value as a remark on requests. Its key is added to `freed` when the last of them has ended.
     pub fn remark(key: c_int, freed: &Freed) -> Remark {
-        Remark(Rc::new(Self { key, freed: Rc::clone(freed) }))
+        Remark(Rc::new(Self { key, freed: freed.clone() }))
     }
 
     /// The key of the value that belongs to a response.
@@ -30,6 +39,6 @@ impl Returned {
 
 impl Drop for Returned {
     fn drop(&mut self) {
-        self.freed.borrow_mut().push(self.key);
+        self.freed.0.borrow_mut().push(self.key);
     }
 }

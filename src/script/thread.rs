@@ -74,7 +74,7 @@ impl ScriptThread {
     ///
     /// The text is valid until another method of this thread is called.
     pub unsafe fn request(&self) -> Result<Option<Answer<'_>>, ScriptFailure> {
-        let asking = Asking { running: Some(self.decisions()), keeps_value: self.arity.has_value() };
+        let asking = Asking::new(Some(self.decisions()), self.arity.has_value());
         // SAFETY: no other code uses the state, and the caller uses the text before the next call.
         let answer = self.timed(|| unsafe { call::request(self.state().raw(), &asking) });
         let answer = self.ended(answer)?;

@@ -29,7 +29,7 @@ impl Written {
 
 impl Source for Written {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
-        for key in self.freed.borrow_mut().drain(..) {
+        while let Some(key) = self.freed.take_one() {
             // SAFETY: the last request that had it was dropped.
             unsafe { self.thread.release(key) };
         }

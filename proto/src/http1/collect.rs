@@ -139,6 +139,7 @@ impl Collector {
     ///
     /// An error is found at a byte that does not depend on how the bytes were split: the first one that cannot begin a
     /// head, the end of the status line, the end of the head, or the first byte beyond the limit.
+    #[inline(always)]
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
         if let Some((usual, head)) = self.usual.as_deref()
             && self.leading == 0
@@ -149,6 +150,12 @@ impl Collector {
             self.is_complete = true;
             return Ok((usual.len(), Some(*head)));
         }
+        self.take_other(bytes)
+    }
+
+    /// [`Self::take`] of a head that is not the usual one, or not in one piece.
+    #[inline(never)]
+    fn take_other(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
         let room = HEAD_MAX - self.leading - self.kept.len();
         let window = &bytes[..bytes.len().min(room)];
         let start = self.pass_empty_lines(window);
