@@ -382,7 +382,7 @@ impl Dispatch {
         if books.tally.has_returned() {
             return self.start_returned(slot, sent_at, gathers, books);
         }
-        let is_calm = self.is_calm(at.wanted, &books.tally);
+        let calm = if self.is_calm(at.wanted, &books.tally) { books.tally.open() as u32 + 1 } else { 0 };
         // Each connection of wrk2 counts what it may send, at twice the rate, from the first request that left late since
         // it was on pace. If the target made it late, that is the request which met the stall: after S seconds at a rate
         // R, 2·S·R requests may leave at once, and the backlog is only S·R. A limit is left where we were stalled.
@@ -422,7 +422,7 @@ impl Dispatch {
                         number: (*started + number - 1) as u32,
                         name: *name,
                         is_gathered: gathers,
-                        is_calm,
+                        calm,
                         late: false,
                         status: None,
                         is_last: number == allowed,
@@ -464,7 +464,7 @@ impl Dispatch {
                 stream,
                 first_at: None,
                 is_gathered: gathers,
-                is_calm: false,
+                calm: 0,
                 status: None,
                 lives: false,
                 watched: returned.watched.map(Watched::again),

@@ -27,8 +27,9 @@ pub struct OpenRequest {
     pub name: u16,
     /// Whether it leaves only with the next wait, and is stamped then.
     pub is_gathered: bool,
-    /// Whether it was sent, by a schedule, while less than half of the connections had a request in flight.
-    pub is_calm: bool,
+    /// How many requests were in flight on the thread when it was sent, with itself, if that was by a schedule and less than half of
+    /// the connections had one; otherwise zero.
+    pub calm: u32,
     /// Whether it has been counted as timed out.
     pub late: bool,
     /// The status of its response, once the head has arrived.

@@ -224,7 +224,7 @@ mod tests {
             number: 0,
             name: 0,
             is_gathered,
-            is_calm: false,
+            calm: 0,
             late: false,
             status: None,
             is_after: false,

@@ -6,7 +6,7 @@ use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
 use super::evidence::measured::{
-    expected_per_s, figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, sent, silence,
+    Calm, expected_per_s, figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, sent, silence,
 };
 use super::evidence::{
     Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target,
@@ -214,6 +214,7 @@ impl<'a> Runs<'a> {
             failed_at_end: self.each.iter().any(|run| run.evidence.load.failed_at_end),
             silences,
             hottest: self.each.iter().filter_map(|run| run.evidence.load.hottest).reduce(f64::max),
+            backlog: None,
             thirds: self.thirds(),
         })
     }
@@ -270,8 +271,8 @@ impl<'a> Runs<'a> {
         let are_counted = calm.clone().all(|(_, count)| count > 0);
         let count = calm.clone().map(|(_, count)| count).sum();
         let mean_us = average(calm.map(|(mean_us, count)| (mean_us, count as f64))).filter(|_| are_counted);
-        let calm = mean_us.map(|mean_us| (mean_us * 1e3, count));
-        latency(values, calm)
+        let calm = mean_us.map(|mean_us| Calm { requests: count, mean_ns: mean_us * 1e3, in_flight: None });
+        latency(values, calm.as_ref())
     }
 
     /// One end of connections; shares are averages over the readings.

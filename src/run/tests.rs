@@ -1,6 +1,7 @@
 //! Runs in which a thread panics, or does not return from its script. The threads are real, their network is not.
 
 mod random;
+mod rates;
 mod run_on;
 mod simulated;
 

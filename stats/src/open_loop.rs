@@ -62,6 +62,8 @@ pub struct OpenLoop<C: Count> {
     /// Complete responses to requests that were sent while less than half of the connections had a request in flight,
     /// warm-up included.
     pub calm: u64,
+    /// The sum of the requests that were in flight on their threads when they were sent, with themselves.
+    pub calm_in_flight: u64,
     /// The sum of their latencies since they were sent, in nanoseconds.
     pub calm_ns: u64,
 }
@@ -92,7 +94,8 @@ impl<C: Count> OpenLoop<C> {
         (self.due, self.beyond) = (0, 0);
         (self.carried, self.late, self.dropped, self.unsent, self.held_back) = (0, 0, 0, 0, 0);
         self.untimestamped = 0;
-        (self.all_busy_ns, self.all_busy_max_ns, self.paused_ns, self.calm, self.calm_ns) = (0, 0, 0, 0, 0);
+        (self.all_busy_ns, self.all_busy_max_ns, self.paused_ns) = (0, 0, 0);
+        (self.calm, self.calm_in_flight, self.calm_ns) = (0, 0, 0);
     }
 }
 
@@ -121,6 +124,7 @@ impl<C: Count> Default for OpenLoop<C> {
             all_busy_max_ns: 0,
             paused_ns: 0,
             calm: 0,
+            calm_in_flight: 0,
             calm_ns: 0,
         }
     }
@@ -158,6 +162,7 @@ impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
         self.all_busy_max_ns = self.all_busy_max_ns.max(other.all_busy_max_ns);
         self.paused_ns += other.paused_ns;
         self.calm += other.calm;
+        self.calm_in_flight += other.calm_in_flight;
         self.calm_ns += other.calm_ns;
     }
 }

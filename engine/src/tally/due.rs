@@ -92,8 +92,9 @@ impl Tally {
         let open_loop = self.interval.open_loop.get_or_insert_default();
         let as_wrk2 = rules.as_wrk2 && (request.is_last || !rules.per_batch);
         open_loop.complete(at.since(request.due), latency_ns, as_wrk2);
-        open_loop.calm += u64::from(request.is_calm);
-        open_loop.calm_ns += if request.is_calm { latency_ns } else { 0 };
+        open_loop.calm += u64::from(request.calm > 0);
+        open_loop.calm_in_flight += u64::from(request.calm);
+        open_loop.calm_ns += if request.calm > 0 { latency_ns } else { 0 };
     }
 
     /// Requests that were due at `due` have no response at the end of the run. If it goes on, their ages are not final.
@@ -186,10 +187,11 @@ impl Tally {
     /// Forgets what was measured, except how fast the target is when it has little to do: that is no figure of the run,
     /// and may not occur again.
     pub(super) fn clear_but_calm(&mut self) {
-        let calm = self.interval.open_loop.as_deref().map_or((0, 0), |open_loop| (open_loop.calm, open_loop.calm_ns));
+        let of = |open_loop: &OpenLoop<u32>| (open_loop.calm, open_loop.calm_in_flight, open_loop.calm_ns);
+        let calm = self.interval.open_loop.as_deref().map(of).unwrap_or_default();
         self.interval.clear();
         if let Some(open_loop) = &mut self.interval.open_loop {
-            (open_loop.calm, open_loop.calm_ns) = calm;
+            (open_loop.calm, open_loop.calm_in_flight, open_loop.calm_ns) = calm;
         }
     }
 

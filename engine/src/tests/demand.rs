@@ -152,7 +152,7 @@ fn a_target_that_slows_down_is_told_from_one_that_takes_more_connections() {
         let ran = run_job(config, network, Job { pacer: every(MS / 2, None), ..job(get(), http1(1)) });
         let open_loop = ran.totals.open_loop.as_deref().unwrap();
         // The first half of the connections, as long as the other half is free.
-        assert_eq!(open_loop.calm, 5);
+        assert_eq!((open_loop.calm, open_loop.calm_in_flight), (5, 1 + 2 + 3 + 4 + 5));
         assert!(open_loop.all_busy_ns > 900 * MS, "{}", open_loop.all_busy_ns);
         (open_loop.calm_ns / open_loop.calm / MS, (ran.totals.latency.mean().unwrap() / MS as f64).round() as u64)
     };

@@ -9,7 +9,7 @@ use onrush_text::units::listed;
 use super::words::{count, number, percent, seconds, time};
 use crate::record::NoteId;
 use crate::record::evidence::{
-    Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Thread, Unreadable,
+    Backlog, Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Thread, Unreadable,
 };
 use onrush_plan::LimitedBy;
 
@@ -72,6 +72,12 @@ const STAYS: f64 = 0.3;
 const BEYOND: f64 = 1.3;
 /// Below this elasticity, more in flight bring less.
 const BACKWARDS: f64 = -0.3;
+/// A number of requests in flight that grows by more than this share of the square root of all requests may be a backlog.
+const WANDERS: f64 = 0.125;
+/// Two numbers of requests in flight are compared from this ratio on.
+const FILLED: f64 = 2.0;
+/// The standard errors of a rate, for requests that depend on each other.
+const ERRORS: f64 = 6.0;
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
@@ -266,11 +272,20 @@ fn schedule(evidence: &Evidence) -> Option<Ruling> {
     let asked_per_s = load.asked_per_s?;
     let is_kept = load.behind()? <= load.usually_left?
         && is_ordinary(evidence)
+        && !may_grow(load)
         && load.growth.is_none()
         && load.sent.is_none_or(|sent| sent >= SENT);
     let is_answered = load.completed > 0 && !is_refused(load) && !fails(load);
     (is_kept && is_answered && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
     ruling(LimitedBy::Schedule, format!("the target kept up with {} requests/s", number(asked_per_s)), "")
+}
+
+/// Returns whether more requests are in flight later in the run than earlier, so that it may be a backlog that grows, or chance: in a
+/// queue at its limit their number wanders as far as the square root of all of them.
+fn may_grow(load: &Load) -> bool {
+    load.backlog.is_some_and(|Backlog { before, last }| {
+        last - before > 2.0 + WANDERS * (load.completed as f64).sqrt() + 2.0 * before.max(0.0).sqrt()
+    })
 }
 
 /// Returns whether few requests are left or overdue at the end, or no more than are in flight on average: a backlog that grows slowly behind
@@ -347,9 +362,7 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
     let is_sent = unsent.is_none();
     let why = growth.or(left).or(unsent).or(some_left);
     let failed = failures(load).filter(|_| fails(load));
-    // Whether more connections would have helped cannot be told from counts.
     if let Some(why) = why.as_ref().filter(|_| uses_all(evidence)) {
-        let advice = "allow more (--max-inflight): if it reaches no more, the target is the limit";
         let besides = failed.or_else(|| is_refused(load).then(|| refusals(load)));
         let besides = besides.map_or(String::new(), |besides| format!("; {besides}"));
         let threads = evidence.generator.threads.len().max(1) as u64;
@@ -359,8 +372,15 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
             (None, 0) => format!("all {} in use", count(load.connections, "connection")),
             (None, _) => "all connections of a thread in use".to_owned(),
         };
-        let reason = format!("{asked}, {why}, with {full}{besides}");
-        return Some(ruling(LimitedBy::Unclear, reason, advice)?.saying(WAITING));
+        let filled = Filled::of(evidence);
+        let (limited_by, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
+            Some(Elasticity { high, .. }) if high < STAYS => (LimitedBy::Target, ""),
+            Some(Elasticity { low, high, .. }) if low > FOLLOWS && high < BEYOND => (LimitedBy::Connections, "allow more (--max-inflight)"),
+            _ => (LimitedBy::Unclear, "allow more (--max-inflight): if it reaches no more, the target is the limit"),
+        };
+        let rates = filled.filter(|_| limited_by != LimitedBy::Unclear).map_or(String::new(), |filled| filled.words());
+        let reason = format!("{asked}, {why}, with {full}{rates}{besides}");
+        return Some(ruling(limited_by, reason, advice)?.saying(WAITING));
     }
     if is_refused(load) {
         let begins = if is_sent { "sent and answered, but".to_owned() } else { format!("{asked}:") };
@@ -375,6 +395,37 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         return Some(unclear_with(format!("{asked}: {why}"), None));
     }
     Some(ruling(LimitedBy::Target, format!("{asked}, {why}"), "")?.saying(WAITING))
+}
+
+/// The rate at two numbers of requests in flight, in an open loop that has come to use all of its connections.
+struct Filled {
+    /// Requests in flight, on average: when those were sent that found less than half of the connections busy, and in all.
+    in_flight: [f64; 2],
+    /// Responses per second at these, by Little's law.
+    per_s: [f64; 2],
+    elasticity: Elasticity,
+}
+
+impl Filled {
+    /// A queue is longer by one for every request in it, so that the latency of a request tells the rate at the number in flight
+    /// when it was sent. The number is known for requests that found few in flight.
+    fn of(Evidence { load, latency, .. }: &Evidence) -> Option<Self> {
+        let latency = latency.as_ref()?;
+        let (few, all) = (latency.calm_in_flight?, load.in_flight);
+        let per_s = [few / latency.calm_us? * 1e6, all / latency.mean_us * 1e6];
+        let (change, ratio) = ((per_s[1] / per_s[0]).ln(), (all / few).ln());
+        // Latencies in a queue are not independent of each other.
+        let error = ERRORS * (1.0 / latency.calm as f64 + 1.0 / load.completed as f64).sqrt();
+        let is_telling = ratio >= FILLED.ln() && change.is_finite();
+        let [value, low, high] = [0.0, -error, error].map(|error| (change + error) / ratio);
+        is_telling.then_some(Self { in_flight: [few, all], per_s, elasticity: Elasticity { value, low, high } })
+    }
+
+    fn words(&self) -> String {
+        let [few, all] = self.in_flight.map(|in_flight| number(in_flight.round()));
+        let [few_per_s, all_per_s] = self.per_s.map(number);
+        format!("; it answered {few_per_s}/s with {few} in flight, {all_per_s}/s with {all} in flight")
+    }
 }
 
 /// Whether due requests had to wait for a connection.
@@ -646,9 +697,14 @@ fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, probe, .. } = evidence;
     if load.asked_per_s.is_some() {
         // Of few responses it is not known how many requests are usually in flight.
-        let advice = load.usually_left.is_none().then(|| "run longer (-d)".to_owned());
+        let is_short = load.usually_left.is_none() || may_grow(load);
+        let advice = is_short.then(|| "run longer (-d)".to_owned());
         let reason = "what was due and what has ended do not tell whether the rate was kept up with";
-        return unclear_with(reason.to_owned(), advice);
+        let grows = load.backlog.filter(|_| may_grow(load)).map_or(String::new(), |Backlog { before, last }| {
+            let [before, last] = [before, last].map(number);
+            format!(": {before} requests were in flight earlier in the run and {last} later, which may be chance or a backlog")
+        });
+        return unclear_with(reason.to_owned() + &grows, advice);
     }
     let probe = probe.clone().unwrap_or_default();
     let would = |up: bool, time_s: f64| {

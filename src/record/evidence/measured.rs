@@ -11,7 +11,7 @@ use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
-    Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds,
+    Backlog, Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds,
     Thread, Unreadable, were_often_in_use,
 };
 use crate::failure::is_ours;
@@ -55,7 +55,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
             beside_s: outcome.beside.map(|beside| figure(beside.as_secs_f64())),
         },
         load: load(plan, outcome),
-        latency: latency(&outcome.totals.latency, calm(outcome)),
+        latency: latency(&outcome.totals.latency, calm(outcome).as_ref()),
         network: network(outcome),
         // A program's name can contain anything.
         target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
@@ -205,6 +205,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         crowded: open_loop
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / outcome.workers.len() as f64).min(1.0))),
         growth: open_loop.filter(|_| is_constant(plan)).and_then(|_| growth(&outcome.timeline)),
+        backlog: open_loop.filter(|_| is_constant(plan)).and_then(|_| backlog(outcome)),
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
         quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate_per_s, asked, in_flight))),
         silent_at_end_s: figure(at_end.map_or(0, |gap| heard_ns(plan, outcome, gap)) as f64 / 1e9),
@@ -406,6 +407,30 @@ fn growth(timeline: &Timeline) -> Option<f64> {
     (slope >= GROWTH_MIN && slope > STEEP * error).then(|| figure(slope))
 }
 
+/// The requests in flight earlier and later in the run. At the beginning there are few, for as long as responses take; `None`:
+/// that is most of the run.
+fn backlog(outcome: &Outcome) -> Option<Backlog> {
+    let Timeline { rows, length_ns } = &outcome.timeline;
+    let mut open = outcome.totals.counters.carried as f64;
+    let ended = |row: &RowFigures| row.completed + row.errors.read + row.errors.write + row.errors.abandoned;
+    let in_flight: Vec<f64> = rows
+        .iter()
+        .map(|row| {
+            let change = row.started as f64 - ended(row) as f64;
+            open += change;
+            open - change / 2.0
+        })
+        .collect();
+    let begun = (BEGINNING * outcome.totals.latency.mean()? / *length_ns as f64).ceil() as usize + 1;
+    let before = in_flight.get(begun..rows.len() / 2).filter(|before| !before.is_empty())?;
+    let last = &in_flight[rows.len() - rows.len() / 3..];
+    let mean = |numbers: &[f64]| figure(numbers.iter().sum::<f64>() / numbers.len() as f64);
+    Some(Backlog { before: mean(before), last: mean(last) })
+}
+
+/// How many mean latencies after the beginning of a run as many requests are in flight as usually.
+const BEGINNING: f64 = 2.0;
+
 /// With a rate, a time without a response means something if this many were to be expected in it.
 const EXPECTED: f64 = 20.0;
 
@@ -437,21 +462,33 @@ pub fn lateness_p99_us(lateness: &Distribution<u64>) -> f64 {
     figure(lateness.percentile(99.0) as f64 / 1e3)
 }
 
-/// The mean latency, in nanoseconds, of requests sent while few connections were busy, and their number.
-fn calm(outcome: &Outcome) -> Option<(f64, u64)> {
-    let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0)?;
-    Some((open_loop.calm_ns as f64 / open_loop.calm as f64, open_loop.calm))
+/// Requests sent while few connections were busy.
+pub struct Calm {
+    /// How many there were.
+    pub requests: u64,
+    /// Their mean latency, in nanoseconds.
+    pub mean_ns: f64,
+    /// How many were in flight on average when they were sent, where it is known.
+    pub in_flight: Option<f64>,
 }
 
-/// What the latencies tell; `calm` is the mean and the number of those with few requests in flight.
-pub fn latency(latency: &Distribution<u64>, calm: Option<(f64, u64)>) -> Option<Latency> {
+fn calm(outcome: &Outcome) -> Option<Calm> {
+    let open_loop = outcome.totals.open_loop.as_deref().filter(|open_loop| open_loop.calm > 0)?;
+    let mean = |sum: u64| sum as f64 / open_loop.calm as f64;
+    let in_flight = Some(figure(mean(open_loop.calm_in_flight) * outcome.workers.len() as f64));
+    Some(Calm { requests: open_loop.calm, mean_ns: mean(open_loop.calm_ns), in_flight })
+}
+
+/// The figures of the latencies, and of those with few requests in flight.
+pub fn latency(latency: &Distribution<u64>, calm: Option<&Calm>) -> Option<Latency> {
     let us = |percent: f64| figure(latency.percentile(percent) as f64 / 1e3);
     let delayed: u64 = latency.values().filter(|(ns, _)| DELAYED_NS.contains(ns)).map(|(_, count)| count).sum();
     let slow_ns = ordinary_ns(latency).max(1);
     Some(Latency {
         mean_us: figure(latency.mean()? / 1e3),
-        calm_us: calm.map(|(mean_ns, _)| figure(mean_ns / 1e3)),
-        calm: calm.map_or(0, |(_, count)| count),
+        calm_us: calm.map(|calm| figure(calm.mean_ns / 1e3)),
+        calm: calm.map_or(0, |calm| calm.requests),
+        calm_in_flight: calm.and_then(|calm| calm.in_flight),
         p50_us: us(50.0),
         p99_us: us(99.0),
         delayed: figure(delayed as f64 / latency.count() as f64),

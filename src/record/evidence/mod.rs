@@ -215,6 +215,9 @@ pub struct Load {
     /// queue that is the part of the load that it cannot serve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<f64>,
+    /// With a constant rate: how many requests were in flight earlier and later in the run, if it was long enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<Backlog>,
     /// In a closed loop, the total length of silences that are much longer than the latencies.
     pub silent_s: f64,
     /// For how long in all there was no response to the requests in flight, as far as onrush would have noticed one: the
@@ -367,6 +370,16 @@ pub struct Silence {
     pub heard_s: f64,
 }
 
+/// Requests in flight, on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Backlog {
+    /// In the first half of the run, but for its beginning.
+    pub before: f64,
+    /// In the last third.
+    pub last: f64,
+}
+
 /// How the rate changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -391,6 +404,9 @@ pub struct Latency {
     /// How many those were.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calm: u64,
+    /// How many requests were in flight on average when those were sent, with themselves; left out in a sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calm_in_flight: Option<f64>,
     /// The median.
     pub p50_us: f64,
     /// The 99th percentile.

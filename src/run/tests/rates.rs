@@ -1,0 +1,86 @@
+//! Verdicts on rates, drawn at random around a known capacity.
+
+use onrush_plan::{LimitedBy, Random};
+
+use super::simulated::{simulate_plan, virtual_clock};
+use super::*;
+use crate::record::Document;
+
+/// A rate that is asked of a server.
+struct Drawn {
+    words: String,
+    scenario: String,
+    workers: u32,
+    /// Responses per second, if all its workers are busy.
+    capacity_per_s: f64,
+    asked_per_s: f64,
+}
+
+impl Drawn {
+    fn of(random: &mut Random, seed: u64) -> Self {
+        let mut among = |all: &[f64]| all[random.below(all.len() as u64) as usize];
+        let (workers, service_ms) = (among(&[1.0, 2.0, 3.0, 8.0, 24.0]), among(&[0.8, 1.5, 5.0, 12.0, 27.0]));
+        let spread = ["\"constant\"", "\"exponential\"", "{ log-normal = 0.8 }"][among(&[0.0, 1.0, 2.0]) as usize];
+        let factor = 0.4 + random.uniform();
+        let connections = [32, 64, 200, 1_000][random.below(4) as usize];
+        let capacity_per_s = workers / service_ms * 1e3;
+        // In steps of a request per second.
+        let asked_per_s = (capacity_per_s * factor).round().max(1.0);
+        let arrivals = ["", " --arrivals poisson"][random.below(2) as usize];
+        Self {
+            words: format!("-t1 -c{connections} -R{asked_per_s} -d10s --seed {seed}{arrivals}"),
+            scenario: format!(
+                "connect_us = 50.0\nlatency_us = 100.0\n[capacity]\nworkers = {workers}\nservice_us = {:.1}\nspread = {spread}\n",
+                service_ms * 1e3
+            ),
+            workers: workers as u32,
+            capacity_per_s,
+            asked_per_s,
+        }
+    }
+
+    /// How far the rate is from the capacity, in parts of that.
+    fn excess(&self) -> f64 {
+        self.asked_per_s / self.capacity_per_s - 1.0
+    }
+
+    /// Returns whether nothing can tell on which side of the capacity the rate is, by the counts of the run.
+    fn is_close(&self) -> bool {
+        let counts = self.asked_per_s.min(self.capacity_per_s) * 10.0;
+        self.excess().abs() <= f64::max(0.02, 3.0 / counts.sqrt())
+    }
+}
+
+/// In this many draws at most one in ten verdicts is missing, and none is wrong; 600 with `CHECK_MACHINE`.
+#[test]
+fn verdicts_on_rates_around_a_known_capacity_are_right_and_rarely_missing() {
+    let (draws, seed) = if std::env::var_os("CHECK_MACHINE").is_some() { (600, 7_000) } else { (40, 7_000) };
+    let mut random = Random::new(seed);
+    let (mut told, mut far, mut unclear, mut wrong) = (0, 0, String::new(), String::new());
+    for seed in 0..draws {
+        let drawn = Drawn::of(&mut random, seed);
+        let (plan, outcome, _) = simulate_plan(&drawn.words, &drawn.scenario, &mut virtual_clock(), &Interrupt::default());
+        let document = Document::judged(&plan, &outcome);
+        let verdict = document.verdict.as_ref().expect("there is evidence");
+        let said = format!("{} {} workers, {:.3} of its capacity: {verdict}\n", drawn.words, drawn.workers, drawn.excess() + 1.0);
+        let is_right = match verdict.limited_by {
+            LimitedBy::Schedule => drawn.excess() <= 0.0 || drawn.is_close(),
+            LimitedBy::Target => drawn.excess() > 0.0 || drawn.is_close(),
+            _ => false,
+        };
+        let is_unclear = verdict.limited_by == LimitedBy::Unclear;
+        if !is_right && !is_unclear {
+            wrong += &said;
+        }
+        if !drawn.is_close() {
+            far += 1;
+            told += u32::from(is_right);
+            if is_unclear {
+                unclear += &said;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "wrong:\n{wrong}");
+    assert!(10 * told >= 9 * far, "{told} of {far} told; unclear:\n{unclear}");
+    println!("{told} of {far} told; unclear:\n{unclear}");
+}
