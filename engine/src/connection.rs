@@ -492,8 +492,10 @@ impl Live {
         }
         if let Some((of, refusal)) = &mut self.refusal
             && *of == stream
+            && tally.refused(refusal, data)
         {
-            tally.refused(refusal, data);
+            tally.expects_tls();
+            self.refusal = None;
         }
         if tally.watches()
             && let Some(watched) = self.watched(stream)

@@ -326,6 +326,7 @@ impl<B: Backend> Engine<B> {
                 let (all, next) = (self.roster.config.slots(), first.saturating_add(SWEPT_PER_TURN));
                 if first == 0 {
                     self.books.tally.sweep_returned(self.roster.config.give_up_ns, now);
+                    self.roster.note_other_protocol(&self.books.tally);
                 }
                 (first..next.min(all)).for_each(|number| self.sweep(ConnId(number), now));
                 // In the next turn, when time has moved on.

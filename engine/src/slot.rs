@@ -32,6 +32,8 @@ pub struct Slot {
     pub resting: u32,
     /// Whether it ever had a connection.
     pub lived: bool,
+    /// Whether a connection of it that could have requests has ended.
+    pub has_ended: bool,
     /// Whether it had one since measuring began.
     pub is_counted: bool,
     /// When its last TLS handshake began.
@@ -97,6 +99,16 @@ impl Slot {
     pub fn live_and_taken(&mut self) -> Option<(&mut Live, usize, usize)> {
         let (inherited, resting) = (self.inherited as usize, self.resting as usize);
         self.live().map(|live| (live, inherited, resting))
+    }
+
+    /// Whether a request on it has ended, in whatever way.
+    pub fn is_answered(&mut self) -> bool {
+        self.has_ended || self.live().is_some_and(|live| live.answered)
+    }
+
+    /// Whether its requests still wait for the first word of the server.
+    pub fn is_unanswered(&mut self) -> bool {
+        !self.is_answered() && self.live().is_some_and(|live| !live.open.is_empty())
     }
 
     /// Resets its back-off if there has been a complete response since there were `completed`.

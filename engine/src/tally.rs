@@ -2,6 +2,7 @@
 
 mod due;
 mod log;
+mod other_protocol;
 mod watched;
 
 use std::collections::VecDeque;
@@ -16,6 +17,7 @@ use super::round::Round;
 use super::rules::{Rules, Scale};
 use super::samples::Samples;
 use super::unsettled::Unsettled;
+use other_protocol::OtherProtocol;
 
 /// What one worker counts.
 pub struct Tally {
@@ -60,6 +62,8 @@ pub struct Tally {
     located: bool,
     /// Whether a response with status 400 has come, whose words are looked at.
     has_seen_400: bool,
+    /// What the server speaks instead.
+    other_protocol: OtherProtocol,
     /// The requests that are to be sent again.
     returned: VecDeque<OpenRequest>,
     /// Whether there is nothing more to send, not even again.
@@ -100,6 +104,7 @@ impl Tally {
             silences: Silences::new(),
             located: false,
             has_seen_400: false,
+            other_protocol: OtherProtocol::default(),
             returned: VecDeque::new(),
             is_exhausted: false,
             due_from: Nanos::default(),
@@ -283,18 +288,32 @@ impl Tally {
         self.located = true;
     }
 
-    /// Whether to look for a hint that the port expects TLS in the body of a response with status 400: the first one's.
+    /// Whether to look for a hint that the port expects TLS in the body of a response with status 400: the first one's, and
+    /// while all responses have had it.
     pub fn wants_refusal(&mut self) -> bool {
-        !std::mem::replace(&mut self.has_seen_400, true)
+        !std::mem::replace(&mut self.has_seen_400, true) || self.other_protocol.has_all(self.completed)
     }
 
-    /// Looks for the hint in a response of which `before` has arrived, and now this piece; adds the piece.
-    pub fn refused(&mut self, before: &mut Vec<u8>, piece: &[u8]) {
+    /// Looks for the hint in a response of which `before` has arrived, and now this piece; adds the piece. Returns whether the
+    /// response has it.
+    pub fn refused(&mut self, before: &mut Vec<u8>, piece: &[u8]) -> bool {
         let room = REFUSAL_BYTES.saturating_sub(before.len());
-        if room > 0 {
-            before.extend_from_slice(&piece[..piece.len().min(room)]);
-            self.interval.expects_tls |= expects_tls(before);
+        before.extend_from_slice(&piece[..piece.len().min(room)]);
+        let has_hint = room > 0 && expects_tls(before);
+        self.interval.expects_tls |= has_hint;
+        has_hint
+    }
+
+    /// A response with status 400, which is about to complete, says that the port expects TLS.
+    pub fn expects_tls(&mut self) {
+        if self.is_failure(400) {
+            self.other_protocol.responded();
         }
+    }
+
+    /// What the server speaks instead, if all that it has sent so far was that. The imitated tools do not look.
+    pub fn other_protocol(&self) -> Option<Cause> {
+        self.other_protocol.cause(self.completed).filter(|_| self.rules.scale == Scale::EXACT)
     }
 
     /// A request has ended in some way: it was in flight until now.
@@ -554,6 +573,7 @@ impl Tally {
 
     /// Something failed that concerns no request.
     pub fn error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
+        self.other_protocol.failed(cause);
         let tenth = self.tenth(at);
         self.interval.ledger.record(phase, cause, tenth, example);
     }

@@ -107,6 +107,11 @@ impl From<Breach> for Error {
 }
 
 impl Error {
+    /// Whether what the server sent is another protocol than the one that was spoken to it.
+    pub fn is_other_protocol(self) -> bool {
+        matches!(self, Self::NotHttp | Self::SpeaksTls | Self::AnsweredInHttp1)
+    }
+
     /// Whether what the server sent cannot be read as a response.
     pub fn is_unreadable(self) -> bool {
         match self {

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 
 use onrush_plan::Plan;
 use onrush_stats::{Cause, Phase, Row};
-use onrush_text::units;
+use onrush_text::{escape, units};
 use rustix::io::Errno;
 
 use crate::run::{Breakdown, Outcome, Shortage, Waiting, host};
@@ -39,8 +39,32 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
             format!("TLS handshake with {peer} failed: {sentence}")
         }
         Cause::Unanswered if is_about_tls => tls::unanswered(&peer),
+        Cause::Protocol(_) | Cause::Status(_) => other_protocol(plan, outcome, address, cause),
         _ => unable(plan, outcome, address, is_about_tls, cause),
     }
+}
+
+/// The sentence on a target that answers every request in another protocol, and what to do about it.
+fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+    // What TLS or a tunnel carries comes from behind the proxy.
+    let is_behind = plan.tls.is_some() || plan.way.proxy.as_ref().is_some_and(|it| it.tunnel(&plan.target).is_some());
+    let peer = peer_of(plan, address, is_behind);
+    if let Cause::Status(status) = cause {
+        return format!("{peer} answers every request with status {status}: {EXPECTS_TLS}");
+    }
+    let found = outcome.totals.ledger.rows().iter().find(|row| row.cause == cause).cloned();
+    let row = found.unwrap_or(Row {
+        phase: Phase::Head,
+        cause,
+        count: 1,
+        first_tenth: 0,
+        last_tenth: 0,
+        example: Vec::new(),
+    });
+    let failure = Failure::of(plan, outcome, &row);
+    let remedy = failure.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+    let received = if row.example.is_empty() { String::new() } else { format!(" (\"{}\")", escape(&row.example)) };
+    format!("{peer} answers no request in {}: {}{received}{remedy}", failure.spoken(), why(cause, plan))
 }
 
 /// The sentence on a connection that could not be established, and what to do about it.

@@ -30,11 +30,14 @@ pub fn remedy(failure: ProxyFailure) -> &'static str {
         ProxyFailure::Status(500 | 502..=504) => {
             "it must be able to resolve and reach the host of the URL; its log may say why"
         }
-        ProxyFailure::Answer(onrush_proto::Error::SpeaksTls) => "use its plain-text port",
+        ProxyFailure::Answer(onrush_proto::Error::SpeaksTls) => PLAIN_PORT,
         ProxyFailure::Answer(_) | ProxyFailure::Early => "is it the port of an HTTP proxy?",
         ProxyFailure::Status(_) | ProxyFailure::Closed | ProxyFailure::Silent => "its log may say why",
     }
 }
+
+/// What to do about a proxy that speaks TLS itself.
+pub const PLAIN_PORT: &str = "use its plain-text port";
 
 /// What happened, and what to do about it.
 pub fn sentence(failure: ProxyFailure) -> String {

@@ -19,12 +19,18 @@ pub struct Failure {
     pub row: Row,
     /// Whether other connections were established.
     pub others_connected: bool,
+    /// Whether other requests were answered.
+    pub others_answered: bool,
+    /// Whether the server sent nothing at all on any connection.
+    pub is_mute: bool,
     /// Whether there was only one request.
     pub once: bool,
     /// Whether the server said that its port expects TLS.
     pub expects_tls: bool,
     /// The versions of HTTP that the server was offered with TLS.
     pub offered: Vec<Version>,
+    /// Whether HTTP/2 was spoken without asking.
+    pub is_http2: bool,
     /// Whether requests go to a proxy, and not through a tunnel.
     pub is_proxied: bool,
     /// The local ports of this machine, if they ran out.
@@ -59,8 +65,11 @@ impl Failure {
             row,
             once: plan.once,
             others_connected: outcome.totals.counters.connects > 0,
+            others_answered: outcome.totals.counters.completed > 0,
+            is_mute: outcome.totals.counters.bytes_received == 0 && outcome.totals.counters.completed == 0,
             expects_tls: outcome.totals.expects_tls,
             offered: offered(plan).to_vec(),
+            is_http2: plan.tls.is_none() && plan.http.may_be_http2(),
             is_proxied: plan.way.proxy.as_ref().is_some_and(|proxy| proxy.tunnel(&plan.target).is_none()),
             ports: outcome.ports,
             closed_first: outcome.totals.counters.closed_first,
@@ -72,6 +81,16 @@ impl Failure {
     /// Whether this machine ran out of a resource.
     pub fn is_ours(&self) -> bool {
         is_ours(self.row.cause)
+    }
+
+    /// The protocol that the server was expected to speak.
+    pub fn spoken(&self) -> &'static str {
+        match (self.row.cause, &self.offered[..]) {
+            (Cause::Protocol(Error::AnsweredInHttp1), _) | (_, [Version::Http2]) => "HTTP/2",
+            (_, []) if self.is_http2 => "HTTP/2",
+            (_, [] | [Version::Http11]) => "HTTP/1.1",
+            _ => "HTTP",
+        }
     }
 
     /// What to do about it, where known.
@@ -88,17 +107,31 @@ impl Failure {
             Cause::Unanswered => self.why_nobody_answers(),
             Cause::Late => "change the limit with --timeout",
             Cause::GivenUp => "change the limit with --give-up",
+            Cause::Protocol(Error::ClosedBeforeResponse) if self.may_expect_tls() => return Some(self.may_speak()),
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => tls::SERVER_LOG,
+            Cause::Protocol(Error::SpeaksTls | Error::AnsweredInHttp1) if self.others_answered => MIXED,
+            Cause::Protocol(Error::NotHttp) if self.others_answered && tls::begins_with_http2(&self.row.example) => {
+                MIXED
+            }
+            Cause::Protocol(Error::NotHttp) if self.others_answered => tls::SERVER_LOG,
+            Cause::Protocol(Error::SpeaksTls) if self.is_proxied => proxy::PLAIN_PORT,
             Cause::Protocol(Error::SpeaksTls) => SPEAKS_TLS,
-            Cause::Protocol(Error::NotHttp) if tls::begins_with_settings(&self.row.example) => SPEAKS_HTTP2,
+            Cause::Protocol(Error::NotHttp | Error::EarlyBytes) if tls::begins_with_http2(&self.row.example) => {
+                SPEAKS_HTTP2
+            }
+            // Python's server answers what is no request of HTTP/1 with a page alone.
+            Cause::Protocol(Error::NotHttp) if self.is_http2 && self.row.example.starts_with(b"<") => WITHOUT_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
+            Cause::Protocol(Error::EarlyBytes) if !self.row.example.starts_with(b"H") => NOT_HTTP,
             Cause::Protocol(Error::AnsweredInHttp1) if self.is_proxied => PROXY_WITHOUT_HTTP2,
+            Cause::Protocol(Error::AnsweredInHttp1) if !self.offered.is_empty() => AGREED_IN_VAIN,
             Cause::Protocol(Error::AnsweredInHttp1) if self.expects_tls => EXPECTS_TLS,
-            Cause::Protocol(Error::AnsweredInHttp1) => "leave out --http2, or write https:// if the port speaks TLS",
+            Cause::Protocol(Error::AnsweredInHttp1) => WITHOUT_HTTP2,
             Cause::Protocol(Error::Reset(CALM | REFUSED) | Error::GoAway(CALM)) => {
                 "fewer --streams or a lower rate (-R) may do"
             }
+            Cause::Protocol(Error::GoAway(_)) if !self.row.example.is_empty() => return None,
             Cause::Protocol(Error::NoStreams | Error::NoWindow | Error::Reset(_) | Error::GoAway(_)) => tls::SERVER_LOG,
             Cause::Protocol(_) | Cause::Check(_) | Cause::GrpcStatus(_) if self.once => return None,
             Cause::Protocol(_) | Cause::Check(_) | Cause::GrpcStatus(_) => "--once shows a response in full",
@@ -119,11 +152,27 @@ impl Failure {
             Errno::ADDRNOTAVAIL => PORTS_IN_USE,
             Errno::TIMEDOUT if self.row.phase == Phase::Connect => self.why_nobody_answers(),
             Errno::TIMEDOUT => HOST_GONE,
+            Errno::CONNRESET | Errno::PIPE if self.may_expect_tls() => return Some(self.may_speak()),
             Errno::CONNRESET => LIMIT_ON_CONNECTIONS,
             Errno::PIPE => LIMIT_ON_KEEP_ALIVE,
             _ => return None,
         };
         Some(text.to_owned())
+    }
+
+    /// Whether nothing speaks against that the port expects TLS: requests in plain text, and no byte of a response.
+    fn may_expect_tls(&self) -> bool {
+        let is_plain = self.offered.is_empty() && !self.is_proxied;
+        self.is_mute && is_plain && matches!(self.row.phase, Phase::Send | Phase::Head)
+    }
+
+    /// What to try where a server has sent nothing.
+    fn may_speak(&self) -> String {
+        let (before, after) = match self.is_http2 {
+            true => ("leave out --http2 if it speaks HTTP/1.1, or ", ""),
+            false => ("", ", or --http2 if it speaks nothing else"),
+        };
+        format!("it sent nothing at all: {before}try https:// if the port expects TLS{after}")
     }
 
     /// The likely reason why connection attempts get no response.
@@ -156,6 +205,12 @@ const PROXY_WITHOUT_HTTP2: &str =
     "the proxy does not speak HTTP/2: leave out --http2, or write https://, for which it opens a tunnel";
 /// What to do about a server that responds in TLS.
 const SPEAKS_TLS: &str = "write https://";
+/// What to do about a server that answers HTTP/2 in an older version.
+const WITHOUT_HTTP2: &str = "leave out --http2, or write https:// if the port speaks TLS";
+/// What to do about a server that agreed on HTTP/2 with TLS and does not speak it.
+const AGREED_IN_VAIN: &str = "it agreed on HTTP/2 (ALPN): --alpn-list http/1.1 offers only what it speaks";
+/// What may be the reason if others are answered.
+const MIXED: &str = "other requests were answered: is one of several servers at this address set up differently?";
 /// What a server says that has more requests than it wants.
 const CALM: Code = Code::ENHANCE_YOUR_CALM;
 const REFUSED: Code = Code::REFUSED_STREAM;

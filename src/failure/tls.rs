@@ -65,7 +65,7 @@ pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) ->
             _ => return None,
         },
         TlsFailure::PlainText if example.starts_with(b"HTTP/") => "write http://",
-        TlsFailure::NotTls if begins_with_settings(example) => match offered {
+        TlsFailure::NotTls if begins_with_http2(example) => match offered {
             [http::Version::Http2] => "it speaks HTTP/2 without TLS: write http://",
             _ => "it speaks HTTP/2 without TLS: write http://, and add --http2",
         },
@@ -85,9 +85,10 @@ pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::Version]) 
     remedy(failure, example, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
 }
 
-/// Whether these bytes are how a server begins HTTP/2: SETTINGS of the connection (RFC 9113, 3.4).
-pub(super) fn begins_with_settings(bytes: &[u8]) -> bool {
-    matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
+/// Whether these bytes are how a server begins HTTP/2: SETTINGS of the connection (RFC 9113, 3.4), or GOAWAY, with which some
+/// answer what is no preface.
+pub(super) fn begins_with_http2(bytes: &[u8]) -> bool {
+    matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..] | [0, 0, 8..=u8::MAX, 7, _, 0, 0, 0, 0, ..])
 }
 
 /// The sentence on a first handshake that got no response from `whom`.

@@ -210,6 +210,7 @@ impl<'a> Runs<'a> {
             growth: self.each.iter().filter_map(|run| run.evidence.load.growth).reduce(f64::max),
             silent_s: if is_heard { heard_s(&silences) } else { 0.0 },
             quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(sum.rate_per_s, asked, in_flight))),
+            is_mute: !self.each.is_empty() && self.each.iter().all(|run| run.evidence.load.is_mute),
             silent_at_end_s: self.silent_at_end_s(),
             failed_at_end: self.each.iter().any(|run| run.evidence.load.failed_at_end),
             silences,

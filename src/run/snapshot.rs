@@ -322,9 +322,12 @@ impl Collector {
 }
 
 /// Whether waiting does not help: the server's certificate was not accepted, the server does not speak the version of
-/// HTTP that was asked for, or neither TLS nor text, or a proxy refused with a status that blames the client.
+/// HTTP that was asked for, or neither TLS nor text, or a proxy refused with a status that blames the client. A status of the
+/// server refuses a connection only if it says that the port expects TLS.
 pub fn is_hopeless(cause: Cause) -> bool {
     match cause {
+        Cause::Protocol(error) => error.is_other_protocol(),
+        Cause::Status(_) => true,
         Cause::Tls(TlsFailure::NotTls) => true,
         Cause::Tls(failure) => failure.is_about_certificate() || failure.is_about_protocol(),
         Cause::Proxy(failure) => matches!(failure, ProxyFailure::Status(400..500)),

@@ -249,7 +249,7 @@ fn closing_without_a_word_is_named_and_conserved(context: &Context) {
 
 /// How much later a real one is tried again is in `native` and `compat`: `resets_and_garbage_are_`….
 fn failing_servers_are_not_hammered(context: &Context) {
-    for what in ["'reset'", "{ answer = 'no response' }"] {
+    for what in ["'reset'", r#"{ answer = "HTTP/1.1 no status\r\n\r\n" }"#] {
         let scenario = format!("[[fault]]\nevery = 1\nwhat = {what}");
         let opened = |onrush: Onrush| {
             let (_, document) = simulated_document(onrush.words("-d1s"), &scenario);

@@ -171,9 +171,9 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
     }
     // In plain text nothing is negotiated.
     let plain = Server::nginx(1000);
-    let (output, result) = run(context.onrush().words("-t1 -c2 -n10 --http2").word(plain.url("/hello")));
+    let (output, result) = run(context.onrush().words("-t1 -c2 -n4 --http2").word(plain.url("/hello")));
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
-    assert_eq!(failures(&result, "answered in HTTP/1.1"), 10, "{result}");
+    assert_eq!(failures(&result, "answered in HTTP/1.1"), 4, "{result}");
     let said = "; leave out --http2, or write https:// if the port speaks TLS";
     assert!(output.note("answered in HTTP/1.1").ends_with(said), "{output:?}");
     // Some servers say that it does.
@@ -182,7 +182,7 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\nThe plain HTTP request was sent to HTTPS port")?;
         io::copy(&mut stream, &mut io::sink()).map(drop)
     });
-    let output = context.onrush().words("-t1 -c2 -n10 --http2").word(format!("http://{address}/")).run();
+    let output = context.onrush().words("-t1 -c2 -n4 --http2").word(format!("http://{address}/")).run();
     let said = "; the server expects TLS at this port; write https://";
     assert!(output.note("answered in HTTP/1.1").ends_with(said), "{output:?}");
     // Others speak no HTTP at all.
@@ -190,7 +190,7 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
         stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n")?;
         io::copy(&mut stream, &mut io::sink()).map(drop)
     });
-    let output = context.onrush().words("-t1 -c2 -n10 --http2").word(format!("http://{address}/")).run();
+    let output = context.onrush().words("-t1 -c2 -n4 --http2").word(format!("http://{address}/")).run();
     assert!(output.note("not an HTTP response").ends_with("; is it an HTTP port?"), "{output:?}");
     let output = context.onrush().words("--once --http2").word(format!("https://{address}/")).run();
     let said = "responds in plain text: SSH-2.0-OpenSSH_9.2; is it an HTTPS port?";
@@ -203,9 +203,9 @@ fn a_server_that_speaks_nothing_else_is_named(context: &Context) {
         (&stream).write_all(&settings(&[(STREAMS, 100)]))?;
         io::copy(&mut &stream, &mut io::sink()).map(drop)
     });
-    let (output, result) = run(context.onrush().words("-t1 -c2 -n10").word(format!("http://{address}/")));
+    let (output, result) = run(context.onrush().words("-t1 -c2 -n4").word(format!("http://{address}/")));
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
-    assert_eq!(failures(&result, "not an HTTP response"), 10, "{result}");
+    assert_eq!(failures(&result, "not an HTTP response"), 4, "{result}");
     assert!(output.note("not an HTTP response").ends_with("the server speaks HTTP/2: add --http2"), "{output:?}");
     for (words, said) in
         [("", "; it speaks HTTP/2 without TLS: write http://, and add --http2"), ("--http2", ": write http://")]

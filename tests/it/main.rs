@@ -69,6 +69,8 @@ mod monitor;
 mod native;
 /// Scripts as users have written them for wrk.
 mod old_scripts;
+/// Ports that speak another protocol.
+mod other_protocols;
 /// How long connecting, the handshake, the first and the last byte take.
 mod phases;
 /// The local ports of connections.
@@ -167,6 +169,7 @@ fn main() {
         ("merging", merging::cases()),
         ("native", native::cases()),
         ("old_scripts", old_scripts::cases()),
+        ("other_protocols", other_protocols::cases()),
         ("phases", phases::cases()),
         ("ports", ports::cases()),
         ("probe", probe::cases()),

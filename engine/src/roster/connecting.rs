@@ -45,7 +45,7 @@ pub struct Connecting {
     stuck: Option<(Nanos, u64)>,
     /// Since when every connect had failed before the last one that succeeded, if any had.
     pub was_away_since: Option<Nanos>,
-    /// The last refusal before any address accepted.
+    /// The last refusal before any address accepted, or since all that came was in another protocol.
     refusal: Option<(SocketAddr, Cause)>,
 }
 
@@ -109,6 +109,20 @@ impl Connecting {
         }
     }
 
+    /// Notes that all that came from the target is in another protocol.
+    pub fn speaks_otherwise(&mut self, route: RouteId, cause: Cause, worker_link: &WorkerLink) {
+        let address = self.routes.address(route);
+        self.refusal = Some((address, cause));
+        worker_link.refuse(address, cause);
+    }
+
+    /// Notes that it is not, or may not be.
+    pub fn speaks_http(&mut self, worker_link: &WorkerLink) {
+        if self.routes.found() && self.refusal.take().is_some() {
+            worker_link.accept();
+        }
+    }
+
     /// How long a slot that failed waits before it connects again, in nanoseconds.
     pub fn wait_ns(&mut self, failures: &mut Failures, longest_ns: u64) -> u64 {
         failures.wait_ns(longest_ns, &mut self.random)
@@ -142,7 +156,7 @@ impl Connecting {
         self.stuck.is_some_and(|(since, before)| before == completed && now.since(since) >= patience_ns)
     }
 
-    /// The last refusal before any address accepted, if none ever did.
+    /// The last refusal, if no address has accepted or all that came was in another protocol.
     pub fn refusal(&self) -> Option<(SocketAddr, Cause)> {
         self.refusal
     }

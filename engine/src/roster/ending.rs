@@ -15,7 +15,7 @@ use crate::books::Books;
 use crate::cause::cause_of;
 use crate::connection::Live;
 use crate::retry::LONGEST_NS;
-use crate::slot::State;
+use crate::slot::{Slot, State};
 use crate::tally::Tally;
 use crate::timers::Timer;
 use crate::tls::LinkFailure;
@@ -145,6 +145,7 @@ impl<B: Backend> Roster<B> {
     pub(super) fn replace(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) {
         self.backend.close(conn);
         let slot = &mut self.slots[conn.index()];
+        slot.has_ended = true;
         let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
         if !cx.books.tally.may_start() || !self.wants(conn) {
             self.enter(conn, State::Parked, cx.books, now);
@@ -152,6 +153,17 @@ impl<B: Backend> Roster<B> {
             self.back_off(conn, true, cx, now);
         } else {
             self.open_soon(conn, cx.books, now);
+        }
+    }
+
+    /// Notes what the server speaks instead of the protocol that is spoken to it, if that is all that its connections have brought
+    /// so far; or that it is not.
+    pub fn note_other_protocol(&mut self, tally: &Tally) {
+        let Some(cause) = tally.other_protocol().filter(|_| !self.slots.iter_mut().any(Slot::is_unanswered)) else {
+            return self.connecting.speaks_http(&self.worker_link);
+        };
+        if let Some(route) = self.slots.iter_mut().find_map(|slot| slot.is_answered().then_some(slot.route)) {
+            self.connecting.speaks_otherwise(route, cause, &self.worker_link);
         }
     }
 

@@ -583,6 +583,15 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     (load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0).then_some(())?;
     let why = failures(load).filter(|_| fails(load)).map_or_else(|| meanwhile(evidence), |why| format!(": {why}"));
+    // A port that expects another protocol ends connections without a word.
+    if load.is_mute && load.failed_requests() > 0 {
+        let reason = format!("it sent nothing at all{why}");
+        return ruling(
+            LimitedBy::Target,
+            reason,
+            "does it speak this version of HTTP at that port, with or without TLS?",
+        );
+    }
     let reason =
         format!("it sent no response for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
     ruling(LimitedBy::Target, reason, "find out what stops it")

@@ -194,6 +194,14 @@ fn verdicts_name_figures_and_what_to_change() {
         ),
         (
             |evidence| {
+                (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
+                evidence.load.is_mute = true;
+            },
+            "limited by the target: it sent nothing at all: 700 requests failed; does it speak this version of HTTP at that \
+             port, with or without TLS?",
+        ),
+        (
+            |evidence| {
                 (evidence.load.completed, evidence.load.failed) = (151, Some(426));
                 evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.85), ..Thread::default() };
             },

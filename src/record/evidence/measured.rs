@@ -208,6 +208,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         backlog: open_loop.filter(|_| is_constant(plan)).and_then(|_| backlog(outcome)),
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
         quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate_per_s, asked, in_flight))),
+        is_mute: counters.bytes_received == 0 && counters.completed == 0 && in_flight > 0,
         silent_at_end_s: figure(at_end.map_or(0, |gap| heard_ns(plan, outcome, gap)) as f64 / 1e9),
         failed_at_end: at_end.is_some_and(|gap| fails_from(outcome, gap.from_ns)),
         silences,

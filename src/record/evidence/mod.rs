@@ -228,6 +228,9 @@ pub struct Load {
     /// Requests abandoned; left out if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub abandoned: u64,
+    /// Whether not a byte of a response arrived, although requests were sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_mute: bool,
     /// How long the silence before the end was, as far as onrush would have noticed a response.
     pub silent_at_end_s: f64,
     /// Whether connects or requests failed in it.

@@ -176,6 +176,30 @@ fn who_waits_for_the_target_says_so_once_and_gives_up_in_time() {
 }
 
 #[test]
+fn a_target_of_another_protocol_ends_the_run() {
+    let ended = |words: &str, answer: &str| {
+        let scenario = format!("{QUICK}[[fault]]\nevery = 1\nwhat = {{ answer = \"{answer}\" }}");
+        let (outcome, observed) = simulate(words, &scenario, &mut virtual_clock(), &Interrupt::default());
+        assert!(observed.waited.is_empty(), "waiting does not help");
+        (outcome.ended, outcome.elapsed)
+    };
+    let body = "The plain HTTP request was sent to HTTPS port";
+    let expects_tls = format!("HTTP/1.1 400 Bad Request\\r\\nContent-Length: {}\\r\\n\\r\\n{body}", body.len());
+    for words in
+        ["-t1 -c1 -d1h", "-t2 -c100 -d1h", "-t2 -c4 -d1h --warmup 1h", "-t2 -c4 -n1000000", "-t2 -c4 -R100 -d1h"]
+    {
+        for answer in ["SSH-2.0-OpenSSH_9.2\\r\\n", "RTSP/1.0 400 Bad Request\\r\\n\\r\\n", &expects_tls] {
+            let (ended, elapsed) = ended(words, answer);
+            assert!(matches!(ended, Ended::Refused { .. }), "{words} {answer}: {ended:?}");
+            // With a rate of 50 for each thread, the fifth request is due after 80 ms.
+            assert!(elapsed <= ms(400), "{words} {answer}: {elapsed:?}");
+        }
+    }
+    assert_eq!(ended("-t1 -c1 -d1s", "HTTP/1.1 400 Bad Request\\r\\nContent-Length: 0\\r\\n\\r\\n").0, Ended::Duration);
+    assert_eq!(ended("-t1 -c2 -n4", "SSH-2.0-OpenSSH_9.2\\r\\n").0, Ended::Requests, "too few to be certain");
+}
+
+#[test]
 fn a_simulated_signal_ends_the_run_as_a_real_one_would() {
     let interrupt = Interrupt::default();
     let (outcome, _) = simulate("-t2 -c2 -d1h", &format!("signal_s = 3.21\n{QUICK}"), &mut virtual_clock(), &interrupt);

@@ -199,12 +199,12 @@ fn broken_answers_are_said_with_an_example() {
         (
             Error::NotHttp,
             "\x16\x03\u{ff}",
-            "read: 28 × not an HTTP response, received: \"\\x16\\x03\\xff\"; is it an HTTP port?",
+            "read: 28 × not an HTTP response, received: \"\\x16\\x03\\xff\"; the server's log may say why",
         ),
         (
             Error::NotHttp,
             "\u{0}\u{ff}",
-            "read: 28 × not an HTTP response, received: \"\\x00\\xff\"; is it an HTTP port?",
+            "read: 28 × not an HTTP response, received: \"\\x00\\xff\"; the server's log may say why",
         ),
         (
             Error::Reset(Code::INTERNAL_ERROR),
@@ -215,6 +215,17 @@ fn broken_answers_are_said_with_an_example() {
             Error::GoAway(Code::PROTOCOL_ERROR),
             "",
             "read: 28 × ended by the server (PROTOCOL_ERROR); the server's log may say why",
+        ),
+        (
+            Error::GoAway(Code::PROTOCOL_ERROR),
+            "bad \u{1b}preface",
+            "read: 28 × ended by the server (PROTOCOL_ERROR), received: \"bad \\x1bpreface\"",
+        ),
+        (
+            Error::SpeaksTls,
+            "",
+            "read: 28 × the server speaks TLS; other requests were answered: is one of several servers at this address set up \
+             differently?",
         ),
         (
             Error::Reset(Code::REFUSED_STREAM),
@@ -260,10 +271,40 @@ fn statuses_in_the_ledger_are_not_said_twice() {
 }
 
 #[test]
-fn an_answer_in_http1_that_asks_for_tls_is_told_apart() {
-    let mut outcome = failing(28, Phase::Head, Cause::Protocol(Error::AnsweredInHttp1), "HTTP/1.1 400");
-    let sentence = |advice| format!("read: 28 × answered in HTTP/1.1, received: \"HTTP/1.1 400\"; {advice}");
-    assert_eq!(said(&outcome), [sentence("leave out --http2, or write https:// if the port speaks TLS")]);
-    outcome.totals.expects_tls = true;
-    assert_eq!(said(&outcome), [sentence("the server expects TLS at this port; write https://")]);
+fn answers_in_another_protocol_are_said_with_what_to_write() {
+    let settings = "\0\0\0\x04\0\0\0\0\0";
+    let goaway = "\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
+    let http1 = "leave out --http2, or write https:// if the port speaks TLS";
+    for (error, example, expects_tls, advice) in [
+        (Error::AnsweredInHttp1, "HTTP/1.1 400", false, http1),
+        (Error::AnsweredInHttp1, "HTTP/1.1 400", true, "the server expects TLS at this port; write https://"),
+        (Error::SpeaksTls, "\x15\x03", false, "write https://"),
+        (Error::NotHttp, settings, false, "the server speaks HTTP/2: add --http2"),
+        (Error::NotHttp, goaway, false, "the server speaks HTTP/2: add --http2"),
+        (Error::EarlyBytes, settings, false, "the server speaks HTTP/2: add --http2"),
+        (Error::EarlyBytes, "SSH-2.0-OpenSSH_9.2", false, "is it an HTTP port?"),
+        (Error::NotHttp, "SSH-2.0-OpenSSH_9.2", false, "is it an HTTP port?"),
+    ] {
+        let mut outcome = failing(28, Phase::Head, Cause::Protocol(error), example);
+        (outcome.totals.counters.completed, outcome.totals.expects_tls) = (0, expects_tls);
+        let note = said(&outcome).into_iter().find(|note| note.starts_with("read: 28 × ")).unwrap_or_default();
+        assert!(note.ends_with(&format!("\"; {advice}")), "{note}");
+    }
+}
+
+#[test]
+fn a_server_that_sends_nothing_may_expect_tls() {
+    let nothing = |phase, cause| {
+        let mut outcome = failing(28, phase, cause, "");
+        outcome.totals.counters.completed = 0;
+        said(&outcome).into_iter().find(|note| note.contains(": 28 × ")).unwrap_or_default()
+    };
+    let closed = Cause::Protocol(Error::ClosedBeforeResponse);
+    for (phase, cause) in [(Phase::Head, Cause::Errno(104)), (Phase::Send, Cause::Errno(32)), (Phase::Head, closed)] {
+        let note = nothing(phase, cause);
+        let said =
+            "; it sent nothing at all: try https:// if the port expects TLS, or --http2 if it speaks nothing else";
+        assert!(note.ends_with(said), "{note}");
+    }
+    assert!(!nothing(Phase::Head, Cause::Errno(110)).contains("https"));
 }

@@ -1,0 +1,177 @@
+//! Ports that speak another protocol, or another version of HTTP: the run ends at once where that is certain, and is named
+//! where it is not.
+
+use std::io::{self, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_linger;
+
+use crate::harness::{Context, Output, cases};
+use crate::peers::{read_head, server};
+
+cases! {
+    a_target_that_answers_only_in_another_protocol_ends_the_run;
+    a_port_that_says_it_expects_tls_ends_the_run;
+    a_run_of_many_requests_ends_at_once_too;
+    a_search_ends_at_once_too;
+    a_warm_up_ends_at_once_too;
+    imitated_tools_go_on;
+    one_slow_good_response_keeps_the_run_going;
+    one_of_several_servers_is_named;
+    a_status_that_was_expected_ends_nothing;
+    a_port_without_a_word_is_named_with_what_to_try;
+}
+
+const ALERT: &[u8] = b"\x15\x03\x01\x00\x02\x02\x46";
+const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+const GOAWAY: &[u8] = b"\0\0\x13\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01bad preface";
+const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+const BAD: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+/// What nginx responds with.
+const EXPECTS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 45\r\n\r\n\
+                             The plain HTTP request was sent to HTTPS port";
+
+/// A server that answers what it first receives on each connection with these bytes.
+fn answering(answer: &'static [u8]) -> SocketAddr {
+    server(move |mut stream| {
+        let _ = stream.read(&mut [0; 4096])?;
+        stream.write_all(answer)?;
+        // What is still to come must not reset the connection before the answer has been read.
+        io::copy(&mut stream, &mut io::sink()).map(drop)
+    })
+}
+
+/// Runs for a minute, if it is not ended.
+fn run(context: &Context, words: &str, address: SocketAddr) -> Output {
+    context.onrush().words("-c4 -d60s").words(words).word(format!("http://{address}/")).run()
+}
+
+fn a_target_that_answers_only_in_another_protocol_ends_the_run(context: &Context) {
+    for (answer, words, spoken, said) in [
+        (ALERT, "", "HTTP/1.1", "the server speaks TLS (\"\\x15\\x03\\x01\\x00\\x02\\x02F\"); write https://"),
+        (SETTINGS, "-R50", "HTTP/1.1", "); the server speaks HTTP/2: add --http2"),
+        (GOAWAY, "", "HTTP/1.1", "); the server speaks HTTP/2: add --http2"),
+        (
+            b"<html>hello</html>\n",
+            "",
+            "HTTP/1.1",
+            "not an HTTP response (\"<html>hello</html>\\x0a\"); is it an HTTP port?",
+        ),
+        (b"RTSP/1.0 400 Bad Request\r\n\r\n", "-t1 -c1", "HTTP/1.1", "; is it an HTTP port?"),
+        (BAD, "--http2", "HTTP/2", "; leave out --http2, or write https:// if the port speaks TLS"),
+        (b"<!DOCTYPE HTML>\n", "--http2", "HTTP/2", "; leave out --http2, or write https:// if the port speaks TLS"),
+        (EXPECTS_TLS, "--http2", "HTTP/2", "; the server expects TLS at this port; write https://"),
+        (ALERT, "--http2", "HTTP/2", "; write https://"),
+        (
+            b"SSH-2.0-OpenSSH_9.2\r\n",
+            "--http2",
+            "HTTP/2",
+            "not an HTTP response (\"SSH-2.0-OpenSSH_9.2\\x0d\\x0a\"); is it an HTTP port?",
+        ),
+    ] {
+        let address = answering(answer);
+        let output = run(context, words, address);
+        assert_ended(&output, &format!("onrush: {address} answers no request in {spoken}: "), said);
+    }
+}
+
+fn a_port_that_says_it_expects_tls_ends_the_run(context: &Context) {
+    let address = answering(EXPECTS_TLS);
+    let begins = format!("onrush: {address} answers every request with status 400: ");
+    assert_ended(&run(context, "", address), &begins, ": the server expects TLS at this port; write https://");
+}
+
+fn a_run_of_many_requests_ends_at_once_too(context: &Context) {
+    let address = answering(ALERT);
+    let output = context.onrush().words("-c2 -n1000000").word(format!("http://{address}/")).run();
+    assert_ended(&output, &format!("onrush: {address} answers no request in HTTP/1.1: "), "; write https://");
+}
+
+fn a_search_ends_at_once_too(context: &Context) {
+    let address = answering(ALERT);
+    let output = context.onrush().words("--find-max p99<10ms -R100 -d60s").word(format!("http://{address}/")).run();
+    assert_eq!(output.code, 2, "{output:?}");
+    output.note(&format!("{address} answers no request in HTTP/1.1: the server speaks TLS"));
+}
+
+fn a_warm_up_ends_at_once_too(context: &Context) {
+    let address = answering(ALERT);
+    let output = run(context, "--warmup 60s", address);
+    assert_ended(&output, &format!("onrush: {address} answers no request in HTTP/1.1: "), "; write https://");
+}
+
+fn imitated_tools_go_on(context: &Context) {
+    for answer in [ALERT, EXPECTS_TLS] {
+        let output = context.called("wrk").words("-t1 -c2 -d1").word(format!("http://{}/", answering(answer))).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        output.assert_standard();
+    }
+}
+
+/// A server whose first connection is well, but slow, and all others answer with a TLS alert.
+fn mixed() -> SocketAddr {
+    let accepted = AtomicUsize::new(0);
+    server(move |mut stream| {
+        if accepted.fetch_add(1, Ordering::Relaxed) > 0 {
+            let _ = stream.read(&mut [0; 4096])?;
+            return stream.write_all(ALERT);
+        }
+        let mut reader = BufReader::new(stream.try_clone()?);
+        loop {
+            read_head(&mut reader)?;
+            thread::sleep(Duration::from_millis(700));
+            stream.write_all(GOOD)?;
+        }
+    })
+}
+
+fn one_slow_good_response_keeps_the_run_going(context: &Context) {
+    let output = context.onrush().words("-t1 -c3 -d4s").word(format!("http://{}/", mixed())).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.requests() > 0 && output.socket_errors("read") > 5, "{output:?}");
+}
+
+fn one_of_several_servers_is_named(context: &Context) {
+    let output = context.onrush().words("-t1 -c3 -d4s").word(format!("http://{}/", mixed())).run();
+    let said = "; other requests were answered: is one of several servers at this address set up differently?";
+    assert!(output.note("the server speaks TLS").ends_with(said), "{output:?}");
+}
+
+fn a_status_that_was_expected_ends_nothing(context: &Context) {
+    let url = format!("http://{}/", answering(EXPECTS_TLS));
+    let output = context.onrush().words("-t1 -c2 -d1s --expect-status 400").word(&url).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.requests() > 5, "{output:?}");
+}
+
+fn a_port_without_a_word_is_named_with_what_to_try(context: &Context) {
+    let reset = |stream: TcpStream| set_socket_linger(&stream, Some(Duration::ZERO)).map_err(io::Error::from);
+    let hang_up = |stream: TcpStream| {
+        let _ = (&stream).read(&mut [0; 4096])?;
+        Ok(())
+    };
+    for address in [server(reset), server(hang_up)] {
+        for (words, said) in [
+            ("", "it sent nothing at all: try https:// if the port expects TLS, or --http2 if it speaks nothing else"),
+            (
+                "--http2",
+                "it sent nothing at all: leave out --http2 if it speaks HTTP/1.1, or try https:// if the port expects TLS",
+            ),
+        ] {
+            let output = context.onrush().words("-c2 -d1s").words(words).word(format!("http://{address}/")).run();
+            assert_eq!(output.code, 5, "{output:?}");
+            assert!(output.note("read: ").ends_with(said), "{output:?}");
+            assert!(output.verdict.starts_with("limited by the target: it sent nothing at all: "), "{output:?}");
+        }
+    }
+}
+
+fn assert_ended(output: &Output, begins: &str, ends: &str) {
+    assert_eq!(output.code, 2, "{output:?}");
+    let line = output.stderr.lines().last().unwrap_or_default();
+    assert!(line.starts_with(begins) && line.ends_with(ends), "{begins}{ends}: {output:?}");
+    assert!(!output.stdout.contains("requests in"), "{output:?}");
+}
